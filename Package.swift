@@ -1,0 +1,81 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(
+    _ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []
+) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies + ["ClarityTestSupport"], resources: resources,
+        swiftSettings: strict)
+}
+
+func system(_ name: String, _ package: String, _ debian: String) -> Target {
+    .systemLibrary(name: name, pkgConfig: package, providers: [.apt([debian])])
+}
+
+let package = Package(
+    name: "clarity-jobs",
+    products: [
+        .library(name: "ClarityScheduler", targets: ["ClarityScheduler"]),
+        .library(name: "ClarityHost", targets: ["ClarityHost"]),
+        .executable(name: "clarity-jobs", targets: ["clarity-jobs"]),
+        .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
+        .executable(name: "clarity-jobs-sandbox", targets: ["clarity-jobs-sandbox"]),
+    ],
+    targets: [
+        // C libraries, each imported in one folder only.
+        system("CSQLite", "sqlite3", "libsqlite3-dev"),
+        system("CYAML", "yaml-0.1", "libyaml-dev"),
+        system("CCurl", "libcurl", "libcurl4-openssl-dev"),
+        system("CSodium", "libsodium", "libsodium-dev"),
+        system("CArchive", "libarchive", "libarchive-dev"),
+        system("CMicroHTTPD", "libmicrohttpd", "libmicrohttpd-dev"),
+        .target(name: "CLinux"),
+
+        // Libraries; each sees only what stands to its right.
+        library("SQLite", ["CSQLite"]),
+        library("ClarityScheduler"),
+        library("ClarityHost", ["ClarityScheduler", "SQLite", "CYAML", "CLinux"]),
+        library("ClarityJobs", ["ClarityScheduler", "SQLite", "CSodium"]),
+        library(
+            "ClarityWorkers", ["ClarityJobs", "ClarityScheduler", "CCurl", "CArchive"]),
+
+        // Programs: composition only.
+        program("clarity-jobs", ["ClarityHost", "ClarityJobs", "ClarityScheduler", "CLinux"]),
+        program(
+            "clarity-jobs-worker",
+            ["ClarityWorkers", "ClarityJobs", "ClarityScheduler", "CLinux"]),
+        program("clarity-jobs-sandbox", ["SQLite", "CMicroHTTPD"]),
+
+        // Tests mirror the sources.
+        .target(
+            name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],
+            path: "Tests/ClarityTestSupport", swiftSettings: strict),
+        tests("SQLiteTests", ["SQLite"]),
+        tests("ClaritySchedulerTests", ["ClarityScheduler"]),
+        tests("ClarityHostTests", ["ClarityHost", "ClarityScheduler", "SQLite"]),
+        tests("ClarityJobsTests", ["ClarityJobs", "ClarityScheduler", "SQLite"]),
+        tests("ClarityWorkersTests", ["ClarityWorkers", "ClarityJobs", "ClarityScheduler"]),
+        tests("SandboxTests", ["clarity-jobs-sandbox"]),
+        tests(
+            "CommandLineTests",
+            ["clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox"]),
+        tests("ArchitectureTests", []),
+    ]
+)

@@ -1,0 +1,31 @@
+public import ClarityScheduler
+
+/// One measurement over an interval, in canonical units.
+///
+/// Health data: it has no description, so that it cannot reach a log or an error by accident.
+public struct Sample: Hashable, Sendable {
+    /// A measurement's number or numbers, in the unit of its `SampleKind`.
+    public enum Value: Hashable, Sendable {
+        case single(Double)
+        case pressure(systolic: Int, diastolic: Int)
+    }
+
+    public var kind: SampleKind
+    public var start: Instant
+    public var end: Instant
+    public var value: Value
+    /// The app or device that measured, as the source names it; not part of the identity, since a
+    /// renamed phone rewrites it.
+    public var source: String?
+
+    /// Creates a sample.
+    public init(
+        kind: SampleKind, start: Instant, end: Instant, value: Value, source: String? = nil
+    ) {
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self.value = value
+        self.source = source
+    }
+}

@@ -1,0 +1,60 @@
+/// What is known of the machine at one instant: what is, not what is wanted.
+public struct Conditions: Hashable, Sendable {
+    /// One answer with where it comes from; `value` is `nil` while it is unknown.
+    public struct Reading<Value: Hashable & Sendable>: Hashable, Sendable {
+        public var value: Value?
+        /// Where the answer comes from, or why there is none: `/proc/net/route`.
+        public var source: String
+
+        /// Creates an answer.
+        public init(_ value: Value?, source: String) {
+            self.value = value
+            self.source = source
+        }
+
+        /// Creates the answer "unknown", with the reason.
+        public static func unknown(_ reason: String) -> Reading { Reading(nil, source: reason) }
+    }
+
+    /// What the machine's battery says.
+    public enum Battery: Hashable, Sendable {
+        /// There is none, as in a desktop or a server.
+        case absent
+        /// The charge in percent, 0 to 100; the sum of all where there are several.
+        case charge(percent: Int)
+    }
+
+    public var connected: Reading<Bool>
+    public var metered: Reading<Bool>
+    public var roaming: Reading<Bool>
+    public var externalPower: Reading<Bool>
+    public var battery: Reading<Battery>
+    public var lowPower: Reading<Bool>
+    public var idle: Reading<Bool>
+    /// The bytes free to this user on the state directory's file system.
+    public var storageFreeBytes: Reading<Int64>
+    public var pressurePercent: Reading<Int>
+
+    /// Creates conditions in which everything that is not given is unknown.
+    public init(
+        connected: Reading<Bool> = .unknown("not probed"),
+        metered: Reading<Bool> = .unknown("not probed"),
+        roaming: Reading<Bool> = .unknown("not probed"),
+        externalPower: Reading<Bool> = .unknown("not probed"),
+        battery: Reading<Battery> = .unknown("not probed"),
+        lowPower: Reading<Bool> = .unknown("not probed"),
+        idle: Reading<Bool> = .unknown("not probed"),
+        storageFreeBytes: Reading<Int64> = .unknown("not probed"),
+        pressurePercent: Reading<Int> = .unknown("not probed")
+    ) {
+        self.connected = connected
+        self.metered = metered
+        self.roaming = roaming
+        self.externalPower = externalPower
+        self.battery = battery
+        self.lowPower = lowPower
+        self.idle = idle
+        self.storageFreeBytes = storageFreeBytes
+        self.pressurePercent = pressurePercent
+    }
+}

@@ -1,0 +1,160 @@
+// The form in which an order and its reports cross between the scheduler and a worker process:
+// lines of UTF-8, `key=value` or `word rest`, `\n` and `\\` escaped. No document format is needed
+// for flat values, and a worker can be written in any language, a shell script included.
+
+/// A line that is not part of an order or a report.
+public struct MalformedLine: Error, Hashable, Sendable {
+    /// What was expected; never the line itself, which may hold anything.
+    public var expected: String
+}
+
+extension AttemptOrder {
+    /// The order as lines, the last of which is `end`.
+    public var lines: [String] {
+        var lines = [
+            "run=\(run)", "job=\(job)", "kind=\(escaped(kind.rawValue))", "attempt=\(attempt)",
+            "generation=\(generation)", "scheduled_for_ms=\(scheduledFor.millisecondsSince1970)",
+            "timeout_ms=\(timeout.milliseconds)", "warning_ms=\(warning.milliseconds)",
+            "memory_limit_bytes=\(memoryLimitBytes)",
+        ]
+        if let checkpoint { lines.append("checkpoint=\(escaped(checkpoint))") }
+        for (name, value) in options.sorted(by: { $0.key < $1.key }) {
+            lines.append("option.\(name)=\(escaped(value))")
+        }
+        return lines + ["end"]
+    }
+
+    /// Reads the lines of an order, with or without the final `end`.
+    ///
+    /// - Throws: `MalformedLine` for a line without `=`, or a field that is missing, unknown or
+    ///   no number where one is due.
+    public init(lines: [String]) throws(MalformedLine) {
+        var fields: [String: String] = [:]
+        var options: [String: String] = [:]
+        for line in lines where line != "end" {
+            guard let equals = line.firstIndex(of: "=") else {
+                throw MalformedLine(expected: "an order line `key=value`")
+            }
+            let key = String(line[..<equals])
+            let value = unescaped(line[line.index(after: equals)...])
+            if key.hasPrefix("option.") {
+                options[String(key.dropFirst("option.".count))] = value
+            } else {
+                fields[key] = value
+            }
+        }
+        func number<N: FixedWidthInteger>(_ key: String) throws(MalformedLine) -> N {
+            guard let text = fields[key], let value = N(text) else {
+                throw MalformedLine(expected: "a number for `\(key)`")
+            }
+            return value
+        }
+        guard let job = fields["job"].flatMap({ JobID($0) }) else {
+            throw MalformedLine(expected: "a job's id for `job`")
+        }
+        guard let kind = fields["kind"] else {
+            throw MalformedLine(expected: "a job kind for `kind`")
+        }
+        self.init(
+            run: RunID(try number("run")), job: job, kind: JobKind(kind),
+            attempt: try number("attempt"), generation: try number("generation"),
+            scheduledFor: Instant(millisecondsSince1970: try number("scheduled_for_ms")),
+            timeout: .milliseconds(try number("timeout_ms") as Int64),
+            warning: .milliseconds(try number("warning_ms") as Int64),
+            memoryLimitBytes: try number("memory_limit_bytes"), checkpoint: fields["checkpoint"],
+            options: options)
+    }
+}
+
+extension AttemptReport {
+    /// The longest line that is read as a report, in bytes.
+    public static var longestLine: Int { 4096 }
+
+    /// The report as one line, without its newline.
+    public var line: String {
+        switch self {
+        case .progress(let done, let total): "progress \(done) \(total)"
+        case .count(let name, let value): "count \(name) \(value)"
+        case .note(let text): "note \(escaped(text))"
+        case .checkpoint(let text): "checkpoint \(escaped(text))"
+        case .outcome(.success): "outcome success"
+        case .outcome(.retry(let after, let failure)):
+            "outcome retry \(after.map { String($0.milliseconds) } ?? "-") "
+                + "\(failure.category.rawValue) \(escaped(failure.reason))"
+        case .outcome(.failure(let failure)):
+            "outcome failure \(failure.category.rawValue) \(escaped(failure.reason))"
+        }
+    }
+
+    /// Reads one line.
+    ///
+    /// - Throws: `MalformedLine` for everything that `line` would not have written.
+    public init(line: String) throws(MalformedLine) {
+        var rest = line[...]
+        func word() -> String {
+            let end = rest.firstIndex(of: " ") ?? rest.endIndex
+            let word = String(rest[..<end])
+            rest = end == rest.endIndex ? "" : rest[rest.index(after: end)...]
+            return word
+        }
+        func number(_ what: String) throws(MalformedLine) -> Int64 {
+            guard let value = Int64(word()), value >= 0 else {
+                throw MalformedLine(expected: "a count for `\(what)`")
+            }
+            return value
+        }
+        func failure() throws(MalformedLine) -> Failure {
+            guard let category = Failure.Category(rawValue: word()) else {
+                throw MalformedLine(expected: "a failure's category")
+            }
+            return Failure(category, unescaped(rest))
+        }
+        switch word() {
+        case "progress": self = .progress(done: try number("done"), total: try number("total"))
+        case "count":
+            let name = word()
+            guard !name.isEmpty, name.utf8.count <= 100 else {
+                throw MalformedLine(expected: "a count's name")
+            }
+            self = .count(name: name, try number(name))
+        case "note": self = .note(unescaped(rest))
+        case "checkpoint": self = .checkpoint(unescaped(rest))
+        case "outcome":
+            switch word() {
+            case "success": self = .outcome(.success)
+            case "retry":
+                let after = word()
+                let span: Duration? = Int64(after).flatMap { $0 >= 0 ? .milliseconds($0) : nil }
+                guard after == "-" || span != nil else {
+                    throw MalformedLine(expected: "milliseconds or `-` after `outcome retry`")
+                }
+                self = .outcome(.retry(after: span, try failure()))
+            case "failure": self = .outcome(.failure(try failure()))
+            default: throw MalformedLine(expected: "`success`, `retry` or `failure`")
+            }
+        default:
+            throw MalformedLine(
+                expected: "`progress`, `count`, `note`, `checkpoint` or `outcome`")
+        }
+    }
+}
+
+private func escaped(_ text: String) -> String {
+    text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+}
+
+private func unescaped(_ text: Substring) -> String {
+    var result = ""
+    var isEscaped = false
+    for character in text {
+        if isEscaped {
+            result.append(character == "n" ? "\n" : character)
+            isEscaped = false
+        } else if character == "\\" {
+            isEscaped = true
+        } else {
+            result.append(character)
+        }
+    }
+    return result
+}

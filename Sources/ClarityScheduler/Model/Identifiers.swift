@@ -1,0 +1,54 @@
+/// A job's name in the job file: 1 to 100 letters, digits, `.`, `-` or `_`, starting with a letter
+/// or digit.
+public struct JobID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    public let rawValue: String
+
+    /// Creates an id, or `nil` where `text` breaks the rule above.
+    public init?(_ text: String) {
+        let allowed = text.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+            case UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"): true
+            default: false
+            }
+        }
+        guard allowed, (1...100).contains(text.utf8.count), let first = text.first,
+            first.isLetter || first.isNumber
+        else { return nil }
+        rawValue = text
+    }
+
+    public var description: String { rawValue }
+
+    public static func < (a: JobID, b: JobID) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// What a job does: the name of a worker, such as `bulk-upload`.
+public struct JobKind: Hashable, Comparable, Sendable, CustomStringConvertible {
+    public let rawValue: String
+
+    /// Creates a kind from its name.
+    public init(_ name: String) { rawValue = name }
+
+    public var description: String { rawValue }
+
+    public static func < (a: JobKind, b: JobKind) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// A run's number: 1 for the first run that a store ever recorded, rising, never used twice.
+public struct RunID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    public let rawValue: Int64
+
+    /// Creates a run's number.
+    public init(_ number: Int64) { rawValue = number }
+
+    public var description: String { String(rawValue) }
+
+    public static func < (a: RunID, b: RunID) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// Something that happened and that a job may wait for with `on:`.
+public enum EventName: String, CaseIterable, Sendable {
+    case sourceChanged = "source-changed"
+    case networkRestored = "network-restored"
+}

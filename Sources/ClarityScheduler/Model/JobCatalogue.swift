@@ -1,0 +1,85 @@
+/// What a job file may say about one option: enough to check it, document it and hand it on.
+public struct OptionDeclaration: Hashable, Sendable {
+    /// The form of an option's value.
+    public enum Form: Hashable, Sendable {
+        case text
+        case boolean
+        case integer(ClosedRange<Int>)
+        /// A span with its unit, such as `90d`; handed on in milliseconds.
+        case duration(ClosedRange<Duration>)
+        case choice([String])
+        /// A file or folder; `~/` is the home folder; relative paths count from the job file.
+        case path
+        /// An http or https address.
+        case url
+    }
+
+    public var key: String
+    public var form: Form
+    /// The value when the job file has none, in the form in which it is handed on.
+    public var standard: String?
+    public var isRequired: Bool
+    /// One line for people.
+    public var summary: String
+
+    /// Declares an option; one without `standard` that is not required may be absent.
+    public init(
+        _ key: String, _ form: Form, standard: String? = nil, isRequired: Bool = false,
+        summary: String
+    ) {
+        self.key = key
+        self.form = form
+        self.standard = standard
+        self.isRequired = isRequired
+        self.summary = summary
+    }
+}
+
+/// A kind of job that this program can run.
+public struct JobKindDeclaration: Hashable, Sendable {
+    public var kind: JobKind
+    public var summary: String
+    /// What `options:` of such a job may hold.
+    public var options: [OptionDeclaration]
+
+    /// Declares a kind.
+    public init(_ kind: JobKind, summary: String, options: [OptionDeclaration] = []) {
+        self.kind = kind
+        self.summary = summary
+        self.options = options
+    }
+}
+
+/// A section of the job file that the engine only checks and hands to workers.
+public struct SectionDeclaration: Hashable, Sendable {
+    /// Whether the section is one mapping, or a list of mappings told apart by their `kind`.
+    public enum Form: Hashable, Sendable {
+        case mapping([OptionDeclaration])
+        case list(kinds: [String: [OptionDeclaration]])
+    }
+
+    /// The section's key at the top of the job file; its options are handed on as `key.option`, a
+    /// list's as `key.0.option` with `key.0.kind`.
+    public var key: String
+    public var form: Form
+    public var isRequired: Bool
+
+    /// Declares a section.
+    public init(_ key: String, _ form: Form, isRequired: Bool = false) {
+        self.key = key
+        self.form = form
+        self.isRequired = isRequired
+    }
+}
+
+/// Everything that a job file may name beyond the engine's own keys.
+public struct JobCatalogue: Hashable, Sendable {
+    public var kinds: [JobKindDeclaration]
+    public var sections: [SectionDeclaration]
+
+    /// Creates a catalogue.
+    public init(kinds: [JobKindDeclaration], sections: [SectionDeclaration]) {
+        self.kinds = kinds
+        self.sections = sections
+    }
+}

@@ -1,0 +1,55 @@
+/// How often a run is tried and how long it waits in between.
+///
+/// The wait before the attempt that follows failure `n` (from 1) is `initial * 2^(n-1)`
+/// (exponential) or `initial * n` (linear), at most `maximum`; jitter then takes off up to a tenth,
+/// so that it never passes the cap. With the standard 30 s and 5 h: 30 s, 1 m, 2 m, 4 m ... 5 h from
+/// failure 11 on. The figures are those of Android's WorkManager.
+public struct RetryPolicy: Hashable, Sendable {
+    /// The way in which waits grow.
+    public enum Backoff: String, CaseIterable, Sendable {
+        case linear
+        case exponential
+    }
+
+    /// The failed attempts after which a run fails, 1 to 100.
+    public var attempts: Int
+    public var backoff: Backoff
+    /// The wait after the first failure; at least `shortestInitial`.
+    public var initial: Duration
+    /// The longest wait; at most `longestMaximum`.
+    public var maximum: Duration
+
+    /// The least that `initial` may be: 10 s.
+    public static let shortestInitial: Duration = .seconds(10)
+    /// The most that `maximum` may be: 5 h.
+    public static let longestMaximum: Duration = .seconds(5 * 3600)
+
+    /// Creates a policy.
+    public init(
+        attempts: Int = 5, backoff: Backoff = .exponential, initial: Duration = .seconds(30),
+        maximum: Duration = RetryPolicy.longestMaximum
+    ) {
+        self.attempts = attempts
+        self.backoff = backoff
+        self.initial = initial
+        self.maximum = maximum
+    }
+
+    /// The wait after failure number `failures` (from 1); draws once from `generator`.
+    public func wait(
+        afterFailures failures: Int, using generator: inout some RandomNumberGenerator
+    ) -> Duration {
+        precondition(failures >= 1, "a wait follows a failure, got \(failures) failures")
+        let first = initial.milliseconds
+        let cap = maximum.milliseconds
+        // 2^40 times 10 s passes every cap, and the product still fits in 64 bits.
+        let factor =
+            switch backoff {
+            case .linear: Int64(failures)
+            case .exponential: Int64(1) << Int64(min(failures - 1, 40))
+            }
+        let (product, overflow) = first.multipliedReportingOverflow(by: factor)
+        let wait = overflow ? cap : min(product, cap)
+        return .milliseconds(wait - Int64.random(in: 0...(wait / 10), using: &generator))
+    }
+}

@@ -1,0 +1,2 @@
+/// A cron expression.
+public struct CronExpression: Hashable, Sendable {}

@@ -1,0 +1,7 @@
+/// What becomes of an occurrence while a run of the same job is not finished.
+public enum OverlapPolicy: String, CaseIterable, Sendable {
+    /// It is recorded as skipped.
+    case skip
+    /// One run waits until the other is finished; more than one fold into it.
+    case queue
+}

@@ -1,0 +1,2 @@
+/// A time zone's rules.
+public struct Zone: Hashable, Sendable {}

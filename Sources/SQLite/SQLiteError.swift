@@ -1,0 +1,45 @@
+internal import CSQLite
+
+/// A refusal of SQLite: its extended result code, its words and the statement.
+///
+/// Bound values are never part of it.
+public struct SQLiteError: Error, Hashable, Sendable {
+    /// The extended result code, such as 787 for a foreign key.
+    public var code: Int32
+    public var message: String
+    /// The statement's text with its placeholders, when one was involved.
+    public var statement: String?
+
+    /// Creates an error.
+    public init(code: Int32, message: String, statement: String? = nil) {
+        self.code = code
+        self.message = message
+        self.statement = statement
+    }
+
+    /// The primary result code, such as 19 for every kind of constraint.
+    public var primaryCode: Int32 { code & 0xFF }
+
+    /// Whether a constraint of the schema refused a row.
+    public var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
+
+    /// Whether the disk is full or cannot be read or written.
+    public var isDisk: Bool {
+        [SQLITE_FULL, SQLITE_IOERR].contains(primaryCode)
+    }
+
+    /// Whether the file cannot be opened or written by this user.
+    public var isAccess: Bool {
+        [SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH].contains(primaryCode)
+    }
+
+    /// Whether the file is not a database or is damaged.
+    public var isDamage: Bool {
+        [SQLITE_CORRUPT, SQLITE_NOTADB].contains(primaryCode)
+    }
+}
+
+extension SQLiteError: CustomStringConvertible {
+    /// `database or disk is full (SQLite 13)`; the statement is left to whoever debugs.
+    public var description: String { "\(message) (SQLite \(primaryCode))" }
+}
