@@ -1,2 +1,135 @@
-/// A time zone's rules.
-public struct Zone: Hashable, Sendable {}
+/// A time zone: how far its clocks are from UTC, at any instant.
+///
+/// Two zones are equal when name and rules are, so that the same name with newer rules is another
+/// zone.
+public struct Zone: Sendable {
+    /// What a clock of the zone that shows a given time says of the instant.
+    public enum Resolution: Hashable, Sendable {
+        /// It shows the time once.
+        case once(Instant)
+        /// It was put back and shows the time again: the first and the last instant of them.
+        case twice(earlier: Instant, later: Instant)
+        /// It was put forward over the time, at this instant.
+        case skipped(until: Instant)
+    }
+
+    /// A span of instants, from `start` to before `end`, with one offset from UTC; in seconds.
+    struct Span: Hashable, Sendable {
+        var start: Int64
+        var end: Int64
+        var offset: Int64
+    }
+
+    /// The zone's name in the tz database, such as `Europe/London`.
+    public let identifier: String
+    private let transitions: [Int64]
+    private let offsets: [Int64]
+    private let earliestOffset: Int64
+    private let rule: ZoneRule?
+
+    /// Coordinated Universal Time.
+    public static let utc = Zone()
+
+    /// Creates a zone from the bytes of its TZif file (RFC 8536), version 2 or later.
+    ///
+    /// - Throws: `ZoneError` for bytes that are no such file, are cut short, break the format, or
+    ///   count leap seconds. Bytes after the footer are ignored.
+    public init(identifier: String, tzif bytes: [UInt8]) throws(ZoneError) {
+        let contents: TZifContents
+        do throws(ZoneError.Fault) {
+            contents = try TZifContents(bytes)
+        } catch {
+            throw ZoneError(identifier: identifier, fault: error)
+        }
+        self.identifier = identifier
+        transitions = contents.transitions
+        offsets = contents.offsets
+        earliestOffset = contents.earliestOffset
+        rule = contents.rule
+    }
+
+    private init() {
+        identifier = "UTC"
+        transitions = []
+        offsets = []
+        earliestOffset = 0
+        rule = nil
+    }
+
+    /// How far the zone's clocks are ahead of UTC at an instant, in whole seconds; negative to the
+    /// west of Greenwich.
+    public func offset(at instant: Instant) -> Duration {
+        .seconds(span(at: instant.secondsSince1970).offset)
+    }
+
+    /// The instants at which a clock of the zone shows `time`, which must be a valid date.
+    public func resolve(_ time: CivilTime) -> Resolution {
+        precondition(time.isValid, "a zone resolves a valid time, got \(time)")
+        let milliseconds = time.millisecondsSince1970
+        let local = milliseconds.flooredQuotient(1000)
+        var found: [Instant] = []
+        var span = span(at: local - Zone.offsetSeconds.upperBound)
+        var change: Int64?
+        // No clock shows the time in a span that begins after the westernmost clock does.
+        while span.start <= local - Zone.offsetSeconds.lowerBound {
+            if span.start + span.offset <= local, local < span.end + span.offset {
+                found.append(
+                    Instant(millisecondsSince1970: milliseconds - span.offset * 1000))
+            }
+            if change == nil, span.start + span.offset > local { change = span.start }
+            guard span.end < Zone.latest else { break }
+            span = self.span(at: span.end)
+        }
+        guard let first = found.first, let last = found.last else {
+            return .skipped(until: Instant(secondsSince1970: change ?? span.start))
+        }
+        return first == last ? .once(first) : .twice(earlier: first, later: last)
+    }
+
+    /// The span that holds an instant; its neighbours may have the same offset.
+    func span(at seconds: Int64) -> Span {
+        if let rule, transitions.last.map({ seconds >= $0 }) ?? true {
+            var span = rule.span(at: seconds)
+            if let last = transitions.last { span.start = max(span.start, last) }
+            return span.clamped
+        }
+        // The index of the first transition after the instant.
+        var low = 0
+        var high = transitions.count
+        while low < high {
+            let middle = (low + high) / 2
+            if transitions[middle] <= seconds { low = middle + 1 } else { high = middle }
+        }
+        return Span(
+            start: low == 0 ? Zone.earliest : transitions[low - 1],
+            end: low == transitions.count ? Zone.latest : transitions[low],
+            offset: low == 0 ? earliestOffset : offsets[low - 1]
+        ).clamped
+    }
+
+    /// The offsets that RFC 8536 section 3.2 allows, in seconds: beyond 24 hours on both sides.
+    static let offsetSeconds: ClosedRange<Int64> = -89_999...93_599
+    /// The first and the last whole second that an `Instant` can be.
+    static let earliest = Int64.min / 1000
+    static let latest = Int64.max / 1000
+}
+
+extension Zone: Hashable {
+    /// Feeds the name alone: zones of one name and different rules are rare and only cost a
+    /// comparison.
+    public func hash(into hasher: inout Hasher) { hasher.combine(identifier) }
+
+    public static func == (a: Zone, b: Zone) -> Bool {
+        a.identifier == b.identifier && a.transitions == b.transitions && a.offsets == b.offsets
+            && a.earliestOffset == b.earliestOffset && a.rule == b.rule
+    }
+}
+
+extension Zone.Span {
+    /// The part of the span that an `Instant` can reach; a file may hold times far beyond it.
+    fileprivate var clamped: Zone.Span {
+        Zone.Span(
+            start: min(max(start, Zone.earliest), Zone.latest),
+            end: min(max(end, Zone.earliest), Zone.latest), offset: offset)
+    }
+}

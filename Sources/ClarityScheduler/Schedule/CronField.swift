@@ -1,0 +1,105 @@
+/// The values that one field of a cron expression names.
+struct CronField: Hashable, Sendable {
+    /// Bit `n` is set when the field names `n`; Sunday is 0.
+    private(set) var values: UInt64 = 0
+    /// Whether the text begins with `*`, which is all that crontab(5) and cron(8) ask when they
+    /// tell a wildcard from a restriction: `*/2` is a wildcard, `0-59` is none.
+    let isWildcard: Bool
+
+    func contains(_ value: Int) -> Bool { values >> UInt64(value) & 1 == 1 }
+
+    /// Reads a field: a list of values and ranges, each range perhaps with a step.
+    init(_ text: Substring, as field: CronError.Field) throws(CronError) {
+        isWildcard = text.first == "*"
+        for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+            if item.isEmpty {
+                throw CronError(field, got: text, wanted: "a value on each side of every `,`")
+            }
+            let parts = item.split(
+                separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            let range = try field.range(parts[0], in: item)
+            var step = 1
+            if parts.count == 2 {
+                if range.isSingle {
+                    let rest = "\(parts[0])-\(field.bounds.upperBound)/\(parts[1])"
+                    throw CronError(
+                        field, got: item,
+                        wanted: "a range before the `/`, such as `\(rest)`")
+                }
+                let longest = field.bounds.upperBound - field.bounds.lowerBound
+                guard let number = cronNumber(parts[1]), (1...longest).contains(number) else {
+                    throw CronError(field, got: item, wanted: "a step of 1 to \(longest)")
+                }
+                step = number
+            }
+            for value in stride(from: range.first, through: range.last, by: step) {
+                values |= 1 << UInt64(field == .dayOfWeek ? value % 7 : value)
+            }
+        }
+    }
+}
+
+extension CronError.Field {
+    /// What `*` stands for.
+    var bounds: ClosedRange<Int> {
+        switch self {
+        case .minute: 0...59
+        case .hour: 0...23
+        case .dayOfMonth: 1...31
+        case .month: 1...12
+        case .dayOfWeek: 0...6
+        }
+    }
+
+    fileprivate typealias Range = (first: Int, last: Int, isSingle: Bool)
+
+    fileprivate func range(
+        _ text: Substring, in item: Substring
+    ) throws(CronError) -> Range {
+        if text == "*" { return (bounds.lowerBound, bounds.upperBound, false) }
+        let ends = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        let first = try value(ends[0], in: item)
+        guard ends.count == 2 else { return (first, first, true) }
+        var last = try value(ends[1], in: item)
+        // Sunday ends a range as well as it begins one: `sat-sun`.
+        if self == .dayOfWeek, last == 0, first > 0 { last = 7 }
+        guard first <= last else {
+            throw CronError(
+                self, got: item,
+                wanted: "a range that rises, such as `\(ends[1])-\(ends[0])`")
+        }
+        return (first, last, false)
+    }
+
+    private func value(_ text: Substring, in item: Substring) throws(CronError) -> Int {
+        // 7 is Sunday too, though `*` has no need of it.
+        let accepted = self == .dayOfWeek ? 0...7 : bounds
+        if let number = cronNumber(text), accepted.contains(number) { return number }
+        if let index = names.firstIndex(of: text.lowercased()) {
+            return index + bounds.lowerBound
+        }
+        var wanted = "\(accepted.lowerBound) to \(accepted.upperBound)"
+        if let first = names.first, let last = names.last {
+            wanted += " or `\(first)` to `\(last)`"
+        }
+        throw CronError(self, got: item, wanted: wanted)
+    }
+
+    private var names: [String] {
+        switch self {
+        case .minute, .hour, .dayOfMonth: []
+        case .month:
+            [
+                "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov",
+                "dec",
+            ]
+        case .dayOfWeek: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+        }
+    }
+}
+
+/// The number that one to three digits write; `Int` would take a sign as well.
+private func cronNumber(_ text: Substring) -> Int? {
+    let isNumber = (1...3).contains(text.utf8.count) && text.utf8.allSatisfy { 0x30...0x39 ~= $0 }
+    return isNumber ? Int(text) : nil
+}

@@ -1,0 +1,31 @@
+/// Occurrences at an anchor and at equal spans after it.
+///
+/// The arithmetic is in 128 bits: the distance of two instants need not fit in 64.
+struct Rhythm {
+    private let anchor: Int128
+    private let period: Int128
+
+    init(_ period: Duration, from anchor: Instant) {
+        precondition(period.milliseconds >= 1, "a period is at least 1 ms, got \(period)")
+        self.anchor = Int128(anchor.millisecondsSince1970)
+        self.period = Int128(period.milliseconds)
+    }
+
+    /// The first occurrence after an instant; `nil` when no `Instant` is as late.
+    func next(after instant: Instant) -> Instant? {
+        let elapsed = Int128(instant.millisecondsSince1970) - anchor
+        let milliseconds = elapsed < 0 ? anchor : anchor + (elapsed / period + 1) * period
+        return Int64(exactly: milliseconds).map { Instant(millisecondsSince1970: $0) }
+    }
+
+    /// The occurrences after one instant and not after another.
+    func due(after considered: Instant, through now: Instant) -> DueOccurrences? {
+        guard let first = next(after: considered), first <= now else { return nil }
+        let elapsed = Int128(now.millisecondsSince1970) - Int128(first.millisecondsSince1970)
+        let further = elapsed / period
+        let latest = Int128(first.millisecondsSince1970) + further * period
+        return DueOccurrences(
+            first: first, latest: Instant(millisecondsSince1970: Int64(clamping: latest)),
+            count: Int(clamping: further + 1))
+    }
+}
