@@ -1,0 +1,140 @@
+// How waiting runs start and running attempts are watched.
+extension Round {
+    /// Starts nothing more; what runs is warned, and killed when it does not end in time.
+    mutating func drain() {
+        planner.isDraining = true
+        for id in planner.inFlight.keys { stop(id, .shutdown) }
+    }
+
+    /// Warns and kills by the clock, and stops what lost a constraint.
+    mutating func watchAttempts() {
+        for id in planner.inFlight.keys.sorted() {
+            guard var attempt = planner.inFlight[id] else { continue }
+            if attempt.stop == nil, !attempt.isForced,
+                attempt.job.constraints.contains(where: { !$0.verdict(in: conditions).allows })
+            {
+                stop(id, .constraintLost)
+                attempt = planner.inFlight[id] ?? attempt
+            }
+            if moment.elapsed >= attempt.killAt, !attempt.isKilled {
+                attempt.stop = attempt.stop ?? .timeout
+                attempt.isKilled = true
+                add(.signal(id, .kill))
+            } else if moment.elapsed >= attempt.warnAt, !attempt.isWarned, !attempt.isKilled {
+                attempt.stop = attempt.stop ?? .timeout
+                attempt.isWarned = true
+                add(.signal(id, .warn))
+            }
+            planner.inFlight[id] = attempt
+            if !attempt.isKilled {
+                wake(after: (attempt.isWarned ? attempt.killAt : attempt.warnAt) - moment.elapsed)
+            }
+            if !attempt.job.constraints.isEmpty, !attempt.isForced { wake(after: Planner.recheck) }
+        }
+    }
+
+    /// Starts what may start, the longest due first; says of the rest why it waits.
+    mutating func startWaitingRuns() {
+        guard !planner.isDraining else { return }
+        let waiting = open.values.filter { $0.state == .enqueued }
+            .sorted { ($0.scheduledFor, $0.id) < ($1.scheduledFor, $1.id) }
+        for run in waiting {
+            guard let job = jobs[run.job], isInScope(run) else { continue }
+            let deferrals = deferrals(of: run, job)
+            if !deferrals.isEmpty {
+                add(.deferred(run.id, deferrals, at: moment.wall))
+                add(waiting: Plan.Waiting(job: job.id, run: run.id, deferrals: deferrals))
+            } else if planner.inFlight.count < planner.maxParallel {
+                start(run, job)
+            }
+        }
+    }
+
+    /// Renews this process's leases when it is time.
+    mutating func renewLeases() {
+        guard !planner.inFlight.isEmpty else { return }
+        if moment.elapsed >= planner.nextRenewal {
+            planner.nextRenewal = moment.elapsed + Planner.leaseRenewal
+            add(.renewLeases)
+        }
+        wake(after: planner.nextRenewal - moment.elapsed)
+    }
+
+    /// Everything that keeps an enqueued run from starting now; empty when nothing does.
+    mutating func deferrals(of run: Run, _ job: Job) -> [Deferral] {
+        var deferrals: [Deferral] = []
+        if let running = openRuns(of: job.id).first(where: { $0.state == .running }) {
+            deferrals.append(overlap(running))
+            wake(after: Planner.recheck)
+        }
+        if let notBefore = run.notBefore, notBefore > moment.wall, !run.isExpedited {
+            deferrals.append(
+                Deferral(
+                    .backoff, subject: "backoff", wanted: "\(notBefore) or later",
+                    measured: "too early", source: "failure \(run.failures) of the run"))
+            wake(after: notBefore - moment.wall)
+        }
+        if !run.isExpedited, run.attempts == 0, job.earliestBegin > .zero,
+            let finished = ledger.lastFinished[job.id],
+            finished + job.earliestBegin > moment.wall
+        {
+            let earliest = finished + job.earliestBegin
+            deferrals.append(
+                Deferral(
+                    .notDue, subject: "earliest_begin", wanted: "\(earliest) or later",
+                    measured: "too early", source: "end of the last run"))
+            wake(after: earliest - moment.wall)
+        }
+        if !run.isForced {
+            let unmet = job.constraints.map { $0.verdict(in: conditions) }.filter { !$0.allows }
+            deferrals += unmet.map {
+                Deferral(
+                    .constraint, subject: $0.constraint.name, wanted: $0.wanted,
+                    measured: $0.measured, source: $0.source)
+            }
+            if !unmet.isEmpty { wake(after: Planner.recheck) }
+        }
+        return deferrals
+    }
+
+    private func isInScope(_ run: Run) -> Bool {
+        switch planner.scope {
+        case .everything: true
+        case .requested: planner.requestedRuns.contains(run.id)
+        }
+    }
+
+    private mutating func stop(_ id: RunID, _ reason: StopReason) {
+        guard var attempt = planner.inFlight[id], attempt.stop == nil else { return }
+        attempt.stop = reason
+        attempt.warnAt = moment.elapsed
+        attempt.killAt = min(attempt.killAt, moment.elapsed + attempt.job.warning)
+        planner.inFlight[id] = attempt
+    }
+
+    private mutating func start(_ run: Run, _ job: Job) {
+        var run = run
+        run.state = .running
+        run.attempts += 1
+        run.generation += 1
+        run.lease = Lease(owner: planner.owner, standing: .mine)
+        run.startedAt = run.startedAt ?? moment.wall
+        run.notBefore = nil
+        put(run)
+        add(.deferred(run.id, [], at: moment.wall))
+        add(.putAttempt(Attempt(run: run.id, number: run.attempts, startedAt: moment.wall)))
+        planner.inFlight[run.id] = AttemptInFlight(
+            job: job, number: run.attempts, startedAt: moment.wall, isForced: run.isForced,
+            warnAt: moment.elapsed + job.timeout - job.warning,
+            killAt: moment.elapsed + job.timeout)
+        wake(after: job.timeout - job.warning)
+        add(
+            .start(
+                AttemptOrder(
+                    run: run.id, job: job.id, kind: job.kind, attempt: run.attempts,
+                    generation: run.generation, scheduledFor: run.scheduledFor,
+                    timeout: job.timeout, warning: job.warning,
+                    memoryLimitBytes: job.memoryLimitBytes, checkpoint: run.checkpoint,
+                    options: job.options)))
+    }
+}

@@ -1,0 +1,115 @@
+// How occurrences and requests become runs.
+extension Round {
+    /// An occurrence that is seen this late is no longer on time but caught up.
+    private static let onTime: Duration = .seconds(60)
+
+    /// Enqueues what each schedule has named since it was last considered.
+    mutating func enqueueDueOccurrences() {
+        for job in planner.jobs {
+            guard let schedule = job.schedule else { continue }
+            var clock = self.clock(of: job)
+            if let due = schedule.due(
+                after: clock.considered, through: moment.wall, anchor: clock.anchor)
+            {
+                settle(due, of: job)
+                clock.considered = due.latest
+                setClock(clock, of: job)
+            }
+            if let next = schedule.next(after: clock.considered, anchor: clock.anchor) {
+                wake(after: next - moment.wall)
+            }
+        }
+    }
+
+    /// Enqueues a run of each job that a person asked for, or hurries the one that waits already.
+    mutating func request(_ ids: [JobID], isForced: Bool) {
+        for id in ids {
+            guard let job = jobs[id] else { continue }
+            let runs = openRuns(of: id)
+            if var waiting = runs.first(where: { $0.state == .enqueued }) {
+                waiting.isExpedited = true
+                waiting.isForced = waiting.isForced || isForced
+                waiting.notBefore = nil
+                put(waiting)
+                planner.requestedRuns.insert(waiting.id)
+            } else if let running = runs.first {
+                add(waiting: Plan.Waiting(job: id, run: running.id, deferrals: [overlap(running)]))
+            } else {
+                let run = enqueue(
+                    job, .manual, for: moment.wall, isExpedited: true, isForced: isForced)
+                planner.requestedRuns.insert(run)
+            }
+        }
+    }
+
+    /// Enqueues what follows a success by `then`; a run that waits already stands for it.
+    mutating func enqueueFollowers(of run: Run, _ job: Job) {
+        for id in job.then {
+            guard let follower = jobs[id] else { continue }
+            let waiting = openRuns(of: id).first { $0.state == .enqueued }
+            let next =
+                waiting?.id
+                ?? enqueue(follower, .chain, for: moment.wall, causedBy: run.id)
+            if planner.requestedRuns.contains(run.id) { planner.requestedRuns.insert(next) }
+        }
+    }
+
+    /// The deferral that says that another run of the job is not finished.
+    func overlap(_ running: Run) -> Deferral {
+        let holder =
+            switch running.lease?.standing {
+            case .mine: "this process"
+            case .held, .lapsed, nil: running.lease?.owner ?? "nobody"
+            }
+        return Deferral(
+            .overlap, subject: "overlap", wanted: "no other run of the job",
+            measured: "run \(running.id) is running", source: "lease of \(holder)")
+    }
+
+    private mutating func settle(_ due: DueOccurrences, of job: Job) {
+        let runs = openRuns(of: job.id)
+        if let waiting = runs.first(where: { $0.state == .enqueued }) {
+            add(
+                .recordFate(
+                    job.id, .coalesced, first: due.first, latest: due.latest, count: due.count,
+                    run: waiting.id))
+            return
+        }
+        if let running = runs.first, job.overlap == .skip {
+            add(
+                .recordFate(
+                    job.id, .skipped, first: due.first, latest: due.latest, count: due.count,
+                    run: running.id))
+            return
+        }
+        let isLate = moment.wall - due.latest > Round.onTime
+        if isLate, job.catchUp == .none {
+            add(
+                .recordFate(
+                    job.id, .skipped, first: due.first, latest: due.latest, count: due.count,
+                    run: nil))
+            return
+        }
+        let run = enqueue(
+            job, isLate || due.count > 1 ? .catchUp : .schedule, for: due.latest)
+        if due.count > 1 {
+            add(
+                .recordFate(
+                    job.id, .coalesced, first: due.first, latest: due.latest,
+                    count: due.count - 1, run: run))
+        }
+    }
+
+    private mutating func clock(of job: Job) -> JobClock {
+        if let clock = clocks[job.id] { return clock }
+        // The anchor itself is the first occurrence of `every`, so it must not count as considered.
+        let clock = JobClock(anchor: moment.wall, considered: moment.wall - .milliseconds(1))
+        setClock(clock, of: job)
+        return clock
+    }
+
+    private mutating func setClock(_ clock: JobClock, of job: Job) {
+        clocks[job.id] = clock
+        add(.setClock(job.id, clock))
+    }
+}

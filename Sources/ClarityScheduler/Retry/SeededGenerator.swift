@@ -1,0 +1,16 @@
+/// A small generator of random numbers whose whole future follows from its seed, so that a decision
+/// can be made again; SplitMix64 of Steele, Lea and Flood. Not for secrets.
+public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
+    private var state: UInt64
+
+    /// Creates a generator.
+    public init(seed: UInt64) { state = seed }
+
+    public mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,140 @@
+internal import Synchronization
+
+/// Carries out what a `Planner` decides: writes it down, starts and signals attempts, waits.
+///
+/// `run(until:)` may block its thread for as long as the store commits; give it an executor of its
+/// own where others share the pool.
+public struct Scheduler {
+    /// When a scheduler returns.
+    public enum End: Hashable, Sendable {
+        /// When nothing runs and nothing may start now.
+        case idle
+        /// When it has been drained.
+        case drained
+    }
+
+    /// What a scheduler leaves behind.
+    public struct Report: Hashable, Sendable {
+        /// The runs of which it started an attempt, in that order, each once.
+        public var runs: [RunID] = []
+        /// What was due at the end and waits.
+        public var waiting: [Plan.Waiting] = []
+    }
+
+    private var planner: Planner
+    private let store: any RunStore
+    private let worker: any Worker
+    private let monitor: any ConditionMonitor
+    private let clock: any WallClock
+    private let progress: @Sendable (RunID, Int64, Int64) -> Void
+
+    /// Creates a scheduler; `progress` hears how far attempts are.
+    public init(
+        planner: Planner, store: any RunStore, worker: any Worker,
+        monitor: any ConditionMonitor, clock: any WallClock,
+        progress: @escaping @Sendable (RunID, _ done: Int64, _ total: Int64) -> Void = { _, _, _ in
+        }
+    ) {
+        self.planner = planner
+        self.store = store
+        self.worker = worker
+        self.monitor = monitor
+        self.clock = clock
+        self.progress = progress
+    }
+
+    /// Decides and acts until the end that is asked for.
+    ///
+    /// `first` are the events to begin with; each element of `drains` asks for a drain: nothing
+    /// more starts, running attempts are warned, then killed, and what they leave is recorded.
+    ///
+    /// - Throws: `RunStoreError` when the store fails; running attempts are killed first, and their
+    ///   leases lapse.
+    public mutating func run(
+        until end: End, first: [Planner.Event] = [], drains: AsyncStream<Void> = .finished
+    ) async throws(RunStoreError) -> Report {
+        let inbox = Inbox()
+        let monitor = monitor
+        let clock = clock
+        var report = Report()
+        var attempts: [RunID: AsyncStream<AttemptSignal>.Continuation] = [:]
+        var failure: RunStoreError?
+        var timer: Task<Void, Never>?
+        inbox.post(.tick)
+        first.forEach(inbox.post)
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                for await _ in monitor.changes() { inbox.post(.tick) }
+            }
+            group.addTask {
+                for await _ in drains { inbox.post(.drain) }
+            }
+            var isDraining = false
+            while true {
+                let events = await inbox.take()
+                isDraining = isDraining || events.contains(.drain)
+                for case .finished(let run, _) in events { attempts[run] = nil }
+                let plan: Plan
+                do throws(RunStoreError) {
+                    plan = try decide(events)
+                } catch {
+                    failure = error
+                    break
+                }
+                for act in plan.acts {
+                    switch act {
+                    case .signal(let run, let signal): attempts[run]?.yield(signal)
+                    case .start(let order):
+                        if !report.runs.contains(order.run) { report.runs.append(order.run) }
+                        let (signals, continuation) = AsyncStream.makeStream(
+                            of: AttemptSignal.self)
+                        attempts[order.run] = continuation
+                        let worker = worker
+                        let progress = progress
+                        group.addTask {
+                            let end = await worker.run(order, signals: signals) {
+                                progress(order.run, $0, $1)
+                            }
+                            inbox.post(.finished(order.run, end))
+                        }
+                    }
+                }
+                report.waiting = plan.waiting
+                if plan.isIdle, isDraining || end == .idle { break }
+                // One timer at a time; it is no child of the group because a group cannot cancel
+                // one child alone.
+                timer?.cancel()
+                timer = plan.wakeAfter.map { span in
+                    Task {
+                        await clock.sleep(for: span)
+                        if !Task.isCancelled { inbox.post(.tick) }
+                    }
+                }
+            }
+            timer?.cancel()
+            group.cancelAll()
+        }
+        if let failure { throw failure }
+        return report
+    }
+
+    private mutating func decide(_ events: [Planner.Event]) throws(RunStoreError) -> Plan {
+        var planner = planner
+        var plan = Plan()
+        let conditions = monitor.conditions()
+        let clock = clock
+        try store.decide { ledger in
+            planner = self.planner
+            plan = planner.handle(
+                events, at: clock.moment, conditions: conditions, ledger: ledger)
+            return plan.changes
+        }
+        self.planner = planner
+        return plan
+    }
+}
+
+extension AsyncStream {
+    /// A stream without elements that has ended.
+    public static var finished: AsyncStream { AsyncStream { $0.finish() } }
+}
