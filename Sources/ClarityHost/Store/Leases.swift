@@ -1,0 +1,81 @@
+internal import ClarityScheduler
+@preconcurrency internal import Glibc
+
+/// Tells what a lease found in the store is worth.
+///
+/// A lease lapses when the machine has started anew since, when its holder has not renewed it for
+/// `Planner.leaseTerm` of elapsed time, or when no process holds its owner's lock any more. Wall
+/// time has no part in it, so that no step of the clock ends a lease.
+struct Leases {
+    let bootID: String
+    private let folder: String
+    private let ownOwner: String?
+
+    init(folder: String, ownOwner: String?) {
+        self.folder = folder
+        self.ownOwner = ownOwner
+        bootID = Leases.readBootID()
+    }
+
+    /// When a lease that is taken or renewed now lapses, in milliseconds since the machine started.
+    var nextExpiry: Int64 { Leases.bootMilliseconds + Planner.leaseTerm.milliseconds }
+
+    func standing(of owner: String, boot: String, expires: Int64) -> Lease.Standing {
+        if owner == ownOwner { return .mine }
+        guard boot == bootID, expires > Leases.bootMilliseconds, isAlive(owner) else {
+            return .lapsed
+        }
+        return .held
+    }
+
+    /// Removes the lock files of owners that are gone.
+    func removeLapsed() {
+        guard let listing = opendir(folder) else { return }
+        defer { closedir(listing) }
+        while let entry = readdir(listing) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if !name.hasPrefix("."), name != ownOwner, !isAlive(name) {
+                unlink("\(folder)/\(name)")
+            }
+        }
+    }
+
+    /// Whether any process still holds the lock of `owner`.
+    ///
+    /// Where the scheduler itself is gone, its last workers get a second to notice: they end at once
+    /// when their order's descriptor closes, but that takes them a moment.
+    private func isAlive(_ owner: String) -> Bool {
+        let descriptor = open("\(folder)/\(owner)", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        let processID = owner.split(separator: "-").first.flatMap { pid_t($0) }
+        var patience = 100
+        while flock(descriptor, LOCK_SH | LOCK_NB) != 0 {
+            guard let processID, kill(processID, 0) != 0, errno == ESRCH, patience > 0 else {
+                return true
+            }
+            patience -= 1
+            usleep(10_000)
+        }
+        return false
+    }
+
+    /// The elapsed time since the machine started, suspend included.
+    private static var bootMilliseconds: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// The kernel's name for the time since the machine started (proc(5), `random/boot_id`).
+    private static func readBootID() -> String {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "unknown" }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 36)
+        let count = read(descriptor, &bytes, bytes.count)
+        return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+    }
+}

@@ -1,0 +1,144 @@
+internal import ClarityScheduler
+internal import SQLite
+
+/// A run as a row of `runs`.
+enum RunRow {
+    static let columns = """
+        id, job_id, kind, trigger, state, scheduled_for_ms, enqueued_at_ms, not_before_ms, \
+        is_expedited, is_forced, attempts, failures, interruptions, generation, lease_owner, \
+        started_at_ms, finished_at_ms, checkpoint, caused_by, failure_category, failure_reason, \
+        stop_reason, tally, notes, lease_boot, lease_expires_ms
+        """
+
+    static func run(_ row: borrowing Row) throws(RunStoreError) -> Run {
+        guard let job = JobID(row.text(1)), let trigger = Trigger(rawValue: row.text(3)),
+            let state = RunState(rawValue: row.text(4))
+        else { throw .unusable("run \(row.integer(0)) of the history cannot be read") }
+        var run = Run(
+            id: RunID(row.integer(0)), job: job, kind: JobKind(row.text(2)), trigger: trigger,
+            scheduledFor: Instant(millisecondsSince1970: row.integer(5)),
+            enqueuedAt: Instant(millisecondsSince1970: row.integer(6)),
+            isExpedited: row.integer(8) != 0, isForced: row.integer(9) != 0,
+            causedBy: row.optionalInteger(18).map { RunID($0) })
+        run.state = state
+        run.notBefore = row.optionalInstant(7)
+        run.attempts = Int(row.integer(10))
+        run.failures = Int(row.integer(11))
+        run.interruptions = Int(row.integer(12))
+        run.generation = row.integer(13)
+        run.lease = row.optionalText(14).map { Lease(owner: $0, standing: .held) }
+        run.startedAt = row.optionalInstant(15)
+        run.finishedAt = row.optionalInstant(16)
+        run.checkpoint = row.optionalText(17)
+        if let reason = row.optionalText(20) {
+            run.failure = Failure(
+                Failure.Category(rawValue: row.text(19)) ?? .internalFault, reason)
+        }
+        run.stopReason = row.optionalText(21).flatMap { StopReason(rawValue: $0) }
+        run.tally = TallyText.tally(row.text(22))
+        run.notes = row.text(23).split(separator: "\n").map(String.init)
+        return run
+    }
+
+    static func lease(_ row: borrowing Row) -> (boot: String, expires: Int64) {
+        (row.text(24), row.integer(25))
+    }
+
+    static func put(
+        _ run: Run, boot: String, leaseExpires: Int64, _ connection: Connection
+    ) throws(SQLiteError) {
+        try connection.run(
+            """
+            INSERT INTO runs (\(columns))
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET
+                state = excluded.state, not_before_ms = excluded.not_before_ms,
+                is_expedited = excluded.is_expedited, is_forced = excluded.is_forced,
+                attempts = excluded.attempts, failures = excluded.failures,
+                interruptions = excluded.interruptions, generation = excluded.generation,
+                lease_owner = excluded.lease_owner, lease_boot = excluded.lease_boot,
+                lease_expires_ms = excluded.lease_expires_ms,
+                started_at_ms = excluded.started_at_ms, finished_at_ms = excluded.finished_at_ms,
+                checkpoint = excluded.checkpoint, failure_category = excluded.failure_category,
+                failure_reason = excluded.failure_reason, stop_reason = excluded.stop_reason,
+                tally = excluded.tally, notes = excluded.notes
+            """,
+            .integer(run.id.rawValue), .text(run.job.rawValue), .text(run.kind.rawValue),
+            .text(run.trigger.rawValue), .text(run.state.rawValue), .instant(run.scheduledFor),
+            .instant(run.enqueuedAt), .instant(run.notBefore),
+            .integer(run.isExpedited ? 1 : 0), .integer(run.isForced ? 1 : 0),
+            .integer(Int64(run.attempts)), .integer(Int64(run.failures)),
+            .integer(Int64(run.interruptions)), .integer(run.generation),
+            .text(run.lease?.owner), .instant(run.startedAt), .instant(run.finishedAt),
+            .text(run.checkpoint), .integer(run.causedBy?.rawValue),
+            .text(run.failure?.category.rawValue), .text(run.failure?.reason),
+            .text(run.stopReason?.rawValue), .text(TallyText.text(run.tally)),
+            .text(run.notes.map { $0.replacing("\n", with: " ") }.joined(separator: "\n")),
+            run.lease == nil ? .null : .text(boot),
+            run.lease == nil ? .null : .integer(leaseExpires))
+    }
+}
+
+/// An attempt as a row of `attempts`.
+enum AttemptRow {
+    static let columns = """
+        run_id, number, started_at_ms, finished_at_ms, result, stop_reason, reason, tally, \
+        peak_memory_bytes
+        """
+
+    static func attempt(_ row: borrowing Row) -> Attempt {
+        Attempt(
+            run: RunID(row.integer(0)), number: Int(row.integer(1)),
+            startedAt: Instant(millisecondsSince1970: row.integer(2)),
+            finishedAt: row.optionalInstant(3),
+            result: Attempt.Result(rawValue: row.text(4)) ?? .running,
+            stopReason: row.optionalText(5).flatMap { StopReason(rawValue: $0) },
+            reason: row.optionalText(6), tally: TallyText.tally(row.text(7)),
+            peakMemoryBytes: row.integer(8))
+    }
+
+    static func put(_ attempt: Attempt, _ connection: Connection) throws(SQLiteError) {
+        try connection.run(
+            """
+            INSERT INTO attempts (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (run_id, number) DO UPDATE SET
+                finished_at_ms = excluded.finished_at_ms, result = excluded.result,
+                stop_reason = excluded.stop_reason, reason = excluded.reason,
+                tally = excluded.tally, peak_memory_bytes = excluded.peak_memory_bytes
+            """,
+            .integer(attempt.run.rawValue), .integer(Int64(attempt.number)),
+            .instant(attempt.startedAt), .instant(attempt.finishedAt),
+            .text(attempt.result.rawValue), .text(attempt.stopReason?.rawValue),
+            .text(attempt.reason), .text(TallyText.text(attempt.tally)),
+            .integer(attempt.peakMemoryBytes))
+    }
+}
+
+/// A tally as text, `name=count` joined by spaces: its names hold neither.
+enum TallyText {
+    static func text(_ tally: Tally) -> String {
+        tally.names.map { "\($0)=\(tally[$0])" }.joined(separator: " ")
+    }
+
+    static func tally(_ text: String) -> Tally {
+        var tally = Tally()
+        for pair in text.split(separator: " ") {
+            let parts = pair.split(separator: "=")
+            guard parts.count == 2, let count = Int64(parts[1]) else { continue }
+            tally[String(parts[0])] = count
+        }
+        return tally
+    }
+}
+
+extension Row {
+    func optionalInstant(_ column: Int32) -> Instant? {
+        optionalInteger(column).map { Instant(millisecondsSince1970: $0) }
+    }
+}
+
+extension Value {
+    static func instant(_ instant: Instant?) -> Value {
+        .integer(instant?.millisecondsSince1970)
+    }
+}
