@@ -21,4 +21,7 @@ public struct Plan: Hashable, Sendable {
     public var wakeAfter: Duration?
     /// Whether no attempt of this process runs or is about to start.
     public var isIdle = true
+
+    /// Creates a plan that does nothing.
+    public init() {}
 }

@@ -26,21 +26,23 @@ public struct Scheduler {
     private let worker: any Worker
     private let monitor: any ConditionMonitor
     private let clock: any WallClock
-    private let progress: @Sendable (RunID, Int64, Int64) -> Void
+    private let observer: Observer
 
-    /// Creates a scheduler; `progress` hears how far attempts are.
+    /// Hears each change once it is durable.
+    public typealias Observer = @Sendable (LedgerChange) -> Void
+
+    /// Creates a scheduler.
     public init(
         planner: Planner, store: any RunStore, worker: any Worker,
         monitor: any ConditionMonitor, clock: any WallClock,
-        progress: @escaping @Sendable (RunID, _ done: Int64, _ total: Int64) -> Void = { _, _, _ in
-        }
+        observer: @escaping Observer = { _ in }
     ) {
         self.planner = planner
         self.store = store
         self.worker = worker
         self.monitor = monitor
         self.clock = clock
-        self.progress = progress
+        self.observer = observer
     }
 
     /// Decides and acts until the end that is asked for.
@@ -90,11 +92,8 @@ public struct Scheduler {
                             of: AttemptSignal.self)
                         attempts[order.run] = continuation
                         let worker = worker
-                        let progress = progress
                         group.addTask {
-                            let end = await worker.run(order, signals: signals) {
-                                progress(order.run, $0, $1)
-                            }
+                            let end = await worker.run(order, signals: signals) { _, _ in }
                             inbox.post(.finished(order.run, end))
                         }
                     }
@@ -130,6 +129,7 @@ public struct Scheduler {
             return plan.changes
         }
         self.planner = planner
+        plan.changes.forEach(observer)
         return plan
     }
 }

@@ -1,0 +1,53 @@
+import ClarityHost
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("What every run store keeps to")
+struct RunStoreConformanceTests {
+    @Test(arguments: RunStoreConformance.allCases)
+    func `the store in memory keeps to it`(sentence: RunStoreConformance) throws {
+        try sentence.check(MemoryRunStoreBed())
+    }
+
+    @Test(arguments: RunStoreConformance.allCases)
+    func `the store in SQLite keeps to it`(sentence: RunStoreConformance) throws {
+        try sentence.check(try SQLiteRunStoreBed())
+    }
+}
+
+/// Processes that share one folder, each with its own connection and lock.
+final class SQLiteRunStoreBed: RunStoreBed {
+    let folder: TemporaryFolder
+    private var stores: [String: SQLiteRunStore] = [:]
+
+    init() throws { folder = try TemporaryFolder() }
+
+    var path: String { "\(folder.path)/state" }
+
+    func open() throws -> (store: any RunStore, owner: String) {
+        let store = try SQLiteRunStore(
+            in: StateDirectory(path: path), uniqueNumber: UInt64(stores.count))
+        stores[store.leaseLock.owner] = store
+        return (Borrowed(store), store.leaseLock.owner)
+    }
+
+    func end(_ owner: String) { stores[owner] = nil }
+
+    /// Lets the bed alone keep the store alive, so that it can end it.
+    private final class Borrowed: RunStore {
+        private weak var store: SQLiteRunStore?
+
+        init(_ store: SQLiteRunStore) { self.store = store }
+
+        func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+            guard let store else { throw .unreachable("its process has ended") }
+            try store.decide(decide)
+        }
+
+        func ledger() throws(RunStoreError) -> Ledger {
+            guard let store else { throw .unreachable("its process has ended") }
+            return try store.ledger()
+        }
+    }
+}

@@ -1,0 +1,146 @@
+@testable import ClarityHost
+import ClarityScheduler
+import ClarityTestSupport
+import Glibc
+import SQLite
+import Testing
+
+@Suite("The store in SQLite")
+struct SQLiteRunStoreTests {
+    let bed: SQLiteRunStoreBed
+
+    init() throws { bed = try SQLiteRunStoreBed() }
+
+    @Test(arguments: [
+        "UPDATE runs SET state = 'sleeping'",
+        "UPDATE runs SET state = 'running'",
+        "UPDATE runs SET state = 'succeeded'",
+        "UPDATE runs SET finished_at_ms = 1",
+        "UPDATE runs SET lease_owner = 'somebody'",
+        "UPDATE runs SET trigger = 'whim'",
+        "UPDATE runs SET failures = 1",
+        "UPDATE runs SET attempts = 1",
+        "UPDATE runs SET state = 'failed', finished_at_ms = 1",
+        "UPDATE runs SET attempts = 'many'",
+        "INSERT INTO attempts VALUES (1, 0, 0, NULL, 'running', NULL, NULL, '', 0)",
+        "INSERT INTO attempts VALUES (1, 1, 0, NULL, 'succeeded', NULL, NULL, '', 0)",
+        "INSERT INTO attempts VALUES (99, 1, 0, NULL, 'running', NULL, NULL, '', 0)",
+        "INSERT INTO occurrence_fates VALUES ('a', 2, 1, 1, 'skipped', NULL)",
+    ])
+    func `the schema refuses what the state machine does not have`(statement: String) throws {
+        let (store, _) = try bed.open()
+        let run = try enqueuedRun()
+        try store.decide { _ in [.put(run)] }
+        let connection = try Connection(path: "\(bed.path)/history.db")
+        try connection.execute("PRAGMA foreign_keys = ON")
+
+        let error = #expect(throws: SQLiteError.self) { try connection.execute(statement) }
+
+        #expect(error?.isConstraint == true)
+    }
+
+    @Test func `one occurrence has one run however often it is enqueued`() throws {
+        let (store, _) = try bed.open()
+        var again = try enqueuedRun()
+        again.id = RunID(2)
+        let (first, second) = (try enqueuedRun(), again)
+        try store.decide { _ in [.put(first)] }
+
+        #expect(throws: RunStoreError.self) { try store.decide { _ in [.put(second)] } }
+    }
+
+    @Test func `reading the history leaves the folder as it was, byte for byte`() throws {
+        let (store, _) = try bed.open()
+        let run = try enqueuedRun()
+        try store.decide { _ in [.put(run)] }
+        bed.end(try #require(ownerNames().first))
+        let before = try bed.folder.contents()
+
+        let history = try RunHistory(inDirectory: bed.path)
+        let runs = try history.runs(of: nil, limit: 10)
+        _ = try history.ledger()
+
+        #expect(runs == [run])
+        #expect(try bed.folder.contents() == before)
+    }
+
+    @Test func `a history that does not exist is empty and is not made`() throws {
+        let folder = try TemporaryFolder()
+
+        let history = try RunHistory(inDirectory: "\(folder.path)/none")
+
+        #expect(try history.runs(of: nil, limit: 10) == [])
+        #expect(try folder.contents() == [:])
+    }
+
+    @Test func `a newer schema is refused and left as it is`() throws {
+        _ = try bed.open()
+        let connection = try Connection(path: "\(bed.path)/history.db")
+        try connection.execute("PRAGMA user_version = 99")
+
+        let error = #expect(throws: RunStoreError.self) { try bed.open() }
+
+        #expect(
+            error
+                == .unusable(
+                    "cannot use history `\(bed.path)/history.db`: its schema is version 99, "
+                        + "this program knows 1; use the newer program"))
+    }
+
+    @Test func `a file that is no database is refused in one line`() throws {
+        mkdir(bed.path, 0o700)
+        try bed.folder.write("state/history.db", Array("this is no database".utf8))
+
+        let error = #expect(throws: RunStoreError.self) { try bed.open() }
+
+        #expect(
+            error
+                == .unusable(
+                    "cannot use history `\(bed.path)/history.db`: file is not a database "
+                        + "(SQLite 26)"))
+    }
+
+    @Test func `the state folder is open to its owner alone`() throws {
+        mkdir(bed.path, 0o755)
+
+        _ = try bed.open()
+
+        var status = stat()
+        #expect(stat(bed.path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o700)
+    }
+
+    @Test func `a deferral keeps its beginning while it holds and gets an end after`() throws {
+        let (store, _) = try bed.open()
+        let run = try enqueuedRun()
+        func waits(for measured: String) -> [Deferral] {
+            [
+                Deferral(
+                    .constraint, subject: "battery_above", wanted: "above 20 %",
+                    measured: measured, source: "BAT0")
+            ]
+        }
+        try store.decide { _ in [.put(run), .deferred(run.id, waits(for: "17 %"), at: .noon)] }
+        try store.decide { _ in
+            [.deferred(run.id, waits(for: "18 %"), at: .noon + .seconds(60))]
+        }
+        try store.decide { _ in [.deferred(run.id, [], at: .noon + .seconds(90))] }
+
+        let spans = try RunHistory(inDirectory: bed.path).deferrals(of: run.id)
+
+        #expect(spans.map(\.deferral.measured) == ["18 %"])
+        #expect(spans.map(\.since) == [.noon])
+        #expect(spans.map(\.until) == [.noon + .seconds(90)])
+    }
+
+    private func enqueuedRun() throws -> Run {
+        Run(
+            id: RunID(1), job: try #require(JobID("a")), kind: JobKind("work"),
+            trigger: .schedule, scheduledFor: .noon, enqueuedAt: .noon)
+    }
+
+    private func ownerNames() throws -> [String] {
+        try bed.folder.contents().keys.filter { $0.hasPrefix("state/owners/") }
+            .map { String($0.dropFirst("state/owners/".count)) }
+    }
+}

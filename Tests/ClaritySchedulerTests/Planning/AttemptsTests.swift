@@ -1,0 +1,174 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("How attempts start and are watched")
+struct AttemptsTests {
+    @Test func `a worker is warned before its deadline and killed at it`() throws {
+        var desk = PlanningDesk([try job(timeout: .seconds(100), warning: .seconds(20))])
+        let start = try desk.handle(.tick)
+
+        desk.pass(.seconds(79))
+        let before = try desk.handle(.tick)
+        desk.pass(.seconds(1))
+        let warned = try desk.handle(.tick)
+        desk.pass(.seconds(20))
+        let killed = try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .killed()))
+
+        // The first look is for the lease, the next for the warning.
+        #expect(start.wakeAfter == Planner.leaseRenewal)
+        #expect(before.signals == [:])
+        #expect(before.wakeAfter == .seconds(1))
+        #expect(warned.signals == [RunID(1): .warn])
+        #expect(killed.signals == [RunID(1): .kill])
+        let run = try #require(desk.store.runs[RunID(1)])
+        #expect(run.failures == 1)
+        #expect(run.stopReason == .timeout)
+        #expect(run.failure?.reason == "did not end within its time of 1m 40s")
+    }
+
+    @Test func `a deadline follows elapsed time, not the wall clock`() throws {
+        var desk = PlanningDesk([try job(timeout: .seconds(100), warning: .seconds(20))])
+        try desk.handle(.tick)
+
+        desk.moment.wall = desk.moment.wall + .seconds(3600)
+        let stepped = try desk.handle(.tick)
+
+        #expect(stepped.signals == [:])
+    }
+
+    @Test func `a worker that heeds its warning has not failed and goes on later`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+        desk.pass(.seconds(80))
+        try desk.handle(.tick)
+
+        try desk.handle(
+            .finished(
+                RunID(1),
+                AttemptEnd(
+                    .reported(.retry(after: nil, Failure(.work, "its time ended"))),
+                    checkpoint: "half")))
+        desk.pass(.seconds(30))
+        let again = try desk.handle(.tick)
+
+        #expect(desk.store.runs[RunID(1)]?.failures == 0)
+        #expect(desk.store.attempts[RunID(1)]?[1]?.result == .stopped)
+        #expect(again.started.map(\.checkpoint) == ["half"])
+    }
+
+    @Test func `a constraint lost while running stops the attempt without a failure`() throws {
+        var desk = PlanningDesk([try job(constraints: [.externalPower])])
+        try desk.handle(.tick)
+
+        desk.conditions.externalPower = Conditions.Reading(false, source: "test")
+        let stop = try desk.handle(.tick)
+        desk.pass(.seconds(20))
+        let kill = try desk.handle(.tick)
+        let end = try desk.handle(.finished(RunID(1), .killed()))
+
+        #expect(stop.signals == [RunID(1): .warn])
+        #expect(kill.signals == [RunID(1): .kill])
+        #expect(desk.store.runs[RunID(1)]?.failures == 0)
+        #expect(desk.store.runs[RunID(1)]?.stopReason == .constraintLost)
+        #expect(end.waiting.first?.deferrals.map(\.subject) == ["external_power"])
+    }
+
+    @Test func `a run waits for its constraints and says what it measured`() throws {
+        var desk = PlanningDesk([try job(constraints: [.batteryAbove(percent: 20), .idle])])
+        desk.conditions.battery = Conditions.Reading(.charge(percent: 17), source: "BAT0")
+        let waits = try desk.handle(.tick)
+
+        desk.conditions.battery = Conditions.Reading(.charge(percent: 21), source: "BAT0")
+        let starts = try desk.handle(.tick)
+
+        #expect(waits.started == [])
+        #expect(
+            waits.waiting.first?.deferrals == [
+                Deferral(
+                    .constraint, subject: "battery_above", wanted: "above 20 %", measured: "17 %",
+                    source: "BAT0")
+            ])
+        #expect(waits.wakeAfter == Planner.recheck)
+        #expect(starts.started.map(\.run) == [RunID(1)])
+        #expect(desk.store.deferrals[RunID(1)] == [])
+    }
+
+    @Test func `force starts a run whatever the constraints say and keeps it running`() throws {
+        var desk = PlanningDesk([try job(constraints: [.connected])], scope: .requested)
+        desk.conditions.connected = Conditions.Reading(false, source: "test")
+
+        let forced = try desk.handle(.requested([try id("a")], isForced: true))
+        let later = try desk.handle(.tick)
+
+        #expect(forced.started.map(\.run) == [RunID(1)])
+        #expect(later.signals == [:])
+    }
+
+    @Test func `no more attempts run at once than allowed`() throws {
+        var desk = PlanningDesk([try job("a"), try job("b"), try job("c")], maxParallel: 2)
+
+        let first = try desk.handle(.tick)
+        let next = try desk.handle(.finished(RunID(1), .success()))
+
+        #expect(first.started.count == 2)
+        #expect(next.started.count == 1)
+    }
+
+    @Test func `the earliest begin counts from the end of the last run`() throws {
+        var desk = PlanningDesk(
+            [try job(schedule: .every(.seconds(60)), earliestBegin: .seconds(900))])
+        try desk.handle(.tick)
+        desk.pass(.seconds(30))
+        try desk.handle(.finished(RunID(1), .success()))
+
+        desk.pass(.seconds(899))
+        let early = try desk.handle(.tick)
+        desk.pass(.seconds(1))
+        let due = try desk.handle(.tick)
+
+        #expect(early.started == [])
+        #expect(early.waiting.first?.deferrals.map(\.subject) == ["earliest_begin"])
+        #expect(due.started.map(\.run) == [RunID(2)])
+    }
+
+    @Test func `a drain starts nothing more and warns what runs`() throws {
+        var desk = PlanningDesk([try job("a"), try job("b")], maxParallel: 1)
+        try desk.handle(.tick)
+
+        let drain = try desk.handle(.drain)
+        let end = try desk.handle(.finished(RunID(1), .retry()))
+
+        #expect(drain.signals == [RunID(1): .warn])
+        #expect(end.started == [])
+        #expect(end.isIdle)
+        #expect(desk.store.runs[RunID(1)]?.failures == 0)
+        #expect(desk.store.runs[RunID(1)]?.stopReason == .shutdown)
+    }
+
+    @Test func `leases are renewed four times within their term`() throws {
+        var desk = PlanningDesk([try job(timeout: .seconds(600))])
+        try desk.handle(.tick)
+        let renewed = desk.store.renewals
+
+        desk.pass(Planner.leaseRenewal)
+        try desk.handle(.tick)
+
+        #expect(renewed == 1)
+        #expect(desk.store.renewals == 2)
+        #expect(Planner.leaseRenewal * 4 <= Planner.leaseTerm)
+    }
+
+    @Test func `a plan with nothing to do changes nothing`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.changes == [])
+        #expect(plan.acts == [])
+        #expect(plan.wakeAfter == .seconds(4 * 3600))
+    }
+}

@@ -1,0 +1,171 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("What becomes of a run when its attempt ends")
+struct EndingsTests {
+    @Test func `a run that succeeds keeps its counts`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+        desk.pass(.seconds(3))
+
+        try desk.handle(.finished(RunID(1), .success([("samples_sent", 7)])))
+
+        let run = try #require(desk.store.runs[RunID(1)])
+        #expect(run.state == .succeeded)
+        #expect(run.finishedAt == .noon + .seconds(3))
+        #expect(run.tally.summary == "7 samples sent")
+        #expect(desk.store.attempts[RunID(1)]?[1]?.result == .succeeded)
+    }
+
+    @Test func `a failed attempt is repeated after its wait`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+
+        let failed = try desk.handle(.finished(RunID(1), .retry()))
+        let wait = try #require(desk.store.runs[RunID(1)]?.notBefore) - .noon
+        desk.pass(wait)
+        let again = try desk.handle(.tick)
+
+        #expect(failed.started == [])
+        #expect(failed.waiting.first?.deferrals.map(\.reason) == [.backoff])
+        #expect(failed.wakeAfter == wait)
+        #expect((Duration.seconds(27)...Duration.seconds(30)).contains(wait))
+        #expect(again.started.map(\.attempt) == [2])
+        #expect(again.started.map(\.generation) == [2])
+    }
+
+    @Test func `a worker's wish lengthens the wait, up to the policy's longest`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .retry(after: .seconds(600))))
+        let wished = desk.store.runs[RunID(1)]?.notBefore
+        var other = PlanningDesk([try job()])
+        try other.handle(.tick)
+
+        try other.handle(.finished(RunID(1), .retry(after: .seconds(86_400))))
+
+        #expect(wished == .noon + .seconds(600))
+        #expect(other.store.runs[RunID(1)]?.notBefore == .noon + RetryPolicy.longestMaximum)
+    }
+
+    @Test func `a run that exhausts its attempts fails with the last reason`() throws {
+        var desk = PlanningDesk([try job(attempts: 3)])
+        try desk.handle(.tick)
+
+        for _ in 1...3 {
+            try desk.handle(.finished(RunID(1), .retry()))
+            desk.pass(.seconds(3600))
+            try desk.handle(.tick)
+        }
+
+        let run = try #require(desk.store.runs[RunID(1)])
+        #expect(run.state == .failed)
+        #expect(run.failures == 3)
+        #expect(run.failure == Failure(.unreachable, "the backend is out"))
+    }
+
+    @Test func `a failure that repeating cannot cure is not repeated`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+
+        try desk.handle(.finished(RunID(1), .failure))
+
+        #expect(desk.store.runs[RunID(1)]?.state == .failed)
+        #expect(desk.store.runs[RunID(1)]?.attempts == 1)
+    }
+
+    @Test func `a worker killed from outside starts again at once, three times in a row`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+
+        let restarts = try (1...3).map { _ in
+            try desk.handle(.finished(RunID(1), .killed())).started.count
+        }
+        let fourth = try desk.handle(.finished(RunID(1), .killed()))
+
+        #expect(restarts == [1, 1, 1])
+        #expect(fourth.started == [])
+        #expect(desk.store.runs[RunID(1)]?.failures == 1)
+        #expect(desk.store.attempts[RunID(1)]?[1]?.result == .interrupted)
+        #expect(desk.store.attempts[RunID(1)]?[4]?.result == .failed)
+    }
+
+    @Test(arguments: [
+        (
+            AttemptFault.exitedWithoutReport(status: 0),
+            "its worker exited with status 0 and reported no outcome"
+        ),
+        (.killedBySignal(11), "its worker was ended by signal 11"),
+        (
+            .malformedReport("a count's name"),
+            "its worker wrote something that is no report: a count's name"
+        ),
+        (
+            .memoryLimitExceeded(limitBytes: 64 << 20, measuredBytes: 65 << 20),
+            "its worker took 65 MiB of memory, over its limit of 64 MiB"
+        ),
+        (.leftProcessesBehind, "its worker ended and left processes running"),
+        (
+            .notStarted("no such file or directory"),
+            "its worker could not be started: no such file or directory"
+        ),
+    ])
+    func `a worker that breaks is a failed attempt with its reason`(
+        fault: AttemptFault, reason: String
+    ) throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+
+        try desk.handle(.finished(RunID(1), AttemptEnd(.broke(fault))))
+
+        #expect(desk.store.runs[RunID(1)]?.state == .enqueued)
+        #expect(desk.store.runs[RunID(1)]?.failures == 1)
+        #expect(desk.store.attempts[RunID(1)]?[1]?.reason == reason)
+    }
+
+    @Test func `a run whose scheduler is gone is taken over at once`() throws {
+        let store = MemoryRunStore()
+        var dead = PlanningDesk([try job()], store: store, owner: "dead")
+        try dead.handle(.tick)
+        store.deadOwners = ["dead"]
+        var desk = PlanningDesk([try job()], store: store)
+
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.started.map(\.run) == [RunID(1)])
+        #expect(plan.started.map(\.generation) == [2])
+        #expect(store.attempts[RunID(1)]?[1]?.result == .interrupted)
+        #expect(store.attempts[RunID(1)]?[1]?.stopReason == .leaseLost)
+    }
+
+    @Test func `a run whose scheduler lives is left alone`() throws {
+        let store = MemoryRunStore()
+        var other = PlanningDesk([try job()], store: store, owner: "other")
+        try other.handle(.tick)
+        var desk = PlanningDesk([try job()], store: store)
+
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.started == [])
+        #expect(store.runs[RunID(1)]?.lease?.owner == "other")
+    }
+
+    @Test func `an attempt that lost its lease is killed and writes nothing`() throws {
+        let store = MemoryRunStore()
+        var slow = PlanningDesk([try job()], store: store, owner: "slow")
+        try slow.handle(.tick)
+        store.deadOwners = ["slow"]
+        var quick = PlanningDesk([try job()], store: store, owner: "quick")
+        try quick.handle(.tick)
+        store.deadOwners = []
+
+        let plan = try slow.handle(.tick)
+        try slow.handle(.finished(RunID(1), .success([("samples_sent", 9)])))
+
+        #expect(plan.signals == [RunID(1): .kill])
+        #expect(store.runs[RunID(1)]?.state == .running)
+        #expect(store.runs[RunID(1)]?.lease?.owner == "quick")
+        #expect(store.runs[RunID(1)]?.tally.isEmpty == true)
+    }
+}

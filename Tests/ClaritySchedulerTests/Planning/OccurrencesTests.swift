@@ -1,0 +1,179 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("How occurrences and requests become runs")
+struct OccurrencesTests {
+    @Test func `a job that was never seen runs at once and then every period`() throws {
+        var desk = PlanningDesk([try job()])
+
+        let first = try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+        desk.pass(.seconds(4 * 3600 - 1))
+        let early = try desk.handle(.tick)
+        desk.pass(.seconds(1))
+        let second = try desk.handle(.tick)
+
+        #expect(first.started.map(\.run) == [RunID(1)])
+        #expect(first.started.map(\.scheduledFor) == [.noon])
+        #expect(early.started == [])
+        #expect(early.wakeAfter == .seconds(1))
+        #expect(second.started.map(\.scheduledFor) == [.noon + .seconds(4 * 3600)])
+        #expect(desk.store.runs[RunID(2)]?.trigger == .schedule)
+    }
+
+    @Test func `occurrences missed for days fold into one run, and the fold is recorded`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+
+        desk.pass(.seconds(25 * 3600))
+        try desk.handle(.tick)
+
+        let run = try #require(desk.store.runs[RunID(2)])
+        let latest = Instant.noon + .seconds(24 * 3600)
+        #expect(run.trigger == .catchUp)
+        #expect(run.scheduledFor == latest)
+        #expect(
+            desk.store.fates == [
+                .recordFate(
+                    try id("a"), .coalesced, first: .noon + .seconds(4 * 3600), latest: latest,
+                    count: 5, run: RunID(2))
+            ])
+    }
+
+    @Test func `without catch-up what was missed is recorded as skipped`() throws {
+        var desk = PlanningDesk([try job(catchUp: .none)])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+
+        desk.pass(.seconds(9 * 3600))
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.started == [])
+        #expect(
+            desk.store.fates == [
+                .recordFate(
+                    try id("a"), .skipped, first: .noon + .seconds(4 * 3600),
+                    latest: .noon + .seconds(8 * 3600), count: 2, run: nil)
+            ])
+    }
+
+    @Test func `an occurrence during a run is skipped under overlap skip`() throws {
+        var desk = PlanningDesk([try job(schedule: .every(.seconds(60)))])
+        try desk.handle(.tick)
+
+        desk.pass(.seconds(60))
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.started == [])
+        #expect(desk.store.runs.count == 1)
+        #expect(
+            desk.store.fates == [
+                .recordFate(
+                    try id("a"), .skipped, first: .noon + .seconds(60),
+                    latest: .noon + .seconds(60), count: 1, run: RunID(1))
+            ])
+    }
+
+    @Test func `an occurrence during a run waits for its end under overlap queue`() throws {
+        var desk = PlanningDesk([try job(schedule: .every(.seconds(60)), overlap: .queue)])
+        try desk.handle(.tick)
+
+        desk.pass(.seconds(60))
+        let during = try desk.handle(.tick)
+        let after = try desk.handle(.finished(RunID(1), .success()))
+
+        #expect(during.started == [])
+        #expect(during.waiting.first?.deferrals.map(\.reason) == [.overlap])
+        #expect(after.started.map(\.run) == [RunID(2)])
+    }
+
+    @Test func `an occurrence folds into a run that waits already`() throws {
+        var desk = PlanningDesk([try job(constraints: [.connected])])
+        desk.conditions.connected = Conditions.Reading(false, source: "test")
+        try desk.handle(.tick)
+
+        desk.pass(.seconds(4 * 3600))
+        try desk.handle(.tick)
+
+        #expect(desk.store.runs.count == 1)
+        #expect(
+            desk.store.fates == [
+                .recordFate(
+                    try id("a"), .coalesced, first: .noon + .seconds(4 * 3600),
+                    latest: .noon + .seconds(4 * 3600), count: 1, run: RunID(1))
+            ])
+    }
+
+    @Test func `a request runs a job that is not due, whatever its earliest begin`() throws {
+        var desk = PlanningDesk(
+            [try job(schedule: nil, earliestBegin: .seconds(900))], scope: .requested)
+        try desk.handle(.requested([try id("a")], isForced: false))
+        try desk.handle(.finished(RunID(1), .success()))
+
+        let again = try desk.handle(.requested([try id("a")], isForced: false))
+
+        #expect(again.started.map(\.run) == [RunID(2)])
+        #expect(desk.store.runs[RunID(2)]?.trigger == .manual)
+    }
+
+    @Test func `a request hurries the run that waits in backoff instead of adding one`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+        let failed = try desk.handle(.finished(RunID(1), .retry()))
+
+        let hurried = try desk.handle(.requested([try id("a")], isForced: false))
+
+        #expect(failed.started == [])
+        #expect(hurried.started.map(\.run) == [RunID(1)])
+        #expect(hurried.started.map(\.attempt) == [2])
+    }
+
+    @Test func `requested jobs run in their order, one after the other, and nothing else`() throws {
+        var desk = PlanningDesk(
+            [try job("a"), try job("b"), try job("c")], maxParallel: 1, scope: .requested)
+
+        let first = try desk.handle(.requested([try id("c"), try id("a")], isForced: false))
+        let second = try desk.handle(.finished(RunID(1), .success()))
+        let third = try desk.handle(.finished(RunID(2), .success()))
+
+        #expect(first.started.map(\.job) == [try id("c")])
+        #expect(second.started.map(\.job) == [try id("a")])
+        #expect(third.started == [])
+        #expect(third.isIdle)
+    }
+
+    @Test func `a request for a job that runs elsewhere says who runs it`() throws {
+        let store = MemoryRunStore()
+        var other = PlanningDesk([try job()], store: store, owner: "other")
+        try other.handle(.tick)
+        var desk = PlanningDesk([try job()], store: store, scope: .requested)
+
+        let plan = try desk.handle(.requested([try id("a")], isForced: false))
+
+        #expect(plan.started == [])
+        #expect(
+            plan.waiting.first?.deferrals == [
+                Deferral(
+                    .overlap, subject: "overlap", wanted: "no other run of the job",
+                    measured: "run 1 is running", source: "lease of other")
+            ])
+    }
+
+    @Test func `a success starts what follows it, and a failure does not`() throws {
+        let jobs = [try job("a", then: [try id("b")]), try job("b", schedule: nil)]
+        var desk = PlanningDesk(jobs)
+        try desk.handle(.tick)
+
+        let success = try desk.handle(.finished(RunID(1), .success()))
+        var other = PlanningDesk(jobs)
+        try other.handle(.tick)
+        let failure = try other.handle(.finished(RunID(1), .failure))
+
+        #expect(success.started.map(\.job) == [try id("b")])
+        #expect(desk.store.runs[RunID(2)]?.trigger == .chain)
+        #expect(desk.store.runs[RunID(2)]?.causedBy == RunID(1))
+        #expect(failure.started == [])
+    }
+}
