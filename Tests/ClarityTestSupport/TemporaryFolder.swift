@@ -17,6 +17,9 @@ public final class TemporaryFolder: Sendable {
     public struct Errno: Error, CustomStringConvertible {
         public var code: Int32
         public var description: String { String(cString: strerror(code)) }
+
+        /// The failure that `errno` tells of.
+        public init(code: Int32) { self.code = code }
     }
 
     /// The names below the folder with each file's bytes; folders have none.

@@ -1,0 +1,39 @@
+# `make demo` and `make test` are all that is needed; each sets up what it lacks.
+
+SWIFT ?= swift
+SWIFT_FILES = Package.swift Sources Tests
+
+.PHONY: help setup build demo test lint format release clean
+
+help:
+	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine'
+	@echo 'make test     builds and runs the tests'
+	@echo 'make lint     checks the form of the code'
+	@echo 'make format   puts the code into that form'
+	@echo 'make release  leaves programs that run without Swift, and what belongs to them, in dist/'
+	@echo 'make clean    removes everything that was built, the demo'"'"'s data included'
+
+setup:
+	@scripts/setup
+
+build: setup
+	@scripts/build
+
+demo: build
+	@scripts/demo
+
+test: setup
+	$(SWIFT) build --build-tests --explicit-target-dependency-import-check error
+	$(SWIFT) test --skip-build
+
+lint: setup
+	$(SWIFT) format lint --strict --recursive $(SWIFT_FILES)
+
+format: setup
+	$(SWIFT) format --in-place --recursive $(SWIFT_FILES)
+
+release: setup
+	@scripts/release
+
+clean:
+	rm -rf .build .demo dist
