@@ -1,0 +1,128 @@
+/// The folders of the sources with the arrows between them, as ARCHITECTURE.md has them.
+struct Architecture {
+    struct Folder {
+        /// The path below Sources/.
+        var path: String
+        /// The folders of the same target that it may use, as paths below Sources/.
+        var uses: Set<String>
+        /// The modules that it may import.
+        var imports: Set<String>
+
+        /// The target: the first part of the path.
+        var target: Substring { path.prefix { $0 != "/" } }
+    }
+
+    var folders: [Folder]
+
+    /// Reads the table whose heading begins with `folder`.
+    init(markdown: String) {
+        folders = markdown.split(separator: "\n").filter { $0.hasPrefix("| ") }.compactMap { line in
+            let cells = line.split(separator: "|", omittingEmptySubsequences: false)
+                .dropFirst().dropLast().map { cell in
+                    String(cell.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+                }
+            guard cells.count == 3, cells[0] != "folder" else { return nil }
+            let target = cells[0].prefix { $0 != "/" }
+            let uses = Architecture.list(cells[1]).map {
+                $0 == "." ? "\(target)" : "\(target)/\($0)"
+            }
+            return Folder(
+                path: cells[0], uses: Set(uses), imports: Set(Architecture.list(cells[2])))
+        }
+    }
+
+    private static func list(_ cell: String) -> [String] {
+        cell.split(separator: ",").map { $0.split(separator: " ").joined() }
+    }
+
+    /// Every crossing of an arrow that is not drawn, one line each.
+    func violations(in files: [SourceFile]) -> [String] {
+        let known = Dictionary(uniqueKeysWithValues: folders.map { ($0.path, $0) })
+        // A name that several folders declare tells nothing about where a use of it points.
+        var homes: [String: Set<String>] = [:]
+        for file in files {
+            for name in file.declaredTypes { homes[name, default: []].insert(file.folder) }
+        }
+        return files.flatMap { file -> [String] in
+            guard let folder = known[file.folder] else {
+                return ["\(file.path): the folder \(file.folder) is not in ARCHITECTURE.md"]
+            }
+            let imports = file.imports.filter { !folder.imports.contains($0) }
+                .map { "\(file.path): imports \($0)" }
+            let names = file.identifiers.sorted().compactMap { name -> String? in
+                guard let places = homes[name], places.count == 1, let place = places.first,
+                    place != folder.path, known[place]?.target == folder.target,
+                    !folder.uses.contains(place)
+                else { return nil }
+                return "\(file.path): uses \(name) of \(place)"
+            }
+            return imports + names
+        }
+    }
+}
+
+/// A Swift file, reduced to what its arrows show.
+struct SourceFile {
+    /// The path below Sources/.
+    var path: String
+    var imports: [String] = []
+    /// The types that it declares outside of any other.
+    var declaredTypes: Set<String> = []
+    /// Every identifier that is not in a comment or a string literal.
+    var identifiers: Set<String> = []
+
+    var folder: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
+
+    init(path: String, text: String) {
+        self.path = path
+        for line in SourceFile.code(of: text).split(separator: "\n") {
+            let words = line.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
+            if let keyword = words.firstIndex(of: "import"), keyword <= 2,
+                words.count > keyword + 1,
+                words[..<keyword].allSatisfy(SourceFile.importPrefixes.contains)
+            {
+                imports.append(words[keyword + 1])
+                continue
+            }
+            identifiers.formUnion(words)
+            guard line.first != " ",
+                let keyword = words.firstIndex(where: SourceFile.typeKeywords.contains),
+                words.count > keyword + 1
+            else { continue }
+            declaredTypes.insert(words[keyword + 1])
+        }
+    }
+
+    private static let importPrefixes: Set = [
+        "public", "internal", "private", "fileprivate", "package", "preconcurrency", "testable",
+    ]
+    private static let typeKeywords: Set = [
+        "struct", "enum", "class", "actor", "protocol", "typealias",
+    ]
+
+    /// The text without comments and string literals; line breaks stay.
+    private static func code(of text: String) -> String {
+        var code = ""
+        var isMultiline = false
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            let fences = line.ranges(of: "\"\"\"").count
+            defer {
+                if fences % 2 == 1 { isMultiline.toggle() }
+                code += "\n"
+            }
+            if isMultiline || fences > 0 { continue }
+            var isString = false
+            var previous: Character = " "
+            for character in line {
+                if character == "\"", previous != "\\" { isString.toggle() }
+                if !isString, character == "/", previous == "/" {
+                    code.removeLast()
+                    break
+                }
+                if !isString { code.append(character) }
+                previous = previous == "\\" ? " " : character
+            }
+        }
+        return code
+    }
+}

@@ -1,0 +1,67 @@
+import ClarityTestSupport
+import Testing
+
+@Suite("The arrows between folders")
+struct ArchitectureTests {
+    @Test func `no source file crosses an arrow that is not drawn`() throws {
+        let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+        let markdown = String(
+            decoding: try TemporaryFolder.read("\(root)/ARCHITECTURE.md"), as: UTF8.self)
+        let architecture = Architecture(markdown: markdown)
+        let files = try SourceTree.files(below: "\(root)/Sources")
+
+        #expect(files.count > 50)
+        #expect(architecture.violations(in: files) == [])
+    }
+
+    @Test func `every folder in the table exists`() throws {
+        let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+        let markdown = String(
+            decoding: try TemporaryFolder.read("\(root)/ARCHITECTURE.md"), as: UTF8.self)
+        let found = Set(try SourceTree.files(below: "\(root)/Sources").map(\.folder))
+
+        let drawn = Architecture(markdown: markdown).folders.map(\.path)
+
+        #expect(drawn.filter { !found.contains($0) } == [])
+    }
+
+    @Test(arguments: [
+        ("import of a module", "import SQLite", ["A/Low/x.swift: imports SQLite"]),
+        ("public import of a module", "public import SQLite", ["A/Low/x.swift: imports SQLite"]),
+        (
+            "import with an attribute", "@preconcurrency internal import Glibc",
+            ["A/Low/x.swift: imports Glibc"]
+        ),
+        ("name from above", "let t: Upper", ["A/Low/x.swift: uses Upper of A/High"]),
+        ("name from above in a call", "_ = Upper.make()", ["A/Low/x.swift: uses Upper of A/High"]),
+        ("name in a comment", "// see Upper", []),
+        ("name in a string", "let t = \"Upper\"", []),
+        ("own name", "struct Own {}\nlet t: Own", []),
+        ("import that is allowed", "import CYAML", []),
+    ])
+    func `the checker sees what crosses and nothing else`(
+        what: String, text: String, violations: [String]
+    ) {
+        let architecture = Architecture(
+            markdown: """
+                | folder | uses the folders | imports |
+                |---|---|---|
+                | A/Low | | CYAML |
+                | A/High | Low | |
+                """)
+        let files = [
+            SourceFile(path: "A/High/upper.swift", text: "public struct Upper {}\n"),
+            SourceFile(path: "A/Low/x.swift", text: text),
+        ]
+
+        #expect(architecture.violations(in: files) == violations)
+    }
+
+    @Test func `a folder that is not in the table is a violation`() {
+        let architecture = Architecture(markdown: "")
+
+        let violations = architecture.violations(in: [SourceFile(path: "A/B/x.swift", text: "")])
+
+        #expect(violations == ["A/B/x.swift: the folder A/B is not in ARCHITECTURE.md"])
+    }
+}
