@@ -17,6 +17,7 @@ public final class Connection {
     }
 
     private let handle: OpaquePointer
+    private let busyTimeout: Duration
     private var statements: [String: OpaquePointer] = [:]
 
     /// Opens `path`; an empty path is a private temporary database that vanishes with the
@@ -45,6 +46,7 @@ public final class Connection {
             throw SQLiteError(code: code, message: message)
         }
         handle = opened
+        self.busyTimeout = busyTimeout
         let (seconds, attoseconds) = busyTimeout.components
         sqlite3_busy_timeout(
             handle, Int32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000))
@@ -65,6 +67,25 @@ public final class Connection {
     public func execute(_ script: String) throws(SQLiteError) {
         let code = sqlite3_exec(handle, script, nil, nil, nil)
         guard code == SQLITE_OK else { throw failure(code, script) }
+    }
+
+    /// Makes the file keep a write-ahead log, as it then does for every connection.
+    ///
+    /// A temporary database has none and stays as it is.
+    ///
+    /// - Throws: `SQLiteError`; busy when others hold the file for longer than `busyTimeout`.
+    public func useWriteAheadLog() throws(SQLiteError) {
+        // SQLite does not wait for a lock here when two connections change a new file's mode at
+        // once, since waiting could be a deadlock. The loser's second try finds the mode changed.
+        let deadline = ContinuousClock.now + busyTimeout
+        while true {
+            do {
+                return try execute("PRAGMA journal_mode = WAL")
+            } catch {
+                guard error.isBusy, ContinuousClock.now < deadline else { throw error }
+                sqlite3_sleep(2)
+            }
+        }
     }
 
     /// Runs one statement to its end.
@@ -121,8 +142,7 @@ public final class Connection {
             try execute("COMMIT")
             return result
         } catch {
-            // SQLite itself has rolled back after some errors, a full disk for one.
-            if sqlite3_get_autocommit(handle) == 0 { try execute("ROLLBACK") }
+            rollBack()
             throw error
         }
     }
@@ -135,7 +155,7 @@ public final class Connection {
             try execute("COMMIT")
             return result
         } catch {
-            if sqlite3_get_autocommit(handle) == 0 { try execute("ROLLBACK") }
+            rollBack()
             throw error
         }
     }
@@ -149,6 +169,15 @@ public final class Connection {
         let finish = sqlite3_backup_finish(backup)
         guard step == SQLITE_DONE, finish == SQLITE_OK else {
             throw target.failure(finish == SQLITE_OK ? step : finish, nil)
+        }
+    }
+
+    /// Ends a transaction that failed.
+    private func rollBack() {
+        // SQLite itself has rolled back after some errors, a full disk for one. A refusal of
+        // ROLLBACK would only hide the error that led here; the next BEGIN reports it.
+        if sqlite3_get_autocommit(handle) == 0 {
+            sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
         }
     }
 

@@ -29,7 +29,7 @@ public struct Migrations: Sendable {
         if try version(of: connection) == steps.count { return }
         try connection.transaction {
             // Another process may have migrated while this one waited for the lock.
-            let found = try version(of: connection)
+            let found = try readVersion(of: connection)
             for step in steps[found...] { try connection.execute(step) }
             try connection.execute("PRAGMA application_id = \(applicationID)")
             try connection.execute("PRAGMA user_version = \(steps.count)")
@@ -40,6 +40,12 @@ public struct Migrations: Sendable {
     ///
     /// - Throws: as `migrate`.
     public func version(of connection: Connection) throws -> Int {
+        // One state of the file: version, owner and tables read while another process migrates
+        // would together describe a file that never was.
+        try connection.snapshot { try readVersion(of: connection) }
+    }
+
+    private func readVersion(of connection: Connection) throws -> Int {
         let version = try connection.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
         let owner = try connection.first("PRAGMA application_id") { $0.integer(0) } ?? 0
         let tables = try connection.first("SELECT count(*) FROM sqlite_schema") { $0.integer(0) }

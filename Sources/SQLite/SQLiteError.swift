@@ -23,6 +23,11 @@ public struct SQLiteError: Error, Hashable, Sendable {
     /// Whether a constraint of the schema refused a row.
     public var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
 
+    /// Whether another connection held what was needed, so that the same may work later.
+    public var isBusy: Bool {
+        [SQLITE_BUSY, SQLITE_LOCKED].contains(primaryCode)
+    }
+
     /// Whether the disk is full or cannot be read or written.
     public var isDisk: Bool {
         [SQLITE_FULL, SQLITE_IOERR].contains(primaryCode)

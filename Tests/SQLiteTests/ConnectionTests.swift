@@ -1,0 +1,135 @@
+import SQLite
+import Testing
+
+@Suite struct ConnectionTests {
+    private func connection() throws -> Connection {
+        let connection = try Connection(path: "")
+        try connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v ANY) STRICT")
+        return connection
+    }
+
+    @Test(arguments: [
+        Value.null, .integer(.min), .integer(.max), .real(0.1), .text(""), .text("a\u{0}é✓"),
+        .blob([]), .blob([0, 255, 0]),
+    ])
+    func `a bound value comes back as it was`(value: Value) throws {
+        let connection = try connection()
+
+        try connection.run("INSERT INTO t (v) VALUES (?)", value)
+
+        let found = try connection.first("SELECT v, typeof(v) FROM t") { row -> Value in
+            switch row.text(1) {
+            case "null": .null
+            case "integer": .integer(row.integer(0))
+            case "real": .real(row.real(0))
+            case "text": .text(row.text(0))
+            default: .blob(row.blob(0))
+            }
+        }
+        #expect(found == value)
+    }
+
+    @Test func `an ignored insert changes no row`() throws {
+        let connection = try connection()
+        try connection.run("INSERT INTO t (id) VALUES (1)")
+
+        try connection.run("INSERT INTO t (id) VALUES (1) ON CONFLICT DO NOTHING")
+
+        #expect(connection.changes == 0)
+    }
+
+    @Test func `an error undoes its transaction and is thrown on`() throws {
+        let connection = try connection()
+
+        let error = #expect(throws: SQLiteError.self) {
+            try connection.transaction {
+                try connection.run("INSERT INTO t (id) VALUES (1)")
+                try connection.run("INSERT INTO t (id) VALUES (1)")
+            }
+        }
+
+        #expect(error?.isConstraint == true)
+        #expect(try connection.first("SELECT count(*) FROM t") { $0.integer(0) } == 0)
+    }
+
+    @Test func `an error that ended the transaction itself is not hidden by the rollback`() throws {
+        let connection = try connection()
+
+        let error = #expect(throws: SQLiteError.self) {
+            try connection.transaction {
+                try connection.run("INSERT INTO t (id) VALUES (1)")
+                try connection.run("INSERT OR ROLLBACK INTO t (id) VALUES (1)")
+            }
+        }
+
+        #expect(error?.isConstraint == true)
+        try connection.transaction { try connection.run("INSERT INTO t (id) VALUES (2)") }
+    }
+
+    @Test func `a held write lock is reported as busy`() throws {
+        let file = TemporaryFile()
+        let holder = try Connection(path: file.path)
+        try holder.execute("PRAGMA journal_mode = WAL; CREATE TABLE t (v) ; BEGIN IMMEDIATE")
+        let other = try Connection(path: file.path, busyTimeout: .zero)
+
+        let error = #expect(throws: SQLiteError.self) { try other.run("INSERT INTO t VALUES (1)") }
+
+        #expect(error?.isBusy == true)
+        #expect(error?.description == "database is locked (SQLite 5)")
+    }
+
+    @Test func `an error holds the statement and never a bound value`() throws {
+        let connection = try connection()
+        try connection.execute("CREATE TABLE u (v TEXT CHECK (length(v) < 3)) STRICT")
+
+        let error = #expect(throws: SQLiteError.self) {
+            try connection.run("INSERT INTO u VALUES (?)", "MARKER")
+        }
+
+        #expect(error?.statement == "INSERT INTO u VALUES (?)")
+        #expect(error.map { String(reflecting: $0) }?.contains("MARKER") == false)
+    }
+
+    @Test func `a copy holds what the original does`() throws {
+        let original = try connection()
+        try original.run("INSERT INTO t (v) VALUES (?)", "kept")
+        let copy = try Connection(path: "")
+
+        try original.copy(into: copy)
+
+        #expect(try copy.first("SELECT v FROM t") { $0.text(0) } == "kept")
+    }
+
+    @Test func `a missing file is not made unless asked`() throws {
+        let file = TemporaryFile()
+
+        for access in [Connection.Access.readWrite, .readOnly, .immutable] {
+            let error = #expect(throws: SQLiteError.self) {
+                try Connection(path: file.path, access: access)
+            }
+            #expect(error?.isAccess == true)
+        }
+    }
+
+    @Test(arguments: ["a b.db", "a?b.db", "a#b.db", "a%20b.db"])
+    func `an immutable file is found under any name`(name: String) throws {
+        let file = TemporaryFile(name)
+        try Connection(path: file.path).execute("CREATE TABLE t (v)")
+
+        let connection = try Connection(path: file.path, access: .immutable)
+
+        #expect(try connection.first("SELECT name FROM sqlite_schema") { $0.text(0) } == "t")
+    }
+
+    @Test func `a file that is no database is damage`() throws {
+        let file = TemporaryFile()
+        try Connection(path: file.path).execute("CREATE TABLE t (v)")
+        overwrite(file.path, with: [UInt8](repeating: 0x41, count: 4096))
+
+        let error = #expect(throws: SQLiteError.self) {
+            try Connection(path: file.path).first("SELECT * FROM sqlite_schema") { $0.text(0) }
+        }
+
+        #expect(error?.isDamage == true)
+    }
+}

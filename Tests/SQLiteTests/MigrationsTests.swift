@@ -1,0 +1,106 @@
+@preconcurrency import Glibc
+import SQLite
+import Testing
+
+func overwrite(_ path: String, with bytes: [UInt8]) {
+    let descriptor = open(path, O_WRONLY | O_TRUNC)
+    precondition(descriptor >= 0 && write(descriptor, bytes, bytes.count) == bytes.count)
+    close(descriptor)
+}
+
+@Suite struct MigrationsTests {
+    private let one = Migrations(applicationID: 7, steps: ["CREATE TABLE a (v)"])
+    private let two = Migrations(
+        applicationID: 7, steps: ["CREATE TABLE a (v)", "CREATE TABLE b (v)"])
+
+    private func tables(_ connection: Connection) throws -> [String] {
+        try connection.all("SELECT name FROM sqlite_schema ORDER BY name") { $0.text(0) }
+    }
+
+    @Test func `an empty file takes every step`() throws {
+        let connection = try Connection(path: "")
+
+        try two.migrate(connection)
+
+        #expect(try tables(connection) == ["a", "b"])
+        #expect(try two.version(of: connection) == 2)
+    }
+
+    @Test func `an older file takes the steps that it lacks`() throws {
+        let connection = try Connection(path: "")
+        try one.migrate(connection)
+        try connection.execute("INSERT INTO a VALUES (1)")
+
+        try two.migrate(connection)
+
+        #expect(try tables(connection) == ["a", "b"])
+        #expect(try connection.first("SELECT v FROM a") { $0.integer(0) } == 1)
+    }
+
+    @Test func `a newer file is refused and left as it is`() throws {
+        let connection = try Connection(path: "")
+        try two.migrate(connection)
+
+        #expect(throws: Migrations.Fault.newer(found: 2, known: 1)) {
+            try one.migrate(connection)
+        }
+        #expect(try two.version(of: connection) == 2)
+    }
+
+    @Test func `another program's file is refused and left as it is`() throws {
+        let connection = try Connection(path: "")
+        try connection.execute("CREATE TABLE theirs (v)")
+
+        #expect(throws: Migrations.Fault.foreign(applicationID: 0)) {
+            try one.migrate(connection)
+        }
+        #expect(try tables(connection) == ["theirs"])
+    }
+
+    @Test func `a failing step undoes those before it`() throws {
+        let connection = try Connection(path: "")
+        let faulty = Migrations(applicationID: 7, steps: ["CREATE TABLE a (v)", "CREATE TABLE"])
+
+        #expect(throws: SQLiteError.self) { try faulty.migrate(connection) }
+
+        #expect(try tables(connection) == [])
+        #expect(try one.version(of: connection) == 0)
+    }
+
+    @Test func `processes that migrate at once all find the file theirs`() async throws {
+        let migrations = two
+        for _ in 1...40 {
+            let path = TemporaryFile()
+            let name = path.path
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 1...4 {
+                    group.addTask {
+                        let connection = try Connection(path: name)
+                        try connection.useWriteAheadLog()
+                        try migrations.migrate(connection)
+                        for _ in 1...5 { _ = try migrations.version(of: connection) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try migrations.version(of: Connection(path: name)) == 2)
+        }
+    }
+
+    @Test func `a file is never foreign while another process migrates it`() async throws {
+        let migrations = two
+        for _ in 1...60 {
+            let file = TemporaryFile()
+            let path = file.path
+            try Connection(path: path).useWriteAheadLog()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    let reader = try Connection(path: path)
+                    while try migrations.version(of: reader) < 2 {}
+                }
+                group.addTask { try migrations.migrate(Connection(path: path)) }
+                try await group.waitForAll()
+            }
+        }
+    }
+}
