@@ -1,0 +1,37 @@
+// The form of what is sealed: numbers in little-endian order, texts with their length in front.
+
+extension [UInt8] {
+    mutating func append(littleEndian number: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
+    }
+
+    mutating func append(field text: String) {
+        append(littleEndian: UInt32(text.utf8.count))
+        append(contentsOf: text.utf8)
+    }
+}
+
+/// Reads back what the functions above wrote; `nil` where the bytes end too early.
+struct ByteReader {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: [UInt8]) { rest = bytes[...] }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func number<Number: FixedWidthInteger>(_: Number.Type) -> Number? {
+        guard let bytes = take(MemoryLayout<Number>.size) else { return nil }
+        return bytes.reversed().reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
+    }
+
+    mutating func field() -> String? {
+        guard let count = number(UInt32.self), let bytes = take(Int(count)) else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
+        guard rest.count >= count else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return rest.prefix(count)
+    }
+}

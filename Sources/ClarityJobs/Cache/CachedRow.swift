@@ -1,0 +1,50 @@
+public import ClarityScheduler
+
+/// A table of rows that were pulled from the backend.
+public enum CachedTable: String, CaseIterable, Sendable {
+    case metrics
+    case insights
+}
+
+/// A metric or an insight as the backend gave it.
+///
+/// Health data: it has no description, so that it cannot reach a log or an error by accident.
+public struct CachedRow: Hashable, Sendable {
+    /// The backend's id.
+    public var id: String
+    /// What it is, such as `heart_rate`; not sealed.
+    public var type: String
+    /// The backend's time of this version, by which the later one wins.
+    public var timestamp: Instant
+    /// The rest, as JSON in UTF-8; the same bytes for the same content.
+    public var json: [UInt8]
+
+    /// Creates a row.
+    public init(id: String, type: String, timestamp: Instant, json: [UInt8]) {
+        self.id = id
+        self.type = type
+        self.timestamp = timestamp
+        self.json = json
+    }
+}
+
+/// A cached row with when it was last seen on the backend.
+public struct SyncedRow: Sendable {
+    public let row: CachedRow
+    public let syncedAt: Instant
+}
+
+/// What storing pulled rows changed.
+public struct UpsertCounts: Hashable, Sendable {
+    /// Rows that were not known.
+    public var added: Int64 = 0
+    /// Rows of which a later version came; the earlier one is archived.
+    public var replaced: Int64 = 0
+    /// Rows that came as they were known.
+    public var unchanged: Int64 = 0
+    /// Rows that came older than known: the known one stays, the older one is archived.
+    public var outdated: Int64 = 0
+
+    /// Creates counts of nothing.
+    public init() {}
+}

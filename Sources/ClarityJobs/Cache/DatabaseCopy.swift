@@ -1,0 +1,92 @@
+@preconcurrency internal import Glibc
+internal import SQLite
+
+/// Copies a database that others may be writing to, without leaving a trace beside it.
+///
+/// Opening a database in WAL mode in the ordinary way makes a `-shm` file, and may make the
+/// write-ahead log part of the file.
+struct DatabaseCopy {
+    private let path: String
+
+    init(of path: String) { self.path = path }
+
+    func copy(into target: Connection) throws(SQLiteError) {
+        for _ in 1...3 where try copyUndisturbed(into: target) { return }
+        // A writer is at work, so its `-shm` file is there already and reading through it adds
+        // nothing.
+        try Connection(path: path, access: .readOnly).copy(into: target)
+    }
+
+    /// Copies the files as they lie; `false` when one of them changed meanwhile.
+    private func copyUndisturbed(into target: Connection) throws(SQLiteError) -> Bool {
+        let before = stamps()
+        if before[1] == nil {
+            try Connection(path: path, access: .immutable).copy(into: target)
+        } else {
+            guard try copyWithLog(into: target) else { return false }
+        }
+        return stamps() == before
+    }
+
+    /// Copies file and log into a folder of our own, where SQLite may recover the one from the
+    /// other.
+    private func copyWithLog(into target: Connection) throws(SQLiteError) -> Bool {
+        var template = Array("\(temporaryFolder())/clarity-jobs.XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw ioError("a temporary folder") }
+        let folder = String(
+            decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let draft = "\(folder)/health.db"
+        defer {
+            for suffix in ["", "-wal", "-shm"] { unlink(draft + suffix) }
+            rmdir(folder)
+        }
+        // The file first: a checkpoint in between shows in its stamp.
+        for suffix in ["", "-wal"] { try copyFile(path + suffix, to: draft + suffix) }
+        guard stamps()[0] != nil else { return false }
+        try Connection(path: draft, access: .readWrite).copy(into: target)
+        return true
+    }
+
+    /// Size and times of the file and of its log; `nil` for one that is missing or empty.
+    private func stamps() -> [String?] {
+        ["", "-wal"].map { suffix in
+            var status = stat()
+            guard stat(path + suffix, &status) == 0, status.st_size > 0 else { return nil }
+            return "\(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+        }
+    }
+
+    private func copyFile(_ from: String, to target: String) throws(SQLiteError) {
+        let source = open(from, O_RDONLY | O_CLOEXEC)
+        guard source >= 0 else { throw ioError(from) }
+        defer { close(source) }
+        let destination = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard destination >= 0 else { throw ioError(target) }
+        defer { close(destination) }
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = read(source, &buffer, buffer.count)
+            if count == 0 { return }
+            guard count > 0 else { throw ioError(from) }
+            var written = 0
+            while written < count {
+                let step = buffer.withUnsafeBytes {
+                    write(destination, $0.baseAddress.map { $0 + written }, count - written)
+                }
+                guard step > 0 else { throw ioError(target) }
+                written += step
+            }
+        }
+    }
+
+    private func temporaryFolder() -> String {
+        guard let value = getenv("TMPDIR") else { return "/tmp" }
+        let folder = String(cString: value)
+        return folder.isEmpty ? "/tmp" : folder
+    }
+
+    private func ioError(_ name: String) -> SQLiteError {
+        // SQLITE_IOERR, as SQLite itself would have it.
+        SQLiteError(code: 10, message: "cannot copy `\(name)`: \(errnoText(errno))")
+    }
+}

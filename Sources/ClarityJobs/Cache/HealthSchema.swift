@@ -1,0 +1,128 @@
+internal import SQLite
+
+/// The schema of `health.db`, step by step; a step that was released is never changed.
+///
+/// ```
+/// outbox:   queued -> sending -> accepted -> confirmed | unconfirmed
+///             ^          |           |
+///             '----------+-----------'  failures + 1; at 5: setAside
+///           sending -> confirmed (the backend had it) | rejected
+/// batches:  sending -> accepted -> confirmed | unconfirmed, or failed from either
+/// ```
+enum HealthSchema {
+    /// `CLRH`, so that no other program's file is taken for this one.
+    static let applicationID: Int64 = 0x434C_5248
+
+    static var migrations: Migrations {
+        Migrations(applicationID: applicationID, steps: [version1])
+    }
+
+    private static let version1 = """
+        CREATE TABLE canary (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            sealed BLOB NOT NULL
+        ) STRICT;
+
+        CREATE TABLE owner (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            sealed BLOB NOT NULL
+        ) STRICT;
+
+        CREATE TABLE session (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            sealed BLOB NOT NULL
+        ) STRICT;
+
+        CREATE TABLE profile (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            sealed BLOB NOT NULL,
+            synced_at_ms INTEGER NOT NULL
+        ) STRICT;
+
+        CREATE TABLE batches (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            state TEXT NOT NULL DEFAULT 'sending'
+                CHECK (state IN ('sending', 'accepted', 'confirmed', 'unconfirmed', 'failed')),
+            client_timestamp_ms INTEGER NOT NULL,
+            attempts INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0),
+            processing_id TEXT,
+            reason TEXT,
+            accepted_at_ms INTEGER,
+            finished_at_ms INTEGER,
+            CHECK (state <> 'accepted'
+                OR (processing_id IS NOT NULL AND accepted_at_ms IS NOT NULL)),
+            CHECK ((state IN ('confirmed', 'unconfirmed', 'failed')) = (finished_at_ms IS NOT NULL)),
+            CHECK (state <> 'failed' OR reason IS NOT NULL)
+        ) STRICT;
+        CREATE INDEX batches_open ON batches (state, id) WHERE state IN ('sending', 'accepted');
+
+        -- `sealed` is NULL once a confirmed value was pruned; the row stays so that the sample is
+        -- recognised in the next export and not sent again.
+        CREATE TABLE outbox (
+            id INTEGER PRIMARY KEY,
+            kind TEXT NOT NULL,
+            start_s INTEGER NOT NULL,
+            end_s INTEGER NOT NULL,
+            tag BLOB NOT NULL CHECK (length(tag) = 8),
+            state TEXT NOT NULL DEFAULT 'queued'
+                CHECK (state IN ('queued', 'sending', 'accepted', 'confirmed', 'unconfirmed',
+                    'rejected', 'setAside')),
+            failures INTEGER NOT NULL DEFAULT 0 CHECK (failures BETWEEN 0 AND 5),
+            batch_id INTEGER REFERENCES batches (id),
+            reason TEXT,
+            sealed BLOB,
+            CHECK (CASE state
+                WHEN 'confirmed' THEN (batch_id IS NULL) = (sealed IS NULL)
+                WHEN 'sending' THEN batch_id IS NOT NULL AND sealed IS NOT NULL
+                WHEN 'accepted' THEN batch_id IS NOT NULL AND sealed IS NOT NULL
+                WHEN 'unconfirmed' THEN batch_id IS NOT NULL AND sealed IS NOT NULL
+                ELSE batch_id IS NULL AND sealed IS NOT NULL END),
+            CHECK (state NOT IN ('rejected', 'setAside') OR reason IS NOT NULL),
+            CHECK (failures < 5 OR state = 'setAside')
+        ) STRICT;
+        -- Follows time as an export does, so that inserting stays local in the index.
+        CREATE UNIQUE INDEX outbox_sample ON outbox (kind, start_s, end_s, tag);
+        CREATE INDEX outbox_state ON outbox (state, failures);
+        CREATE INDEX outbox_batch ON outbox (batch_id) WHERE batch_id IS NOT NULL;
+
+        CREATE TABLE metrics (
+            id TEXT PRIMARY KEY,
+            type TEXT NOT NULL,
+            timestamp_ms INTEGER NOT NULL,
+            digest BLOB NOT NULL CHECK (length(digest) = 16),
+            sealed BLOB NOT NULL,
+            synced_at_ms INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX metrics_time ON metrics (timestamp_ms);
+
+        CREATE TABLE insights (
+            id TEXT PRIMARY KEY,
+            type TEXT NOT NULL,
+            timestamp_ms INTEGER NOT NULL,
+            digest BLOB NOT NULL CHECK (length(digest) = 16),
+            sealed BLOB NOT NULL,
+            synced_at_ms INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX insights_time ON insights (timestamp_ms);
+
+        -- Versions that lost against a later one, sealed as they were in their own table.
+        CREATE TABLE archive (
+            id INTEGER PRIMARY KEY,
+            origin TEXT NOT NULL CHECK (origin IN ('metrics', 'insights')),
+            row_id TEXT NOT NULL,
+            type TEXT NOT NULL,
+            timestamp_ms INTEGER NOT NULL,
+            digest BLOB NOT NULL CHECK (length(digest) = 16),
+            sealed BLOB NOT NULL,
+            archived_at_ms INTEGER NOT NULL,
+            UNIQUE (origin, row_id, digest)
+        ) STRICT;
+        CREATE INDEX archive_time ON archive (archived_at_ms);
+
+        CREATE TABLE sources (
+            tag BLOB PRIMARY KEY CHECK (length(tag) = 16),
+            stamp TEXT NOT NULL,
+            read_at_ms INTEGER NOT NULL
+        ) STRICT;
+        """
+}

@@ -1,0 +1,67 @@
+public import ClarityScheduler
+public import SQLite
+
+/// Why health data cannot be read or kept.
+public enum HealthStoreError: Error, Sendable {
+    /// There is no usable master key.
+    case key(MasterKeyError)
+    /// The file exists and its key does not: nothing in it can be read.
+    case lostKey(path: String)
+    /// The file was sealed with another key.
+    case wrongKey(path: String)
+    /// A value does not open.
+    case sealing(SealingError, path: String)
+    /// The file is another program's, or a newer version's.
+    case schema(Migrations.Fault, path: String)
+    /// The state directory cannot be used.
+    case directory(path: String, errno: Int32)
+    /// The file belongs to another user of the backend.
+    case otherUser(path: String)
+    /// SQLite refused.
+    case database(SQLiteError, path: String)
+
+    /// The same as a worker's failure.
+    public var failure: Failure {
+        let category: Failure.Category =
+            switch self {
+            case .key, .lostKey, .wrongKey, .schema, .directory, .otherUser: .configuration
+            case .sealing: .disk
+            case .database(let error, _):
+                if error.isDisk || error.isDamage {
+                    .disk
+                } else if error.isAccess {
+                    .configuration
+                } else {
+                    .internalFault
+                }
+            }
+        return Failure(category, description)
+    }
+
+    /// Whether the same call may succeed a little later: another process holds the file.
+    public var isBusy: Bool {
+        guard case .database(let error, _) = self else { return false }
+        return error.isBusy
+    }
+}
+
+extension HealthStoreError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .key(let error): error.description
+        case .lostKey(let path):
+            "there is no master key for `\(path)`; restore `master.key` beside it, or set "
+                + "`CLARITY_JOBS_KEY`"
+        case .wrongKey(let path): "`\(path)` was sealed with another master key"
+        case .sealing(let error, let path): "`\(path)`: \(error)"
+        case .schema(.foreign, let path): "`\(path)` is not a health database of this program"
+        case .schema(.newer(let found, let known), let path):
+            "`\(path)` has version \(found), this program knows \(known); update the program"
+        case .directory(let path, let code):
+            "cannot use the state directory `\(path)`: \(errnoText(code))"
+        case .otherUser(let path):
+            "`\(path)` belongs to another user; give this one a state directory of its own"
+        case .database(let error, let path): "cannot use `\(path)`: \(error)"
+        }
+    }
+}

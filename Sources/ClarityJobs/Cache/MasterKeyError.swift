@@ -1,0 +1,31 @@
+internal import Glibc
+
+/// Why there is no usable master key.
+public enum MasterKeyError: Error, Hashable, Sendable {
+    /// The key has the wrong length; `got` counts what the place holds.
+    case length(origin: String, got: Int)
+    /// A file with the key can be read by others.
+    case openToOthers(path: String, mode: UInt32)
+    /// A file with the key cannot be read or made.
+    case file(path: String, errno: Int32)
+    /// libsodium does not work on this machine.
+    case noCryptography
+}
+
+extension MasterKeyError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .length(let origin, let got):
+            "the master key in \(origin) has \(got) bytes; wanted 32 bytes or 64 hex digits"
+        case .openToOthers(let path, let mode):
+            "the master key `\(path)` is open to others (mode 0\(String(mode, radix: 8))); "
+                + "make it 0600"
+        case .file(let path, let code):
+            "cannot read or make the master key `\(path)`: \(errnoText(code))"
+        case .noCryptography: "libsodium does not work on this machine"
+        }
+    }
+}
+
+/// The system's words for an error number.
+func errnoText(_ code: Int32) -> String { String(cString: strerror(code)) }

@@ -1,0 +1,200 @@
+public import ClarityScheduler
+internal import SQLite
+
+// What becomes of a batch after it was sent. A batch that is no longer `sending`, because another
+// process settled it meanwhile, is left as it is.
+
+extension HealthStore {
+    /// The backend took the batch.
+    ///
+    /// Samples that it had before are `confirmed`, those that it refused `rejected` with the reason,
+    /// the others `accepted` until their processing ends; without a `processingID` there is nothing
+    /// to ask for and they are `unconfirmed`. Indices count in `batch.samples`; others are ignored.
+    public func settle(
+        _ batch: OutboxBatch, processingID: String?, duplicates: [Int] = [],
+        rejected: [Int: String] = [:], at now: Instant
+    ) throws(HealthStoreError) {
+        try change { connection in
+            guard try isSending(batch, connection) else { return }
+            try settleNamed(batch, duplicates, rejected, connection)
+            let reason = processingID == nil ? "the backend named no processing" : nil
+            try connection.run(
+                "UPDATE outbox SET state = ?, reason = ? WHERE batch_id = ? AND state = 'sending'",
+                .text(processingID == nil ? "unconfirmed" : "accepted"), .text(reason),
+                .integer(batch.id))
+            if connection.changes == 0 {
+                try finishBatch(batch.id, as: "confirmed", reason: nil, at: now, connection)
+            } else if let processingID {
+                try connection.run(
+                    """
+                    UPDATE batches SET state = 'accepted', processing_id = ?, accepted_at_ms = ?
+                    WHERE id = ?
+                    """,
+                    .text(processingID), .integer(now.millisecondsSince1970), .integer(batch.id))
+            } else {
+                try finishBatch(batch.id, as: "unconfirmed", reason: reason, at: now, connection)
+            }
+        }
+    }
+
+    /// The backend refused the batch and named the samples at fault.
+    ///
+    /// They are `rejected`; the others go into a batch of their own that is sent next.
+    public func refuse(
+        _ batch: OutboxBatch, _ rejected: [Int: String], at now: Instant
+    ) throws(HealthStoreError) {
+        try change { connection in
+            guard try isSending(batch, connection) else { return }
+            try settleNamed(batch, [], rejected, connection)
+            try regroup([try sending(batch, connection)], connection, at: now)
+            try finishBatch(
+                batch.id, as: "failed", reason: "refused for some of its samples", at: now,
+                connection)
+        }
+    }
+
+    /// The backend refused the batch, or some of it, and did not say for which sample.
+    ///
+    /// What it named is settled as by `settle`. The halves of the rest become batches of their own,
+    /// to be sent next; a sample refused alone is `rejected` with `reason`. So a batch of n with one
+    /// bad sample takes at most 2 log2(n) + 1 requests more.
+    public func split(
+        _ batch: OutboxBatch, duplicates: [Int] = [], rejected: [Int: String] = [:],
+        reason: String, at now: Instant
+    ) throws(HealthStoreError) -> BatchSplit {
+        try change { connection in
+            let isSingle = batch.rows.count == 1
+            let result: BatchSplit = isSingle ? .rejected : .halved
+            guard try isSending(batch, connection) else { return result }
+            try settleNamed(batch, duplicates, rejected, connection)
+            let rest = try sending(batch, connection)
+            if isSingle {
+                for row in rest { try reject(row, reason, connection) }
+            } else {
+                let middle = (rest.count + 1) / 2
+                try regroup(
+                    [Array(rest[..<middle]), Array(rest[middle...])], connection, at: now)
+            }
+            try finishBatch(batch.id, as: "failed", reason: reason, at: now, connection)
+            return result
+        }
+    }
+
+    /// The batch failed and its samples may be why: they go back into the queue with one failure
+    /// more, and at 5 are set aside.
+    ///
+    /// Not for a failure of the network: there the batch stays as it is and is sent again.
+    ///
+    /// - Returns: how many were set aside.
+    public func release(
+        _ batch: OutboxBatch, reason: String, at now: Instant
+    ) throws(HealthStoreError) -> Int64 {
+        try change { connection in
+            guard try isSending(batch, connection) else { return 0 }
+            return try sendBack(batch.id, from: "sending", reason, at: now, connection)
+        }
+    }
+
+    /// Sends back every batch that is being sent, as `release` does one.
+    ///
+    /// - Returns: how many samples were set aside.
+    public func releaseAll(
+        reason: String, at now: Instant
+    ) throws(HealthStoreError) -> Int64 {
+        try change { connection in
+            let batches = try connection.all(
+                "SELECT id FROM batches WHERE state = 'sending' ORDER BY id"
+            ) { $0.integer(0) }
+            var setAside: Int64 = 0
+            for batch in batches {
+                setAside += try sendBack(batch, from: "sending", reason, at: now, connection)
+            }
+            return setAside
+        }
+    }
+
+    func sendBack(
+        _ batch: Int64, from state: String, _ reason: String, at now: Instant,
+        _ connection: Connection
+    ) throws -> Int64 {
+        try connection.run(
+            """
+            UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
+                state = 'setAside'
+            WHERE batch_id = ? AND state = ? AND failures + 1 >= ?
+            """, .text(reason), .integer(batch), .text(state),
+            .integer(Int64(OutboxState.failureLimit)))
+        let setAside = Int64(connection.changes)
+        try connection.run(
+            """
+            UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
+                state = 'queued'
+            WHERE batch_id = ? AND state = ?
+            """, .text(reason), .integer(batch), .text(state))
+        try finishBatch(batch, as: "failed", reason: reason, at: now, connection)
+        return setAside
+    }
+
+    func finishBatch(
+        _ id: Int64, as state: String, reason: String?, at now: Instant, _ connection: Connection
+    ) throws {
+        try connection.run(
+            "UPDATE batches SET state = ?, reason = ?, finished_at_ms = ? WHERE id = ?",
+            .text(state), .text(reason), .integer(now.millisecondsSince1970), .integer(id))
+    }
+
+    private func isSending(_ batch: OutboxBatch, _ connection: Connection) throws -> Bool {
+        try connection.first(
+            "SELECT state = 'sending' FROM batches WHERE id = ?", .integer(batch.id)
+        ) { $0.integer(0) } == 1
+    }
+
+    /// Settles the samples that an answer names.
+    private func settleNamed(
+        _ batch: OutboxBatch, _ duplicates: [Int], _ rejected: [Int: String],
+        _ connection: Connection
+    ) throws {
+        for (index, reason) in rejected where batch.rows.indices.contains(index) {
+            try reject(batch.rows[index], reason, connection)
+        }
+        for index in duplicates where batch.rows.indices.contains(index) {
+            try connection.run(
+                """
+                UPDATE outbox SET state = 'confirmed', reason = NULL
+                WHERE id = ? AND state = 'sending'
+                """, .integer(batch.rows[index]))
+        }
+    }
+
+    /// The rows of a batch that no answer has settled, in their order.
+    private func sending(_ batch: OutboxBatch, _ connection: Connection) throws -> [Int64] {
+        try connection.all(
+            "SELECT id FROM outbox WHERE batch_id = ? AND state = 'sending' ORDER BY id",
+            .integer(batch.id)
+        ) { $0.integer(0) }
+    }
+
+    private func reject(_ row: Int64, _ reason: String, _ connection: Connection) throws {
+        try connection.run(
+            """
+            UPDATE outbox SET state = 'rejected', reason = ?, batch_id = NULL
+            WHERE id = ? AND state = 'sending'
+            """, .text(reason), .integer(row))
+    }
+
+    private func regroup(
+        _ groups: [[Int64]], _ connection: Connection, at now: Instant
+    ) throws {
+        for rows in groups where !rows.isEmpty {
+            try connection.run(
+                "INSERT INTO batches (client_timestamp_ms) VALUES (?)",
+                .integer(now.millisecondsSince1970))
+            let id = connection.lastInsertedRow
+            for row in rows {
+                try connection.run(
+                    "UPDATE outbox SET batch_id = ? WHERE id = ? AND state = 'sending'",
+                    .integer(id), .integer(row))
+            }
+        }
+    }
+}

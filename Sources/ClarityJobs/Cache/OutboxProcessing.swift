@@ -1,0 +1,70 @@
+public import ClarityScheduler
+internal import SQLite
+
+// What becomes of an accepted upload.
+
+extension HealthStore {
+    /// The uploads whose processing has not ended, oldest first.
+    public func openUploads() throws(HealthStoreError) -> [OpenUpload] {
+        try access { connection in
+            try connection.all(
+                """
+                SELECT id, processing_id, accepted_at_ms,
+                    (SELECT count(*) FROM outbox
+                     WHERE batch_id = batches.id AND state = 'accepted')
+                FROM batches WHERE state = 'accepted' ORDER BY id
+                """
+            ) {
+                OpenUpload(
+                    id: $0.integer(0), processingID: $0.text(1),
+                    acceptedAt: Instant(millisecondsSince1970: $0.integer(2)),
+                    sampleCount: $0.integer(3))
+            }
+        }
+    }
+
+    /// The backend has processed the upload: its samples are `confirmed`.
+    public func confirm(_ upload: OpenUpload, at now: Instant) throws(HealthStoreError) {
+        try finish(upload, as: .confirmed, reason: nil, at: now)
+    }
+
+    /// The backend never said what became of the upload: its samples are `unconfirmed` for good.
+    public func giveUp(
+        _ upload: OpenUpload, reason: String, at now: Instant
+    ) throws(HealthStoreError) {
+        try finish(upload, as: .unconfirmed, reason: reason, at: now)
+    }
+
+    /// The backend could not process the upload: its samples go back into the queue with one
+    /// failure more, and at 5 are set aside.
+    ///
+    /// - Returns: how many were set aside.
+    public func returnToQueue(
+        _ upload: OpenUpload, reason: String, at now: Instant
+    ) throws(HealthStoreError) -> Int64 {
+        try change { connection in
+            guard try isOpen(upload, connection) else { return 0 }
+            return try sendBack(upload.id, from: "accepted", reason, at: now, connection)
+        }
+    }
+
+    private func finish(
+        _ upload: OpenUpload, as state: OutboxState, reason: String?, at now: Instant
+    ) throws(HealthStoreError) {
+        try change { connection in
+            guard try isOpen(upload, connection) else { return }
+            try connection.run(
+                """
+                UPDATE outbox SET state = ?, reason = ? WHERE batch_id = ? AND state = 'accepted'
+                """, .text(state.rawValue), .text(reason), .integer(upload.id))
+            try finishBatch(
+                upload.id, as: state.rawValue, reason: reason, at: now, connection)
+        }
+    }
+
+    private func isOpen(_ upload: OpenUpload, _ connection: Connection) throws -> Bool {
+        try connection.first(
+            "SELECT state = 'accepted' FROM batches WHERE id = ?", .integer(upload.id)
+        ) { $0.integer(0) } == 1
+    }
+}

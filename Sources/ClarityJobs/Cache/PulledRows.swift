@@ -1,0 +1,171 @@
+public import ClarityScheduler
+internal import SQLite
+
+// What was pulled from the backend and stays readable offline.
+
+extension HealthStore {
+    /// Stores pulled rows by id, all in one transaction. Rows that are not among them stay: an
+    /// empty answer deletes nothing.
+    ///
+    /// Of two versions with different content the one with the later timestamp wins, with equal
+    /// timestamps the one that came now; the loser goes into the archive.
+    public func upsert(
+        _ rows: [CachedRow], into table: CachedTable, syncedAt now: Instant
+    ) throws(HealthStoreError) -> UpsertCounts {
+        guard !rows.isEmpty else { return UpsertCounts() }
+        return try change { connection in
+            var counts = UpsertCounts()
+            for row in rows {
+                let known = try known(row.id, in: table, connection)
+                let digest = digest(row, in: table)
+                if let known, known.digest == digest {
+                    counts.unchanged += 1
+                    try connection.run(
+                        "UPDATE \(table.rawValue) SET synced_at_ms = max(synced_at_ms, ?) "
+                            + "WHERE id = ?",
+                        .integer(now.millisecondsSince1970), .text(row.id))
+                } else if let known, row.timestamp < known.timestamp {
+                    counts.outdated += 1
+                    let loser = KnownRow(
+                        type: row.type, timestamp: row.timestamp, digest: digest,
+                        sealed: sealer.seal(row.json, for: identity(row, in: table)))
+                    try archive(loser, row.id, from: table, at: now, connection)
+                } else {
+                    if let known {
+                        counts.replaced += 1
+                        try archive(known, row.id, from: table, at: now, connection)
+                    } else {
+                        counts.added += 1
+                    }
+                    try connection.run(
+                        """
+                        INSERT INTO \(table.rawValue)
+                            (id, type, timestamp_ms, digest, sealed, synced_at_ms)
+                        VALUES (?, ?, ?, ?, ?, ?)
+                        ON CONFLICT (id) DO UPDATE SET type = excluded.type,
+                            timestamp_ms = excluded.timestamp_ms, digest = excluded.digest,
+                            sealed = excluded.sealed, synced_at_ms = excluded.synced_at_ms
+                        """,
+                        .text(row.id), .text(row.type),
+                        .integer(row.timestamp.millisecondsSince1970), .blob(digest),
+                        .blob(sealer.seal(row.json, for: identity(row, in: table))),
+                        .integer(now.millisecondsSince1970))
+                }
+            }
+            return counts
+        }
+    }
+
+    /// The cached rows, latest first.
+    ///
+    /// - Throws: `sealing` when one of them was changed from outside.
+    public func rows(
+        of table: CachedTable, limit: Int, offset: Int = 0
+    ) throws(HealthStoreError) -> [SyncedRow] {
+        try access { connection in
+            let found = try connection.all(
+                """
+                SELECT id, type, timestamp_ms, sealed, synced_at_ms FROM \(table.rawValue)
+                ORDER BY timestamp_ms DESC, id LIMIT ? OFFSET ?
+                """, .integer(Int64(limit)), .integer(Int64(offset))
+            ) { row in
+                SyncedRow(
+                    row: CachedRow(
+                        id: row.text(0), type: row.text(1),
+                        timestamp: Instant(millisecondsSince1970: row.integer(2)),
+                        json: row.blob(3)),
+                    syncedAt: Instant(millisecondsSince1970: row.integer(4)))
+            }
+            return try found.map { synced in
+                var row = synced.row
+                row.json = try sealer.open(row.json, for: identity(row, in: table))
+                return SyncedRow(row: row, syncedAt: synced.syncedAt)
+            }
+        }
+    }
+
+    /// How many rows a table has.
+    public func rowCount(of table: CachedTable) throws(HealthStoreError) -> Int64 {
+        try access { connection in
+            try connection.first("SELECT count(*) FROM \(table.rawValue)") { $0.integer(0) } ?? 0
+        }
+    }
+
+    /// Stores who the user is, as JSON.
+    public func storeProfile(
+        _ json: [UInt8], syncedAt now: Instant
+    ) throws(HealthStoreError) {
+        try change { connection in
+            try connection.run(
+                """
+                INSERT INTO profile (id, sealed, synced_at_ms) VALUES (1, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed,
+                    synced_at_ms = excluded.synced_at_ms
+                """, .blob(sealer.seal(json, for: RowIdentity("profile"))),
+                .integer(now.millisecondsSince1970))
+        }
+    }
+
+    /// The profile with when it was pulled; `nil` before the first time.
+    public func profile() throws(HealthStoreError) -> (json: [UInt8], syncedAt: Instant)? {
+        try access { connection in
+            let found = try connection.first("SELECT sealed, synced_at_ms FROM profile") {
+                ($0.blob(0), Instant(millisecondsSince1970: $0.integer(1)))
+            }
+            guard let (sealed, syncedAt) = found else { return nil }
+            return (try sealer.open(sealed, for: RowIdentity("profile")), syncedAt)
+        }
+    }
+
+    /// A row as it is kept.
+    private struct KnownRow {
+        var type: String
+        var timestamp: Instant
+        var digest: [UInt8]
+        var sealed: [UInt8]
+    }
+
+    private func known(
+        _ id: String, in table: CachedTable, _ connection: Connection
+    ) throws -> KnownRow? {
+        try connection.first(
+            "SELECT type, timestamp_ms, digest, sealed FROM \(table.rawValue) WHERE id = ?",
+            .text(id)
+        ) {
+            KnownRow(
+                type: $0.text(0), timestamp: Instant(millisecondsSince1970: $0.integer(1)),
+                digest: $0.blob(2), sealed: $0.blob(3))
+        }
+    }
+
+    private func archive(
+        _ loser: KnownRow, _ id: String, from table: CachedTable, at now: Instant,
+        _ connection: Connection
+    ) throws {
+        // One that came outdated comes again with every pull and is archived once.
+        try connection.run(
+            """
+            INSERT INTO archive
+                (origin, row_id, type, timestamp_ms, digest, sealed, archived_at_ms)
+            VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            """,
+            .text(table.rawValue), .text(id), .text(loser.type),
+            .integer(loser.timestamp.millisecondsSince1970), .blob(loser.digest),
+            .blob(loser.sealed), .integer(now.millisecondsSince1970))
+    }
+
+    private func identity(_ row: CachedRow, in table: CachedTable) -> RowIdentity {
+        var identity = RowIdentity(table.rawValue)
+        identity.append(row.id)
+        identity.append(row.type)
+        identity.append(row.timestamp.millisecondsSince1970)
+        return identity
+    }
+
+    /// A keyed hash over the whole row: tells a changed one without opening the known one.
+    private func digest(_ row: CachedRow, in table: CachedTable) -> [UInt8] {
+        var content = identity(row, in: table)
+        content.append(row.json)
+        return sealer.tag(content.bytes, count: 16)
+    }
+}

@@ -1,0 +1,80 @@
+public import ClarityScheduler
+internal import SQLite
+
+/// What a cleanup removed, or would remove.
+public struct PruneCounts: Hashable, Sendable {
+    /// Confirmed samples whose values were removed; that they were sent stays known.
+    public var samples: Int64 = 0
+    /// Finished batches without a sample.
+    public var batches: Int64 = 0
+    /// Metrics that the backend has not listed since.
+    public var metrics: Int64 = 0
+    /// Insights that the backend has not listed since.
+    public var insights: Int64 = 0
+    /// Versions that lost against later ones.
+    public var archived: Int64 = 0
+    /// Bytes given back to the file system.
+    public var freedBytes: Int64 = 0
+
+    /// Creates counts of nothing.
+    public init() {}
+}
+
+// What is kept no longer than a retention. Nothing that the backend has not confirmed is touched.
+
+extension HealthStore {
+    /// Removes what is older than `cutoff`.
+    ///
+    /// A sample goes by the instant at which its upload was confirmed; only its value is removed,
+    /// so that it is not sent again from the next export. A pulled row goes when both its own time
+    /// and the last time that the backend listed it are before `cutoff`. An archived version goes by
+    /// when it was archived.
+    public func prune(before cutoff: Instant) throws(HealthStoreError) -> PruneCounts {
+        try change { connection in
+            var counts = PruneCounts()
+            let before = Value.integer(cutoff.millisecondsSince1970)
+            try connection.run(
+                """
+                UPDATE outbox SET sealed = NULL, batch_id = NULL
+                WHERE state = 'confirmed' AND batch_id IN
+                    (SELECT id FROM batches WHERE finished_at_ms < ?)
+                """, before)
+            counts.samples = Int64(connection.changes)
+            try connection.run(
+                """
+                DELETE FROM batches WHERE finished_at_ms < ? AND NOT EXISTS
+                    (SELECT 1 FROM outbox WHERE batch_id = batches.id)
+                """, before)
+            counts.batches = Int64(connection.changes)
+            try connection.run(
+                "DELETE FROM metrics WHERE timestamp_ms < ? AND synced_at_ms < ?", before, before)
+            counts.metrics = Int64(connection.changes)
+            try connection.run(
+                "DELETE FROM insights WHERE timestamp_ms < ? AND synced_at_ms < ?", before, before)
+            counts.insights = Int64(connection.changes)
+            try connection.run("DELETE FROM archive WHERE archived_at_ms < ?", before)
+            counts.archived = Int64(connection.changes)
+            return counts
+        }
+    }
+
+    /// Brings the write-ahead log into the file and gives unused pages back to the file system.
+    ///
+    /// Another process that reads meanwhile keeps a part of both back for the next time.
+    ///
+    /// - Returns: the bytes by which the file shrank.
+    public func compact() throws(HealthStoreError) -> Int64 {
+        try access { connection in
+            func size() throws(SQLiteError) -> Int64 {
+                try connection.first(
+                    "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+                ) { $0.integer(0) } ?? 0
+            }
+            let before = try size()
+            try connection.execute("PRAGMA incremental_vacuum")
+            let after = try size()
+            try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return max(0, before - after)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+public import ClarityScheduler
+@preconcurrency internal import Glibc
+internal import SQLite
+
+/// What tells one state of a file from every other without reading it.
+///
+/// Device, inode, size, and both times to the nanosecond: each write moves the change time, which
+/// no program can set.
+public struct SourceStamp: Hashable, Sendable {
+    let text: String
+    private let changedAt: Instant
+
+    /// The stamp of the regular file at `path`; `nil` when there is none that could be stamped: a
+    /// missing file, a folder, or a file that was changed within the last 2 s before `now`, when a
+    /// second write could fall on the same tick of the file system's clock.
+    ///
+    /// - Parameter reader: what else decides on the outcome of reading, such as the version of the
+    ///   reader.
+    public init?(path: String, reader: String, at now: Instant) {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        changedAt = Instant(
+            millisecondsSince1970: Int64(status.st_ctim.tv_sec) * 1000
+                + Int64(status.st_ctim.tv_nsec) / 1_000_000)
+        guard changedAt + .seconds(2) <= now else { return nil }
+        text = """
+            \(reader) \(status.st_dev) \(status.st_ino) \(status.st_size) \
+            \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \
+            \(status.st_ctim.tv_sec).\(status.st_ctim.tv_nsec)
+            """
+    }
+}
+
+// Which files were read to their end, so that an unchanged one is not read again.
+
+extension HealthStore {
+    /// When the file was read in exactly this state; `nil` when it must be read.
+    public func wasRead(
+        _ path: String, _ stamp: SourceStamp
+    ) throws(HealthStoreError) -> Instant? {
+        try access { connection in
+            try connection.first(
+                "SELECT read_at_ms FROM sources WHERE tag = ? AND stamp = ?",
+                .blob(sourceTag(path)), .text(stamp.text)
+            ) { Instant(millisecondsSince1970: $0.integer(0)) }
+        }
+    }
+
+    /// Notes that the file was read to its end and everything in it is in the outbox.
+    ///
+    /// - Parameter stamp: the file's both before and after reading.
+    public func noteRead(
+        _ path: String, _ stamp: SourceStamp, at now: Instant
+    ) throws(HealthStoreError) {
+        try change { connection in
+            try connection.run(
+                """
+                INSERT INTO sources (tag, stamp, read_at_ms) VALUES (?, ?, ?)
+                ON CONFLICT (tag) DO UPDATE SET stamp = excluded.stamp,
+                    read_at_ms = excluded.read_at_ms
+                """, .blob(sourceTag(path)), .text(stamp.text),
+                .integer(now.millisecondsSince1970))
+        }
+    }
+
+    /// A keyed hash, since a path can hold a name.
+    private func sourceTag(_ path: String) -> [UInt8] {
+        var identity = RowIdentity("sources")
+        identity.append(path)
+        return sealer.tag(identity.bytes, count: 16)
+    }
+}

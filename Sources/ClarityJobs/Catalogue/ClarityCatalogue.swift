@@ -1,0 +1,81 @@
+public import ClarityScheduler
+
+/// What CLARITY's job files may name: five kinds of job, the `backend` and the `sources`.
+///
+/// Data only: the job file's reader checks against it, and the workers read what it hands on.
+public let clarityCatalogue = JobCatalogue(
+    kinds: [
+        JobKindDeclaration(
+            JobKind("refresh"),
+            summary: "pulls the profile, the metrics and the latest insights",
+            options: [
+                OptionDeclaration(
+                    "page_size", .integer(1...500), standard: "100",
+                    summary: "rows asked for at once")
+            ]),
+        JobKindDeclaration(
+            JobKind("bulk-upload"),
+            summary: "reads the sources and sends what the backend does not have yet",
+            options: [
+                OptionDeclaration(
+                    "batch_size", .integer(1...100), standard: "100",
+                    summary: "samples sent at once")
+            ]),
+        JobKindDeclaration(
+            JobKind("processing-status"),
+            summary: "asks what became of accepted uploads",
+            options: [
+                OptionDeclaration(
+                    "give_up_after", .duration(.seconds(60)...days(366)),
+                    standard: String(days(7).milliseconds),
+                    summary: "how long an upload may stay unfinished before it counts as "
+                        + "unconfirmed")
+            ]),
+        JobKindDeclaration(
+            JobKind("insight-history"),
+            summary: "pulls every insight that the backend has made",
+            options: [
+                OptionDeclaration(
+                    "page_size", .integer(1...100), standard: "20",
+                    summary: "insights asked for at once")
+            ]),
+        JobKindDeclaration(
+            JobKind("cleanup"),
+            summary: "removes local copies of what the backend has, and compacts the file",
+            options: [
+                OptionDeclaration(
+                    "retain", .duration(days(1)...days(36_600)),
+                    standard: String(days(90).milliseconds),
+                    summary: "how long confirmed values stay readable here")
+            ]),
+    ],
+    sections: [
+        SectionDeclaration(
+            "backend",
+            .mapping([
+                OptionDeclaration(
+                    "url", .url, isRequired: true,
+                    summary: "where the backend's API begins, such as "
+                        + "`https://clarity.example/api/v1`"),
+                // The deployed backend's dialect, `loop`, is not among the choices until this
+                // program speaks it: a job file that asks for it is refused with its line, and no
+                // attempt sends it requests that mean something else there.
+                OptionDeclaration(
+                    "dialect", .choice(["auto", "blueprint"]), standard: "auto",
+                    summary: "the contract that the backend keeps; `loop` is not spoken yet"),
+                OptionDeclaration(
+                    "retry_wait", .duration(.milliseconds(1)...(.seconds(60))), standard: "1000",
+                    summary: "the first wait before a request is repeated; it doubles each time"),
+            ]), isRequired: true),
+        SectionDeclaration(
+            "sources",
+            .list(kinds: [
+                "apple-health-export": [
+                    OptionDeclaration(
+                        "path", .path, isRequired: true,
+                        summary: "the zip that the Health app exports, or its `export.xml`")
+                ]
+            ])),
+    ])
+
+private func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }

@@ -1,0 +1,73 @@
+extension SampleKind {
+    /// The decimals that a value keeps when two samples are compared.
+    ///
+    /// A phone whose owner changes the display unit writes every old value anew, in six significant
+    /// digits, so the same sample comes back as a slightly different number. One decimal less than
+    /// what both texts can carry makes them one again:
+    ///
+    /// | decimals | kinds |
+    /// |---|---|
+    /// | 0 | steps, flights climbed, blood pressure (whole mmHg) |
+    /// | 1 | heart rate, resting heart rate, respiratory rate, oxygen saturation, exercise minutes |
+    /// | 2 | heart rate variability, active energy, VO2 max, meditation minutes |
+    /// | 3 | distance (metres) |
+    public var decimals: Int {
+        switch self {
+        case .steps, .flightsClimbed, .bloodPressure: 0
+        case .heartRate, .restingHeartRate, .respiratoryRate, .oxygenSaturation, .exerciseMinutes:
+            1
+        case .heartRateVariability, .activeEnergy, .vo2Max, .meditationMinutes: 2
+        case .distance: 3
+        }
+    }
+}
+
+extension Sample {
+    /// The value as text with the fixed decimals of its kind: `61.0`, `0.42`, `120/80`.
+    ///
+    /// For comparing, not for sending: it is rounded. The step between two texts lies at 0.48 and
+    /// not at 0.5, so that a number which ends in a 5 (`0.125` kcal) is not on the edge where the
+    /// same number converted from another unit (`0.523` kJ) could fall to the other side. What
+    /// really lies within the error of six digits from the edge can still differ: about one
+    /// distance or energy in several thousand after a change of unit.
+    public var canonicalValue: String {
+        var bytes: [UInt8] = []
+        appendCanonicalValue(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    func appendCanonicalValue(to bytes: inout [UInt8]) {
+        switch value {
+        case .single(let number):
+            appendFixed(number, decimals: kind.decimals, to: &bytes)
+        case .pressure(let systolic, let diastolic):
+            bytes.append(contentsOf: String(systolic).utf8)
+            bytes.append(UInt8(ascii: "/"))
+            bytes.append(contentsOf: String(diastolic).utf8)
+        }
+    }
+}
+
+/// Writes `number` with exactly `decimals` decimals, 0 to 3.
+///
+/// What no measurement reaches (2^53 steps and more, infinity, not a number) is written in the
+/// standard library's shortest form instead, so that the text is still a function of the number.
+private func appendFixed(_ number: Double, decimals: Int, to bytes: inout [UInt8]) {
+    var scale = 1
+    for _ in 0..<decimals { scale *= 10 }
+    let steps = (number.magnitude * Double(scale) + 0.52).rounded(.down)
+    guard steps < 0x1p53 else {
+        bytes.append(contentsOf: number.description.utf8)
+        return
+    }
+    let count = Int(steps)
+    if number < 0, count > 0 { bytes.append(UInt8(ascii: "-")) }
+    bytes.append(contentsOf: String(count / scale).utf8)
+    guard decimals > 0 else { return }
+    bytes.append(UInt8(ascii: "."))
+    var place = scale / 10
+    while place > 0 {
+        bytes.append(UInt8(ascii: "0") + UInt8(count / place % 10))
+        place /= 10
+    }
+}

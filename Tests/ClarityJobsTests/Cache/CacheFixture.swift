@@ -1,0 +1,95 @@
+@preconcurrency import Glibc
+import SQLite
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+
+/// A state directory of its own that is removed with everything in it.
+final class StateFolder {
+    let path: String
+
+    init() {
+        var template = Array("/tmp/clarity-cache-test.XXXXXX".utf8CString)
+        precondition(mkdtemp(&template) != nil, "cannot make a temporary folder: \(errno)")
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        for name in names { unlink("\(path)/\(name)") }
+        rmdir(path)
+    }
+
+    func open(_ environment: [String: String] = [:]) throws -> HealthStore {
+        try HealthStore(stateDirectory: path, environment: environment)
+    }
+
+    /// The files in the folder, by name.
+    var names: [String] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// Every file with its bytes.
+    var contents: [String: [UInt8]] {
+        Dictionary(uniqueKeysWithValues: names.map { ($0, bytes(of: $0)) })
+    }
+
+    func bytes(of name: String) -> [UInt8] {
+        let descriptor = Glibc.open("\(path)/\(name)", O_RDONLY)
+        precondition(descriptor >= 0, "cannot open \(name): \(errno)")
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while case let count = read(descriptor, &buffer, buffer.count), count > 0 {
+            bytes += buffer[..<count]
+        }
+        return bytes
+    }
+
+    func write(_ bytes: [UInt8], to name: String, mode: mode_t = 0o600) {
+        let descriptor = Glibc.open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, mode)
+        precondition(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
+        fchmod(descriptor, mode)
+        close(descriptor)
+    }
+
+    func mode(of name: String) -> mode_t {
+        var status = stat()
+        stat("\(path)/\(name)", &status)
+        return status.st_mode & 0o777
+    }
+}
+
+/// Invented heart rates, one a minute.
+func heartRates(_ range: Range<Int>, source: String? = nil) -> [Sample] {
+    range.map { index in
+        let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 60)
+        return Sample(
+            kind: .heartRate, start: start, end: start, value: .single(50 + Double(index % 40)),
+            source: source)
+    }
+}
+
+let noon = Instant(secondsSince1970: 1_760_000_000)
+
+extension HealthStore {
+    /// The states that have samples, with how many.
+    func states() throws -> [OutboxState: Int64] {
+        let counts = try outboxCounts()
+        return Dictionary(
+            uniqueKeysWithValues: OutboxState.allCases.map { ($0, counts[$0]) }
+        ).filter { $0.value > 0 }
+    }
+
+    func sql(_ statement: String, _ values: Value...) throws {
+        try access { connection in try connection.forEach(statement, values) { _ in } }
+    }
+}

@@ -1,0 +1,56 @@
+@preconcurrency import Glibc
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+
+@Suite struct SourceLedgerTests {
+    private let folder = StateFolder()
+    private let later = Instant(secondsSince1970: 4_000_000_000)
+
+    private var path: String { "\(folder.path)/export.zip" }
+
+    private func stamp(reader: String = "1") -> SourceStamp? {
+        SourceStamp(path: path, reader: reader, at: later)
+    }
+
+    @Test func `an unchanged file is known, and a changed one is not`() throws {
+        let store = try folder.open()
+        folder.write([1, 2, 3], to: "export.zip")
+        let stamp = try #require(self.stamp())
+        #expect(try store.wasRead(path, stamp) == nil)
+
+        try store.noteRead(path, stamp, at: noon)
+
+        #expect(try folder.open().wasRead(path, stamp) == noon)
+        #expect(try store.wasRead("\(folder.path)/other.zip", stamp) == nil)
+        folder.write([1, 2, 4], to: "export.zip")
+        let changed = try #require(self.stamp())
+        #expect(try store.wasRead(path, changed) == nil)
+    }
+
+    @Test func `a write that restores size and times is noticed`() throws {
+        folder.write([1, 2, 3], to: "export.zip")
+        var times = [timespec(), timespec()]
+        let before = stamp()
+        utimensat(AT_FDCWD, path, &times, 0)
+        let after = stamp()
+
+        #expect(before != nil)
+        #expect(before != after)
+    }
+
+    @Test func `another reader reads again`() throws {
+        folder.write([1], to: "export.zip")
+
+        #expect(stamp(reader: "1") != stamp(reader: "2"))
+    }
+
+    @Test func `a file that was only just changed, a folder and a missing file have no stamp`() {
+        folder.write([1], to: "export.zip")
+
+        #expect(SourceStamp(path: path, reader: "1", at: noon) == nil)
+        #expect(SourceStamp(path: folder.path, reader: "1", at: later) == nil)
+        #expect(SourceStamp(path: "\(path)x", reader: "1", at: later) == nil)
+    }
+}

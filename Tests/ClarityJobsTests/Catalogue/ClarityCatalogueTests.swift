@@ -1,0 +1,58 @@
+import ClarityScheduler
+import Testing
+
+@testable import ClarityJobs
+
+@Suite struct ClarityCatalogueTests {
+    private func options(_ kind: String) -> [String: OptionDeclaration] {
+        let declaration = clarityCatalogue.kinds.first { $0.kind.rawValue == kind }
+        return Dictionary(
+            uniqueKeysWithValues: (declaration?.options ?? []).map { ($0.key, $0) })
+    }
+
+    @Test func `the five kinds are declared in the order of a day's work`() {
+        #expect(
+            clarityCatalogue.kinds.map(\.kind.rawValue) == [
+                "refresh", "bulk-upload", "processing-status", "insight-history", "cleanup",
+            ])
+    }
+
+    @Test(arguments: [
+        ("bulk-upload", "batch_size", "100"), ("processing-status", "give_up_after", "604800000"),
+        ("cleanup", "retain", "7776000000"), ("refresh", "page_size", "100"),
+        ("insight-history", "page_size", "20"),
+    ])
+    func `an option has the value that the documentation promises`(
+        kind: String, key: String, standard: String
+    ) {
+        #expect(options(kind)[key]?.standard == standard)
+    }
+
+    @Test func `every standard value is one that its form allows`() {
+        for declaration in clarityCatalogue.kinds.flatMap(\.options) {
+            guard let standard = declaration.standard else { continue }
+            switch declaration.form {
+            case .integer(let range): #expect(Int(standard).map(range.contains) == true)
+            case .duration(let range):
+                #expect(
+                    Int64(standard).map { range.contains(.milliseconds($0)) } == true,
+                    "\(declaration.key)")
+            default: Issue.record("unexpected form of `\(declaration.key)`")
+            }
+        }
+    }
+
+    @Test func `the backend's dialects are those that are spoken`() throws {
+        let backend = try #require(clarityCatalogue.sections.first { $0.key == "backend" })
+        guard case .mapping(let options) = backend.form else {
+            Issue.record("not a mapping")
+            return
+        }
+        let dialect = options.first { $0.key == "dialect" }
+
+        #expect(backend.isRequired)
+        #expect(options.map(\.key) == ["url", "dialect", "retry_wait"])
+        #expect(options.first?.isRequired == true)
+        #expect(dialect?.form == .choice(["auto", "blueprint"]))
+    }
+}
