@@ -1,0 +1,93 @@
+internal import ClarityScheduler
+
+/// The options of one kind or section, in the form in which they are handed on.
+struct OptionsDraft: Hashable, Sendable {
+    var values: [String: String] = [:]
+
+    /// The shape that a catalogue's declarations describe; their standards are there from the start.
+    static func shape(_ options: [OptionDeclaration]) -> Shape<OptionsDraft> {
+        var standards = OptionsDraft()
+        for option in options { standards.values[option.key] = option.standard }
+        return Shape(standards, options.map { key(for: $0) })
+    }
+
+    private static func key(for option: OptionDeclaration) -> Key<OptionsDraft> {
+        let form = Form<String>.option(option.form)
+        let name = option.key
+        return Key(
+            description: KeyDescription(
+                name: name, form: form.description, isRequired: option.isRequired,
+                summary: option.summary),
+            store: { node, place, draft, decoding in
+                if let value = form.decode(node, place, &decoding) { draft.values[name] = value }
+            })
+    }
+}
+
+extension Form where Value == String {
+    /// An option's form; its value is the text in which it is handed on.
+    static func option(_ form: OptionDeclaration.Form) -> Form {
+        switch form {
+        case .text: .text
+        case .boolean: Form<Bool>.boolean.map { "\($0)" }
+        case .integer(let range): Form<Int>.integer(range).map { "\($0)" }
+        case .duration(let range):
+            Form<Duration>.duration(range).map { "\($0.milliseconds)" }
+        case .choice(let names): .choice(names.map { ($0, $0) })
+        case .path: .path
+        case .url: .url
+        }
+    }
+}
+
+extension Form where Value == [String: String] {
+    /// A section; the value is flattened: `backend.url`, `sources.0.path`.
+    static func section(_ section: SectionDeclaration) -> Form {
+        switch section.form {
+        case .mapping(let options):
+            let shape = OptionsDraft.shape(options)
+            return Form<OptionsDraft>.mapping(shape).map { draft in
+                draft.values.prefixingKeys(with: section.key)
+            }
+        case .list(let kinds):
+            return Form<[Field<OptionsDraft>]>.sectionList(kinds).map { fields in
+                var all: [String: String] = [:]
+                for (index, field) in fields.enumerated() {
+                    let values = field.value?.values ?? [:]
+                    all.merge(values.prefixingKeys(with: "\(section.key).\(index)")) { a, _ in a }
+                }
+                return all
+            }
+        }
+    }
+}
+
+extension Form where Value == [Field<OptionsDraft>] {
+    /// A list of mappings told apart by their `kind`, which is among each one's values.
+    static func sectionList(_ kinds: [String: [OptionDeclaration]]) -> Form {
+        let kindKey = OptionDeclaration(
+            "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "what this entry is")
+        let shapes = kinds.mapValues { OptionsDraft.shape([kindKey] + $0) }
+        let unknownKind = OptionsDraft.shape([kindKey])
+        let description = FormDescription.variants(
+            by: "kind", shapes.mapValues(\.descriptions))
+        let entry = Form<OptionsDraft>(description) { node, place, decoding in
+            if let shape = node["kind"]?.text.flatMap({ shapes[$0] }) {
+                return shape.decode(node, in: place.text, &decoding)
+            }
+            // Without a known kind only the kind itself can be judged.
+            var only = node
+            if case .mapping(let entries) = node.content {
+                only.content = .mapping(entries.filter { $0.key == "kind" })
+            }
+            return unknownKind.decode(only, in: place.text, &decoding)
+        }
+        return .list(of: entry)
+    }
+}
+
+extension [String: String] {
+    fileprivate func prefixingKeys(with prefix: String) -> [String: String] {
+        [String: String](uniqueKeysWithValues: map { ("\(prefix).\($0.key)", $0.value) })
+    }
+}

@@ -1,0 +1,154 @@
+internal import ClarityScheduler
+
+/// What both a job and `defaults:` may say, as it stands in the file.
+struct CommonDraft: Hashable, Sendable {
+    var constraints: Field<ConstraintsDraft>?
+    var retry: Field<RetryDraft>?
+    var overlap: Field<OverlapPolicy>?
+    var catchUp: Field<CatchUpPolicy>?
+    var timeout: Field<Duration>?
+    var memoryLimitBytes: Field<Int64>?
+
+    static let shape = Shape(
+        CommonDraft(),
+        [
+            Key(
+                "constraints", \.constraints, .mapping(ConstraintsDraft.shape),
+                "what must hold for a run to start"),
+            Key(
+                "retry", \.retry, .mapping(RetryDraft.shape),
+                "how often a run is tried and how long it waits in between"),
+            Key(
+                "overlap", \.overlap, .choice(of: OverlapPolicy.self),
+                "what becomes of an occurrence while a run is not finished"),
+            Key(
+                "catch_up", \.catchUp, .choice(of: CatchUpPolicy.self),
+                "what becomes of occurrences that were missed"),
+            Key(
+                "timeout", \.timeout, .duration(.seconds(1) ... .seconds(7 * 86_400)),
+                "the time one attempt has"),
+            Key(
+                "memory_limit", \.memoryLimitBytes, .size((16 << 20)...(1 << 40)),
+                "the memory that ends an attempt when exceeded"),
+        ])
+
+    /// Takes from `defaults` what this one does not say, key by key within `constraints` and
+    /// `retry` too.
+    mutating func inherit(from defaults: CommonDraft) {
+        if var own = constraints?.value, let inherited = defaults.constraints?.value {
+            ConstraintsDraft.shape.inherit(&own, from: inherited)
+            constraints?.value = own
+        }
+        if var own = retry?.value, let inherited = defaults.retry?.value {
+            RetryDraft.shape.inherit(&own, from: inherited)
+            retry?.value = own
+        }
+        Self.shape.inherit(&self, from: defaults)
+    }
+}
+
+/// `constraints:` as it stands in the file.
+struct ConstraintsDraft: Hashable, Sendable {
+    /// What `network` may ask for.
+    enum Network: String, CaseIterable, Sendable {
+        case any
+        case unmetered
+        case notRoaming = "not_roaming"
+        case none
+    }
+
+    var network: Field<Network>?
+    var externalPower: Field<Bool>?
+    var batteryAbove: Field<Int>?
+    var notLowPower: Field<Bool>?
+    var idle: Field<Bool>?
+    var storageFreeBytes: Field<Int64>?
+    var pressureBelow: Field<Int>?
+
+    static let shape = Shape(
+        ConstraintsDraft(),
+        [
+            Key(
+                "network", \.network, .choice(of: Network.self),
+                "the connection that must be there"),
+            Key("external_power", \.externalPower, .boolean, "run on external power only"),
+            Key(
+                "battery_above", \.batteryAbove, .percent(0...99),
+                "run while the battery holds more than this; 0% asks nothing"),
+            Key("not_low_power", \.notLowPower, .boolean, "do not run while power is saved"),
+            Key("idle", \.idle, .boolean, "run only while nobody uses the machine"),
+            Key(
+                "storage_free", \.storageFreeBytes, .size(0...(1 << 50)),
+                "the free space that must be there; 0MiB asks nothing"),
+            Key(
+                "pressure_below", \.pressureBelow, .percent(1...100),
+                "run while tasks stall for less than this share of time"),
+        ])
+
+    /// The constraints that are wanted, in the order of the declaration.
+    var constraints: [Constraint] {
+        let network: Constraint? =
+            switch self.network?.value {
+            case .any: .connected
+            case .unmetered: .unmetered
+            case .notRoaming: .notRoaming
+            case nil, .some(.none): nil
+            }
+        let wanted: [Constraint?] = [
+            network,
+            externalPower?.value == true ? .externalPower : nil,
+            batteryAbove?.value.flatMap { $0 > 0 ? .batteryAbove(percent: $0) : nil },
+            notLowPower?.value == true ? .notLowPower : nil,
+            idle?.value == true ? .idle : nil,
+            storageFreeBytes?.value.flatMap { $0 > 0 ? .storageFree(bytes: $0) : nil },
+            pressureBelow?.value.map { .pressureBelow(percent: $0) },
+        ]
+        return wanted.compactMap(\.self)
+    }
+}
+
+/// `retry:` as it stands in the file.
+struct RetryDraft: Hashable, Sendable {
+    var attempts: Field<Int>?
+    var backoff: Field<RetryPolicy.Backoff>?
+    var initial: Field<Duration>?
+    var maximum: Field<Duration>?
+
+    static let shape = Shape(
+        RetryDraft(),
+        [
+            Key(
+                "attempts", \.attempts, .integer(1...100),
+                "the failed attempts after which a run fails"),
+            Key(
+                "backoff", \.backoff, .choice(of: RetryPolicy.Backoff.self),
+                "the way in which waits grow"),
+            Key("initial", \.initial, .duration(waits), "the wait after the first failure"),
+            Key("maximum", \.maximum, .duration(waits), "the longest wait"),
+        ])
+
+    private static let waits = RetryPolicy.shortestInitial...RetryPolicy.longestMaximum
+
+    /// The policy with the engine's standards for all that is not said.
+    var policy: RetryPolicy {
+        let standard = RetryPolicy()
+        return RetryPolicy(
+            attempts: attempts?.value ?? standard.attempts,
+            backoff: backoff?.value ?? standard.backoff,
+            initial: initial?.value ?? standard.initial,
+            maximum: maximum?.value ?? standard.maximum)
+    }
+
+    /// Reports a first wait that is longer than the longest, where `own`, the part of this that is
+    /// not inherited, has at least one of the two.
+    func check(given own: RetryDraft, _ decoding: inout Decoding) {
+        guard let position = own.initial?.position ?? own.maximum?.position else { return }
+        let policy = policy
+        if policy.initial > policy.maximum {
+            decoding.report(
+                position,
+                "initial wait `\(spanText(policy.initial))` is longer than the maximum "
+                    + "`\(spanText(policy.maximum))`")
+        }
+    }
+}

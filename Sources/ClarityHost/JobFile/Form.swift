@@ -1,0 +1,108 @@
+internal import ClarityScheduler
+
+/// How a value is written in a job file: the code that reads it, and the same as data.
+struct Form<Value: Hashable & Sendable>: Sendable {
+    /// What the value looks like, for messages and whatever else describes job files.
+    let description: FormDescription
+    /// Reads a node, or reports why it cannot and returns `nil`.
+    let decode: @Sendable (YAMLNode, Place, inout Decoding) -> Value?
+
+    init(
+        _ description: FormDescription,
+        decode: @escaping @Sendable (YAMLNode, Place, inout Decoding) -> Value?
+    ) {
+        self.description = description
+        self.decode = decode
+    }
+
+    /// The same form for a value that is derived from this one.
+    func map<Other>(_ transform: @escaping @Sendable (Value) -> Other) -> Form<Other> {
+        let decode = decode
+        return Form<Other>(description) { node, place, decoding in
+            decode(node, place, &decoding).map(transform)
+        }
+    }
+
+    /// A form whose text `read` understands; `read` reports what it does not.
+    static func scalar(
+        _ description: FormDescription,
+        read: @escaping @Sendable (String, YAMLNode, Place, inout Decoding) -> Value?
+    ) -> Form {
+        Form(description) { node, place, decoding in
+            guard let text = node.text else {
+                decoding.reportForm(node, place, description)
+                return nil
+            }
+            return read(text, node, place, &decoding)
+        }
+    }
+}
+
+/// What a value in a job file may look like.
+indirect enum FormDescription: Hashable, Sendable {
+    case text
+    case boolean
+    case integer(ClosedRange<Int>)
+    /// A span with its unit, such as `90d`.
+    case duration(ClosedRange<Duration>)
+    /// A size in bytes with its unit, such as `500MiB`.
+    case size(ClosedRange<Int64>)
+    /// A share with its sign, such as `20%`.
+    case percent(ClosedRange<Int>)
+    case choice([String])
+    /// An instant as RFC 3339 writes it.
+    case instant
+    case cron
+    case timeZone
+    case path
+    case url
+    case jobID
+    case list(of: FormDescription)
+    case mapping([KeyDescription])
+    /// A mapping whose keys depend on what its neighbour or own key `by` says.
+    case variants(by: String, [String: [KeyDescription]])
+
+    /// What people call such a value: `a mapping`, `a span of time`.
+    var noun: String {
+        switch self {
+        case .text, .choice, .jobID: "text"
+        case .boolean: "`true` or `false`"
+        case .integer: "a whole number"
+        case .duration: "a span of time"
+        case .size: "a size"
+        case .percent: "a percentage"
+        case .instant: "an instant"
+        case .cron: "a cron expression"
+        case .timeZone: "a time zone"
+        case .path: "a path"
+        case .url: "a url"
+        case .list: "a list"
+        case .mapping, .variants: "a mapping"
+        }
+    }
+}
+
+/// A key that a mapping of the job file may have, as data.
+struct KeyDescription: Hashable, Sendable {
+    var name: String
+    var form: FormDescription
+    var isRequired: Bool
+    /// One line for people.
+    var summary: String
+}
+
+extension Decoding {
+    /// Records that a node is something else than its form.
+    mutating func reportForm(
+        _ node: YAMLNode, _ place: Place, _ wanted: FormDescription, help: String? = nil
+    ) {
+        reportForm(node, place.text, wanted, help: help)
+    }
+
+    /// Records that a node, named in words, is something else than its form.
+    mutating func reportForm(
+        _ node: YAMLNode, _ place: String, _ wanted: FormDescription, help: String? = nil
+    ) {
+        report(node.position, "\(place) is \(node.noun), wanted \(wanted.noun)", help: help)
+    }
+}

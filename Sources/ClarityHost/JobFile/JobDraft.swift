@@ -1,0 +1,107 @@
+internal import ClarityScheduler
+
+/// A job as it stands in the file.
+struct JobDraft: Hashable, Sendable {
+    var id: Field<JobID>?
+    var kind: Field<JobKind>?
+    var jobClass: Field<Job.Class>?
+    var schedule: Field<ScheduleDraft>?
+    var events: Field<[Field<EventName>]>?
+    var then: Field<[Field<JobID>]>?
+    var warning: Field<Duration>?
+    var isEnabled: Field<Bool>?
+    /// The options as the job's kind takes them, in the form in which they are handed on.
+    var options: [String: String] = [:]
+    var common = CommonDraft()
+
+    /// The keys of a job but `options`, whose form depends on its kind.
+    private static func keys(_ catalogue: JobCatalogue) -> [Key<JobDraft>] {
+        let kinds = catalogue.kinds.map { (name: $0.kind.rawValue, value: $0.kind) }
+        return [
+            Key("id", \.id, .jobID, isRequired: true, "the job's name, given once in the file"),
+            Key("kind", \.kind, .choice(kinds), isRequired: true, "what the job does"),
+            Key(
+                "class", \.jobClass, .choice(of: Job.Class.self),
+                "whether the job is light and short or may take its time"),
+            Key("enabled", \.isEnabled, .boolean, "whether the job is planned at all"),
+            Key(
+                "schedule", \.schedule, .mapping(ScheduleDraft.shape),
+                "when the job runs; without it, by event, chain or request only"),
+            Key(
+                "on", \.events, .list(of: .choice(of: EventName.self, noun: "event")),
+                "the events that start a run"),
+            Key(
+                "then", \.then, .list(of: .jobID),
+                "the jobs that run when this one has succeeded"),
+            Key(
+                "warning", \.warning, .duration(.zero ... .seconds(7 * 86_400)),
+                "how long before its deadline an attempt is told"),
+        ] + CommonDraft.shape.keys.map { $0.within(\.common) }
+    }
+
+    /// A job with the kinds and options of `catalogue`.
+    static func form(_ catalogue: JobCatalogue) -> Form<Listed> {
+        let keys = keys(catalogue)
+        let optionShapes = Dictionary(
+            catalogue.kinds.map { ($0.kind.rawValue, OptionsDraft.shape($0.options)) },
+            uniquingKeysWith: { first, _ in first })
+        let options = FormDescription.variants(
+            by: "kind", optionShapes.mapValues(\.descriptions))
+        let optionsKey = KeyDescription(
+            name: "options", form: options, isRequired: false, summary: "what the kind may be told")
+        let all = keys.map(\.description) + [optionsKey]
+        return Form<Listed>(.mapping(all)) { node, place, decoding in
+            let name = node["id"]?.text.map { "job \(shown($0))" } ?? place.text
+            let kind = node["kind"]?.text.flatMap { optionShapes[$0] }
+            let shape = Shape(
+                JobDraft(),
+                keys + [
+                    Key(
+                        description: optionsKey,
+                        store: { node, place, draft, decoding in
+                            // Without a known kind nothing can be said of its options.
+                            let taken = kind?.decode(node, in: place.text, &decoding)
+                            draft.options = taken?.values ?? [:]
+                        })
+                ])
+            guard var draft = shape.decode(node, in: name, &decoding) else { return nil }
+            if let kind, node["options"] == nil {
+                // The standards, and a fault for each option that a job of this kind must have.
+                let none = YAMLNode(position: node.position, content: .mapping([]))
+                let taken = kind.decode(none, in: "`options` of \(name)", &decoding)
+                draft.options = taken?.values ?? [:]
+            }
+            return Listed(name: name, position: node.position, draft: draft)
+        }
+    }
+
+    /// A job in the list, with how messages call it.
+    struct Listed: Hashable, Sendable {
+        var name: String
+        var position: YAMLNode.Position
+        var draft: JobDraft
+    }
+}
+
+/// `schedule:` as it stands in the file.
+struct ScheduleDraft: Hashable, Sendable {
+    var every: Field<Duration>?
+    var cron: Field<CronExpression>?
+    var at: Field<Instant>?
+    var timeZone: Field<Zone>?
+    var earliestBegin: Field<Duration>?
+
+    static let shape = Shape(
+        ScheduleDraft(),
+        [
+            Key(
+                "every", \.every, .duration(.seconds(1) ... .seconds(366 * 86_400)),
+                "the span between two occurrences"),
+            Key("cron", \.cron, .cron, "five fields: minute, hour, day, month, day of the week"),
+            Key("at", \.at, .instant, "the one instant at which the job runs"),
+            Key("time_zone", \.timeZone, .timeZone, "the zone on whose clock `cron` runs"),
+            Key(
+                "earliest_begin", \.earliestBegin, .duration(.zero ... .seconds(366 * 86_400)),
+                "the least span between the end of one run and the start of the next"),
+        ])
+}

@@ -1,0 +1,38 @@
+public import ClarityScheduler
+
+/// What a job file says, checked and complete.
+public struct JobFile: Hashable, Sendable {
+    /// All jobs in the order of the file, also those that are not enabled. No two have the same id;
+    /// every id in `then` is that of another job here, and none leads back to its own job.
+    public var jobs: [Job]
+    /// The jobs with `enabled: false`: listed, never planned.
+    public var disabled: Set<JobID>
+    /// The catalogue's sections, flattened: `backend.url`, `sources.0.path`. Each job has them among
+    /// its options too.
+    public var settings: [String: String]
+    /// The folder of the state; `nil` where the file leaves it to the program.
+    public var stateDirectory: String?
+    /// The most attempts at the same time, 1 to 64; `nil` where the file leaves it to the program.
+    public var maxParallel: Int?
+
+    /// Creates what a job file could say, unchecked.
+    public init(
+        jobs: [Job], disabled: Set<JobID> = [], settings: [String: String] = [:],
+        stateDirectory: String? = nil, maxParallel: Int? = nil
+    ) {
+        self.jobs = jobs
+        self.disabled = disabled
+        self.settings = settings
+        self.stateDirectory = stateDirectory
+        self.maxParallel = maxParallel
+    }
+
+    /// The jobs to plan: the enabled ones, which start enabled ones only.
+    public var enabledJobs: [Job] {
+        jobs.filter { !disabled.contains($0.id) }.map { job in
+            var job = job
+            job.then.removeAll { disabled.contains($0) }
+            return job
+        }
+    }
+}

@@ -1,0 +1,84 @@
+public import ClarityScheduler
+
+/// Reads job files: YAML to a tree with positions, the tree to drafts, the drafts to jobs.
+///
+/// Reports every fault of a file at once. Three faults stop at the first, since all that follows
+/// would be guesswork: text that is no YAML, text beyond the bounds of `YAMLParser`, and a `version`
+/// that this program does not know.
+public struct JobFileReader: Sendable {
+    private let shape: Shape<FileDraft>
+    private let zones: any ZoneSource
+    private let home: String
+    let workingDirectory: String
+    private let localZone: String
+
+    /// Creates a reader.
+    ///
+    /// - Parameters:
+    ///   - catalogue: the kinds and sections that a file may name; no section is called `version`,
+    ///     `store`, `defaults` or `jobs`.
+    ///   - zones: where time zones come from.
+    ///   - home: the home folder, for paths that start with `~/`.
+    ///   - workingDirectory: the folder from which the path of a job file counts when it is
+    ///     relative, and so what that file names by relative paths.
+    ///   - localZone: the zone of cron schedules for which the file names none.
+    public init(
+        catalogue: JobCatalogue, zones: any ZoneSource, home: String, workingDirectory: String,
+        localZone: String
+    ) {
+        shape = FileDraft.shape(catalogue)
+        self.zones = zones
+        self.home = home
+        self.workingDirectory = workingDirectory
+        self.localZone = localZone
+    }
+
+    /// Reads a file's bytes; `path` is its name in messages, and its folder that of relative paths.
+    public func read(_ bytes: [UInt8], path: String) throws(JobFileFaults) -> JobFile {
+        let document: YAMLParser.Document
+        do throws(JobFileFault) {
+            document = try YAMLParser.parse(bytes)
+        } catch {
+            throw JobFileFaults(path: path, faults: [error])
+        }
+        var decoding = Decoding(
+            Surroundings(
+                home: home, folder: folder(of: path), zones: zones, localZone: localZone))
+        if let version = document.root["version"],
+            Form<Int>.version.decode(version, Place(key: "version", of: nil), &decoding) == nil
+        {
+            throw JobFileFaults(path: path, faults: decoding.faults)
+        }
+        decoding.report(document.duplicateKeys)
+        let file = file(document.root, &decoding)
+        guard let file, decoding.faults.isEmpty else {
+            throw JobFileFaults(path: path, faults: decoding.faults)
+        }
+        return file
+    }
+
+    /// What the tree says; `nil` only where it is no mapping, which is reported.
+    private func file(_ root: YAMLNode, _ decoding: inout Decoding) -> JobFile? {
+        guard let draft = shape.decode(root, in: "the job file", isTop: true, &decoding) else {
+            return nil
+        }
+        let defaults = draft.defaults?.value ?? DefaultsDraft()
+        if let retry = defaults.common.retry?.value { retry.check(given: retry, &decoding) }
+        let listed = (draft.jobs?.value ?? []).compactMap(\.value)
+        JobGraph(listed).check(&decoding)
+        let assembly = JobAssembly(defaults: defaults, settings: draft.settings)
+        let jobs = listed.compactMap { assembly.job($0, &decoding) }
+        let disabled = listed.filter { $0.draft.isEnabled?.value == false }
+            .compactMap { $0.draft.id?.value }
+        return JobFile(
+            jobs: jobs, disabled: Set(disabled), settings: draft.settings,
+            stateDirectory: draft.store?.value?.directory?.value,
+            maxParallel: defaults.maxParallel?.value)
+    }
+
+    private func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return workingDirectory }
+        let folder = slash == path.startIndex ? "/" : String(path[..<slash])
+        return folder.hasPrefix("/") ? folder : join(workingDirectory, folder[...])
+    }
+}

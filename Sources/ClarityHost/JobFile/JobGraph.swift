@@ -1,0 +1,97 @@
+internal import ClarityScheduler
+
+/// Which job starts which: checks ids and `then:` across the whole list.
+struct JobGraph {
+    private let jobs: [JobDraft.Listed]
+    /// The first job of each id, by its place in the list.
+    private var places: [JobID: Int] = [:]
+
+    /// Takes the list as it stands in the file; jobs without an id may be among them.
+    init(_ jobs: [JobDraft.Listed]) {
+        self.jobs = jobs
+        for (index, job) in jobs.enumerated() {
+            guard let id = job.draft.id?.value, places[id] == nil else { continue }
+            places[id] = index
+        }
+    }
+
+    /// Reports ids given twice, ids in `then` that no job has, and circles.
+    func check(_ decoding: inout Decoding) {
+        let ids = jobs.compactMap { $0.draft.id?.value?.rawValue }
+        for (index, job) in jobs.enumerated() {
+            if let id = job.draft.id, let value = id.value, let first = places[value],
+                first != index
+            {
+                let line = jobs[first].draft.id?.position.line ?? 0
+                decoding.report(
+                    id.position, "duplicate job id \(shown(value.rawValue)); first at line \(line)")
+            }
+            for next in job.draft.then?.value ?? [] {
+                guard let id = next.value, places[id] == nil else { continue }
+                decoding.reportUnknown(
+                    "job", id.rawValue, in: "`then` of \(job.name)", at: next.position, known: ids,
+                    help: "no job of this file has that id")
+            }
+        }
+        for circle in circles() { report(circle, &decoding) }
+    }
+
+    private func report(_ circle: [Int], _ decoding: inout Decoding) {
+        // Told from its first job in the file on, whichever one the search met first.
+        guard let start = circle.indices.min(by: { circle[$0] < circle[$1] }) else { return }
+        let members = Array(circle[start...] + circle[..<start])
+        let names = members.compactMap { jobs[$0].draft.id?.value?.rawValue }
+        guard let first = members.first, let then = jobs[first].draft.then else { return }
+        decoding.report(
+            then.position,
+            names.count == 1
+                ? "job \(listed(names, "and")) starts itself (`then`)"
+                : "jobs \(some(of: names)) start one another in a circle (`then`)")
+    }
+
+    /// The names, or the first eight of more.
+    private func some(of names: [String]) -> String {
+        let rest = names.count - 8
+        guard rest > 0 else { return listed(names, "and") }
+        return names.prefix(8).map(shown).joined(separator: ", ") + " and \(rest) more"
+    }
+
+    private func followers(of job: Int) -> [Int] {
+        (jobs[job].draft.then?.value ?? []).compactMap { $0.value.flatMap { places[$0] } }
+    }
+
+    /// The circles that a search from each job in turn meets; a job is in at most one of them.
+    ///
+    /// The search keeps its own stack: a chain may be as long as the file allows.
+    private func circles() -> [[Int]] {
+        enum State { case new, open, done }
+        var states = [State](repeating: .new, count: jobs.count)
+        var told: Set<Int> = []
+        var found: [[Int]] = []
+        for start in jobs.indices where states[start] == .new {
+            var path: [(job: Int, rest: ArraySlice<Int>)] = [(start, followers(of: start)[...])]
+            states[start] = .open
+            while let last = path.indices.last {
+                guard let next = path[last].rest.popFirst() else {
+                    states[path[last].job] = .done
+                    path.removeLast()
+                    continue
+                }
+                switch states[next] {
+                case .new:
+                    states[next] = .open
+                    path.append((next, followers(of: next)[...]))
+                case .open:
+                    let circle = path.drop { $0.job != next }.map(\.job)
+                    if told.isDisjoint(with: circle) {
+                        told.formUnion(circle)
+                        found.append(circle)
+                    }
+                case .done:
+                    break
+                }
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,52 @@
+extension Form where Value == String {
+    /// A file or folder; the value is the path with `~/` and the job file's folder put in front.
+    static var path: Form {
+        .scalar(.path) { text, node, place, decoding in
+            guard !text.isEmpty, !text.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
+                decoding.report(node.position, "\(place.key) \(shown(text)) is not a path")
+                return nil
+            }
+            let surroundings = decoding.surroundings
+            if text.hasPrefix("/") { return text }
+            if text == "~" { return surroundings.home }
+            if text.hasPrefix("~/") { return join(surroundings.home, text.dropFirst(2)) }
+            guard !text.hasPrefix("~") else {
+                decoding.report(
+                    node.position,
+                    "\(place.key) \(shown(text)) starts with another user's home folder",
+                    help: "write the whole path; only `~/` is understood")
+                return nil
+            }
+            return join(surroundings.folder, text[...])
+        }
+    }
+
+    /// An address with https, or with http when it stays on this machine.
+    static var url: Form {
+        .scalar(.url) { text, node, place, decoding in
+            switch WebAddress.parse(text) {
+            case .success(let address):
+                guard address.isSecure || address.isLoopback else {
+                    decoding.report(
+                        node.position,
+                        "\(place.key) leads to \(shown(address.host)) over http, where anybody on "
+                            + "the way can read it",
+                        help: "use https; http is for `localhost`, `127.0.0.1` and `[::1]` only")
+                    return nil
+                }
+                return text
+            case .failure(let fault):
+                // The address itself is not shown: it may hold a password.
+                decoding.report(node.position, "\(place.key) \(fault.message)", help: fault.help)
+                return nil
+            }
+        }
+    }
+}
+
+/// A folder and a path below it.
+func join(_ folder: String, _ path: Substring) -> String {
+    var path = path
+    while path.hasPrefix("./") { path = path.dropFirst(2) }
+    return folder.hasSuffix("/") ? folder + path : "\(folder)/\(path)"
+}

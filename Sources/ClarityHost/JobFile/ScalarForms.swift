@@ -1,0 +1,193 @@
+internal import ClarityScheduler
+
+extension Form where Value == String {
+    /// Any scalar, as it is written.
+    static var text: Form { .scalar(.text) { text, _, _, _ in text } }
+}
+
+extension Form where Value == Bool {
+    /// `true` or `false` without quotes.
+    static var boolean: Form {
+        .scalar(.boolean) { text, node, place, decoding in
+            switch node.content {
+            case .scalar("true", isPlain: true): return true
+            case .scalar("false", isPlain: true): return false
+            default:
+                decoding.report(
+                    node.position, "\(place.key) \(shown(text)) is not a boolean",
+                    help: "write `true` or `false`, without quotes; YAML 1.2 has no others")
+                return nil
+            }
+        }
+    }
+}
+
+extension Form where Value == Int {
+    /// A whole number without quotes.
+    static func integer(_ range: ClosedRange<Int>) -> Form {
+        .scalar(.integer(range)) { text, node, place, decoding in
+            guard case .scalar(_, isPlain: true) = node.content, isWholeNumber(text) else {
+                decoding.report(
+                    node.position, "\(place.key) \(shown(text)) is not a whole number",
+                    help: "write it in digits, without quotes")
+                return nil
+            }
+            return decoding.check(Int(text), in: range, text, node, place, show: { "\($0)" })
+        }
+    }
+
+    /// A percentage with its sign, such as `20%`.
+    static func percent(_ range: ClosedRange<Int>) -> Form {
+        .scalar(.percent(range)) { text, node, place, decoding in
+            let digits = text.hasSuffix("%") ? String(text.dropLast()) : text
+            guard isWholeNumber(digits) else {
+                decoding.report(
+                    node.position, "\(place.key) \(shown(text)) is not a percentage",
+                    help: "write it as `20%`")
+                return nil
+            }
+            guard text.hasSuffix("%") else {
+                decoding.report(
+                    node.position, "\(place.key) \(shown(text)) has no unit; write `\(text)%`")
+                return nil
+            }
+            return decoding.check(Int(digits), in: range, text, node, place, show: { "\($0)%" })
+        }
+    }
+}
+
+extension Form where Value == Duration {
+    /// A span with its unit, such as `90s` or `1h30m`.
+    static func duration(_ range: ClosedRange<Duration>) -> Form {
+        .scalar(.duration(range)) { text, node, place, decoding in
+            guard !isWholeNumber(text) else {
+                decoding.report(
+                    node.position,
+                    "\(place.key) \(shown(text)) has no unit; "
+                        + "write \(listed(["\(text)s", "\(text)m", "\(text)h"], "or"))")
+                return nil
+            }
+            guard let span = Duration(text: text) else {
+                decoding.report(
+                    node.position, "\(place.key) \(shown(text)) is not a span of time",
+                    help: "write it as `30s`, `15m`, `6h`, `90d` or `1h30m`")
+                return nil
+            }
+            return decoding.check(span, in: range, text, node, place, show: spanText)
+        }
+    }
+}
+
+extension Form where Value == Int64 {
+    /// A size in bytes with its unit, such as `500MiB`; whole numbers of binary units only.
+    static func size(_ range: ClosedRange<Int64>) -> Form {
+        .scalar(.size(range)) { text, node, place, decoding in
+            guard !isWholeNumber(text) else {
+                decoding.report(
+                    node.position,
+                    "\(place.key) \(shown(text)) has no unit; "
+                        + "write \(listed(["\(text)MiB", "\(text)GiB"], "or"))")
+                return nil
+            }
+            guard let unit = sizeUnits.first(where: { text.hasSuffix($0.name) }),
+                isWholeNumber(String(text.dropLast(unit.name.count)))
+            else {
+                decoding.report(
+                    node.position, "\(place.key) \(shown(text)) is not a size",
+                    help: "write it as `64KiB`, `500MiB`, `2GiB` or `1TiB`")
+                return nil
+            }
+            let size = Int64(text.dropLast(unit.name.count)).flatMap { count in
+                let (product, overflow) = count.multipliedReportingOverflow(by: unit.bytes)
+                return overflow ? nil : product
+            }
+            return decoding.check(size, in: range, text, node, place, show: sizeText)
+        }
+    }
+}
+
+extension Form where Value == Instant {
+    /// An instant as RFC 3339 writes it.
+    static var instant: Form {
+        .scalar(.instant) { text, node, place, decoding in
+            if let instant = Instant(rfc3339: text) { return instant }
+            decoding.report(
+                node.position, "\(place.key) \(shown(text)) is not an instant",
+                help: "write it as `2026-11-20T06:00:00Z` or `2026-11-20T07:00:00+01:00`")
+            return nil
+        }
+    }
+}
+
+extension Form where Value == JobID {
+    /// A job's id.
+    static var jobID: Form {
+        .scalar(.jobID) { text, node, _, decoding in
+            if let id = JobID(text) { return id }
+            decoding.report(
+                node.position, "job id \(shown(text)) is not allowed",
+                help: "an id is 1 to 100 letters, digits, `.`, `-` or `_` and starts with a "
+                    + "letter or digit")
+            return nil
+        }
+    }
+}
+
+extension Form {
+    /// One of the names of `choices`; messages call it `noun`, or as its key is called.
+    static func choice(
+        _ choices: [(name: String, value: Value)], noun: String? = nil
+    ) -> Form {
+        let names = choices.map(\.name)
+        return .scalar(.choice(names)) { text, node, place, decoding in
+            if let choice = choices.first(where: { $0.name == text }) { return choice.value }
+            decoding.reportUnknown(
+                noun ?? place.key, text, at: node.position, known: names,
+                help: names.isEmpty ? "there is none" : "write \(listed(names, "or"))")
+            return nil
+        }
+    }
+
+    /// One of the cases of an enumeration, by its raw value.
+    static func choice(of type: Value.Type, noun: String? = nil) -> Form
+    where Value: CaseIterable & RawRepresentable<String> {
+        .choice(type.allCases.map { ($0.rawValue, $0) }, noun: noun)
+    }
+}
+
+extension Decoding {
+    /// The value where it is within its range; reports it otherwise. `nil` stands for a number too
+    /// large to hold.
+    fileprivate mutating func check<Value: Comparable>(
+        _ value: Value?, in range: ClosedRange<Value>, _ text: String, _ node: YAMLNode,
+        _ place: Place, show: (Value) -> String
+    ) -> Value? {
+        if let value, range.contains(value) { return value }
+        report(
+            node.position,
+            "\(place.key) \(shown(text)) is out of range, wanted \(show(range.lowerBound)) to "
+                + show(range.upperBound))
+        return nil
+    }
+}
+
+/// Digits only, with or without a minus in front.
+private func isWholeNumber(_ text: String) -> Bool {
+    let digits = text.utf8.first == UInt8(ascii: "-") ? text.utf8.dropFirst() : text.utf8[...]
+    return !digits.isEmpty && digits.allSatisfy { (0x30...0x39).contains($0) }
+}
+
+/// A span as the job file takes it: `1h30m`.
+func spanText(_ span: Duration) -> String { span.text.replacing(" ", with: "") }
+
+private let sizeUnits: [(name: String, bytes: Int64)] = [
+    ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
+]
+
+/// The size in the largest unit that gives it exactly.
+private func sizeText(_ bytes: Int64) -> String {
+    guard bytes > 0, let unit = sizeUnits.last(where: { bytes % $0.bytes == 0 }) else {
+        return "\(bytes)"
+    }
+    return "\(bytes / unit.bytes)\(unit.name)"
+}

@@ -1,0 +1,110 @@
+/// The keys of one mapping: what decodes it, knows unknown keys and suggests near ones.
+///
+/// `Draft` takes the values: one `Field` a key, `nil` while the file does not have the key.
+struct Shape<Draft: Hashable & Sendable>: Sendable {
+    let empty: Draft
+    let keys: [Key<Draft>]
+
+    init(_ empty: Draft, _ keys: [Key<Draft>]) {
+        self.empty = empty
+        self.keys = keys
+    }
+
+    /// The keys as data.
+    var descriptions: [KeyDescription] { keys.map(\.description) }
+
+    /// Reads a mapping, which messages call `place`; reports each fault in it.
+    ///
+    /// `nil` where the node is no mapping.
+    func decode(
+        _ node: YAMLNode, in place: String, isTop: Bool = false, _ decoding: inout Decoding
+    ) -> Draft? {
+        guard case .mapping(let entries) = node.content else {
+            decoding.reportForm(node, place, .mapping(descriptions))
+            return nil
+        }
+        var draft = empty
+        var missing = Set(keys.filter(\.description.isRequired).map(\.description.name))
+        for entry in entries {
+            guard let key = keys.first(where: { $0.description.name == entry.key }) else {
+                let names = keys.map(\.description.name)
+                decoding.reportUnknown(
+                    "key", entry.key, in: place, at: entry.keyPosition, known: names,
+                    help: names.isEmpty
+                        ? "\(place) has no keys" : "its keys are \(listed(names, "and"))")
+                continue
+            }
+            missing.remove(entry.key)
+            let at = Place(key: entry.key, of: isTop ? nil : place)
+            key.store(entry.value, at, &draft, &decoding)
+        }
+        for key in keys where missing.contains(key.description.name) {
+            decoding.report(node.position, "\(place) has no \(shown(key.description.name))")
+        }
+        return draft
+    }
+
+    /// Takes from `other` what `draft` does not have.
+    func inherit(_ draft: inout Draft, from other: Draft) {
+        for key in keys { key.inherit(&draft, other) }
+    }
+}
+
+/// A key of a mapping, declared once: its name, its form and where its value goes.
+struct Key<Draft: Hashable & Sendable>: Sendable {
+    let description: KeyDescription
+    /// Reads the key's value into the draft.
+    let store: @Sendable (YAMLNode, Place, inout Draft, inout Decoding) -> Void
+    /// Takes the key's value from another draft where this one has none.
+    let inherit: @Sendable (inout Draft, Draft) -> Void
+
+    init(
+        description: KeyDescription,
+        store: @escaping @Sendable (YAMLNode, Place, inout Draft, inout Decoding) -> Void,
+        inherit: @escaping @Sendable (inout Draft, Draft) -> Void = { _, _ in }
+    ) {
+        self.description = description
+        self.store = store
+        self.inherit = inherit
+    }
+
+    /// Declares a key whose value goes to `field`.
+    init<Value>(
+        _ name: String, _ field: any WritableKeyPath<Draft, Field<Value>?> & Sendable,
+        _ form: Form<Value>, isRequired: Bool = false, _ summary: String
+    ) {
+        self.init(
+            description: KeyDescription(
+                name: name, form: form.description, isRequired: isRequired, summary: summary),
+            store: { node, place, draft, decoding in
+                draft[keyPath: field] = Field(
+                    position: node.position, value: form.decode(node, place, &decoding))
+            },
+            inherit: { draft, other in
+                if draft[keyPath: field] == nil { draft[keyPath: field] = other[keyPath: field] }
+            })
+    }
+
+    /// The same key for a draft that holds this one's draft.
+    func within<Outer>(
+        _ part: any WritableKeyPath<Outer, Draft> & Sendable
+    ) -> Key<Outer> {
+        let store = store
+        let inherit = inherit
+        return Key<Outer>(
+            description: description,
+            store: { node, place, draft, decoding in
+                store(node, place, &draft[keyPath: part], &decoding)
+            },
+            inherit: { draft, other in inherit(&draft[keyPath: part], other[keyPath: part]) })
+    }
+}
+
+extension Form {
+    /// A mapping of this shape.
+    static func mapping(_ shape: Shape<Value>) -> Form {
+        Form(.mapping(shape.descriptions)) { node, place, decoding in
+            shape.decode(node, in: place.text, &decoding)
+        }
+    }
+}

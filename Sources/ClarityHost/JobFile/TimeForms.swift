@@ -1,0 +1,86 @@
+internal import ClarityScheduler
+
+extension Form where Value == CronExpression {
+    /// A cron expression that fires at some time.
+    static var cron: Form {
+        .scalar(.cron) { text, node, place, decoding in
+            let expression: CronExpression
+            do throws(CronError) {
+                expression = try CronExpression(text)
+            } catch {
+                let field = error.field.map { " for the \($0.rawValue)" } ?? ""
+                decoding.report(
+                    node.position,
+                    "\(place.key) \(shown(text)) has \(shown(error.got))\(field), "
+                        + "wanted \(error.wanted)")
+                return nil
+            }
+            guard !expression.neverFires else {
+                decoding.report(
+                    node.position, "\(place.key) \(shown(text)) never fires",
+                    help: "no month that it names has a day that it names")
+                return nil
+            }
+            return expression
+        }
+    }
+}
+
+extension Form where Value == Zone {
+    /// The name of a time zone that the machine knows.
+    static var timeZone: Form {
+        .scalar(.timeZone) { text, node, _, decoding in
+            decoding.zone(text, at: node.position)
+        }
+    }
+}
+
+extension Decoding {
+    /// The zone of a name that stands at `position`, or stands for none there.
+    mutating func zone(
+        _ identifier: String, at position: YAMLNode.Position, help: String? = nil
+    ) -> Zone? {
+        let zones = surroundings.zones
+        guard let bytes = zones.tzif(for: identifier) else {
+            let near = otherSpellings(of: identifier).first { zones.tzif(for: $0) != nil }
+            let question = near.map { "; did you mean \(shown($0))?" } ?? ""
+            let standard = near == nil ? "write it as `Europe/London` or `UTC`" : nil
+            report(
+                position, "unknown time zone \(shown(identifier))\(question)",
+                help: help ?? standard)
+            return nil
+        }
+        do throws(ZoneError) {
+            return try Zone(identifier: identifier, tzif: bytes)
+        } catch {
+            report(position, "\(error)", help: help ?? "the machine's tzdata is at fault")
+            return nil
+        }
+    }
+}
+
+/// How the tz database would write a name that was typed with other capitals or with blanks.
+///
+/// A zone source answers for one name at a time, so near names are guessed and not searched.
+private func otherSpellings(of identifier: String) -> [String] {
+    guard identifier.utf8.count <= 100 else { return [] }
+    let smallWords: Set<String> = ["of", "es", "au"]
+    var spelling = ""
+    var word = ""
+    for character in identifier + "/" {
+        if character.isLetter {
+            word.append(character)
+            continue
+        }
+        let lowered = word.lowercased()
+        spelling += smallWords.contains(lowered) ? lowered : lowered.capitalizedFirst
+        word = ""
+        spelling.append(character == " " ? "_" : character)
+    }
+    spelling.removeLast()
+    return [spelling, identifier.uppercased()].filter { $0 != identifier }
+}
+
+extension String {
+    fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}

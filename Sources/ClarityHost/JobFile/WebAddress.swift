@@ -1,0 +1,73 @@
+/// What of an http address decides whether it may be used.
+struct WebAddress: Hashable, Sendable {
+    /// Why an address is refused; `message` completes "`url` ..." and shows no part of it.
+    struct Fault: Error, Hashable, Sendable {
+        var message: String
+        var help: String?
+    }
+
+    var isSecure: Bool
+    /// The host in lower case, an IPv6 address in brackets.
+    var host: String
+
+    /// Whether the host is this machine whatever the name service says: `localhost`, 127.0.0.0/8
+    /// in four numbers, or `[::1]`.
+    var isLoopback: Bool {
+        if host == "localhost" || host == "[::1]" { return true }
+        let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
+        return numbers.count == 4 && numbers[0] == "127"
+            && numbers.allSatisfy { number in
+                // No leading zero: some resolvers read `0177` as octal.
+                UInt8(number).map { String($0) } == String(number)
+            }
+    }
+
+    /// Takes an address apart, as RFC 3986 has it, strictly.
+    static func parse(_ text: String) -> Result<WebAddress, Fault> {
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !forbidden.contains($0) })
+        else { return .failure(Fault(message: "holds a character that no url has")) }
+        let lowered = text.lowercased()
+        let isSecure = lowered.hasPrefix("https://")
+        guard isSecure || lowered.hasPrefix("http://") else {
+            return .failure(Fault(message: "does not start with `https://`"))
+        }
+        let rest = text.dropFirst(isSecure ? 8 : 7)
+        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        guard !authority.contains("@") else {
+            return .failure(
+                Fault(
+                    message: "holds a user name or password",
+                    help: "secrets never stand in a job file"))
+        }
+        guard !rest.contains("#"), !rest.contains("?") else {
+            return .failure(Fault(message: "has a query (`?`) or fragment (`#`), wanted none"))
+        }
+        let port: Substring
+        let host: Substring
+        if authority.hasPrefix("[") {
+            guard let end = authority.firstIndex(of: "]") else {
+                return .failure(Fault(message: "has a `[` without its `]`"))
+            }
+            host = authority[...end]
+            port = authority[end...].dropFirst()
+        } else {
+            host = authority.prefix { $0 != ":" }
+            port = authority.dropFirst(host.count)
+        }
+        guard !host.isEmpty, host != "[]" else {
+            return .failure(Fault(message: "names no host"))
+        }
+        if !port.isEmpty {
+            let digits = port.dropFirst()
+            guard port.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+                let number = UInt16(digits), number > 0
+            else {
+                return .failure(Fault(message: "has a port that is no number from 1 to 65535"))
+            }
+        }
+        return .success(WebAddress(isSecure: isSecure, host: host.lowercased()))
+    }
+
+    /// What programs disagree on when they take an address apart.
+    private static let forbidden = Set("\\\"<>^`{|}".utf8)
+}

@@ -1,0 +1,61 @@
+/// A text from the file in backticks, for a message: at most 60 characters of it, with control
+/// characters spelt out, so that it can neither flood nor steer a terminal.
+func shown(_ text: String) -> String {
+    var result = ""
+    for character in text.prefix(60) {
+        for scalar in character.unicodeScalars.prefix(4) {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                result += "<\(codePoint(scalar))>"
+            default:
+                result.unicodeScalars.append(scalar)
+            }
+        }
+    }
+    return "`\(result)\(text.dropFirst(60).isEmpty ? "" : "...")`"
+}
+
+/// Names for people: `a`, `b` or `c`, each in backticks.
+func listed(_ names: [String], _ joint: String) -> String {
+    let quoted = names.map(shown)
+    guard let last = quoted.last, quoted.count > 1 else { return quoted.joined() }
+    return quoted.dropLast().joined(separator: ", ") + " \(joint) \(last)"
+}
+
+/// The one of `candidates` that someone who typed `word` most likely meant.
+///
+/// Compares by the count of characters to insert, remove, replace or swap with a neighbour, upper
+/// and lower case alike. At most 2 are forgiven, or a third of the length where that is more, but
+/// never more than half of it. Of equally near ones the first wins; `nil` when none is near.
+func nearest(to word: String, among candidates: [String]) -> String? {
+    let typed = Array(word.lowercased().unicodeScalars)
+    guard typed.count <= 100 else { return nil }
+    var best: (candidate: String, distance: Int)?
+    for candidate in candidates {
+        let limit = min(max(2, typed.count / 3), typed.count / 2)
+        let other = Array(candidate.lowercased().unicodeScalars)
+        guard abs(other.count - typed.count) <= limit else { continue }
+        let distance = editDistance(typed, other)
+        if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
+    }
+    return best?.candidate
+}
+
+/// The restricted Damerau-Levenshtein distance: no piece is changed twice.
+private func editDistance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
+    var beforeLast: [Int] = []
+    var last = Array(0...b.count)
+    for i in a.indices {
+        var row = [i + 1]
+        row.reserveCapacity(b.count + 1)
+        for j in b.indices {
+            var least = min(last[j + 1] + 1, row[j] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
+            if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] {
+                least = min(least, beforeLast[j - 1] + 1)
+            }
+            row.append(least)
+        }
+        (beforeLast, last) = (last, row)
+    }
+    return last[b.count]
+}

@@ -1,0 +1,58 @@
+/// A piece of a YAML document with the place where it stands.
+struct YAMLNode: Hashable, Sendable {
+    /// A place in the file; line and column count from 1, the column in characters.
+    struct Position: Hashable, Comparable, Sendable {
+        var line: Int
+        var column: Int
+
+        static func < (a: Position, b: Position) -> Bool {
+            (a.line, a.column) < (b.line, b.column)
+        }
+    }
+
+    /// A key of a mapping with its value.
+    struct Entry: Hashable, Sendable {
+        var key: String
+        var keyPosition: Position
+        var value: YAMLNode
+    }
+
+    /// What a node is.
+    enum Content: Hashable, Sendable {
+        /// Text; `isPlain` says that it stands without quotes, so that `true` is a boolean.
+        case scalar(String, isPlain: Bool)
+        case sequence([YAMLNode])
+        /// Entries in the order of the file; no key is there twice.
+        case mapping([Entry])
+    }
+
+    var position: Position
+    var content: Content
+
+    /// What people call this node: `a mapping`, `a list`, `a number`, `text`.
+    var noun: String {
+        switch content {
+        case .mapping: "a mapping"
+        case .sequence: "a list"
+        case .scalar(_, isPlain: false): "text"
+        case .scalar("", _), .scalar("~", _), .scalar("null", _): "empty"
+        case .scalar("true", _), .scalar("false", _): "a boolean"
+        case .scalar(let text, _): Int(text) == nil ? "text" : "a number"
+        }
+    }
+
+    /// Whether the node stands for no value: nothing, `~` or `null` without quotes.
+    var isNull: Bool { noun == "empty" }
+
+    /// The value of `key` where this is a mapping that has it.
+    subscript(key: String) -> YAMLNode? {
+        guard case .mapping(let entries) = content else { return nil }
+        return entries.first { $0.key == key }?.value
+    }
+
+    /// The text where this is a scalar with a value.
+    var text: String? {
+        guard case .scalar(let text, _) = content, !isNull else { return nil }
+        return text
+    }
+}

@@ -1,0 +1,210 @@
+internal import CYAML
+
+/// Turns the bytes of a YAML file into a tree, within bounds.
+///
+/// Of YAML it takes one document of mappings, lists and scalars. Anchors, aliases and tags are
+/// refused: a job file needs none of them, and without them a file can never unfold into more than
+/// it holds.
+struct YAMLParser: ~Copyable {
+    /// The most bytes a file may have: 1 MiB.
+    static let largestFileBytes = 1 << 20
+    /// The most levels of mappings and lists.
+    static let deepestLevel = 32
+    /// The most keys and values together.
+    static let mostNodes = 100_000
+
+    /// What a file holds.
+    struct Document: Sendable {
+        var root: YAMLNode
+        /// The keys that a mapping has more than once; the tree has the first of them.
+        var duplicateKeys: [JobFileFault]
+    }
+
+    private enum Content {
+        case scalar(String, isPlain: Bool)
+        case sequenceStart
+        case mappingStart
+        /// The end of a mapping, list, document or the stream, or the start of the latter two.
+        case other(yaml_event_type_t)
+    }
+
+    private struct Event {
+        var position: YAMLNode.Position
+        var content: Content
+    }
+
+    private let parser: UnsafeMutablePointer<yaml_parser_t>
+    /// libyaml reads from here until the parser is gone.
+    private let input: UnsafeMutablePointer<UInt8>
+    private let end: YAMLNode.Position
+    private var nodeCount = 0
+    private var duplicateKeys: [JobFileFault] = []
+
+    /// Parses a whole file.
+    ///
+    /// - Throws: the first fault that leaves the tree unclear; a key that is there twice does not.
+    static func parse(_ bytes: [UInt8]) throws(JobFileFault) -> Document {
+        guard bytes.count <= largestFileBytes else { throw tooLarge }
+        let end = try checkCharacters(bytes)
+        var parser = try YAMLParser(bytes, end: end)
+        return try parser.document()
+    }
+
+    /// The fault of a file that has more bytes than it may.
+    static let tooLarge = JobFileFault(
+        line: 0, column: 0, message: "the file has more than 1 MiB, the most a job file may have")
+
+    private init(_ bytes: [UInt8], end: YAMLNode.Position) throws(JobFileFault) {
+        let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
+        parser.initialize(to: yaml_parser_t())
+        guard yaml_parser_initialize(parser) == 1 else {
+            parser.deallocate()
+            throw JobFileFault(line: 0, column: 0, message: "there is no memory left to read it")
+        }
+        // One byte more, so that libyaml gets an address even for an empty file.
+        let input = UnsafeMutablePointer<UInt8>.allocate(capacity: bytes.count + 1)
+        input.initialize(repeating: 0, count: bytes.count + 1)
+        input.update(from: bytes, count: bytes.count)
+        yaml_parser_set_input_string(parser, input, bytes.count)
+        yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
+        self.parser = parser
+        self.input = input
+        self.end = end
+    }
+
+    deinit {
+        yaml_parser_delete(parser)
+        parser.deallocate()
+        input.deallocate()
+    }
+
+    private mutating func document() throws(JobFileFault) -> Document {
+        _ = try next()
+        guard case .other(YAML_DOCUMENT_START_EVENT) = try next().content else {
+            throw JobFileFault(line: 0, column: 0, message: "the file holds no document")
+        }
+        let root = try node(try next(), level: 0)
+        _ = try next()
+        let end = try next()
+        guard case .other(YAML_STREAM_END_EVENT) = end.content else {
+            throw JobFileFault(
+                end.position, "a second document starts here, wanted one",
+                help: "remove the `---` between them")
+        }
+        return Document(root: root, duplicateKeys: duplicateKeys)
+    }
+
+    /// The node that starts with `event`, with all below it.
+    private mutating func node(_ event: Event, level: Int) throws(JobFileFault) -> YAMLNode {
+        nodeCount += 1
+        guard nodeCount <= Self.mostNodes else {
+            throw JobFileFault(
+                event.position,
+                "the file holds more than \(Self.mostNodes) keys and values, the most it may")
+        }
+        switch event.content {
+        case .scalar(let text, let isPlain):
+            return YAMLNode(position: event.position, content: .scalar(text, isPlain: isPlain))
+        case .sequenceStart, .mappingStart:
+            guard level < Self.deepestLevel else {
+                throw JobFileFault(
+                    event.position,
+                    "more than \(Self.deepestLevel) mappings and lists stand inside one another")
+            }
+            if case .sequenceStart = event.content {
+                return try sequence(at: event.position, level: level + 1)
+            }
+            return try mapping(at: event.position, level: level + 1)
+        case .other:
+            throw JobFileFault(event.position, "a value is missing here")
+        }
+    }
+
+    private mutating func sequence(
+        at position: YAMLNode.Position, level: Int
+    ) throws(JobFileFault) -> YAMLNode {
+        var nodes: [YAMLNode] = []
+        while true {
+            let event = try next()
+            if case .other(YAML_SEQUENCE_END_EVENT) = event.content { break }
+            nodes.append(try node(event, level: level))
+        }
+        return YAMLNode(position: position, content: .sequence(nodes))
+    }
+
+    private mutating func mapping(
+        at position: YAMLNode.Position, level: Int
+    ) throws(JobFileFault) -> YAMLNode {
+        var entries: [YAMLNode.Entry] = []
+        var firstLines: [String: Int] = [:]
+        while true {
+            let event = try next()
+            if case .other(YAML_MAPPING_END_EVENT) = event.content { break }
+            guard let key = try node(event, level: level).text else {
+                throw JobFileFault(event.position, "a key must be text")
+            }
+            let value = try node(try next(), level: level)
+            if let line = firstLines[key] {
+                duplicateKeys.append(
+                    JobFileFault(
+                        event.position, "duplicate key \(shown(key)); first at line \(line)"))
+                continue
+            }
+            firstLines[key] = event.position.line
+            entries.append(YAMLNode.Entry(key: key, keyPosition: event.position, value: value))
+        }
+        return YAMLNode(position: position, content: .mapping(entries))
+    }
+
+    private mutating func next() throws(JobFileFault) -> Event {
+        var event = yaml_event_t()
+        guard yaml_parser_parse(parser, &event) == 1 else {
+            throw syntaxFault(
+                parser.pointee.problem.map { String(cString: $0) },
+                context: parser.pointee.context.map { String(cString: $0) },
+                at: position(parser.pointee.problem_mark),
+                contextAt: position(parser.pointee.context_mark))
+        }
+        defer { yaml_event_delete(&event) }
+        let position = position(event.start_mark)
+        let anchor: UnsafeMutablePointer<yaml_char_t>?
+        let tag: UnsafeMutablePointer<yaml_char_t>?
+        let content: Content
+        switch event.type {
+        case YAML_ALIAS_EVENT:
+            throw JobFileFault(position, "aliases (`*`) are not allowed in a job file")
+        case YAML_SCALAR_EVENT:
+            let scalar = event.data.scalar
+            (anchor, tag) = (scalar.anchor, scalar.tag)
+            let text = String(
+                decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length),
+                as: UTF8.self)
+            guard !text.unicodeScalars.contains("\0") else {
+                throw JobFileFault(position, "the escape `\\0` is not allowed in a job file")
+            }
+            content = .scalar(text, isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE)
+        case YAML_SEQUENCE_START_EVENT:
+            (anchor, tag) = (event.data.sequence_start.anchor, event.data.sequence_start.tag)
+            content = .sequenceStart
+        case YAML_MAPPING_START_EVENT:
+            (anchor, tag) = (event.data.mapping_start.anchor, event.data.mapping_start.tag)
+            content = .mappingStart
+        default:
+            (anchor, tag) = (nil, nil)
+            content = .other(event.type)
+        }
+        if anchor != nil {
+            throw JobFileFault(position, "anchors (`&`) are not allowed in a job file")
+        }
+        if tag != nil {
+            throw JobFileFault(position, "tags (`!`) are not allowed in a job file")
+        }
+        return Event(position: position, content: content)
+    }
+
+    /// The place of a mark. libyaml ends the last line where the file does not, and so names a line
+    /// that no editor shows.
+    private func position(_ mark: yaml_mark_t) -> YAMLNode.Position {
+        min(end, YAMLNode.Position(line: mark.line + 1, column: mark.column + 1))
+    }
+}

@@ -1,0 +1,104 @@
+/// What libyaml found, in words for people who write job files and no parsers.
+///
+/// libyaml names two places: where it gave up, and where the thing began that it was reading. The
+/// second is the one to look at for whatever is never closed, since the first is often the end of
+/// the file.
+func syntaxFault(
+    _ problem: String?, context: String?, at position: YAMLNode.Position,
+    contextAt: YAMLNode.Position
+) -> JobFileFault {
+    guard let problem else {
+        return JobFileFault(line: 0, column: 0, message: "there is no memory left to read it")
+    }
+    guard
+        let wording = wordings.first(where: {
+            $0.problem == problem && ($0.context == nil || $0.context == context)
+        })
+    else {
+        return JobFileFault(position, "this is not YAML: \(problem)")
+    }
+    return JobFileFault(
+        wording.isAtContext ? contextAt : position, wording.message, help: wording.help)
+}
+
+private struct Wording: Sendable {
+    /// libyaml's text for what is wrong.
+    let problem: String
+    /// libyaml's text for what it was reading, where that makes a difference.
+    var context: String?
+    /// Whether the fault is where that began.
+    var isAtContext = false
+    let message: String
+    var help: String?
+}
+
+/// From scanner.c and parser.c of libyaml 0.2.5.
+private let wordings: [Wording] = [
+    Wording(
+        problem: "could not find expected ':'", isAtContext: true,
+        message: "this key has no `:`"),
+    Wording(
+        problem: "found character that cannot start any token",
+        message: "nothing can start with this character",
+        help: "indent with spaces, not tabs, and quote text that starts with `@` or a backtick"),
+    Wording(
+        problem: "found a tab character where an indentation space is expected",
+        message: "a tab cannot indent", help: "use spaces"),
+    Wording(
+        problem: "found a tab character that violates indentation",
+        message: "a tab cannot indent", help: "use spaces"),
+    Wording(
+        problem: "mapping values are not allowed in this context",
+        message: "a `:` cannot stand here",
+        help: "start each key on a line of its own and quote text that holds `: `"),
+    Wording(
+        problem: "block sequence entries are not allowed in this context",
+        message: "a list entry (`-`) cannot stand here",
+        help: "start the list on a line of its own"),
+    Wording(
+        problem: "mapping keys are not allowed in this context",
+        message: "a key (`?`) cannot stand here"),
+    Wording(
+        problem: "did not find expected key", message: "the indentation here fits no mapping",
+        help: "keys of one mapping start in the same column"),
+    Wording(
+        problem: "did not find expected '-' indicator",
+        message: "the indentation here fits no list",
+        help: "entries of one list start in the same column"),
+    Wording(
+        problem: "did not find expected ',' or ']'", isAtContext: true,
+        message: "the list that starts here lacks a `,` or its `]`"),
+    Wording(
+        problem: "did not find expected ',' or '}'", isAtContext: true,
+        message: "the mapping that starts here lacks a `,` or its `}`"),
+    Wording(
+        problem: "found unexpected end of stream", context: "while scanning a quoted scalar",
+        isAtContext: true, message: "the quote that starts here is never closed"),
+    Wording(
+        problem: "found unexpected document indicator", context: "while scanning a quoted scalar",
+        isAtContext: true, message: "the quote that starts here is never closed"),
+    Wording(
+        problem: "found unknown escape character",
+        message: "this escape is unknown",
+        help: "write `\\\\` for a backslash, or use single quotes"),
+    Wording(
+        problem: "did not find expected hexdecimal number",
+        message: "this escape lacks its hexadecimal digits"),
+    Wording(
+        problem: "found invalid Unicode character escape code",
+        message: "this escape names no character"),
+    Wording(problem: "did not find expected node content", message: "a value is missing here"),
+    Wording(
+        problem: "did not find expected <document start>",
+        message: "the document is over before this text"),
+    Wording(
+        problem: "did not find expected comment or line break",
+        message: "the text of `|` or `>` starts on the next line"),
+    Wording(
+        problem: "did not find expected alphabetic or numeric character",
+        message: "anchors (`&`) and aliases (`*`) are not allowed in a job file",
+        help: "quote text that starts with `&` or `*`"),
+    Wording(
+        problem: "found undefined tag handle", isAtContext: true,
+        message: "tags (`!`) are not allowed in a job file"),
+]

@@ -1,0 +1,54 @@
+import Testing
+
+@testable import ClarityHost
+
+@Suite struct JobFileKeysTests {
+    /// All keys at and below a form, each with its path: `jobs[].retry.attempts`.
+    private func keys(of form: FormDescription, at path: String) -> [(path: String, KeyDescription)]
+    {
+        switch form {
+        case .mapping(let keys):
+            keys.flatMap { key in
+                [(path + key.name, key)] + self.keys(of: key.form, at: path + key.name + ".")
+            }
+        case .list(let element):
+            keys(of: element, at: path.dropLast() + "[].")
+        case .variants(_, let variants):
+            variants.keys.sorted().flatMap { name in
+                keys(of: .mapping(variants[name] ?? []), at: "\(path.dropLast())<\(name)>.")
+            }
+        default:
+            []
+        }
+    }
+
+    @Test func `the declarations describe every key that a file may have`() {
+        let shape = FileDraft.shape(JobFileSamples.catalogue)
+
+        let keys = keys(of: .mapping(shape.descriptions), at: "")
+
+        let paths = keys.map(\.path)
+        #expect(
+            paths.filter { !$0.contains(".") } == [
+                "version", "store", "defaults", "jobs", "backend", "sources", "limits",
+            ])
+        for path in [
+            "store.directory", "defaults.max_parallel", "defaults.constraints.storage_free",
+            "defaults.time_zone", "jobs[].id", "jobs[].schedule.earliest_begin",
+            "jobs[].retry.attempts", "jobs[].constraints.network", "jobs[].then",
+            "jobs[].options<refresh>.page_size", "backend.url",
+            "sources[]<spool>.recursive", "sources[]<spool>.kind",
+        ] {
+            #expect(paths.contains(path), "\(path)")
+        }
+        #expect(
+            keys.filter { $0.1.isRequired }.map(\.path) == [
+                "version", "jobs", "jobs[].id", "jobs[].kind", "jobs[].options<command>.program",
+                "backend", "backend.url", "sources[]<apple-health-export>.kind",
+                "sources[]<apple-health-export>.path", "sources[]<spool>.kind",
+                "sources[]<spool>.path",
+            ])
+        #expect(keys.allSatisfy { !$0.1.summary.isEmpty })
+        #expect(Set(paths).count == paths.count)
+    }
+}

@@ -1,0 +1,453 @@
+import ClarityHost
+import Testing
+
+/// A text of a job file and what is printed about it.
+struct MessageCase: Sendable, CustomTestStringConvertible {
+    var text: String
+    var printed: [String]
+
+    /// A file with one job with these keys from line 6, column 5 on.
+    init(job: String, top: String = "", _ printed: String...) {
+        text = JobFileSamples.file(job: job, top: top)
+        self.printed = printed
+    }
+
+    /// A whole file.
+    init(_ text: String, _ printed: String...) {
+        self.text = text
+        self.printed = printed
+    }
+
+    var testDescription: String { printed.first ?? "no fault" }
+}
+
+@Suite struct JobFileMessageTests {
+    @Test(arguments: [
+        MessageCase(
+            job: "retrys: {}",
+            "jobs.yaml:6:5: unknown key `retrys` in job `a`; did you mean `retry`?"),
+        MessageCase(
+            job: "colour: red",
+            """
+            jobs.yaml:6:5: unknown key `colour` in job `a`
+            help: its keys are `id`, `kind`, `class`, `enabled`, `schedule`, `on`, `then`, \
+            `warning`, `constraints`, `retry`, `overlap`, `catch_up`, `timeout`, `memory_limit` \
+            and `options`
+            """),
+        MessageCase(
+            job: "schedule: { evry: 1h, every: 1h }",
+            "jobs.yaml:6:17: unknown key `evry` in `schedule` of job `a`; did you mean `every`?"),
+        MessageCase(
+            job: "", top: "job: []",
+            "jobs.yaml:7:1: unknown key `job` in the job file; did you mean `jobs`?"),
+        MessageCase(
+            job: "options: { page_sise: 7 }",
+            "jobs.yaml:6:16: unknown key `page_sise` in `options` of job `a`; "
+                + "did you mean `page_size`?"),
+        MessageCase(
+            job: "", top: "  - { id: b, kind: bulk-upload, options: { page_size: 7 } }",
+            """
+            jobs.yaml:7:44: unknown key `page_size` in `options` of job `b`
+            help: `options` of job `b` has no keys
+            """),
+    ])
+    func `an unknown key is reported with the nearest known one`(message: MessageCase) {
+        #expect(JobFileSamples.faults(message.text) == message.printed)
+    }
+
+    @Test(arguments: [
+        MessageCase(
+            "version: 1\nbackend: { url: 'https://clarity.example' }\njobs: { id: a }",
+            "jobs.yaml:3:7: `jobs` is a mapping, wanted a list"),
+        MessageCase(
+            "- a", "jobs.yaml:1:1: the job file is a list, wanted a mapping"),
+        MessageCase("# nothing\n", "jobs.yaml: the file holds no document"),
+        MessageCase("", "jobs.yaml: the file holds no document"),
+        MessageCase("---\n", "jobs.yaml:2:1: the job file is empty, wanted a mapping"),
+        MessageCase(
+            job: "schedule: 90",
+            "jobs.yaml:6:15: `schedule` of job `a` is a number, wanted a mapping"
+        ),
+        MessageCase(
+            job: "schedule:", "jobs.yaml:6:14: `schedule` of job `a` is empty, wanted a mapping"),
+        MessageCase(
+            job: "timeout: [30s]",
+            "jobs.yaml:6:14: `timeout` of job `a` is a list, wanted a span of time"),
+        MessageCase(
+            job: "enabled: ~",
+            "jobs.yaml:6:14: `enabled` of job `a` is empty, wanted `true` or `false`"),
+        MessageCase(
+            job: "on: source-changed",
+            """
+            jobs.yaml:6:9: `on` of job `a` is text, wanted a list
+            help: write `[source-changed]`
+            """),
+        MessageCase(
+            job: "then: [{ id: b }]",
+            "jobs.yaml:6:12: entry 1 of `then` of job `a` is a mapping, wanted text"),
+        MessageCase(
+            job: "", top: "  - null", "jobs.yaml:7:5: entry 2 of `jobs` is empty, wanted a mapping"),
+        MessageCase(
+            job: "options: true",
+            "jobs.yaml:6:14: `options` of job `a` is a boolean, wanted a mapping"),
+        MessageCase(
+            job: "", top: "sources: [x]",
+            "jobs.yaml:7:11: entry 1 of `sources` is text, wanted a mapping"),
+    ])
+    func `a value of another type is reported with the wanted one`(message: MessageCase) {
+        #expect(JobFileSamples.faults(message.text) == message.printed)
+    }
+
+    @Test(arguments: [
+        MessageCase(
+            "jobs: []", "jobs.yaml:1:1: the job file has no `version`",
+            "jobs.yaml:1:1: the job file has no `backend`"),
+        MessageCase(
+            "version: 1\nbackend: {}",
+            "jobs.yaml:1:1: the job file has no `jobs`",
+            "jobs.yaml:2:10: `backend` has no `url`"),
+        MessageCase(
+            job: "", top: "  - class: processing\n  - { id: c }",
+            "jobs.yaml:7:5: entry 2 of `jobs` has no `id`",
+            "jobs.yaml:7:5: entry 2 of `jobs` has no `kind`",
+            "jobs.yaml:8:5: job `c` has no `kind`"),
+        MessageCase(
+            job: "", top: "sources:\n- kind: spool\n- path: x",
+            "jobs.yaml:8:3: entry 1 of `sources` has no `path`",
+            "jobs.yaml:9:3: entry 2 of `sources` has no `kind`"),
+        MessageCase(
+            job: "", top: "  - { id: b, kind: command }",
+            "jobs.yaml:7:5: `options` of job `b` has no `program`"),
+        MessageCase(
+            job: "", top: "  - { id: b, kind: command, options: {} }",
+            "jobs.yaml:7:38: `options` of job `b` has no `program`"),
+        MessageCase(
+            job: "schedule: { earliest_begin: 5m }",
+            "jobs.yaml:6:15: `schedule` of job `a` has none of `every`, `cron` and `at`"),
+        MessageCase(
+            "version: 2\njobs: 7",
+            """
+            jobs.yaml:1:10: version `2` is not supported
+            help: this program reads `version: 1`
+            """),
+        MessageCase(
+            "version: '1'\njobs: 7",
+            """
+            jobs.yaml:1:10: version `1` is not supported
+            help: this program reads `version: 1`
+            """),
+    ])
+    func `what is missing is reported where it should stand`(message: MessageCase) {
+        #expect(JobFileSamples.faults(message.text) == message.printed)
+    }
+
+    @Test(arguments: [
+        MessageCase(
+            job: "timeout: 90",
+            "jobs.yaml:6:14: timeout `90` has no unit; write `90s`, `90m` or `90h`"),
+        MessageCase(
+            job: "timeout: 4 hours",
+            """
+            jobs.yaml:6:14: timeout `4 hours` is not a span of time
+            help: write it as `30s`, `15m`, `6h`, `90d` or `1h30m`
+            """),
+        MessageCase(
+            job: "timeout: 500ms",
+            "jobs.yaml:6:14: timeout `500ms` is out of range, wanted 1s to 7d"),
+        MessageCase(
+            job: "retry: { initial: 5s }",
+            "jobs.yaml:6:23: initial `5s` is out of range, wanted 10s to 5h"),
+        MessageCase(
+            job: "retry: { maximum: 6h }",
+            "jobs.yaml:6:23: maximum `6h` is out of range, wanted 10s to 5h"),
+        MessageCase(
+            job: "retry: { attempts: five }",
+            """
+            jobs.yaml:6:24: attempts `five` is not a whole number
+            help: write it in digits, without quotes
+            """),
+        MessageCase(
+            job: "retry: { attempts: '5' }",
+            """
+            jobs.yaml:6:24: attempts `5` is not a whole number
+            help: write it in digits, without quotes
+            """),
+        MessageCase(
+            job: "retry: { attempts: 99999999999999999999 }",
+            "jobs.yaml:6:24: attempts `99999999999999999999` is out of range, wanted 1 to 100"),
+        MessageCase(
+            job: "memory_limit: 256",
+            "jobs.yaml:6:19: memory_limit `256` has no unit; write `256MiB` or `256GiB`"),
+        MessageCase(
+            job: "memory_limit: 256MB",
+            """
+            jobs.yaml:6:19: memory_limit `256MB` is not a size
+            help: write it as `64KiB`, `500MiB`, `2GiB` or `1TiB`
+            """),
+        MessageCase(
+            job: "memory_limit: 15MiB",
+            "jobs.yaml:6:19: memory_limit `15MiB` is out of range, wanted 16MiB to 1TiB"),
+        MessageCase(
+            job: "memory_limit: 9999999999TiB",
+            "jobs.yaml:6:19: memory_limit `9999999999TiB` is out of range, wanted 16MiB to 1TiB"),
+        MessageCase(
+            job: "constraints: { battery_above: 20 }",
+            "jobs.yaml:6:35: battery_above `20` has no unit; write `20%`"),
+        MessageCase(
+            job: "constraints: { battery_above: full }",
+            """
+            jobs.yaml:6:35: battery_above `full` is not a percentage
+            help: write it as `20%`
+            """),
+        MessageCase(
+            job: "constraints: { pressure_below: 101% }",
+            "jobs.yaml:6:36: pressure_below `101%` is out of range, wanted 1% to 100%"),
+        MessageCase(
+            job: "constraints: { idle: yes }",
+            """
+            jobs.yaml:6:26: idle `yes` is not a boolean
+            help: write `true` or `false`, without quotes; YAML 1.2 has no others
+            """),
+        MessageCase(
+            job: "constraints: { idle: 'true' }",
+            """
+            jobs.yaml:6:26: idle `true` is not a boolean
+            help: write `true` or `false`, without quotes; YAML 1.2 has no others
+            """),
+        MessageCase(
+            job: "class: proccesing",
+            "jobs.yaml:6:12: unknown class `proccesing`; did you mean `processing`?"),
+        MessageCase(
+            job: "class: light",
+            """
+            jobs.yaml:6:12: unknown class `light`
+            help: write `app-refresh` or `processing`
+            """),
+        MessageCase(
+            job: "on: [source-change]",
+            "jobs.yaml:6:10: unknown event `source-change`; did you mean `source-changed`?"),
+        MessageCase(
+            job: "", top: "  - { id: b, kind: bulk-uplaod, options: { any: 1 } }",
+            "jobs.yaml:7:20: unknown kind `bulk-uplaod`; did you mean `bulk-upload`?"),
+        MessageCase(
+            job: "", top: "sources: [{ kind: spol, path: x, recursive: 1 }]",
+            "jobs.yaml:7:19: unknown kind `spol`; did you mean `spool`?"),
+        MessageCase(
+            job: "", top: "  - { id: my job, kind: cleanup }",
+            """
+            jobs.yaml:7:11: job id `my job` is not allowed
+            help: an id is 1 to 100 letters, digits, `.`, `-` or `_` and starts with a letter or \
+            digit
+            """),
+        MessageCase(
+            job: "schedule: { at: tomorrow }",
+            """
+            jobs.yaml:6:21: at `tomorrow` is not an instant
+            help: write it as `2026-11-20T06:00:00Z` or `2026-11-20T07:00:00+01:00`
+            """),
+        MessageCase(
+            job: "schedule: { every: 0s }",
+            "jobs.yaml:6:24: every `0s` is out of range, wanted 1s to 366d"),
+        MessageCase(
+            job: "schedule: { cron: '0 25 * * *' }",
+            "jobs.yaml:6:23: cron `0 25 * * *` has `25` for the hour, wanted 0 to 23"),
+        MessageCase(
+            job: "schedule: { cron: '0 0' }",
+            "jobs.yaml:6:23: cron `0 0` has `0 0`, wanted five fields: minute, hour, "
+                + "day of month, month and day of week"),
+        MessageCase(
+            job: "schedule: { cron: '0 0 30 2 *' }",
+            """
+            jobs.yaml:6:23: cron `0 0 30 2 *` never fires
+            help: no month that it names has a day that it names
+            """),
+        MessageCase(
+            job: "schedule: { cron: '0 0 * * *', time_zone: europe/london }",
+            "jobs.yaml:6:47: unknown time zone `europe/london`; did you mean `Europe/London`?"),
+        MessageCase(
+            job: "schedule: { cron: '0 0 * * *', time_zone: Mars/Olympus }",
+            """
+            jobs.yaml:6:47: unknown time zone `Mars/Olympus`
+            help: write it as `Europe/London` or `UTC`
+            """),
+        MessageCase(
+            job: "schedule: { cron: '0 0 * * *', time_zone: Broken/Zone }",
+            """
+            jobs.yaml:6:47: time zone `Broken/Zone`: ends early, wanted 15 bytes from byte 5 on
+            help: the machine's tzdata is at fault
+            """),
+    ])
+    func `a value that is not understood is reported with what is wanted`(message: MessageCase) {
+        #expect(JobFileSamples.faults(message.text) == message.printed)
+    }
+
+    @Test(arguments: [
+        ("", "jobs.yaml:7:21: directory `` is not a path"),
+        ("a\\tb", "jobs.yaml:7:21: directory `a<U+0009>b` is not a path"),
+        (
+            "~eve/x",
+            """
+            jobs.yaml:7:21: directory `~eve/x` starts with another user's home folder
+            help: write the whole path; only `~/` is understood
+            """
+        ),
+    ])
+    func `a path that leads nowhere known is refused`(path: String, printed: String) {
+        let text = JobFileSamples.file(job: "", top: "store: { directory: \"\(path)\" }")
+
+        #expect(JobFileSamples.faults(text) == [printed])
+    }
+
+    @Test(arguments: [
+        (
+            "http://clarity.example/api",
+            """
+            url leads to `clarity.example` over http, where anybody on the way can read it
+            help: use https; http is for `localhost`, `127.0.0.1` and `[::1]` only
+            """
+        ),
+        (
+            "https://ada:secret@clarity.example/",
+            """
+            url holds a user name or password
+            help: secrets never stand in a job file
+            """
+        ),
+        ("clarity.example", "url does not start with `https://`"),
+        ("https://a b", "url holds a character that no url has"),
+        ("https:///api", "url names no host"),
+        ("https://[::1/api", "url has a `[` without its `]`"),
+        (
+            "https://clarity.example:99999",
+            "url has a port that is no number from 1 to 65535"
+        ),
+        ("https://clarity.example/?a=b", "url has a query (`?`) or fragment (`#`), wanted none"),
+    ])
+    func `an address that is not safe or not whole is refused`(url: String, printed: String) {
+        let faults = JobFileSamples.faults(
+            "version: 1\nbackend: { url: '\(url)' }\njobs: []\n")
+
+        #expect(faults == ["jobs.yaml:2:17: " + printed])
+    }
+
+    @Test(arguments: [
+        MessageCase(
+            job: "", top: "  - { id: a, kind: cleanup }",
+            "jobs.yaml:7:11: duplicate job id `a`; first at line 4"),
+        MessageCase(
+            job: "then: [bb]", top: "  - { id: bbb, kind: cleanup }",
+            "jobs.yaml:6:12: unknown job `bb` in `then` of job `a`; did you mean `bbb`?"),
+        MessageCase(
+            job: "then: [com.clarity.cleanup]",
+            """
+            jobs.yaml:6:12: unknown job `com.clarity.cleanup` in `then` of job `a`
+            help: no job of this file has that id
+            """),
+        MessageCase(
+            job: "then: [b, b]", top: "  - { id: b, kind: cleanup }",
+            "jobs.yaml:6:15: `then` of job `a` has `b` twice"),
+        MessageCase(
+            job: "then: [a]", "jobs.yaml:6:11: job `a` starts itself (`then`)"),
+        MessageCase(
+            job: "then: [c]",
+            top: "  - { id: b, kind: cleanup, then: [a] }\n"
+                + "  - { id: c, kind: cleanup, then: [d, b] }\n  - { id: d, kind: cleanup }",
+            "jobs.yaml:6:11: jobs `a`, `c` and `b` start one another in a circle (`then`)"),
+        MessageCase(
+            job: "then: [b]",
+            top: "  - { id: b, kind: cleanup, then: [c] }\n"
+                + "  - { id: c, kind: cleanup, then: [b] }",
+            "jobs.yaml:7:35: jobs `b` and `c` start one another in a circle (`then`)"),
+        MessageCase(
+            job: "schedule: { every: 1h, cron: '0 0 * * *' }",
+            "jobs.yaml:6:15: `schedule` of job `a` has `every` and `cron`, wanted one of them"),
+        MessageCase(
+            job: "schedule: { every: 1h, time_zone: UTC }",
+            "jobs.yaml:6:39: `time_zone` of `schedule` of job `a` has no `cron` to serve"),
+        MessageCase(
+            job: "timeout: 10s\nwarning: 10s",
+            "jobs.yaml:7:14: warning `10s` is not less than the timeout of `10s`"),
+        MessageCase(
+            job: "class: app-refresh\nwarning: 1m",
+            "jobs.yaml:7:14: warning `1m` is not less than the timeout of `30s`"),
+        MessageCase(
+            job: "retry: { initial: 1h, maximum: 30m }",
+            "jobs.yaml:6:23: initial wait `1h` is longer than the maximum `30m`"),
+        MessageCase(
+            job: "retry: { initial: 2m }", top: "defaults: { retry: { maximum: 1m } }",
+            "jobs.yaml:6:23: initial wait `2m` is longer than the maximum `1m`"),
+        MessageCase(
+            job: "retry: { attempts: 2 }", top: "defaults: { retry: { maximum: 20s } }",
+            "jobs.yaml:7:31: initial wait `30s` is longer than the maximum `20s`"),
+    ])
+    func `keys that contradict one another are reported`(message: MessageCase) {
+        #expect(JobFileSamples.faults(message.text) == message.printed)
+    }
+
+    @Test func `of a long circle the first eight jobs are named`() {
+        let jobs = (1...30).map { "  - { id: j\($0), kind: cleanup, then: [j\($0 % 30 + 1)] }" }
+        let text = JobFileSamples.file(job: "", top: jobs.joined(separator: "\n"))
+
+        #expect(
+            JobFileSamples.faults(text) == [
+                """
+                jobs.yaml:7:36: jobs `j1`, `j2`, `j3`, `j4`, `j5`, `j6`, `j7`, `j8` and 22 more \
+                start one another in a circle (`then`)
+                """
+            ])
+    }
+
+    @Test func `a machine whose zone has no name must be told one`() {
+        let text = JobFileSamples.file(job: "schedule: { cron: '0 0 * * *' }")
+
+        let faults = JobFileSamples.faults(text, localZone: "CET-1CEST")
+
+        #expect(
+            faults == [
+                """
+                jobs.yaml:6:23: unknown time zone `CET-1CEST`
+                help: that is what the machine says; name one with `time_zone`
+                """
+            ])
+    }
+
+    @Test func `a file with eight faults is told all eight, by position`() {
+        let text = """
+            version: 1
+            backend: { url: http://clarity.example, dialekt: auto }
+            jobs:
+              - id: a
+                kind: refrsh
+                timeout: 90
+                retrys: {}
+                then: [c]
+              - id: a
+                kind: cleanup
+                options: { retain: 5 years }
+            """
+
+        let faults = JobFileSamples.faults(text)
+
+        #expect(
+            faults == [
+                """
+                jobs.yaml:2:17: url leads to `clarity.example` over http, where anybody on the way \
+                can read it
+                help: use https; http is for `localhost`, `127.0.0.1` and `[::1]` only
+                """,
+                "jobs.yaml:2:41: unknown key `dialekt` in `backend`; did you mean `dialect`?",
+                "jobs.yaml:5:11: unknown kind `refrsh`; did you mean `refresh`?",
+                "jobs.yaml:6:14: timeout `90` has no unit; write `90s`, `90m` or `90h`",
+                "jobs.yaml:7:5: unknown key `retrys` in job `a`; did you mean `retry`?",
+                """
+                jobs.yaml:8:12: unknown job `c` in `then` of job `a`
+                help: no job of this file has that id
+                """,
+                "jobs.yaml:9:9: duplicate job id `a`; first at line 4",
+                """
+                jobs.yaml:11:24: retain `5 years` is not a span of time
+                help: write it as `30s`, `15m`, `6h`, `90d` or `1h30m`
+                """,
+            ])
+    }
+}

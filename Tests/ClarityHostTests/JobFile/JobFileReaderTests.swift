@@ -1,0 +1,226 @@
+import ClarityHost
+import ClarityScheduler
+import Testing
+
+@Suite struct JobFileReaderTests {
+    @Test func `a job that says nothing more gets the engine's standards`() throws {
+        let file = try JobFileSamples.read(JobFileSamples.file(job: ""))
+
+        let job = try #require(file.jobs.first)
+        let id = try #require(JobID("a"))
+        var expected = Job(id: id, kind: JobKind("refresh"))
+        expected.options = [
+            "backend.url": "https://clarity.example/api", "backend.dialect": "auto",
+            "limits.requests": "60", "page_size": "100",
+        ]
+        #expect(job == expected)
+        #expect(file.stateDirectory == nil)
+        #expect(file.maxParallel == nil)
+        #expect(file.disabled.isEmpty)
+    }
+
+    @Test func `every key of a job is read`() throws {
+        let text =
+            JobFileSamples.file(
+                job: """
+                    class: app-refresh
+                    schedule: { cron: "0 6,18 * * *", time_zone: Europe/London, earliest_begin: 15m }
+                    on: [source-changed, network-restored]
+                    constraints:
+                      network: not_roaming
+                      external_power: true
+                      battery_above: 20%
+                      not_low_power: true
+                      idle: true
+                      storage_free: 500MiB
+                      pressure_below: 40%
+                    retry: { attempts: 3, backoff: linear, initial: 1m, maximum: 2h }
+                    overlap: queue
+                    catch_up: none
+                    timeout: 25s
+                    warning: 8s
+                    memory_limit: 64MiB
+                    then: [b]
+                    options: { page_size: 7, full: true, label: 12, depth: week, folder: ~/out }
+                    """)
+            + "\n  - { id: b, kind: cleanup, options: { retain: 30d } }\n"
+
+        let file = try JobFileSamples.read(text)
+
+        let (a, b) = (try #require(JobID("a")), try #require(JobID("b")))
+        let london = try Zone(
+            identifier: "Europe/London", tzif: SampleZones.bytes(rule: "GMT0BST,M3.5.0/1,M10.5.0"))
+        let shared = [
+            "backend.url": "https://clarity.example/api", "backend.dialect": "auto",
+            "limits.requests": "60",
+        ]
+        #expect(
+            file.jobs == [
+                Job(
+                    id: a, kind: JobKind("refresh"), jobClass: .appRefresh,
+                    schedule: .cron(try CronExpression("0 6,18 * * *"), london),
+                    earliestBegin: .seconds(900), events: [.sourceChanged, .networkRestored],
+                    constraints: [
+                        .notRoaming, .externalPower, .batteryAbove(percent: 20), .notLowPower,
+                        .idle, .storageFree(bytes: 500 << 20), .pressureBelow(percent: 40),
+                    ],
+                    retry: RetryPolicy(
+                        attempts: 3, backoff: .linear, initial: .seconds(60),
+                        maximum: .seconds(7200)),
+                    overlap: .queue, catchUp: .none, timeout: .seconds(25), warning: .seconds(8),
+                    memoryLimitBytes: 64 << 20, then: [b],
+                    options: shared.merging([
+                        "page_size": "7", "full": "true", "label": "12", "depth": "week",
+                        "folder": "/home/ada/out",
+                    ]) { $1 }),
+                Job(
+                    id: b, kind: JobKind("cleanup"),
+                    options: shared.merging(["retain": "2592000000"]) { $1 }),
+            ])
+    }
+
+    @Test func `every and at make schedules of their own`() throws {
+        let every = try JobFileSamples.read(JobFileSamples.file(job: "schedule: { every: 1h30m }"))
+        let at = try JobFileSamples.read(
+            JobFileSamples.file(job: "schedule: { at: 2026-11-20T07:00:00+01:00 }"))
+
+        #expect(every.jobs.first?.schedule == .every(.seconds(5400)))
+        let instant = try #require(Instant(rfc3339: "2026-11-20T06:00:00Z"))
+        #expect(at.jobs.first?.schedule == .at(instant))
+    }
+
+    @Test func `a job takes from the defaults what it does not say, key by key`() throws {
+        let text = JobFileSamples.file(
+            job: """
+                constraints: { network: none, idle: false, battery_above: 0%, storage_free: 0MiB }
+                retry: { initial: 1m }
+                """,
+            top: """
+                  - { id: b, kind: cleanup, overlap: skip, timeout: 10m }
+                defaults:
+                  max_parallel: 3
+                  constraints:
+                    { network: unmetered, idle: true, external_power: true, battery_above: 30%,
+                      storage_free: 1GiB }
+                  retry: { attempts: 9, maximum: 1h }
+                  overlap: queue
+                  catch_up: none
+                  timeout: 5m
+                  memory_limit: 32MiB
+                """)
+
+        let file = try JobFileSamples.read(text)
+
+        let (a, b) = (try #require(file.jobs.first), try #require(file.jobs.last))
+        #expect(a.constraints == [.externalPower])
+        #expect(
+            b.constraints == [
+                .unmetered, .externalPower, .batteryAbove(percent: 30), .idle,
+                .storageFree(bytes: 1 << 30),
+            ])
+        #expect(a.retry == RetryPolicy(attempts: 9, initial: .seconds(60), maximum: .seconds(3600)))
+        #expect(b.retry == RetryPolicy(attempts: 9, maximum: .seconds(3600)))
+        #expect([a.overlap, b.overlap] == [.queue, .skip])
+        #expect([a.catchUp, b.catchUp] == [.none, .none])
+        #expect([a.timeout, b.timeout] == [.seconds(300), .seconds(600)])
+        #expect([a.memoryLimitBytes, b.memoryLimitBytes] == [32 << 20, 32 << 20])
+        #expect(file.maxParallel == 3)
+    }
+
+    @Test(arguments: [
+        ("{ cron: '0 6 * * *', time_zone: UTC }", "defaults: { time_zone: Europe/London }", "UTC"),
+        ("{ cron: '0 6 * * *' }", "defaults: { time_zone: Europe/London }", "Europe/London"),
+        ("{ cron: '0 6 * * *' }", "", "Europe/Berlin"),
+    ])
+    func `a cron schedule runs in its own zone, else the file's, else the machine's`(
+        schedule: String, top: String, zone: String
+    ) throws {
+        let file = try JobFileSamples.read(
+            JobFileSamples.file(job: "schedule: \(schedule)", top: top))
+
+        guard case .cron(_, let found) = file.jobs.first?.schedule else {
+            Issue.record("no cron schedule in \(file)")
+            return
+        }
+        #expect(found.identifier == zone)
+    }
+
+    @Test func `sections are flattened into the settings and every job's options`() throws {
+        let text = """
+            version: 1
+            store: { directory: state }
+            backend: { url: "http://[::1]:8787/api", dialect: loop }
+            sources:
+              - { kind: spool, path: ./inbox }
+              - { path: /data/export.zip, kind: apple-health-export }
+            limits: {}
+            jobs:
+              - { id: a, kind: bulk-upload }
+            """
+
+        let file = try JobFileSamples.read(text, path: "conf/jobs.yaml")
+
+        let settings = [
+            "backend.url": "http://[::1]:8787/api", "backend.dialect": "loop",
+            "sources.0.kind": "spool", "sources.0.path": "/srv/clarity/conf/inbox",
+            "sources.0.recursive": "false", "sources.1.kind": "apple-health-export",
+            "sources.1.path": "/data/export.zip", "limits.requests": "60",
+        ]
+        #expect(file.settings == settings)
+        #expect(file.jobs.first?.options == settings)
+        #expect(file.stateDirectory == "/srv/clarity/conf/state")
+    }
+
+    @Test(arguments: [
+        ("jobs.yaml", "/srv/clarity/x"), ("./jobs.yaml", "/srv/clarity/./x"),
+        ("/etc/clarity/jobs.yaml", "/etc/clarity/x"), ("/jobs.yaml", "/x"),
+        ("../jobs.yaml", "/srv/clarity/../x"),
+    ])
+    func `a relative path counts from the job file's folder`(path: String, expected: String) throws
+    {
+        let text = JobFileSamples.file(job: "", top: "store: { directory: x }")
+
+        let file = try JobFileSamples.read(text, path: path)
+
+        #expect(file.stateDirectory == expected)
+    }
+
+    @Test func `a disabled job is listed and checked but not planned`() throws {
+        let text = JobFileSamples.file(
+            job: "then: [b, c]",
+            top: """
+                  - { id: b, kind: cleanup, enabled: false }
+                  - { id: c, kind: cleanup, enabled: true }
+                """)
+
+        let file = try JobFileSamples.read(text)
+        let faults = JobFileSamples.faults(text.replacing("enabled: false", with: "enabled: fals"))
+
+        let (b, c) = (try #require(JobID("b")), try #require(JobID("c")))
+        #expect(file.jobs.map(\.id.rawValue) == ["a", "b", "c"])
+        #expect(file.jobs.first?.then == [b, c])
+        #expect(file.disabled == [b])
+        #expect(file.enabledJobs.map(\.id.rawValue) == ["a", "c"])
+        #expect(file.enabledJobs.first?.then == [c])
+        #expect(faults.count == 1)
+    }
+
+    @Test func `a chain of ten thousand jobs is read`() throws {
+        var text = "version: 1\nbackend: { url: 'https://clarity.example' }\njobs:\n"
+        for number in 0..<10_000 {
+            let then = number < 9999 ? ", then: [j\(number + 1)]" : ""
+            text += "  - { id: j\(number), kind: cleanup\(then) }\n"
+        }
+
+        let file = try JobFileSamples.read(text)
+
+        #expect(file.jobs.count == 10_000)
+    }
+
+    @Test func `a file without jobs is a file`() throws {
+        let file = try JobFileSamples.read(
+            "version: 1\nbackend: { url: 'https://clarity.example' }\njobs: []\n")
+
+        #expect(file.jobs.isEmpty)
+    }
+}

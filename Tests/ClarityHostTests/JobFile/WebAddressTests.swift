@@ -1,0 +1,42 @@
+import Testing
+
+@testable import ClarityHost
+
+@Suite struct WebAddressTests {
+    @Test(arguments: [
+        ("http://localhost/api", true), ("HTTP://LOCALHOST:80", true),
+        ("http://127.0.0.1:8787", true),
+        ("http://127.255.3.4/", true), ("http://[::1]:8787/api", true),
+        ("http://127.0.0.1.example", false), ("http://127.1", false), ("http://127.0.0.256", false),
+        ("http://0177.0.0.1", false), ("http://127.0.0.01", false),
+        ("http://localhost.example", false),
+        ("http://localhost.", false), ("http://[::2]", false), ("http://[::ffff:127.0.0.1]", false),
+        ("http://10.0.0.1", false), ("http://0.0.0.0", false),
+        ("http://127.0.0.1,evil.example", false),
+    ])
+    func `this machine is known by what no name service can change`(
+        text: String, isLoopback: Bool
+    ) throws {
+        let address = try WebAddress.parse(text).get()
+
+        #expect(address.isLoopback == isLoopback)
+        #expect(!address.isSecure)
+    }
+
+    @Test(arguments: [
+        "http://localhost@clarity.example", "http://127.0.0.1\\@clarity.example",
+        "http://127.0.0.1\u{7F}", "http://lócalhost", "ftp://localhost", "http:localhost",
+        "http://",
+        "http://:80", "http://[]", "http://[::1]8080", "http://localhost:", "http://localhost:0",
+        "http://localhost:+80", "http://localhost:65536", "http://localhost#@x", "",
+    ])
+    func `an address that programs could read in two ways is refused`(text: String) {
+        #expect(throws: WebAddress.Fault.self) { try WebAddress.parse(text).get() }
+    }
+
+    @Test func `https may lead anywhere`() throws {
+        let address = try WebAddress.parse("https://Clarity.Example:8443/api/v1").get()
+
+        #expect(address == WebAddress(isSecure: true, host: "clarity.example"))
+    }
+}
