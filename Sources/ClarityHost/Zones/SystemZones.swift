@@ -1,0 +1,64 @@
+@preconcurrency internal import Glibc
+public import ClarityScheduler
+
+/// The time zones that are installed on this machine, as TZif files in a folder.
+public struct SystemZones: ZoneSource {
+    /// The most bytes that a zone's file may have: 64 KiB. The largest of tzdata has under 4 KiB.
+    public static let largestFileBytes = 64 << 10
+
+    private let directory: String
+
+    /// Creates the source over a folder: `$TZDIR` where it is an absolute path, else
+    /// `/usr/share/zoneinfo`.
+    public init(environment: [String: String]) {
+        directory =
+            environment["TZDIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/usr/share/zoneinfo"
+    }
+
+    /// The zone's file; `nil` where there is none, where it is no TZif file, and for names that
+    /// could lead out of the folder: parts of a name are letters, digits, `_`, `+` and `-`.
+    public func tzif(for identifier: String) -> [UInt8]? {
+        guard Self.isName(identifier) else { return nil }
+        guard
+            let bytes = readRegularFile(
+                "\(directory)/\(identifier)", atMost: Self.largestFileBytes),
+            bytes.starts(with: Array("TZif".utf8))
+        else { return nil }
+        return bytes
+    }
+
+    private static func isName(_ identifier: String) -> Bool {
+        identifier.utf8.count <= 100
+            && identifier.split(separator: "/", omittingEmptySubsequences: false).allSatisfy {
+                !$0.isEmpty
+                    && $0.utf8.allSatisfy { byte in
+                        switch byte {
+                        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+                        case UInt8(ascii: "_"), UInt8(ascii: "+"), UInt8(ascii: "-"): true
+                        default: false
+                        }
+                    }
+            }
+    }
+}
+
+/// The bytes of a regular file; `nil` where there is none, it cannot be read, or it has more.
+///
+/// Does not wait on a named pipe in its place.
+func readRegularFile(_ path: String, atMost limit: Int) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 8192)
+    while true {
+        let count = Glibc.read(descriptor, &buffer, buffer.count)
+        if count < 0, errno == EINTR { continue }
+        guard count >= 0 else { return nil }
+        if count == 0 { return bytes }
+        bytes += buffer[..<count]
+        guard bytes.count <= limit else { return nil }
+    }
+}
