@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func `https may lead anywhere`() throws {
-        let address = try WebAddress.parse("https://Clarity.Example:8443/api/v1").get()
+        let address = try WebAddress.parse("HTTPS://Clarity.Example:8443/api/v1").get()
 
         #expect(address == WebAddress(isSecure: true, host: "clarity.example"))
     }
