@@ -18,6 +18,8 @@ public struct Planner: Sendable {
         case tick
         /// A person asks for runs of these jobs, in this order.
         case requested([JobID], isForced: Bool)
+        /// Something that jobs wait for with `on:` happened.
+        case happened(EventName)
         /// An attempt that this planner started came to its end.
         case finished(RunID, AttemptEnd)
         /// Start nothing more and bring to an end what runs.
@@ -45,6 +47,8 @@ public struct Planner: Sendable {
     var inFlight: [RunID: AttemptInFlight] = [:]
     var isDraining = false
     var nextRenewal: Duration = .zero
+    /// Whether there was a network at the last decision; `nil` before the first.
+    var wasConnected: Bool?
     var random: SeededGenerator
 
     /// Creates a planner that knows of no attempt.
@@ -68,10 +72,12 @@ public struct Planner: Sendable {
     ) -> Plan {
         var round = Round(self, moment: moment, conditions: conditions, ledger: ledger)
         round.rescueLapsedRuns()
+        round.noticeNetwork()
         for event in events {
             switch event {
             case .tick: break
             case .requested(let ids, let isForced): round.request(ids, isForced: isForced)
+            case .happened(let name): round.enqueueRuns(on: name)
             case .finished(let run, let end): round.finish(run, end)
             case .drain: round.drain()
             }

@@ -42,6 +42,24 @@ extension Round {
         }
     }
 
+    /// Enqueues a run of each job that names the event in `on:` and has no unfinished run.
+    ///
+    /// An event during a run asks for another one after it: what it tells of may have come too late
+    /// for the run.
+    mutating func enqueueRuns(on name: EventName) {
+        for job in planner.jobs where job.events.contains(name) {
+            if openRuns(of: job.id).contains(where: { $0.state == .enqueued }) { continue }
+            enqueue(job, .event, for: moment.wall)
+        }
+    }
+
+    /// Takes a network that came back for the event that it is.
+    mutating func noticeNetwork() {
+        guard let isConnected = conditions.connected.value else { return }
+        if isConnected, planner.wasConnected == false { enqueueRuns(on: .networkRestored) }
+        planner.wasConnected = isConnected
+    }
+
     /// Enqueues what follows a success by `then`; a run that waits already stands for it.
     mutating func enqueueFollowers(of run: Run, _ job: Job) {
         for id in job.then {

@@ -47,13 +47,14 @@ public struct Scheduler {
 
     /// Decides and acts until the end that is asked for.
     ///
-    /// `first` are the events to begin with; each element of `drains` asks for a drain: nothing
-    /// more starts, running attempts are warned, then killed, and what they leave is recorded.
+    /// `first` are the events to begin with, `events` those that come later. `drain` starts nothing
+    /// more: running attempts are warned, then killed, and what they leave is recorded.
     ///
     /// - Throws: `RunStoreError` when the store fails; running attempts are killed first, and their
     ///   leases lapse.
     public mutating func run(
-        until end: End, first: [Planner.Event] = [], drains: AsyncStream<Void> = .finished
+        until end: End, first: [Planner.Event] = [],
+        events: AsyncStream<Planner.Event> = .finished
     ) async throws(RunStoreError) -> Report {
         let inbox = Inbox()
         let monitor = monitor
@@ -69,16 +70,16 @@ public struct Scheduler {
                 for await _ in monitor.changes() { inbox.post(.tick) }
             }
             group.addTask {
-                for await _ in drains { inbox.post(.drain) }
+                for await event in events { inbox.post(event) }
             }
             var isDraining = false
             while true {
-                let events = await inbox.take()
-                isDraining = isDraining || events.contains(.drain)
-                for case .finished(let run, _) in events { attempts[run] = nil }
+                let taken = await inbox.take()
+                isDraining = isDraining || taken.contains(.drain)
+                for case .finished(let run, _) in taken { attempts[run] = nil }
                 let plan: Plan
                 do throws(RunStoreError) {
-                    plan = try decide(events)
+                    plan = try decide(taken)
                 } catch {
                     failure = error
                     break

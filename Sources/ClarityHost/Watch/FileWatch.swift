@@ -1,0 +1,89 @@
+internal import Dispatch
+@preconcurrency internal import Glibc
+
+/// Tells when named files or folders have new contents, by inotify(7), without polling.
+///
+/// The folder of each file is watched, not the file: an export arrives as a new file under the old
+/// name. A file counts as changed when its writer closes it or when it is moved into its place, so
+/// that nobody reads half of it. A folder that does not exist is not watched.
+public struct FileWatch: Sendable {
+    private let paths: [String]
+
+    /// Creates a watch over absolute paths.
+    public init(paths: [String]) { self.paths = paths }
+
+    /// An element for each change, several at once being one; ends with its consumer.
+    ///
+    /// Without any path, or where the kernel refuses to watch, it stays silent.
+    public func changes() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        guard let watch = Watch(paths) else { return stream }
+        let source = WatchSource(watch) { continuation.yield() }
+        continuation.onTermination = { @Sendable _ in source.cancel() }
+        return stream
+    }
+
+    /// An inotify descriptor with the names that count in each watched folder.
+    struct Watch: Sendable {
+        let descriptor: Int32
+        private var names: [Int32: Set<String>] = [:]
+
+        init?(_ paths: [String]) {
+            descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+            guard descriptor >= 0 else { return nil }
+            for path in paths {
+                guard let slash = path.lastIndex(of: "/") else { continue }
+                let folder = slash == path.startIndex ? "/" : String(path[..<slash])
+                let watch = inotify_add_watch(
+                    descriptor, folder, UInt32(IN_CLOSE_WRITE | IN_MOVED_TO))
+                if watch >= 0 {
+                    names[watch, default: []].insert(String(path[path.index(after: slash)...]))
+                }
+            }
+        }
+
+        /// Takes the events that wait; whether one of them tells of a watched name.
+        func takeEvents() -> Bool {
+            var isWatched = false
+            var buffer = [UInt8](repeating: 0, count: 16 << 10)
+            while true {
+                let count = read(descriptor, &buffer, buffer.count)
+                guard count > 0 else { return isWatched }
+                var offset = 0
+                while offset + MemoryLayout<inotify_event>.size <= count {
+                    let (watch, length) = buffer.withUnsafeBytes { bytes in
+                        let event = bytes.loadUnaligned(
+                            fromByteOffset: offset, as: inotify_event.self)
+                        return (event.wd, Int(event.len))
+                    }
+                    let start = offset + MemoryLayout<inotify_event>.size
+                    let name = buffer[start..<min(start + length, count)].prefix { $0 != 0 }
+                    if names[watch]?.contains(String(decoding: name, as: UTF8.self)) == true {
+                        isWatched = true
+                    }
+                    offset = start + length
+                }
+            }
+        }
+    }
+}
+
+/// The dispatch source behind one stream.
+///
+/// `@unchecked`: a dispatch source may be cancelled from any thread, and it is the only stored
+/// property.
+private final class WatchSource: @unchecked Sendable {
+    private let source: any DispatchSourceRead
+
+    init(_ watch: FileWatch.Watch, changed: @escaping @Sendable () -> Void) {
+        source = DispatchSource.makeReadSource(fileDescriptor: watch.descriptor)
+        source.setEventHandler { @Sendable in
+            if watch.takeEvents() { changed() }
+        }
+        source.setCancelHandler { @Sendable in close(watch.descriptor) }
+        source.resume()
+    }
+
+    func cancel() { source.cancel() }
+}

@@ -1,0 +1,171 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("The scheduler", .timeLimit(.minutes(1)))
+struct SchedulerTests {
+    let clock = SteppingClock()
+    let conditions = FakeConditions()
+    let store = MemoryRunStore()
+
+    @Test func `it runs what is due with what follows, and returns`() async throws {
+        let journal = Journal<JobID>()
+        var scheduler = scheduler(
+            [try job("a", then: [try id("b")]), try job("b", schedule: nil)]
+        ) { order, _ in
+            journal.add(order.job)
+            return .success([("things_done", 2)])
+        }
+
+        let report = try await scheduler.run(until: .idle)
+
+        #expect(journal.entries == [try id("a"), try id("b")])
+        #expect(report.runs == [RunID(1), RunID(2)])
+        #expect(store.runs[RunID(1)]?.state == .succeeded)
+        #expect(store.runs[RunID(1)]?.tally["things_done"] == 2)
+    }
+
+    @Test func `it returns when all that is due waits, and says why`() async throws {
+        conditions.change(to: Conditions())
+        var scheduler = scheduler([try job(constraints: [.connected])]) { _, _ in .success() }
+
+        let report = try await scheduler.run(until: .idle)
+
+        #expect(report.runs == [])
+        #expect(report.waiting.map(\.run) == [RunID(1)])
+    }
+
+    @Test func `a worker that hangs is warned, then killed, and the rest goes on`() async throws {
+        let heard = Journal<AttemptSignal>()
+        let clock = clock
+        var scheduler = scheduler(
+            [
+                try job("hangs", schedule: .every(.seconds(7200)), attempts: 1),
+                try job("works", schedule: .every(.seconds(7200))),
+            ]
+        ) { order, signals in
+            guard order.job.rawValue == "hangs" else { return .success() }
+            for await signal in signals {
+                heard.add(signal)
+                if signal == .kill { break }
+            }
+            return .killed()
+        }
+
+        let passing = Task {
+            for span in [15, 15, 15, 15, 15, 5, 10, 10] as [Int64] {
+                await clock.waitForSleeper(until: .seconds(span))
+                clock.advance(by: .seconds(span))
+            }
+        }
+        _ = try await scheduler.run(until: .idle)
+        await passing.value
+
+        #expect(heard.entries == [.warn, .kill])
+        let states = Dictionary(
+            uniqueKeysWithValues: store.runs.values.map { ($0.job.rawValue, $0.state) })
+        #expect(states == ["hangs": .failed, "works": .succeeded])
+    }
+
+    @Test func `a drain ends the loop after the attempts, and no run stays running`() async throws {
+        let (events, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
+        var scheduler = scheduler([try job()]) { _, signals in
+            continuation.yield(.drain)
+            for await signal in signals where signal == .warn { break }
+            return .retry()
+        }
+
+        _ = try await scheduler.run(until: .drained, events: events)
+
+        #expect(store.runs[RunID(1)]?.state == .enqueued)
+        #expect(store.runs[RunID(1)]?.stopReason == .shutdown)
+        #expect(store.runs[RunID(1)]?.failures == 0)
+    }
+
+    @Test func `the loop wakes when the conditions change`() async throws {
+        let (events, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
+        conditions.change(to: Conditions())
+        var scheduler = scheduler([try job(constraints: [.connected])]) { _, _ in
+            continuation.yield(.drain)
+            return .success()
+        }
+
+        let (clock, conditions) = (clock, conditions)
+        let change = Task {
+            await clock.waitForSleeper(until: Planner.recheck)
+            conditions.change(to: .everythingAllowed)
+        }
+        _ = try await scheduler.run(until: .drained, events: events)
+        await change.value
+
+        #expect(store.runs[RunID(1)]?.state == .succeeded)
+    }
+
+    @Test func `the loop wakes at the next occurrence`() async throws {
+        let (events, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
+        let journal = Journal<Instant>()
+        let clock = clock
+        var scheduler = scheduler([try job(schedule: .every(.seconds(3600)))]) { order, _ in
+            journal.add(order.scheduledFor)
+            if journal.entries.count == 2 { continuation.yield(.drain) }
+            return .success()
+        }
+
+        let passing = Task {
+            await clock.waitForSleeper(until: .seconds(3600))
+            clock.advance(by: .seconds(3600))
+        }
+        _ = try await scheduler.run(until: .drained, events: events)
+        await passing.value
+
+        #expect(journal.entries == [.noon, .noon + .seconds(3600)])
+    }
+
+    @Test func `a store that fails stops the attempts and is reported`() async throws {
+        let stopped = Journal<Bool>()
+        let failing = FailingStore(store, afterDecisions: 1)
+        let planner = Planner(
+            jobs: [try job("a"), try job("b")], owner: "me", maxParallel: 2, seed: 1)
+        var scheduler = Scheduler(
+            planner: planner, store: failing,
+            worker: FakeWorker { order, signals in
+                if order.job.rawValue == "a" { return .success() }
+                for await signal in signals where signal == .kill { break }
+                stopped.add(true)
+                return .killed()
+            }, monitor: conditions, clock: clock)
+
+        let error = await #expect(throws: RunStoreError.self) {
+            try await scheduler.run(until: .idle)
+        }
+
+        #expect(error == .disk("the disk is full"))
+        #expect(stopped.entries == [true])
+    }
+
+    private func scheduler(_ jobs: [Job], _ work: @escaping FakeWorker.Work) -> Scheduler {
+        store.owner = "me"
+        return Scheduler(
+            planner: Planner(jobs: jobs, owner: "me", seed: 1), store: store,
+            worker: FakeWorker(work), monitor: conditions, clock: clock)
+    }
+}
+
+/// A store that works for some decisions and then has a full disk.
+private final class FailingStore: RunStore {
+    private let store: MemoryRunStore
+    private var decisionsLeft: Int
+
+    init(_ store: MemoryRunStore, afterDecisions decisions: Int) {
+        self.store = store
+        decisionsLeft = decisions
+    }
+
+    func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+        guard decisionsLeft > 0 else { throw .disk("the disk is full") }
+        decisionsLeft -= 1
+        try store.decide(decide)
+    }
+
+    func ledger() throws(RunStoreError) -> Ledger { try store.ledger() }
+}

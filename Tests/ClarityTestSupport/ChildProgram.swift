@@ -1,0 +1,140 @@
+internal import CLinux
+internal import Dispatch
+internal import Glibc
+
+/// A program that a test runs, with what it wrote.
+public struct ProgramResult: Sendable {
+    /// The exit status, or 128 and the signal that ended it.
+    public var status: Int32
+    public var output: String
+    public var errors: String
+
+    /// The lines of standard error.
+    public var errorLines: [String] { errors.split(separator: "\n").map(String.init) }
+    /// The lines of standard output.
+    public var outputLines: [String] { output.split(separator: "\n").map(String.init) }
+}
+
+/// A running child process with pipes on its three standard descriptors.
+///
+/// `@unchecked`: used by one task at a time.
+public final class ChildProgram: @unchecked Sendable {
+    public let processID: Int32
+    private var input: Int32
+    private let output: Int32
+    private let errors: Int32
+    private var isReaped = false
+
+    /// The folder of the programs that were built together with these tests.
+    public static var folder: String {
+        var buffer = [CChar](repeating: 0, count: 4096)
+        let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        let path = String(
+            decoding: buffer[..<max(count, 0)].map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
+    }
+
+    /// Starts a program with exactly this environment.
+    public init(_ path: String, _ arguments: [String], environment: [String: String]) throws {
+        var pipes: [Int32] = [-1, -1, -1, -1, -1, -1]
+        for pair in 0..<3 {
+            guard clinux_pipe(&pipes[pair * 2]) == 0 else {
+                throw TemporaryFolder.Errno(code: errno)
+            }
+        }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, pipes[0], 0)
+        posix_spawn_file_actions_adddup2(&actions, pipes[3], 1)
+        posix_spawn_file_actions_adddup2(&actions, pipes[5], 2)
+        let words = ([path] + arguments).map { strdup($0) } + [nil]
+        let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { (words + variables).forEach { free($0) } }
+        var child: pid_t = 0
+        let code = posix_spawn(&child, path, &actions, nil, words, variables)
+        [pipes[0], pipes[3], pipes[5]].forEach { close($0) }
+        guard code == 0 else { throw TemporaryFolder.Errno(code: code) }
+        processID = child
+        input = pipes[1]
+        output = pipes[2]
+        errors = pipes[4]
+    }
+
+    deinit {
+        if !isReaped {
+            kill(processID, SIGKILL)
+            var status: Int32 = 0
+            waitpid(processID, &status, 0)
+        }
+        [input, output, errors].filter { $0 >= 0 }.forEach { close($0) }
+    }
+
+    /// Runs a program to its end.
+    public static func run(
+        _ path: String, _ arguments: [String], environment: [String: String] = [:],
+        input: String = ""
+    ) async throws -> ProgramResult {
+        let child = try ChildProgram(path, arguments, environment: environment)
+        return await child.finish(input: input)
+    }
+
+    /// Hands over the input, closes it, and reads both outputs until the program has ended.
+    public func finish(input text: String = "") async -> ProgramResult {
+        await withCheckedContinuation { continuation in
+            let queue = DispatchQueue(label: "child", attributes: .concurrent)
+            queue.async { @Sendable in
+                let bytes = Array(text.utf8)
+                if !bytes.isEmpty { _ = write(self.input, bytes, bytes.count) }
+                close(self.input)
+                self.input = -1
+                let result = self.collect()
+                continuation.resume(returning: result)
+            }
+        }
+    }
+
+    /// Reads one line of standard output; `nil` at its end.
+    public func readLine() async -> String? {
+        await withCheckedContinuation { continuation in
+            DispatchQueue(label: "child").async { @Sendable in
+                var line: [UInt8] = []
+                var byte: UInt8 = 0
+                while read(self.output, &byte, 1) == 1, byte != UInt8(ascii: "\n") {
+                    line.append(byte)
+                }
+                let text = String(decoding: line, as: UTF8.self)
+                continuation.resume(returning: text.isEmpty ? nil : text)
+            }
+        }
+    }
+
+    /// Sends a signal to the program.
+    public func signal(_ number: Int32) { kill(processID, number) }
+
+    private func collect() -> ProgramResult {
+        var collected: [Int32: [UInt8]] = [output: [], errors: []]
+        var open = [output, errors]
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        while !open.isEmpty {
+            var polls = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            guard poll(&polls, nfds_t(polls.count), -1) > 0 else { continue }
+            for poll in polls where poll.revents != 0 {
+                let count = read(poll.fd, &chunk, chunk.count)
+                if count > 0 {
+                    collected[poll.fd, default: []] += chunk[..<count]
+                } else {
+                    open.removeAll { $0 == poll.fd }
+                }
+            }
+        }
+        var status: Int32 = 0
+        while waitpid(processID, &status, 0) < 0, errno == EINTR {}
+        isReaped = true
+        let signal = status & 0x7F
+        return ProgramResult(
+            status: signal == 0 ? (status >> 8) & 0xFF : 128 + signal,
+            output: String(decoding: collected[output] ?? [], as: UTF8.self),
+            errors: String(decoding: collected[errors] ?? [], as: UTF8.self))
+    }
+}

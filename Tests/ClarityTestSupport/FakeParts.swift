@@ -1,0 +1,56 @@
+public import ClarityScheduler
+internal import Synchronization
+
+/// A worker in this process whose attempts go as a test says.
+public struct FakeWorker: Worker {
+    /// What an attempt does, given its order and the requests to it.
+    public typealias Work =
+        @Sendable (AttemptOrder, AsyncStream<AttemptSignal>) async -> AttemptEnd
+
+    private let work: Work
+
+    /// Creates a worker.
+    public init(_ work: @escaping Work) { self.work = work }
+
+    public func run(
+        _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
+        progress: @escaping @Sendable (Int64, Int64) -> Void
+    ) async -> AttemptEnd {
+        await work(order, signals)
+    }
+}
+
+/// Conditions that a test sets, with their changes announced.
+public final class FakeConditions: ConditionMonitor {
+    private let current: Mutex<Conditions>
+    private let stream: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    /// Creates a monitor that answers `conditions` until told otherwise.
+    public init(_ conditions: Conditions = .everythingAllowed) {
+        current = Mutex(conditions)
+        (stream, continuation) = AsyncStream.makeStream()
+    }
+
+    public func conditions() -> Conditions { current.withLock { $0 } }
+
+    public func changes() -> AsyncStream<Void> { stream }
+
+    /// Answers `conditions` from now on and says so.
+    public func change(to conditions: Conditions) {
+        current.withLock { $0 = conditions }
+        continuation.yield()
+    }
+}
+
+/// Collects what happens, in order.
+public final class Journal<Entry: Sendable>: Sendable {
+    private let all = Mutex<[Entry]>([])
+
+    /// Creates an empty journal.
+    public init() {}
+
+    public var entries: [Entry] { all.withLock { $0 } }
+
+    public func add(_ entry: Entry) { all.withLock { $0.append(entry) } }
+}
