@@ -1,0 +1,39 @@
+public import ClarityScheduler
+internal import Synchronization
+
+/// A wall clock that moves only when it is told to or slept on.
+///
+/// `sleep` moves it by the whole span and returns at once, so that a test sees the waits of what it
+/// tests and spends none of them. A cancelled task's sleep is recorded, but moves nothing.
+public final class ManualClock: WallClock {
+    private struct State {
+        var now: Instant
+        var sleeps: [Duration] = []
+    }
+
+    private let state: Mutex<State>
+
+    /// Creates a clock that shows `now`.
+    public init(_ now: Instant = Instant(secondsSince1970: 1_795_219_200)) {
+        state = Mutex(State(now: now))
+    }
+
+    public var now: Instant { state.withLock { $0.now } }
+
+    /// The spans that were slept, in their order.
+    public var sleeps: [Duration] { state.withLock { $0.sleeps } }
+
+    /// Makes the clock show `instant`; it may step both ways.
+    public func set(_ instant: Instant) { state.withLock { $0.now = instant } }
+
+    /// Moves the clock on by `span`.
+    public func advance(by span: Duration) { state.withLock { $0.now = $0.now + span } }
+
+    public func sleep(for span: Duration) async {
+        let isCancelled = Task.isCancelled
+        state.withLock { state in
+            state.sleeps.append(span)
+            if !isCancelled { state.now = state.now + span }
+        }
+    }
+}
