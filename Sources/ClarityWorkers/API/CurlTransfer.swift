@@ -1,0 +1,75 @@
+internal import CCurl
+
+/// What libcurl's callbacks fill while one answer comes in.
+///
+/// Used by one thread: libcurl calls back from within `curl_multi_perform`.
+final class CurlTransfer {
+    /// The most bytes of header fields that are kept.
+    static let largestHead = 64 * 1024
+
+    private let largestBody: Int
+    private(set) var headers: [String: String] = [:]
+    private(set) var body: [UInt8] = []
+    /// The bytes received, of head and body.
+    private(set) var received = 0
+    /// Whether any of the final answer, beyond an interim one, has come.
+    private(set) var hasBegun = false
+    private(set) var isTooLarge = false
+
+    /// Creates a transfer that gives up after `largestBody` bytes.
+    init(largestBody: Int) { self.largestBody = largestBody }
+
+    /// Takes one line of the head; `false` ends the transfer.
+    func take(head line: UnsafeRawBufferPointer) -> Bool {
+        received += line.count
+        guard received - body.count <= CurlTransfer.largestHead else {
+            isTooLarge = true
+            return false
+        }
+        let text = String(decoding: line, as: UTF8.self)
+        if text.hasPrefix("HTTP/") {
+            // Fields of an interim answer (1xx) are not those of the answer.
+            headers = [:]
+            hasBegun = text.split(separator: " ").dropFirst().first?.hasPrefix("1") == false
+        } else if let colon = text.firstIndex(of: ":") {
+            let value = text[text.index(after: colon)...].drop { $0.isWhitespace }
+            let end = value.lastIndex { !$0.isWhitespace }.map { value.index(after: $0) }
+            headers[text[..<colon].lowercased()] = String(value[..<(end ?? value.startIndex)])
+        }
+        return true
+    }
+
+    /// Takes a piece of the body; `false` ends the transfer.
+    func take(body piece: UnsafeRawBufferPointer) -> Bool {
+        received += piece.count
+        guard body.count + piece.count <= largestBody else {
+            isTooLarge = true
+            return false
+        }
+        body.append(contentsOf: piece)
+        return true
+    }
+}
+
+/// A `CURLOPT_HEADERFUNCTION` whose user data is a `CurlTransfer`.
+func curlDidReceiveHead(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ transfer: UnsafeMutableRawPointer?
+) -> Int {
+    guard let transfer else { return 0 }
+    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    let took = Unmanaged<CurlTransfer>.fromOpaque(transfer).takeUnretainedValue().take(head: line)
+    return took ? line.count : line.count + 1
+}
+
+/// A `CURLOPT_WRITEFUNCTION` whose user data is a `CurlTransfer`.
+func curlDidReceiveBody(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ transfer: UnsafeMutableRawPointer?
+) -> Int {
+    guard let transfer else { return 0 }
+    let piece = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    let took = Unmanaged<CurlTransfer>.fromOpaque(transfer).takeUnretainedValue().take(body: piece)
+    // Any other number than it was given tells libcurl to stop.
+    return took ? piece.count : piece.count + 1
+}

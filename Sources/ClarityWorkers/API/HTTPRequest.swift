@@ -1,0 +1,85 @@
+public import ClarityJobs
+
+/// One header field of a request.
+public struct HTTPHeader: Hashable, Sendable {
+    /// A field's text, known to be secret or not.
+    public enum Value: Hashable, Sendable {
+        case plain(String)
+        case secret(Secret)
+    }
+
+    public var name: String
+    public var value: Value
+
+    /// Creates a field; whether it may be sent is the transport's to check.
+    public init(_ name: String, _ value: Value) {
+        self.name = name
+        self.value = value
+    }
+
+    /// The text for the wire.
+    var text: String {
+        switch value {
+        case .plain(let text): text
+        case .secret(let secret): secret.reveal()
+        }
+    }
+}
+
+extension HTTPHeader: CustomStringConvertible {
+    /// `Accept: application/json`, or `Authorization: <redacted>`.
+    public var description: String {
+        switch value {
+        case .plain(let text): "\(name): \(text)"
+        case .secret(let secret): "\(name): \(secret)"
+        }
+    }
+}
+
+/// A request as it goes over the wire.
+///
+/// Printed or dumped it shows no secret and no body: a body holds health values or a password.
+public struct HTTPRequest: Hashable, Sendable {
+    /// The methods that the client uses.
+    public enum Method: String, Sendable {
+        case get = "GET"
+        case post = "POST"
+    }
+
+    public var method: Method
+    /// The absolute URL, percent-encoded.
+    public var url: String
+    /// The fields in the order in which they are sent.
+    public var headers: [HTTPHeader]
+    public var body: [UInt8]?
+
+    /// Creates a request; nothing is checked before it is sent.
+    public init(
+        _ method: Method, _ url: String, headers: [HTTPHeader] = [], body: [UInt8]? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+    }
+
+    /// The same request with `token` as its bearer token, in the place of any earlier one.
+    func authorized(by token: Secret) -> HTTPRequest {
+        var request = self
+        request.headers.removeAll { $0.name == "Authorization" }
+        request.headers.insert(
+            HTTPHeader("Authorization", .secret(Secret("Bearer \(token.reveal())"))), at: 0)
+        return request
+    }
+}
+
+extension HTTPRequest: CustomStringConvertible, CustomReflectable {
+    /// The request line, the fields, and the size of the body, one a line.
+    public var description: String {
+        var lines = ["\(method.rawValue) \(url)"] + headers.map(\.description)
+        if let body { lines.append("(body of \(body.count) bytes)") }
+        return lines.joined(separator: "\n")
+    }
+
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

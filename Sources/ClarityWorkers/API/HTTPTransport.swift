@@ -1,0 +1,59 @@
+/// Sends one request and brings back its answer, whatever its status.
+public protocol HTTPTransport: Sendable {
+    /// Sends `request` once and reads the whole answer; redirects are answers like any other.
+    ///
+    /// - Throws: `TransportError` when there is no complete answer, `.cancelled` when the task was
+    ///   cancelled before it came.
+    func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse
+}
+
+/// A complete answer.
+///
+/// Printed or dumped it shows its status and size only.
+public struct HTTPResponse: Hashable, Sendable {
+    /// The status, 200 to 599.
+    public var status: Int
+    /// The fields by lower-case name; of a field that came twice, the last.
+    public var headers: [String: String]
+    public var body: [UInt8]
+
+    /// Creates an answer; the names of `headers` must be lower-case.
+    public init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+}
+
+extension HTTPResponse: CustomStringConvertible, CustomReflectable {
+    public var description: String { "status \(status), body of \(body.count) bytes" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Why a request has no complete answer.
+public enum TransportError: Error, Hashable, Sendable {
+    /// There is no route to the host.
+    case offline
+    /// The host's name has no address, or nobody to ask is reachable.
+    case nameNotResolved
+    /// The host or its proxy accepts no connection.
+    case couldNotConnect
+    /// No connection, no progress or no end within the limit.
+    case timeout
+    /// The connection ended before any of the answer came.
+    case reset
+    /// The connection ended within the answer.
+    case truncated
+    /// No trusted, sufficiently modern TLS connection could be made.
+    case tls
+    /// The answer is no HTTP.
+    case malformed
+    /// The answer has more bytes than are read; carries that limit.
+    case tooLarge(limit: Int)
+    /// The task was cancelled.
+    case cancelled
+    /// The request must not be sent, and nothing was sent; carries why, without the request's text.
+    case refused(String)
+    /// libcurl failed in another way; carries its `CURLcode`.
+    case library(code: Int)
+}
