@@ -1,0 +1,289 @@
+public import ClarityJobs
+public import ClarityScheduler
+
+/// Talks to one backend, as the person who is logged in.
+///
+/// A call is repeated within itself as `APIError`'s table says, and once more after the session was
+/// renewed because the backend refused its token. What an error means for the run is its `outcome`.
+public actor APIClient {
+    /// How long before its end a session is renewed: 60 s.
+    public static var renewalMargin: Duration { .seconds(60) }
+
+    /// The most bytes of an answer that are looked at: 16 MiB.
+    static let largestAnswer = 16 * 1024 * 1024
+
+    private let requests: APIRequests
+    private let transport: any HTTPTransport
+    private let sessions: any SessionStore
+    private let clock: any WallClock
+    private let retryWait: Duration
+    private var renewal: Task<Result<Session, APIError>, Never>?
+
+    /// Creates a client of the backend at `base`, such as `https://host/api/v1`.
+    ///
+    /// - Parameter retryWait: the wait after a first failed try, 1 s in standard; it doubles with
+    ///   each further one.
+    public init(
+        base: String, dialect: Dialect, transport: any HTTPTransport, sessions: any SessionStore,
+        clock: any WallClock, retryWait: Duration = .seconds(1)
+    ) {
+        requests = APIRequests(base: base, dialect: dialect)
+        self.transport = transport
+        self.sessions = sessions
+        self.clock = clock
+        self.retryWait = retryWait
+    }
+
+    /// Logs in and keeps the session in the place of any earlier one.
+    ///
+    /// - Throws: `APIError.unauthorized` for wrong credentials, which are sent once only.
+    public func login(email: String, password: Secret) async throws(APIError) -> Session {
+        let reader = AnswerReader(call: "login")
+        let response = try await exchange(requests.login(email: email, password: password))
+        let wire = try reader.decode(LoginWire.self, from: response.body)
+        if wire.tokens == nil, wire.secondFactorToken != nil { throw .secondFactorRequired }
+        guard let tokens = wire.tokens else { throw .decoding("login: `tokens` is missing") }
+        guard let user = wire.user else { throw .decoding("login: `user` is missing") }
+        guard let refreshToken = tokens.refreshToken else {
+            throw .decoding("login: `tokens.refresh_token` is missing")
+        }
+        let session = Session(
+            userID: user.userID, email: user.email ?? email,
+            accessToken: Secret(tokens.accessToken), refreshToken: Secret(refreshToken),
+            expiresAt: clock.now + life(of: tokens))
+        try keep(session)
+        return session
+    }
+
+    /// Ends the session at the backend, as far as it answers, and forgets it in any case.
+    ///
+    /// - Throws: what the backend's side failed with; the session is forgotten all the same.
+    public func logout() async throws(APIError) {
+        let session = try stored()
+        var fault: APIError?
+        do throws(APIError) {
+            _ = try await exchange(
+                requests.logout(session.refreshToken, token: session.accessToken))
+        } catch .unauthorized {
+            // The backend has ended it already, which is what was wanted.
+        } catch {
+            fault = error
+        }
+        try forget()
+        if let fault { throw fault }
+    }
+
+    /// The session, renewed when it ends within `renewalMargin`.
+    ///
+    /// - Throws: `APIError.notLoggedIn` when there is none.
+    public func session() async throws(APIError) -> Session {
+        let session = try stored()
+        return isFresh(session) ? session : try await renewed(insteadOf: session)
+    }
+
+    /// Asks whose account it is.
+    public func me() async throws(APIError) -> UserProfile {
+        let session = try await session()
+        let response = try await authorized(
+            requests.me(token: session.accessToken), by: session)
+        let user = try AnswerReader(call: "account").decode(UserWire.self, from: response.body)
+        return UserProfile(userID: user.userID, email: user.email)
+    }
+
+    /// Uploads a batch.
+    ///
+    /// A `POST`, and yet repeated like any call: each metric carries an id that the backend keeps
+    /// once, so that a try whose answer was lost leaves nothing that a second one would double.
+    ///
+    /// - Throws: `APIError.validation` with the indices that the backend named, none when it named
+    ///   none; `.requestTooLarge` when the batch should be halved.
+    public func upload(_ batch: UploadBatch) async throws(APIError) -> UploadReceipt {
+        let count = batch.metrics.count
+        let session = try await session()
+        let request = try requests.upload(batch, token: session.accessToken)
+        do throws(APIError) {
+            let response = try await authorized(request, by: session)
+            return try AnswerReader(call: "upload").receipt(response.body, count: count)
+        } catch .conflict(let named) {
+            // A whole upload refused for what it repeats: of one metric it is clear which, of
+            // several only what the backend names is known to be there.
+            let duplicates = count == 1 ? [0] : named.filter { $0 < count }
+            guard !duplicates.isEmpty else { throw .validation(indices: []) }
+            return UploadReceipt(
+                processingID: nil, accepted: 0, duplicates: duplicates,
+                unexplained: count - duplicates.count)
+        }
+    }
+
+    /// Asks how far the backend is with an upload.
+    public func processing(_ id: String) async throws(APIError) -> ProcessingStatus {
+        let session = try await session()
+        let response = try await authorized(
+            requests.processing(id, token: session.accessToken), by: session)
+        return try AnswerReader(call: "processing status").processing(response.body)
+    }
+
+    /// Reads a page of the health data that the backend has; the first without a `cursor`.
+    public func healthDataPage(
+        limit: Int, cursor: String? = nil
+    ) async throws(APIError) -> HealthDataPage {
+        let session = try await session()
+        let request = requests.healthDataPage(
+            limit: limit, cursor: cursor, token: session.accessToken)
+        let response = try await authorized(request, by: session)
+        return try AnswerReader(call: "health data").healthData(response.body, after: cursor)
+    }
+
+    /// Reads a page of a person's insights.
+    public func insightsPage(
+        user: String, limit: Int, offset: Int
+    ) async throws(APIError) -> InsightsPage {
+        let session = try await session()
+        let request = requests.insightsPage(
+            user: user, limit: limit, offset: offset, token: session.accessToken)
+        let response = try await authorized(request, by: session)
+        return try AnswerReader(call: "insights").insights(response.body)
+    }
+}
+
+// MARK: - The session
+
+extension APIClient {
+    private func isFresh(_ session: Session) -> Bool {
+        session.expiresAt - clock.now > APIClient.renewalMargin
+    }
+
+    /// A session other than `old`: one that was renewed meanwhile, here or by another process, or
+    /// one that this call renews. Calls that come meanwhile wait for the same renewal.
+    private func renewed(insteadOf old: Session) async throws(APIError) -> Session {
+        if let renewal { return try await renewal.value.get() }
+        let current = try stored()
+        if current.accessToken != old.accessToken, isFresh(current) { return current }
+        // A task of its own: a renewal that one caller's cancellation broke off could cost the
+        // session, when the backend has already replaced the refresh token.
+        let renewal = Task { await self.renew(current) }
+        self.renewal = renewal
+        let result = await renewal.value
+        self.renewal = nil
+        return try result.get()
+    }
+
+    private func renew(_ session: Session) async -> Result<Session, APIError> {
+        do throws(APIError) {
+            let response = try await exchange(requests.refresh(session.refreshToken))
+            let reader = AnswerReader(call: "session renewal")
+            let tokens = try reader.decode(RefreshWire.self, from: response.body).tokens
+            var renewed = session
+            renewed.accessToken = Secret(tokens.accessToken)
+            renewed.refreshToken = tokens.refreshToken.map(Secret.init) ?? session.refreshToken
+            renewed.expiresAt = clock.now + life(of: tokens)
+            try keep(renewed)
+            return .success(renewed)
+        } catch {
+            guard error.endsSession else { return .failure(error) }
+            return Result { () throws(APIError) in try replacement(for: session) }
+        }
+    }
+
+    /// What to use when the backend refused to renew `session`: what another process made of it,
+    /// or else nothing, and then it is forgotten.
+    private func replacement(for session: Session) throws(APIError) -> Session {
+        do throws(APIError) {
+            let current = try stored()
+            if current.refreshToken != session.refreshToken { return current }
+        } catch .notLoggedIn {
+            throw .sessionEnded
+        }
+        try forget()
+        throw .sessionEnded
+    }
+
+    private func life(of tokens: TokensWire) -> Duration {
+        // At most a year: a number that a server made up must not overflow an instant.
+        .milliseconds(Int64(min(max(tokens.expiresIn, 0), 365 * 86_400) * 1000))
+    }
+
+    private func stored() throws(APIError) -> Session {
+        guard let session = try store("read", { try sessions.load() }) else { throw .notLoggedIn }
+        return session
+    }
+
+    private func keep(_ session: Session) throws(APIError) {
+        try store("keep") { try sessions.save(session) }
+    }
+
+    private func forget() throws(APIError) {
+        try store("forget") { try sessions.clear() }
+    }
+
+    private func store<Value>(
+        _ verb: String, _ body: () throws -> Value
+    ) throws(APIError) -> Value {
+        do {
+            return try body()
+        } catch let failure as Failure {
+            throw .store(failure)
+        } catch {
+            throw .store(Failure(.disk, "cannot \(verb) the session: \(error)"))
+        }
+    }
+}
+
+// MARK: - Sending
+
+extension APIClient {
+    /// Sends a request that carries the token of `session`; renews the session once when the
+    /// backend refuses it.
+    ///
+    /// A token that is refused again right after its renewal ends the call, not the stored session:
+    /// the backend has just confirmed that one.
+    private func authorized(
+        _ request: HTTPRequest, by session: Session
+    ) async throws(APIError) -> HTTPResponse {
+        do throws(APIError) {
+            return try await exchange(request)
+        } catch .unauthorized {
+            let renewed = try await renewed(insteadOf: session)
+            do throws(APIError) {
+                return try await exchange(request.authorized(by: renewed.accessToken))
+            } catch .unauthorized {
+                throw .sessionEnded
+            }
+        }
+    }
+
+    /// Sends a request until it is answered with success or its tries are used up.
+    private func exchange(_ request: HTTPRequest) async throws(APIError) -> HTTPResponse {
+        var tries = 0
+        while true {
+            tries += 1
+            let error: APIError
+            do throws(TransportError) {
+                let response = try await transport.send(request)
+                guard response.body.count <= APIClient.largestAnswer else {
+                    throw .tooLarge(limit: APIClient.largestAnswer)
+                }
+                guard let fault = APIError(response, now: clock.now) else { return response }
+                error = fault
+            } catch let failure {
+                error = APIError(failure)
+            }
+            guard let wait = error.waitInCall(afterTries: tries, unit: retryWait) else {
+                throw error
+            }
+            if Task.isCancelled { throw .cancelled }
+            await clock.sleep(for: wait)
+            if Task.isCancelled { throw .cancelled }
+        }
+    }
+}
+
+extension APIError {
+    /// Whether an answer to a renewal says that the refresh token is worth nothing any more.
+    fileprivate var endsSession: Bool {
+        switch self {
+        case .unauthorized, .forbidden, .validation, .rejected(status: 400): true
+        default: false
+        }
+    }
+}

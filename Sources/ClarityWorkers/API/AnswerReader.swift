@@ -1,0 +1,128 @@
+internal import ClarityScheduler
+internal import FoundationEssentials
+
+/// Reads the answers of one call; every fault names the call and the field, never what is in it.
+struct AnswerReader {
+    /// The call, as a person knows it.
+    let call: String
+
+    /// Decodes a whole answer.
+    ///
+    /// - Throws: `APIError.decoding`.
+    func decode<Wire: Decodable>(
+        _ type: Wire.Type, from body: some Collection<UInt8>
+    ) throws(APIError) -> Wire {
+        do {
+            return try JSONDecoder().decode(type, from: Data(body))
+        } catch let error as DecodingError {
+            throw .decoding("\(call): \(AnswerReader.part(error))")
+        } catch {
+            throw .decoding("\(call): it is no JSON")
+        }
+    }
+
+    /// Reads the receipt of an upload of `count` metrics.
+    func receipt(_ body: [UInt8], count: Int) throws(APIError) -> UploadReceipt {
+        let wire = try decode(UploadWire.self, from: body)
+        let faults = FaultReport(wire.validationErrors ?? []).faults.filter { $0.index < count }
+        let duplicates = Set(faults.filter(\.isDuplicate).map(\.index))
+        var reasons: [Int: String] = [:]
+        // A metric may break several rules; the first that the backend named stands for it.
+        for fault in faults where !duplicates.contains(fault.index) && reasons[fault.index] == nil {
+            reasons[fault.index] = "`\(fault.field)`: \(fault.code)"
+        }
+        guard (0...count).contains(wire.accepted) else {
+            throw .decoding("\(call): `accepted_metrics` is beyond what was sent")
+        }
+        return UploadReceipt(
+            processingID: wire.processingID, accepted: wire.accepted,
+            duplicates: duplicates.sorted(),
+            rejected: reasons.sorted { $0.key < $1.key }.map {
+                .init(index: $0.key, reason: $0.value)
+            },
+            unexplained: max(0, count - wire.accepted - duplicates.count - reasons.count))
+    }
+
+    /// Reads how far an upload is.
+    func processing(_ body: [UInt8]) throws(APIError) -> ProcessingStatus {
+        let wire = try decode(ProcessingWire.self, from: body)
+        return ProcessingStatus(
+            state: ProcessingStatus.State(rawValue: wire.status) ?? .other,
+            progress: wire.progress.map { min(max($0 / 100, 0), 1) })
+    }
+
+    /// Reads a page that was asked for with `cursor`.
+    func healthData(_ body: [UInt8], after cursor: String?) throws(APIError) -> HealthDataPage {
+        let wire = try decode(HealthDataPageWire.self, from: body)
+        let next = wire.pagination.hasNext ? wire.pagination.nextCursor : nil
+        // A page that names itself as its successor would be read for ever.
+        guard next == nil || next != cursor else {
+            throw .decoding("\(call): `pagination.next_cursor` does not move on")
+        }
+        let (rows, unreadable) = try rows(of: body, at: ["data"]) { bytes throws(APIError) in
+            let row = try decode(HealthDataRowWire.self, from: bytes)
+            return Instant(rfc3339: row.timestamp).map {
+                HealthDataRow(id: row.id, type: row.type, timestamp: $0, json: Array(bytes))
+            }
+        }
+        return HealthDataPage(rows: rows, unreadableRows: unreadable, nextCursor: next)
+    }
+
+    /// Reads a page of insights.
+    func insights(_ body: [UInt8]) throws(APIError) -> InsightsPage {
+        let wire = try decode(InsightsPageWire.self, from: body)
+        guard wire.success else { throw .decoding("\(call): `success` is false") }
+        let path = ["data", "insights"]
+        let (rows, unreadable) = try rows(of: body, at: path) { bytes throws(APIError) in
+            let row = try decode(InsightRowWire.self, from: bytes)
+            return Instant(rfc3339: row.generatedAt).map {
+                InsightRow(id: row.id, generatedAt: $0, json: Array(bytes))
+            }
+        }
+        return InsightsPage(rows: rows, unreadableRows: unreadable, hasMore: wire.data.hasMore)
+    }
+
+    /// The rows that `read` can make of the array's elements, and how many it cannot: one row that
+    /// is out of shape does not hold up the others.
+    private func rows<Row>(
+        of body: [UInt8], at path: [String],
+        _ read: (ArraySlice<UInt8>) throws(APIError) -> Row?
+    ) throws(APIError) -> (rows: [Row], unreadable: Int) {
+        guard let elements = JSONSlices.elements(of: body, at: path) else {
+            throw .decoding("\(call): `\(path.joined(separator: "."))` is not a list")
+        }
+        var rows: [Row] = []
+        for element in elements {
+            do throws(APIError) {
+                if let row = try read(element) { rows.append(row) }
+            } catch {
+                continue
+            }
+        }
+        return (rows, elements.count - rows.count)
+    }
+
+    /// Which part of an answer is at fault: the path is made of our own names and of indices.
+    private static func part(_ error: DecodingError) -> String {
+        func name(_ path: [any CodingKey]) -> String {
+            path.reduce(into: "") { name, key in
+                if let index = key.intValue {
+                    name += "[\(index)]"
+                } else {
+                    name += (name.isEmpty ? "" : ".") + key.stringValue
+                }
+            }
+        }
+        func described(_ path: [any CodingKey], _ fault: String) -> String {
+            path.isEmpty ? "it \(fault)" : "`\(name(path))` \(fault)"
+        }
+        return switch error {
+        case .keyNotFound(let key, let context):
+            described(context.codingPath + [key], "is missing")
+        case .typeMismatch(_, let context): described(context.codingPath, "has another type")
+        case .valueNotFound(_, let context): described(context.codingPath, "is null")
+        case .dataCorrupted(let context): described(context.codingPath, "is no valid JSON")
+        @unknown default: "it is not understood"
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/// Writes one JSON document into bytes, without spaces, in the order in which it is told.
+struct JSONWriter {
+    private(set) var bytes: [UInt8] = []
+    private var needsComma = false
+
+    /// Creates a writer with room for `capacity` bytes.
+    init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
+
+    mutating func object(_ key: StaticString? = nil, _ body: (inout JSONWriter) -> Void) {
+        open("{", key?.description)
+        body(&self)
+        close("}")
+    }
+
+    mutating func object(named key: String, _ body: (inout JSONWriter) -> Void) {
+        open("{", key)
+        body(&self)
+        close("}")
+    }
+
+    mutating func array(_ key: StaticString, _ body: (inout JSONWriter) -> Void) {
+        open("[", key.description)
+        body(&self)
+        close("]")
+    }
+
+    mutating func field(_ key: String, _ text: String) {
+        start(key)
+        string(text)
+    }
+
+    mutating func field(_ key: String, _ flag: Bool) {
+        start(key)
+        bytes.append(contentsOf: (flag ? "true" : "false").utf8)
+    }
+
+    /// Writes a number's own text, such as `72.5` or `8000`.
+    mutating func field(_ key: String, number text: String) {
+        start(key)
+        bytes.append(contentsOf: text.utf8)
+    }
+
+    private mutating func open(_ bracket: Unicode.Scalar, _ key: String?) {
+        start(key)
+        bytes.append(UInt8(ascii: bracket))
+        needsComma = false
+    }
+
+    private mutating func close(_ bracket: Unicode.Scalar) {
+        bytes.append(UInt8(ascii: bracket))
+        needsComma = true
+    }
+
+    private mutating func start(_ key: String?) {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        needsComma = true
+        if let key {
+            string(key)
+            bytes.append(UInt8(ascii: ":"))
+        }
+    }
+
+    private mutating func string(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(byte)
+            case 0..<0x20:
+                bytes.append(contentsOf: "\\u00".utf8)
+                for digit in [byte >> 4, byte & 15] {
+                    bytes.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+                }
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

@@ -1,0 +1,11 @@
+public import ClarityJobs
+
+/// Keeps the session between processes.
+public protocol SessionStore: Sendable {
+    /// The session that was saved last; `nil` when there is none.
+    func load() throws -> Session?
+    /// Replaces the session; it is durable when this returns.
+    func save(_ session: Session) throws
+    /// Forgets the session, if there is one.
+    func clear() throws
+}

@@ -1,0 +1,141 @@
+import ClarityScheduler
+import Testing
+
+@testable import ClarityWorkers
+
+struct APIErrorTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        let error: APIError
+        let tries: Int
+        let outcome: Outcome
+
+        init(_ error: APIError, tries: Int = 1, _ outcome: Outcome) {
+            self.error = error
+            self.tries = tries
+            self.outcome = outcome
+        }
+
+        var testDescription: String { "\(error)" }
+    }
+
+    static func retry(
+        _ category: Failure.Category, after: Duration? = nil, _ reason: String
+    ) -> Outcome { .retry(after: after, Failure(category, reason)) }
+
+    static func fail(_ category: Failure.Category, _ reason: String) -> Outcome {
+        .failure(Failure(category, reason))
+    }
+
+    static let rows = [
+        Row(
+            .offline, tries: 4,
+            retry(
+                .unreachable,
+                "the backend cannot be reached: no network, or no answer at its address")),
+        Row(.interrupted, tries: 4, retry(.unreachable, "the connection to the backend broke off")),
+        Row(.timeout, tries: 4, retry(.unreachable, "the backend did not answer in time")),
+        Row(
+            .tls, retry(.unreachable, "no trusted connection to the backend could be made (TLS)")),
+        Row(
+            .notLoggedIn, fail(.credential, "nobody is logged in; run `clarity-jobs auth login`")),
+        Row(
+            .unauthorized,
+            fail(.credential, "the backend refused the e-mail address or the password")),
+        Row(
+            .secondFactorRequired,
+            fail(.credential, "the account asks for a second factor, which a job cannot give")),
+        Row(
+            .sessionEnded,
+            fail(.credential, "the session has ended; run `clarity-jobs auth login`")),
+        Row(.forbidden, fail(.credential, "the backend does not allow this to the account (403)")),
+        Row(.notFound, fail(.work, "the backend does not know what was asked for (404)")),
+        Row(
+            .conflict(indices: []), fail(.work, "the backend already has what was sent (409)")),
+        Row(
+            .conflict(indices: [4]),
+            fail(.work, "the backend already has 1 of the metrics (409)")),
+        Row(.validation(indices: []), fail(.work, "the backend does not accept what was sent")),
+        Row(
+            .validation(indices: [1, 7]),
+            fail(.work, "the backend does not accept 2 of the metrics")),
+        Row(
+            .requestTooLarge, fail(.work, "the request is larger than the backend takes at once")),
+        Row(
+            .rateLimited(after: nil),
+            retry(.unreachable, "the backend asks for fewer requests (429)")),
+        Row(
+            .rateLimited(after: .seconds(10)), tries: 3,
+            retry(
+                .unreachable, after: .seconds(10), "the backend asks for fewer requests (429)")),
+        Row(
+            .rateLimited(after: .seconds(11)),
+            retry(
+                .unreachable, after: .seconds(11), "the backend asks for fewer requests (429)")),
+        Row(.rejected(status: 410), fail(.work, "the backend refused the request (410)")),
+        Row(
+            .redirected(status: 307),
+            fail(
+                .configuration,
+                "the backend's URL leads elsewhere (307), and a redirect is not followed")),
+        Row(
+            .server(status: 500, after: nil), tries: 3,
+            retry(.unreachable, "the backend is out of order (500)")),
+        Row(
+            .server(status: 503, after: .seconds(3)), tries: 3,
+            retry(.unreachable, after: .seconds(3), "the backend is out of order (503)")),
+        Row(
+            .server(status: 503, after: .seconds(120)),
+            retry(.unreachable, after: .seconds(120), "the backend is out of order (503)")),
+        Row(
+            .decoding("login: `tokens` is missing"),
+            fail(
+                .unreachable, "the backend's answer is not understood: login: `tokens` is missing"
+            )),
+        Row(.tooLarge, fail(.unreachable, "the backend's answer is larger than is read")),
+        Row(.refused("plain http is not it"), fail(.configuration, "plain http is not it")),
+        Row(.store(Failure(.disk, "disk is full")), fail(.disk, "disk is full")),
+        Row(.library(code: 27), retry(.internalFault, "libcurl failed (27)")),
+        Row(.cancelled, retry(.work, "stopped before it was done")),
+    ]
+
+    @Test(arguments: rows)
+    func `each error has its tries and its outcome`(row: Row) {
+        #expect(row.error.ruling.tries == row.tries)
+        #expect(row.error.outcome == row.outcome)
+    }
+
+    static let transportRows: [(TransportError, APIError)] = [
+        (.offline, .offline), (.nameNotResolved, .offline), (.couldNotConnect, .offline),
+        (.timeout, .timeout), (.reset, .interrupted), (.truncated, .interrupted), (.tls, .tls),
+        (.malformed, .decoding("it is no HTTP")), (.tooLarge(limit: 5), .tooLarge),
+        (.cancelled, .cancelled), (.refused("why"), .refused("why")),
+        (.library(code: 27), .library(code: 27)),
+    ]
+
+    @Test(arguments: transportRows)
+    func `each fault of the transport has its error`(fault: TransportError, error: APIError) {
+        #expect(APIError(fault) == error)
+    }
+
+    static let statusRows: [(Int, APIError?)] = [
+        (200, nil), (201, nil), (202, nil), (204, nil), (301, .redirected(status: 301)),
+        (307, .redirected(status: 307)), (400, .rejected(status: 400)), (401, .unauthorized),
+        (403, .forbidden), (404, .notFound), (405, .rejected(status: 405)),
+        (408, .rejected(status: 408)), (409, .conflict(indices: [])), (413, .requestTooLarge),
+        (422, .validation(indices: [])), (429, .rateLimited(after: nil)),
+        (500, .server(status: 500, after: nil)), (599, .server(status: 599, after: nil)),
+    ]
+
+    @Test(arguments: statusRows)
+    func `each status has its error`(status: Int, error: APIError?) {
+        #expect(APIError(HTTPResponse(status: status), now: morning) == error)
+    }
+
+    @Test func `a wait doubles with each try until there are no more`() {
+        let waits = (1...4).map {
+            APIError.timeout.waitInCall(afterTries: $0, unit: .milliseconds(250))
+        }
+
+        #expect(waits == [.milliseconds(250), .milliseconds(500), .seconds(1), nil])
+    }
+}

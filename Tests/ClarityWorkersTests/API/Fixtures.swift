@@ -1,0 +1,81 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+
+@testable import ClarityWorkers
+
+/// 2026-11-20T06:00:00Z.
+let morning = Instant(secondsSince1970: 1_795_154_400)
+
+/// A session whose tokens bear `name` and that lasts for `life` from `morning`.
+func testSession(_ name: String = "old", life: Duration = .seconds(3600)) -> Session {
+    Session(
+        userID: "user-1", email: "ada@example.com", accessToken: Secret("\(name)-access"),
+        refreshToken: Secret("\(name)-refresh"), expiresAt: morning + life)
+}
+
+/// A batch of one metric for each of `samples`, with the ids `metric-0`, `metric-1` ...
+func testBatch(_ samples: [Sample]) -> UploadBatch {
+    UploadBatch(
+        id: "batch-1", userID: "user-1", clientTimestamp: morning,
+        metrics: samples.enumerated().map {
+            UploadMetric(id: "metric-\($0.offset)", sample: $0.element)
+        })
+}
+
+/// A sample of a minute from `morning` on.
+func testSample(
+    _ kind: SampleKind, _ value: Sample.Value = .single(1), source: String? = nil
+) -> Sample {
+    Sample(kind: kind, start: morning, end: morning + .seconds(60), value: value, source: source)
+}
+
+/// The answer to an upload.
+func receiptBody(accepted: Int, rejected: Int = 0, errors: String = "") -> String {
+    """
+    {"processing_id":"p-1","status":"processing","accepted_metrics":\(accepted),\
+    "rejected_metrics":\(rejected),"validation_errors":[\(errors)],"message":"m",\
+    "timestamp":"2026-11-20T06:00:00Z"}
+    """
+}
+
+let newTokens = """
+    {"access_token":"new-access","refresh_token":"new-refresh","token_type":"bearer",\
+    "expires_in":3600}
+    """
+
+/// A client with everything around it in memory.
+struct ClientBench {
+    let transport: FakeTransport
+    let sessions: MemorySessions
+    let clock = ManualClock(morning)
+    let client: APIClient
+
+    init(
+        _ transport: FakeTransport, session: Session? = testSession(),
+        retryWait: Duration = .seconds(1)
+    ) {
+        self.transport = transport
+        sessions = MemorySessions(session)
+        client = APIClient(
+            base: testBase, dialect: .blueprint, transport: transport, sessions: sessions,
+            clock: clock, retryWait: retryWait)
+    }
+
+    init(_ script: FakeTransport.Answer..., session: Session? = testSession()) {
+        self.init(
+            FakeTransport { _, number in script[min(number, script.count - 1)] }, session: session)
+    }
+}
+
+/// The error that `call` ends with; `nil` when it succeeds.
+func failure<Value>(
+    _ call: () async throws(APIError) -> Value
+) async -> APIError? {
+    do throws(APIError) {
+        _ = try await call()
+        return nil
+    } catch {
+        return error
+    }
+}
