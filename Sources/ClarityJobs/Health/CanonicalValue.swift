@@ -1,3 +1,6 @@
+// Rounding is a function of the C library in builds that are not optimised.
+internal import Glibc
+
 extension SampleKind {
     /// The decimals that a value keeps when two samples are compared.
     ///
@@ -29,7 +32,7 @@ extension Sample {
     /// not at 0.5, so that a number which ends in a 5 (`0.125` kcal) is not on the edge where the
     /// same number converted from another unit (`0.523` kJ) could fall to the other side. What
     /// really lies within the error of six digits from the edge can still differ: about one
-    /// distance or energy in several thousand after a change of unit.
+    /// distance of some hundred metres in two thousand, after a change of unit.
     public var canonicalValue: String {
         var bytes: [UInt8] = []
         appendCanonicalValue(to: &bytes)

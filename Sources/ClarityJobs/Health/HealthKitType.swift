@@ -1,0 +1,44 @@
+/// What CLARITY makes of a HealthKit type.
+///
+/// Sleep analysis has no case: one sample of it is a stage and no measurement. Neither has
+/// `HeartRateVariabilityRMSSD`, a quantity other than the SDNN that CLARITY's field means.
+public enum HealthKitType: Hashable, Sendable {
+    /// The record's value, converted by its unit.
+    case quantity(SampleKind)
+    /// The length of the record's interval; the record has no value of its own.
+    case interval(SampleKind)
+    /// The upper half of a blood pressure.
+    case systolic
+    /// The lower half of a blood pressure.
+    case diastolic
+
+    /// Finds the meaning of an identifier such as `HKQuantityTypeIdentifierHeartRate`; `nil` for a
+    /// type that CLARITY has no field for.
+    public init?(identifier: String) {
+        if identifier == "HKCategoryTypeIdentifierMindfulSession" {
+            self = .interval(.meditationMinutes)
+            return
+        }
+        let prefix = "HKQuantityTypeIdentifier"
+        guard identifier.hasPrefix(prefix) else { return nil }
+        switch identifier.dropFirst(prefix.count) {
+        case "HeartRate": self = .quantity(.heartRate)
+        case "HeartRateVariabilitySDNN": self = .quantity(.heartRateVariability)
+        case "BloodPressureSystolic": self = .systolic
+        case "BloodPressureDiastolic": self = .diastolic
+        case "OxygenSaturation": self = .quantity(.oxygenSaturation)
+        case "RespiratoryRate": self = .quantity(.respiratoryRate)
+        case "StepCount": self = .quantity(.steps)
+        case "DistanceWalkingRunning", "DistanceCycling", "DistanceSwimming",
+            "DistanceWheelchair", "DistanceDownhillSnowSports", "DistanceCrossCountrySkiing",
+            "DistancePaddleSports", "DistanceRowing", "DistanceSkatingSports":
+            self = .quantity(.distance)
+        case "ActiveEnergyBurned": self = .quantity(.activeEnergy)
+        case "AppleExerciseTime": self = .quantity(.exerciseMinutes)
+        case "FlightsClimbed": self = .quantity(.flightsClimbed)
+        case "VO2Max": self = .quantity(.vo2Max)
+        case "RestingHeartRate": self = .quantity(.restingHeartRate)
+        default: return nil
+        }
+    }
+}

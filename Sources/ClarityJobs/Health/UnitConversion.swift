@@ -1,0 +1,84 @@
+// Rounding is a function of the C library in builds that are not optimised.
+internal import Glibc
+
+/// Turns a number in a unit as HealthKit writes it into the unit of a `SampleKind`.
+///
+/// A file carries the unit that its owner chose to see, so it is always read and never assumed.
+/// Units are case-sensitive: `Cal` is a kilocalorie and `cal` a thousandth of it.
+public struct UnitConversion: Hashable, Sendable {
+    private enum Rule: Hashable {
+        case factor(Double)
+        case percent
+    }
+
+    private let rule: Rule
+
+    /// Finds the conversion from `unit` to the unit of `kind`; `nil` when the unit is unknown or
+    /// measures something else.
+    public init?(from unit: String, to kind: SampleKind) {
+        let factors: [String: Double] =
+            switch kind {
+            case .heartRate, .restingHeartRate, .respiratoryRate: UnitConversion.perMinute
+            case .heartRateVariability: UnitConversion.milliseconds
+            case .bloodPressure: UnitConversion.millimetresOfMercury
+            case .steps, .flightsClimbed: UnitConversion.counts
+            case .distance: UnitConversion.kilometres
+            case .activeEnergy: UnitConversion.kilocalories
+            case .exerciseMinutes, .meditationMinutes: UnitConversion.minutes
+            case .vo2Max: UnitConversion.oxygenUptake
+            case .oxygenSaturation: [:]
+            }
+        if kind == .oxygenSaturation, unit == "%" {
+            rule = .percent
+        } else if let factor = factors[unit] {
+            rule = .factor(factor)
+        } else {
+            return nil
+        }
+    }
+
+    /// The number in the unit of the kind.
+    ///
+    /// HealthKit writes a percentage as a fraction (`0.96`), some apps as a percentage (`96`): up
+    /// to 1 it is taken as a fraction.
+    public func callAsFunction(_ number: Double) -> Double {
+        switch rule {
+        case .factor(let factor): number * factor
+        // Rounded to a millionth of a percent, or 0.57 would become 56.99999999999999.
+        case .percent: number <= 1 ? (number * 1e8).rounded() / 1e6 : number
+        }
+    }
+
+    private static let perMinute: [String: Double] = [
+        "count/min": 1, "count/s": 60, "count/hr": 1 / 60.0,
+    ]
+
+    private static let milliseconds: [String: Double] = ["ms": 1, "s": 1000.0]
+
+    /// By 1 mmHg = 133.322387415 Pa and 1 cmAq = 98.0665 Pa.
+    private static let millimetresOfMercury: [String: Double] = [
+        "mmHg": 1, "Pa": 1 / 133.322387415, "hPa": 100 / 133.322387415,
+        "kPa": 1000 / 133.322387415, "cmAq": 98.0665 / 133.322387415, "inHg": 25.4,
+    ]
+
+    private static let counts: [String: Double] = ["count": 1.0]
+
+    private static let kilometres: [String: Double] = [
+        "km": 1, "m": 1 / 1000.0, "cm": 1 / 100_000.0, "mi": 1.609344, "yd": 0.000_9144,
+        "ft": 0.000_3048, "in": 0.000_0254,
+    ]
+
+    /// By the thermochemical calorie of 4.184 J, which HealthKit uses.
+    private static let kilocalories: [String: Double] = [
+        "kcal": 1, "Cal": 1, "cal": 1 / 1000.0, "kJ": 1 / 4.184, "J": 1 / 4184.0,
+    ]
+
+    private static let minutes: [String: Double] = [
+        "min": 1, "hr": 60, "s": 1 / 60.0, "ms": 1 / 60_000.0, "d": 1440,
+    ]
+
+    /// The export's own spelling, and the one of HealthKit's unit strings.
+    private static let oxygenUptake: [String: Double] = [
+        "mL/min·kg": 1, "mL/(kg·min)": 1, "mL/(kg*min)": 1, "ml/(kg*min)": 1.0,
+    ]
+}

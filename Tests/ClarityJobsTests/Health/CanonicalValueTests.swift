@@ -1,0 +1,97 @@
+import ClarityJobs
+import ClarityScheduler
+import Testing
+
+@Suite struct CanonicalValueTests {
+    @Test(arguments: [
+        (SampleKind.heartRate, 61.0, "61.0"),
+        (.heartRate, 101.433, "101.4"),
+        (.restingHeartRate, 52, "52.0"),
+        (.respiratoryRate, 15.5, "15.5"),
+        (.oxygenSaturation, 96, "96.0"),
+        (.exerciseMinutes, 1, "1.0"),
+        (.heartRateVariability, 47.3286, "47.33"),
+        (.activeEnergy, 0.086, "0.09"),
+        (.vo2Max, 43.25, "43.25"),
+        (.meditationMinutes, 10.5, "10.50"),
+        (.distance, 1.609344, "1.609"),
+        (.distance, 0.0004, "0.000"),
+        (.steps, 412, "412"),
+        (.flightsClimbed, 3, "3"),
+        (.steps, 0, "0"),
+        (.steps, -12, "-12"),
+        (.steps, -0.0, "0"),
+        (.steps, 1e300, "1e+300"),
+        (.steps, .infinity, "inf"),
+    ])
+    func `a value has the decimals of its kind`(kind: SampleKind, value: Double, text: String) {
+        let sample = Sample(
+            kind: kind, start: Instant(secondsSince1970: 0), end: Instant(secondsSince1970: 0),
+            value: .single(value))
+
+        #expect(sample.canonicalValue == text)
+    }
+
+    @Test func `a blood pressure is both its numbers`() {
+        let sample = Sample(
+            kind: .bloodPressure, start: Instant(secondsSince1970: 0),
+            end: Instant(secondsSince1970: 0), value: .pressure(systolic: 118, diastolic: 76))
+
+        #expect(sample.canonicalValue == "118/76")
+    }
+
+    @Test func `every energy of three decimals is the same in kilojoules of six digits`() throws {
+        let fromKilojoules = try #require(UnitConversion(from: "kJ", to: .activeEnergy))
+
+        let different = (1...9999).filter { thousandths in
+            let kilocalories = Double(thousandths) / 1000
+            let kilojoules = rounded(kilocalories * 4.184, digits: 6)
+            return text(.activeEnergy, kilocalories)
+                != text(.activeEnergy, fromKilojoules(kilojoules))
+        }
+
+        #expect(different == [])
+    }
+
+    @Test func `a distance of six digits in miles is the same in kilometres but rarely`() throws {
+        let fromMiles = try #require(UnitConversion(from: "mi", to: .distance))
+        var generator = SplitMix(state: 20_261_115)
+
+        let different = (0..<20_000).count { _ in
+            let kilometres = Double(generator.next() % 400_000_000) / 1e9
+            let first = rounded(kilometres, digits: 6)
+            let second = fromMiles(rounded(kilometres / 1.609344, digits: 6))
+            return text(.distance, first) != text(.distance, second)
+        }
+
+        #expect(different <= 20, "seed 20261115")
+    }
+
+    private func text(_ kind: SampleKind, _ value: Double) -> String {
+        Sample(
+            kind: kind, start: Instant(secondsSince1970: 0), end: Instant(secondsSince1970: 0),
+            value: .single(value)
+        ).canonicalValue
+    }
+
+    /// The number as an export of so many significant digits has it.
+    private func rounded(_ number: Double, digits: Int) -> Double {
+        var scale = 1.0
+        while number * scale < 1 { scale *= 10 }
+        while number * scale >= 10 { scale /= 10 }
+        for _ in 1..<digits { scale *= 10 }
+        return (number * scale).rounded() / scale
+    }
+}
+
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

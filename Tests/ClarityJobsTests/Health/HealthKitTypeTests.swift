@@ -1,0 +1,39 @@
+import ClarityJobs
+import Testing
+
+@Suite struct HealthKitTypeTests {
+    @Test(arguments: [
+        ("HKQuantityTypeIdentifierHeartRate", HealthKitType.quantity(.heartRate)),
+        ("HKQuantityTypeIdentifierHeartRateVariabilitySDNN", .quantity(.heartRateVariability)),
+        ("HKQuantityTypeIdentifierBloodPressureSystolic", .systolic),
+        ("HKQuantityTypeIdentifierBloodPressureDiastolic", .diastolic),
+        ("HKQuantityTypeIdentifierOxygenSaturation", .quantity(.oxygenSaturation)),
+        ("HKQuantityTypeIdentifierRespiratoryRate", .quantity(.respiratoryRate)),
+        ("HKQuantityTypeIdentifierStepCount", .quantity(.steps)),
+        ("HKQuantityTypeIdentifierDistanceWalkingRunning", .quantity(.distance)),
+        ("HKQuantityTypeIdentifierDistanceCycling", .quantity(.distance)),
+        ("HKQuantityTypeIdentifierDistanceSwimming", .quantity(.distance)),
+        ("HKQuantityTypeIdentifierActiveEnergyBurned", .quantity(.activeEnergy)),
+        ("HKQuantityTypeIdentifierAppleExerciseTime", .quantity(.exerciseMinutes)),
+        ("HKQuantityTypeIdentifierFlightsClimbed", .quantity(.flightsClimbed)),
+        ("HKQuantityTypeIdentifierVO2Max", .quantity(.vo2Max)),
+        ("HKQuantityTypeIdentifierRestingHeartRate", .quantity(.restingHeartRate)),
+        ("HKCategoryTypeIdentifierMindfulSession", .interval(.meditationMinutes)),
+    ])
+    func `a type that CLARITY has a field for has a meaning`(
+        identifier: String, meaning: HealthKitType
+    ) {
+        #expect(HealthKitType(identifier: identifier) == meaning)
+    }
+
+    @Test(arguments: [
+        "HKQuantityTypeIdentifierHeartRateVariabilityRMSSD",
+        "HKQuantityTypeIdentifierWalkingHeartRateAverage",
+        "HKQuantityTypeIdentifierBasalEnergyBurned", "HKQuantityTypeIdentifierBloodGlucose",
+        "HKCategoryTypeIdentifierSleepAnalysis", "HKDataTypeSleepDurationGoal", "HeartRate",
+        "HKCategoryTypeIdentifierHeartRate", "",
+    ])
+    func `any other type has none`(identifier: String) {
+        #expect(HealthKitType(identifier: identifier) == nil)
+    }
+}
