@@ -1,0 +1,78 @@
+internal import CArchive
+
+/// A zip archive, and the blocks of the member at which it stands.
+///
+/// Blocks, and not `archive_read_data`: that one forgets what it has copied when the next block is
+/// damaged.
+final class ArchiveMembers {
+    private let archive: OpaquePointer
+    /// Kept open as long as the archive reads from it.
+    private let file: OpenFile
+    private var entry: OpaquePointer?
+    /// Why the member gives no more; told again at every call.
+    private var broken: ByteSourceBreak?
+
+    /// Opens a file as a zip archive, without reading from it.
+    init(_ file: OpenFile, path: String) throws(SourceError) {
+        guard let archive = archive_read_new() else {
+            throw .unreadable(path: path, reason: "out of memory")
+        }
+        self.archive = archive
+        self.file = file
+        archive_read_support_format_zip(archive)
+        guard archive_read_open_fd(archive, file.descriptor, 1 << 18) == ARCHIVE_OK else {
+            throw .damaged(path: path, reason: reason)
+        }
+    }
+
+    deinit { archive_read_free(archive) }
+
+    /// Goes to the next member; false at the end of the archive.
+    func advance() throws(ByteSourceBreak) -> Bool {
+        broken = nil
+        entry = nil
+        switch archive_read_next_header(archive, &entry) {
+        case ARCHIVE_OK, ARCHIVE_WARN: return true
+        case ARCHIVE_EOF: return false
+        default: throw ByteSourceBreak(reason: reason)
+        }
+    }
+
+    /// The name of the member in bytes; `nil` when it cannot be read.
+    var name: [UInt8]? {
+        guard let entry,
+            let name = archive_entry_pathname_utf8(entry) ?? archive_entry_pathname(entry)
+        else { return nil }
+        return Array(String(cString: name).utf8)
+    }
+
+    /// The bytes of the member, when the archive tells.
+    var size: Int64? {
+        guard let entry, archive_entry_size_is_set(entry) != 0 else { return nil }
+        return archive_entry_size(entry)
+    }
+
+    /// The next block of the member, valid until the next call; `nil` at its end.
+    func nextBlock() throws(ByteSourceBreak) -> UnsafeRawBufferPointer? {
+        if let broken { throw broken }
+        var block: UnsafeRawPointer?
+        var count = 0
+        var offset: Int64 = 0
+        switch archive_read_data_block(archive, &block, &count, &offset) {
+        case ARCHIVE_OK: break
+        case ARCHIVE_EOF: return nil
+        // The last block of a member with a wrong checksum or size comes with the warning.
+        case ARCHIVE_WARN: broken = ByteSourceBreak(reason: reason)
+        default:
+            let error = ByteSourceBreak(reason: reason)
+            broken = error
+            throw error
+        }
+        return UnsafeRawBufferPointer(start: block, count: count)
+    }
+
+    private var reason: String {
+        let text = archive_error_string(archive).map { String(cString: $0) }
+        return "the archive is damaged or cut off (\(text ?? "no reason given"))"
+    }
+}

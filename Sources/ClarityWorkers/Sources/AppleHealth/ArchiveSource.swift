@@ -1,0 +1,91 @@
+/// The text of an export inside a zip archive, inflated as it is read; nothing is extracted.
+final class ArchiveSource: ByteSource {
+    /// The most that is inflated, 64 GiB: twenty times the largest export known. What gives more is
+    /// an archive made to fill a machine.
+    static let sizeLimit: Int64 = 64 << 30
+
+    private let members: ArchiveMembers
+    private let limit: Int64
+    /// The first bytes, by which the member was recognised, as far as they are not yet given.
+    private var head: ArraySlice<UInt8>
+    private var block = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var given: Int64 = 0
+    let total: Int64?
+
+    /// Looks for the export in the archive and stands at its beginning.
+    ///
+    /// It is the first member with at most one `/` in its name, which ends in `.xml` in whatever
+    /// language, and which begins as an export does. A name that cannot be read rules nothing out.
+    ///
+    /// - Throws: `SourceError.noExportInside`, or `damaged` when the archive breaks off before.
+    init(
+        _ file: OpenFile, path: String, limit: Int64 = ArchiveSource.sizeLimit
+    ) throws(SourceError) {
+        self.limit = limit
+        members = try ArchiveMembers(file, path: path)
+        var unreadable: ByteSourceBreak?
+        do throws(ByteSourceBreak) {
+            while try members.advance() {
+                guard ArchiveSource.isCandidate(members.name) else { continue }
+                let (found, broken) = ArchiveSource.head(members)
+                if found.withUnsafeBufferPointer(ExportSignature.isExport) {
+                    head = found[...]
+                    total = members.size
+                    return
+                }
+                unreadable = unreadable ?? broken
+            }
+        } catch {
+            throw .damaged(path: path, reason: error.reason)
+        }
+        // A member that is encrypted or damaged at its beginning may have been the one.
+        if let unreadable { throw .damaged(path: path, reason: unreadable.reason) }
+        throw .noExportInside(path: path)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
+        while head.isEmpty, block.isEmpty {
+            guard let next = try members.nextBlock() else { return 0 }
+            block = next
+        }
+        let room = Int(min(Int64(buffer.count), limit - given))
+        guard room > 0 else {
+            throw ByteSourceBreak(
+                reason: "the archive inflates to more than \(limit) bytes; it is not read on")
+        }
+        let count: Int
+        if head.isEmpty {
+            count = min(block.count, room)
+            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: block.prefix(count)))
+            block = UnsafeRawBufferPointer(rebasing: block.dropFirst(count))
+        } else {
+            count = min(head.count, room)
+            buffer.copyBytes(from: head.prefix(count))
+            head.removeFirst(count)
+        }
+        given += Int64(count)
+        return count
+    }
+
+    private static func isCandidate(_ name: [UInt8]?) -> Bool {
+        guard let name else { return true }
+        let ending = name.suffix(4).map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }
+        return ending == Array(".xml".utf8) && name.count { $0 == .slash } <= 1
+    }
+
+    /// The first blocks of the member, until they tell what it is, and why there are no more. The
+    /// member gives the same reason again, after what it gave before, when it is read.
+    private static func head(
+        _ members: ArchiveMembers
+    ) -> (bytes: [UInt8], broken: ByteSourceBreak?) {
+        var bytes: [UInt8] = []
+        do throws(ByteSourceBreak) {
+            while bytes.count < ExportSignature.length, let block = try members.nextBlock() {
+                bytes += block
+            }
+            return (bytes, nil)
+        } catch {
+            return (bytes, error)
+        }
+    }
+}

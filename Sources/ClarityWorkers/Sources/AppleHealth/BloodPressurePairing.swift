@@ -1,0 +1,113 @@
+internal import ClarityJobs
+internal import ClarityScheduler
+
+/// Puts the two halves of a blood pressure together.
+///
+/// An export has them as two records at the top level and once more, together, in a Correlation. The
+/// order of the three is not fixed, and two readings in the same minute have the same dates, so that
+/// only the Correlation tells which belong together. So the halves wait until the text has ended;
+/// then each Correlation takes its two, and what is left is paired by source and start in the order
+/// of the text. What then has no partner is no blood pressure.
+///
+/// At most `capacity` halves and as many Correlations wait: 131,072 are 65,536 readings, 17 years of
+/// ten a day, in some 15 MB.
+struct BloodPressurePairing {
+    enum Half: Hashable {
+        case systolic
+        case diastolic
+    }
+
+    struct Reading: Hashable {
+        var half: Half
+        var source: String?
+        var start: Int64
+        var end: Int64
+        var value: Int
+    }
+
+    struct Counts {
+        /// The samples made.
+        var pairs: Int64 = 0
+        /// The readings of those samples that only a Correlation had.
+        var takenFromCorrelations: Int64 = 0
+        /// The readings that found no partner.
+        var unpaired: Int64 = 0
+    }
+
+    private struct Moment: Hashable {
+        var source: String?
+        var start: Int64
+    }
+
+    private let capacity: Int
+    private var readings: [Reading] = []
+    private var correlations: [(systolic: Reading, diastolic: Reading)] = []
+
+    init(capacity: Int = 131_072) { self.capacity = capacity }
+
+    /// Keeps a reading of the top level; false when too many wait.
+    mutating func add(_ reading: Reading) -> Bool {
+        guard readings.count < capacity else { return false }
+        readings.append(reading)
+        return true
+    }
+
+    /// Keeps what a Correlation ties together; false when too many wait.
+    mutating func correlate(systolic: Reading, diastolic: Reading) -> Bool {
+        guard correlations.count < capacity / 2 else { return false }
+        correlations.append((systolic, diastolic))
+        return true
+    }
+
+    /// Hands over the samples and forgets everything.
+    mutating func resolve(_ each: (Sample) throws -> Void) rethrows -> Counts {
+        var counts = Counts()
+        var places: [Reading: [Int]] = [:]
+        // Backwards, so that the earliest is the last and comes off first.
+        for (place, reading) in readings.enumerated().reversed() {
+            places[reading, default: []].append(place)
+        }
+        var isTaken = [Bool](repeating: false, count: readings.count)
+        for (systolic, diastolic) in correlations {
+            for reading in [systolic, diastolic] {
+                if let place = places[reading]?.popLast() {
+                    isTaken[place] = true
+                } else {
+                    counts.takenFromCorrelations += 1
+                }
+            }
+            counts.pairs += 1
+            try each(BloodPressurePairing.sample(systolic, diastolic))
+        }
+
+        var partners: [Moment: [Reading]] = [:]
+        for (place, reading) in readings.enumerated().reversed()
+        where !isTaken[place] && reading.half == .diastolic {
+            partners[Moment(source: reading.source, start: reading.start), default: []]
+                .append(reading)
+            counts.unpaired += 1
+        }
+        for (place, reading) in readings.enumerated()
+        where !isTaken[place] && reading.half == .systolic {
+            let moment = Moment(source: reading.source, start: reading.start)
+            if let partner = partners[moment]?.popLast() {
+                counts.unpaired -= 1
+                counts.pairs += 1
+                try each(BloodPressurePairing.sample(reading, partner))
+            } else {
+                counts.unpaired += 1
+            }
+        }
+        readings = []
+        correlations = []
+        return counts
+    }
+
+    private static func sample(_ systolic: Reading, _ diastolic: Reading) -> Sample {
+        Sample(
+            kind: .bloodPressure, start: Instant(secondsSince1970: systolic.start),
+            end: Instant(secondsSince1970: max(systolic.end, diastolic.end)),
+            value: .pressure(systolic: systolic.value, diastolic: diastolic.value),
+            source: systolic.source)
+    }
+}

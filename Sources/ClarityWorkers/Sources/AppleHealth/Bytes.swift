@@ -1,0 +1,61 @@
+@preconcurrency internal import Glibc
+
+/// A piece of the text, valid only while the window that it lies in is not moved.
+typealias Bytes = UnsafeBufferPointer<UInt8>
+
+/// A place in a piece of text: the bytes from `start` up to and without `end`.
+struct ByteRange {
+    var start = 0
+    var end = 0
+}
+
+extension Bytes {
+    func slice(_ range: ByteRange) -> Bytes { Bytes(rebasing: self[range.start..<range.end]) }
+
+    /// The first `byte` at or after `start`, found by the C library at memory speed.
+    @inline(__always)
+    func firstIndex(of byte: UInt8, from start: Int) -> Int? {
+        guard start < count, let base = baseAddress,
+            let found = memchr(base + start, Int32(byte), count - start)
+        else { return nil }
+        return UnsafeRawPointer(found) - UnsafeRawPointer(base)
+    }
+
+    /// Whether the bytes from `start` to `end` are exactly `text`.
+    @inline(__always)
+    func matches(_ text: StaticString, _ start: Int, _ end: Int) -> Bool {
+        guard end - start == text.utf8CodeUnitCount, let base = baseAddress else { return false }
+        return memcmp(base + start, text.utf8Start, end - start) == 0
+    }
+
+    /// Whether `text` stands at `start`, followed by anything.
+    func hasPrefix(_ text: StaticString, at start: Int) -> Bool {
+        let end = start + text.utf8CodeUnitCount
+        return end <= count && matches(text, start, end)
+    }
+
+    func isEqual(to other: [UInt8]) -> Bool {
+        guard count == other.count else { return false }
+        return other.withUnsafeBytes { bytes in
+            guard let mine = baseAddress, let theirs = bytes.baseAddress else { return isEmpty }
+            return memcmp(mine, theirs, count) == 0
+        }
+    }
+}
+
+extension UInt8 {
+    @inline(__always)
+    var isXMLSpace: Bool { self == 0x20 || self == 0x0A || self == 0x0D || self == 0x09 }
+
+    /// Whether an element's name ends here.
+    @inline(__always)
+    var endsName: Bool { isXMLSpace || self == .greaterThan || self == .slash }
+
+    static let lessThan = UInt8(ascii: "<")
+    static let greaterThan = UInt8(ascii: ">")
+    static let slash = UInt8(ascii: "/")
+    static let equals = UInt8(ascii: "=")
+    static let ampersand = UInt8(ascii: "&")
+    static let quote = UInt8(ascii: "\"")
+    static let apostrophe = UInt8(ascii: "'")
+}

@@ -1,0 +1,108 @@
+internal import ClarityJobs
+
+/// Drives a scanner over a source through one window of memory.
+///
+/// The window has 256 KiB and grows only for a tag that is longer, up to `tagLimit`; what is longer
+/// still is passed over.
+struct ExportReading {
+    /// The longest tag that is read, 16 MiB.
+    static let tagLimit = 16 << 20
+
+    private let source: any ByteSource
+    private let tagLimit: Int
+    private let progress: ((SourceProgress) -> Void)?
+    private var scanner: ExportScanner
+    private var window: ByteWindow
+    private var bytesRead: Int64 = 0
+
+    init(
+        source: any ByteSource, mapper: RecordMapper, windowSize: Int = 1 << 18,
+        tagLimit: Int = ExportReading.tagLimit, progress: ((SourceProgress) -> Void)? = nil
+    ) {
+        self.source = source
+        self.tagLimit = tagLimit
+        self.progress = progress
+        scanner = ExportScanner(mapper: mapper)
+        window = ByteWindow(capacity: min(windowSize, tagLimit))
+    }
+
+    /// Reads to the end of the source, or to where it breaks.
+    ///
+    /// - Throws: what `each` throws, unchanged, and nothing else.
+    mutating func run(_ each: (Sample) throws -> Void) throws -> SourceReport {
+        var broken: ByteSourceBreak?
+        var unfinished = 0
+        reading: while true {
+            do throws(ByteSourceBreak) {
+                let count = try source.read(into: window.free)
+                guard count > 0 else { break reading }
+                window.append(count)
+                bytesRead += Int64(count)
+            } catch {
+                broken = error
+                break reading
+            }
+            progress?(SourceProgress(bytesRead: bytesRead, bytesTotal: source.total))
+            // An unfinished tag is lexed from its beginning, so it must have doubled first: a long
+            // one that comes in small pieces would else cost the square of its length.
+            guard window.isFull || window.bytes.count >= 2 * unfinished else { continue }
+            window.remove(try scanner.consume(window.bytes, each))
+            unfinished = window.bytes.count
+            if window.isFull, !window.grow(upTo: tagLimit) {
+                scanner.abandonTag(window.bytes)
+                window.remove(window.bytes.count)
+            }
+        }
+        window.remove(try scanner.consume(window.bytes, each))
+        var report = try scanner.finish(rest: window.bytes.count, each)
+        if let broken {
+            report.brokeAt = SourceBreak(byteOffset: bytesRead, reason: broken.reason)
+        }
+        return report
+    }
+}
+
+/// The piece of the text that is in memory: read at its end, consumed at its front.
+final class ByteWindow {
+    private var storage: UnsafeMutableRawBufferPointer
+    private var count = 0
+
+    init(capacity: Int) {
+        storage = .allocate(byteCount: capacity, alignment: 16)
+    }
+
+    deinit { storage.deallocate() }
+
+    /// What was read and not yet consumed; valid until the window is changed.
+    var bytes: Bytes {
+        Bytes(start: storage.baseAddress?.assumingMemoryBound(to: UInt8.self), count: count)
+    }
+
+    /// The room behind it.
+    var free: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: storage[count...])
+    }
+
+    var isFull: Bool { count == storage.count }
+
+    /// Takes `added` bytes of `free` as read.
+    func append(_ added: Int) { count += added }
+
+    /// Forgets the first `consumed` bytes and moves the rest to the front.
+    func remove(_ consumed: Int) {
+        guard consumed > 0, let base = storage.baseAddress else { return }
+        count -= consumed
+        base.copyMemory(from: base + consumed, byteCount: count)
+    }
+
+    /// Doubles the room, to at most `limit`; false when it has that already.
+    func grow(upTo limit: Int) -> Bool {
+        guard storage.count < limit else { return false }
+        let larger = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: min(storage.count * 2, limit), alignment: 16)
+        larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[..<count]))
+        storage.deallocate()
+        storage = larger
+        return true
+    }
+}

@@ -1,0 +1,71 @@
+@preconcurrency internal import Glibc
+
+/// An open file or folder.
+final class OpenFile {
+    let descriptor: Int32
+    private let status: stat
+
+    /// Opens `path` for reading; a pipe or a device is not waited for.
+    ///
+    /// - Throws: `SourceError.missing`, `noPermission`, `unreadable`.
+    init(path: String) throws(SourceError) {
+        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            switch errno {
+            case ENOENT, ENOTDIR: throw .missing(path: path)
+            case EACCES, EPERM: throw .noPermission(path: path)
+            case let code: throw .unreadable(path: path, reason: String(cString: strerror(code)))
+            }
+        }
+        var found = stat()
+        guard fstat(descriptor, &found) == 0 else {
+            let reason = String(cString: strerror(errno))
+            close(descriptor)
+            throw .unreadable(path: path, reason: reason)
+        }
+        status = found
+    }
+
+    deinit { close(descriptor) }
+
+    var isFolder: Bool { status.st_mode & S_IFMT == S_IFDIR }
+    var isRegular: Bool { status.st_mode & S_IFMT == S_IFREG }
+    var size: Int64 { Int64(status.st_size) }
+
+    /// The first bytes, as many as tell what the file is; the place of reading does not move.
+    func head(path: String) throws(SourceError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: ExportSignature.length)
+        let count = bytes.withUnsafeMutableBytes { buffer in
+            retrying { pread(descriptor, buffer.baseAddress, buffer.count, 0) }
+        }
+        guard count >= 0 else {
+            throw .unreadable(path: path, reason: String(cString: strerror(errno)))
+        }
+        return Array(bytes.prefix(count))
+    }
+}
+
+/// The text of an export in a plain file.
+final class FileSource: ByteSource {
+    private let file: OpenFile
+
+    var total: Int64? { file.size }
+
+    init(_ file: OpenFile) { self.file = file }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
+        let count = retrying { Glibc.read(file.descriptor, buffer.baseAddress, buffer.count) }
+        guard count >= 0 else {
+            throw ByteSourceBreak(reason: String(cString: strerror(errno)))
+        }
+        return count
+    }
+}
+
+/// Calls again what a signal interrupted.
+private func retrying(_ call: () -> Int) -> Int {
+    while true {
+        let result = call()
+        if result >= 0 || errno != EINTR { return result }
+    }
+}

@@ -1,0 +1,44 @@
+internal import ClarityScheduler
+
+/// The dates of an export.
+enum HealthKitDate {
+    /// Reads `2024-01-21 08:30:00 -0500`, or iOS 8's `20150616071916-0700`, as seconds since
+    /// 1970-01-01T00:00:00Z; `nil` for anything else and for a year before 1900, which is a
+    /// device's idea of "no date".
+    static func seconds(_ bytes: Bytes) -> Int64? {
+        // The places of year, month, day, hour, minute, second, sign, hours and minutes.
+        switch bytes.count {
+        case 25:
+            guard bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"), bytes[10] == 0x20,
+                bytes[13] == UInt8(ascii: ":"), bytes[16] == UInt8(ascii: ":"), bytes[19] == 0x20
+            else { return nil }
+            return seconds(bytes, 5, 8, 11, 14, 17, 20)
+        case 19: return seconds(bytes, 4, 6, 8, 10, 12, 14)
+        default: return nil
+        }
+    }
+
+    @inline(__always)
+    private static func seconds(
+        _ bytes: Bytes, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int,
+        _ sign: Int
+    ) -> Int64? {
+        var areDigits = true
+        func two(_ index: Int) -> Int {
+            let tens = bytes[index] &- 0x30
+            let ones = bytes[index + 1] &- 0x30
+            areDigits = areDigits && tens <= 9 && ones <= 9
+            return Int(tens) &* 10 &+ Int(ones)
+        }
+        let time = CivilTime(
+            year: two(0) * 100 + two(2), month: two(month), day: two(day), hour: two(hour),
+            minute: two(minute), second: two(second))
+        let offset = (two(sign + 1), two(sign + 3))
+        let isEast = bytes[sign] == UInt8(ascii: "+")
+        guard areDigits, isEast || bytes[sign] == UInt8(ascii: "-"), offset.0 < 24,
+            offset.1 < 60, time.year >= 1900, time.isValid
+        else { return nil }
+        let shift = Int64(offset.0 * 3600 + offset.1 * 60)
+        return time.millisecondsSince1970 / 1000 + (isEast ? -shift : shift)
+    }
+}

@@ -1,0 +1,39 @@
+/// Remembers what was made of a piece of text, so that it is made once and not for every record.
+///
+/// Neighbouring records nearly always have the same type, unit and source: the last entry is tried
+/// first, then the earliest, then an index. It holds at most `capacity` entries of at most
+/// `longest` bytes, so that no file can make it grow.
+struct InternTable<Value> {
+    /// The longest text that is remembered, 256 bytes; no type, unit or source has half of that.
+    static var longest: Int { 256 }
+
+    private let capacity: Int
+    private var keys: [[UInt8]] = []
+    private var index: [[UInt8]: Int] = [:]
+    private var last = 0
+    var values: [Value] = []
+
+    init(capacity: Int) { self.capacity = capacity }
+
+    /// The place of the entry for `bytes`, made by `make` when they are new; `nil` when the table is
+    /// full or the text too long.
+    mutating func place(of bytes: Bytes, make: (Bytes) -> Value) -> Int? {
+        if last < keys.count, bytes.isEqual(to: keys[last]) { return last }
+        for place in 0..<min(8, keys.count) where bytes.isEqual(to: keys[place]) {
+            last = place
+            return place
+        }
+        guard bytes.count <= InternTable.longest else { return nil }
+        let key = Array(bytes)
+        if let known = index[key] {
+            last = known
+            return known
+        }
+        guard keys.count < capacity else { return nil }
+        last = keys.count
+        keys.append(key)
+        index[key] = last
+        values.append(make(bytes))
+        return last
+    }
+}

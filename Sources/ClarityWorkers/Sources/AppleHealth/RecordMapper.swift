@@ -1,0 +1,232 @@
+internal import ClarityJobs
+internal import ClarityScheduler
+
+/// Makes samples of records and keeps the account of every one of them.
+struct RecordMapper {
+    /// Why a record cannot be a sample; the raw value is the reason in the report.
+    enum Refusal: String, Error {
+        case noType = "no type"
+        case noDate = "no date"
+        case badDate = "bad date"
+        case endBeforeStart = "end before start"
+        case inFuture = "in the future"
+        case noValue = "no value"
+        case badValue = "bad value"
+        case negativeValue = "negative value"
+        case noUnit = "no unit"
+        case unknownUnit = "unknown unit"
+        case unclosedTag = "unclosed tag"
+        case oversizedTag = "oversized tag"
+        case unpaired = "blood pressure without its other half"
+        case tooManyWaiting = "too many blood pressures"
+    }
+
+    /// The types beyond the 1,024 that are told apart; no export has a tenth of that.
+    static let otherTypes = "(other types)"
+
+    private struct KnownType {
+        var identifier: String
+        var meaning: HealthKitType?
+        /// The samples made of it or, when it has no meaning, the records counted.
+        var count: Int64 = 0
+        var conversions = InternTable<UnitConversion?>(capacity: 64)
+    }
+
+    private struct Interval {
+        var start: Int64
+        var end: Int64
+    }
+
+    private let now: Int64
+    private var types = InternTable<KnownType>(capacity: 1024)
+    private var sources = InternTable<String>(capacity: 4096)
+    private var pairing: BloodPressurePairing
+    private var openCorrelation: (systolic: Reading?, diastolic: Reading?) = (nil, nil)
+
+    private var recordsRead: Int64 = 0
+    private var nested: Int64 = 0
+    private var nestedTaken: Int64 = 0
+    private var otherUnmapped: Int64 = 0
+    private var pairedPartners: Int64 = 0
+    private var refused: [Refusal: Int64] = [:]
+
+    private typealias Reading = BloodPressurePairing.Reading
+
+    init(now: Instant, pairing: BloodPressurePairing = BloodPressurePairing()) {
+        self.now = now.secondsSince1970
+        self.pairing = pairing
+    }
+
+    /// Takes a record of the top level.
+    mutating func record(
+        _ bytes: Bytes, _ fields: RecordFields, _ each: (Sample) throws -> Void
+    ) throws {
+        recordsRead += 1
+        switch interpret(bytes, fields) {
+        case .unmapped(let place):
+            if let place { types.values[place].count += 1 } else { otherUnmapped += 1 }
+        case .refused(let refusal): refused[refusal, default: 0] += 1
+        case .reading(let reading):
+            if !pairing.add(reading) { refused[.tooManyWaiting, default: 0] += 1 }
+        case .sample(let sample, let place):
+            types.values[place].count += 1
+            try each(sample)
+        }
+    }
+
+    /// Counts a record of the top level whose tag could not be read.
+    mutating func refuse(_ refusal: Refusal) {
+        recordsRead += 1
+        refused[refusal, default: 0] += 1
+    }
+
+    /// Takes a record inside a correlation; `fields` is `nil` when its tag could not be read.
+    mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
+        nested += 1
+        guard let fields, case .reading(let reading) = interpret(bytes, fields) else { return }
+        switch reading.half {
+        case .systolic: openCorrelation.systolic = openCorrelation.systolic ?? reading
+        case .diastolic: openCorrelation.diastolic = openCorrelation.diastolic ?? reading
+        }
+    }
+
+    /// Ends a correlation.
+    mutating func closeCorrelation() {
+        // When too many wait, its two halves still find each other by source and start.
+        if let systolic = openCorrelation.systolic, let diastolic = openCorrelation.diastolic {
+            _ = pairing.correlate(systolic: systolic, diastolic: diastolic)
+        }
+        openCorrelation = (nil, nil)
+    }
+
+    /// Hands over what waited for the end.
+    mutating func finish(_ each: (Sample) throws -> Void) throws {
+        let counts = try pairing.resolve(each)
+        pairedPartners = counts.pairs
+        nestedTaken = counts.takenFromCorrelations
+        if counts.unpaired > 0 { refused[.unpaired] = counts.unpaired }
+    }
+
+    func write(to report: inout SourceReport) {
+        report.recordsRead = recordsRead
+        report.nestedSkipped = nested - nestedTaken
+        report.nestedTaken = nestedTaken
+        report.pairedPartners = pairedPartners
+        if pairedPartners > 0 { report.samplesByKind[.bloodPressure] = pairedPartners }
+        for type in types.values where type.count > 0 {
+            switch type.meaning {
+            case .quantity(let kind), .interval(let kind):
+                report.samplesByKind[kind, default: 0] += type.count
+            case .systolic, .diastolic: break
+            case nil: report.unmapped[type.identifier, default: 0] += type.count
+            }
+        }
+        if otherUnmapped > 0 {
+            report.unmapped[RecordMapper.otherTypes, default: 0] += otherUnmapped
+        }
+        for (refusal, count) in refused { report.refused[refusal.rawValue] = count }
+    }
+
+    private enum Result {
+        /// The place of its type; `nil` for one that is not told apart.
+        case unmapped(Int?)
+        case refused(Refusal)
+        case reading(Reading)
+        /// A sample and the place of its type.
+        case sample(Sample, Int)
+    }
+
+    private mutating func interpret(_ bytes: Bytes, _ fields: RecordFields) -> Result {
+        guard fields.has(.type) else { return .refused(.noType) }
+        let place = types.place(of: bytes.slice(fields.type)) {
+            let identifier = Reference.text($0)
+            return KnownType(
+                identifier: identifier, meaning: HealthKitType(identifier: identifier))
+        }
+        guard let place, let meaning = types.values[place].meaning else { return .unmapped(place) }
+        do throws(Refusal) {
+            let interval = try interval(bytes, fields)
+            switch meaning {
+            case .interval(let kind):
+                let minutes = Double(interval.end - interval.start) / 60
+                return .sample(sample(kind, interval, minutes, bytes, fields), place)
+            case .quantity(let kind):
+                let value = try value(bytes, fields, place, kind)
+                return .sample(sample(kind, interval, value, bytes, fields), place)
+            case .systolic, .diastolic:
+                let pressure = try value(bytes, fields, place, .bloodPressure).rounded()
+                guard pressure < 1e6 else { throw .badValue }
+                return .reading(
+                    Reading(
+                        half: meaning == .systolic ? .systolic : .diastolic,
+                        source: source(bytes, fields), start: interval.start, end: interval.end,
+                        value: Int(pressure)))
+            }
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    private mutating func sample(
+        _ kind: SampleKind, _ interval: Interval, _ value: Double, _ bytes: Bytes,
+        _ fields: RecordFields
+    ) -> Sample {
+        Sample(
+            kind: kind, start: Instant(secondsSince1970: interval.start),
+            end: Instant(secondsSince1970: interval.end), value: .single(value),
+            source: source(bytes, fields))
+    }
+
+    private mutating func source(_ bytes: Bytes, _ fields: RecordFields) -> String? {
+        guard fields.has(.source) else { return nil }
+        // Cut, or a hostile file could make the waiting blood pressures hold any amount of names.
+        let name = Bytes(
+            rebasing: bytes.slice(fields.source).prefix(InternTable<String>.longest))
+        let place = sources.place(of: name) { Reference.text($0) }
+        return place.map { sources.values[$0] } ?? Reference.text(name)
+    }
+
+    private func interval(_ bytes: Bytes, _ fields: RecordFields) throws(Refusal) -> Interval {
+        guard fields.has(.start), fields.has(.end) else { throw .noDate }
+        let start = try seconds(bytes.slice(fields.start))
+        let end = try seconds(bytes.slice(fields.end))
+        guard start <= end else { throw .endBeforeStart }
+        guard start <= now else { throw .inFuture }
+        return Interval(start: start, end: end)
+    }
+
+    private func seconds(_ bytes: Bytes) throws(Refusal) -> Int64 {
+        guard let seconds = decoded(bytes, HealthKitDate.seconds) else { throw .badDate }
+        return seconds
+    }
+
+    private mutating func value(
+        _ bytes: Bytes, _ fields: RecordFields, _ type: Int, _ kind: SampleKind
+    ) throws(Refusal) -> Double {
+        guard fields.has(.value) else { throw .noValue }
+        guard let number = decoded(bytes.slice(fields.value), DecimalNumber.parse) else {
+            throw .badValue
+        }
+        // No kind can be negative; adding zero makes a zero of a negative one.
+        guard number >= 0 else { throw .negativeValue }
+        guard fields.has(.unit) else { throw .noUnit }
+        let unit = bytes.slice(fields.unit)
+        let known = types.values[type].conversions.place(of: unit) {
+            UnitConversion(from: Reference.text($0), to: kind)
+        }
+        guard let known, let conversion = types.values[type].conversions.values[known] else {
+            throw .unknownUnit
+        }
+        let value = conversion(number) + 0
+        guard value.isFinite else { throw .badValue }
+        return value
+    }
+
+    /// What `parse` makes of the bytes or, when it refuses them, of their text with the references
+    /// decoded: no writer is known to have put one into a date or a number, but it would be XML.
+    private func decoded<Value>(_ bytes: Bytes, _ parse: (Bytes) -> Value?) -> Value? {
+        if let value = parse(bytes) { return value }
+        guard bytes.firstIndex(of: .ampersand, from: 0) != nil else { return nil }
+        return Reference.decode(bytes).withUnsafeBufferPointer(parse)
+    }
+}

@@ -1,0 +1,90 @@
+/// What an ampersand begins: one of the five entities of XML, a numeric reference, or nothing.
+///
+/// No other entity exists for this reader, so that no document can make it expand one.
+enum Reference {
+    case character(Unicode.Scalar, length: Int)
+    /// A numeric reference to a character that XML does not allow.
+    case illegal(length: Int)
+    case unknown
+    /// An ampersand that stands for itself.
+    case raw
+    /// There is no ampersand.
+    case none
+
+    static func parse(_ bytes: Bytes, at index: Int, end: Int) -> Reference {
+        guard index < end, bytes[index] == .ampersand else { return .none }
+        // The longest that means anything is `&#x10FFFF;`; leading zeros may make it a bit longer.
+        let limit = min(end, index + 24)
+        var stop = index + 1
+        while stop < limit, isNameByte(bytes[stop]) { stop += 1 }
+        guard stop < limit, bytes[stop] == UInt8(ascii: ";"), stop > index + 1 else { return .raw }
+        let length = stop + 1 - index
+        if bytes[index + 1] == UInt8(ascii: "#") {
+            return numeric(bytes, index + 2, stop, length)
+        }
+        for (name, character) in predefined where bytes.matches(name, index + 1, stop) {
+            return .character(character, length: length)
+        }
+        return .unknown
+    }
+
+    /// The text of an attribute with its references decoded.
+    ///
+    /// What stands for no character is kept as it is, a control character is a space, and bytes
+    /// that are not UTF-8 become U+FFFD.
+    static func text(_ bytes: Bytes) -> String { String(decoding: decode(bytes), as: UTF8.self) }
+
+    static func decode(_ bytes: Bytes) -> [UInt8] {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var index = 0
+        while index < bytes.count {
+            switch parse(bytes, at: index, end: bytes.count) {
+            case .character(let character, let length):
+                decoded.append(contentsOf: String(character).utf8)
+                index += length
+            case .illegal(let length):
+                decoded.append(0x20)
+                index += length
+            case .unknown, .raw, .none:
+                decoded.append(bytes[index] < 0x20 ? 0x20 : bytes[index])
+                index += 1
+            }
+        }
+        return decoded
+    }
+
+    private static let predefined: [(StaticString, Unicode.Scalar)] = [
+        ("lt", "<"), ("gt", ">"), ("amp", "&"), ("quot", "\""), ("apos", "'"),
+    ]
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "#"), UInt8(ascii: "_"),
+            UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    private static func numeric(
+        _ bytes: Bytes, _ start: Int, _ end: Int, _ length: Int
+    ) -> Reference {
+        let isHexadecimal = start < end && bytes[start] == UInt8(ascii: "x")
+        let digits = bytes[(isHexadecimal ? start + 1 : start)..<end]
+        guard !digits.isEmpty else { return .raw }
+        let radix: UInt32 = isHexadecimal ? 16 : 10
+        var value: UInt32 = 0
+        for byte in digits {
+            guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue, digit < radix else {
+                return .raw
+            }
+            value = min(value * radix + UInt32(digit), 0x11_0000)
+        }
+        let isAllowed = value >= 0x20 || value == 0x09 || value == 0x0A || value == 0x0D
+        guard isAllowed, value != 0xFFFE, value != 0xFFFF, let scalar = Unicode.Scalar(value)
+        else { return .illegal(length: length) }
+        return .character(scalar, length: length)
+    }
+}

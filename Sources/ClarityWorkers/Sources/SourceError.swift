@@ -1,0 +1,36 @@
+/// Why a source could not be read at all.
+public enum SourceError: Error, Hashable, Sendable {
+    /// There is no such file or folder.
+    case missing(path: String)
+    /// This user may not read it.
+    case noPermission(path: String)
+    /// A socket, a device or a pipe.
+    case notAFile(path: String)
+    /// A file of no bytes, as a phone that runs out of space can make it.
+    case empty(path: String)
+    /// Neither a zip archive nor the text of an export.
+    case notAnExport(path: String)
+    /// A zip archive or a folder without an export in it.
+    case noExportInside(path: String)
+    /// A zip archive that breaks off before the export in it is found.
+    case damaged(path: String, reason: String)
+    /// The system refused to open or to read it.
+    case unreadable(path: String, reason: String)
+}
+
+extension SourceError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .missing(let path): "no file or folder `\(path)`"
+        case .noPermission(let path): "no permission to read `\(path)`"
+        case .notAFile(let path): "`\(path)` is neither a file nor a folder"
+        case .empty(let path): "`\(path)` is empty; export it from the phone again"
+        case .notAnExport(let path):
+            "`\(path)` is neither a zip archive nor an Apple Health export"
+        case .noExportInside(let path):
+            "`\(path)` has no Apple Health export in it (an xml file whose root is `HealthData`)"
+        case .damaged(let path, let reason): "cannot read the zip archive `\(path)`: \(reason)"
+        case .unreadable(let path, let reason): "cannot read `\(path)`: \(reason)"
+        }
+    }
+}

@@ -1,0 +1,73 @@
+public import ClarityJobs
+
+/// What one reading of a source found: counts and places, never values or names of devices.
+///
+/// Every top-level record ends in exactly one count, so that nothing is lost in silence:
+/// `recordsRead + nestedTaken == samples + pairedPartners + Σ unmapped + Σ refused`.
+public struct SourceReport: Hashable, Sendable {
+    /// The records at the top level of the source.
+    public var recordsRead: Int64 = 0
+    /// The records inside a correlation that were passed over: the top level repeats them.
+    public var nestedSkipped: Int64 = 0
+    /// The blood pressure readings inside a correlation that the top level does not repeat, and
+    /// that were therefore taken from there.
+    public var nestedTaken: Int64 = 0
+    /// The samples that were handed over, by kind.
+    public var samplesByKind: [SampleKind: Int64] = [:]
+    /// The readings that became part of a sample with another reading: one for each blood pressure.
+    public var pairedPartners: Int64 = 0
+    /// The records of types that CLARITY has no field for, by HealthKit type.
+    public var unmapped: [String: Int64] = [:]
+    /// The records that could not be a sample, by reason, such as `bad date`, `in the future`,
+    /// `unknown unit` or `blood pressure without its other half`.
+    public var refused: [String: Int64] = [:]
+    /// What was wrong with the text and was read nevertheless, by name.
+    public var malformations: [String: Int64] = [:]
+    /// Where each malformation was first met: its byte in the text.
+    public var firstOffsets: [String: Int64] = [:]
+    /// Where and why reading ended too early; `nil` for a whole source. All that was read before
+    /// stands.
+    public var brokeAt: SourceBreak?
+    /// The bytes of text that were read, uncompressed.
+    public var bytesRead: Int64 = 0
+
+    /// Creates an empty report.
+    public init() {}
+
+    /// The samples that were handed over.
+    public var samples: Int64 { samplesByKind.values.reduce(0, +) }
+
+    /// The records that no count explains; 0, or there is a fault in the reader.
+    public var unexplained: Int64 {
+        recordsRead + nestedTaken - samples - pairedPartners - unmapped.values.reduce(0, +)
+            - refused.values.reduce(0, +)
+    }
+}
+
+/// The place where a source stopped being readable.
+public struct SourceBreak: Hashable, Sendable {
+    /// The byte in the uncompressed text at which reading ended.
+    public var byteOffset: Int64
+    /// Why, as a fragment: `the file ends inside a tag`.
+    public var reason: String
+
+    /// Creates a break.
+    public init(byteOffset: Int64, reason: String) {
+        self.byteOffset = byteOffset
+        self.reason = reason
+    }
+}
+
+/// How far a reading has come.
+public struct SourceProgress: Hashable, Sendable {
+    /// The bytes of text read so far, uncompressed.
+    public var bytesRead: Int64
+    /// The bytes of the whole text, when the source says so.
+    public var bytesTotal: Int64?
+
+    /// Creates a progress.
+    public init(bytesRead: Int64, bytesTotal: Int64?) {
+        self.bytesRead = bytesRead
+        self.bytesTotal = bytesTotal
+    }
+}
