@@ -1,1 +1,32 @@
+#ifndef CMICROHTTPD_SHIM_H
+#define CMICROHTTPD_SHIM_H
+
 #include <microhttpd.h>
+
+/* Variadic functions and cast macros are not imported into Swift. */
+
+/* One thread that polls `listener` and every connection, and calls the callbacks; it owns
+   `listener` from then on. NULL on failure. */
+static inline struct MHD_Daemon *cmicrohttpd_start(
+    int listener, MHD_AccessHandlerCallback handler, MHD_RequestCompletedCallback completed,
+    void *context
+) {
+    return MHD_start_daemon(
+        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        handler, context,
+        MHD_OPTION_LISTEN_SOCKET, listener,
+        MHD_OPTION_NOTIFY_COMPLETED, completed, context,
+        MHD_OPTION_CONNECTION_LIMIT, 512u,
+        MHD_OPTION_END);
+}
+
+/* The descriptor of the connection's socket; -1 when there is none. */
+static inline int cmicrohttpd_socket(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info == NULL ? -1 : info->connect_fd;
+}
+
+static const ssize_t cmicrohttpd_end_with_error = MHD_CONTENT_READER_END_WITH_ERROR;
+
+#endif

@@ -1,0 +1,42 @@
+/// What `--help` prints.
+let helpText = """
+    clarity-jobs-sandbox --data DIR [options]
+
+    A CLARITY-compatible server on this machine alone, for demos and tests. It keeps
+    everything in DIR/sandbox.db and has a user demo@example.com / Demo-Passw0rd!
+    with 23 insights and 12 metrics from before, which no summary counts.
+
+    examples:
+      clarity-jobs-sandbox --data /tmp/clarity
+      clarity-jobs-sandbox --data d --listen 127.0.0.1:0 --exit-with-stdin
+      clarity-jobs-sandbox --data d --fault 'POST /health-data/upload: 503 retry-after=2 x3, reset'
+
+    options:
+      --listen 127.0.0.1:PORT  where to listen; port 0 takes a free one (127.0.0.1:8787)
+      --data DIR               where to keep the data; made where there is none
+      --dialect NAME           the contract to keep: blueprint (blueprint)
+      --fault SPEC             faults for one method and path, in turn; repeatable
+      --token-life SPAN        how long an access token is good (1h)
+      --processing-steps N     at which poll an upload is processed, 1 to 1000 (3)
+      --exit-with-stdin        end when standard input ends
+      -h, --help               print this
+
+    a fault SPEC is `METHOD PATH: ACTION [xCOUNT], ...`; PATH is what follows /api/v1,
+    `*` any method or segment, `x*` for ever. The actions:
+      503 [retry-after=N]      any status of 200 to 599
+      reset                    reset the connection, the request is not carried out
+      drop                     carry the request out, then reset without an answer
+      truncate                 carry it out, send half of the answer
+      latency=250ms            carry it out, answer late
+      garbage                  200 with a body that is no JSON
+      expire                   401, and the token is revoked
+      hang                     never answer
+      pass                     answer as usual
+
+    outside the contract: GET /_sandbox/summary, /_sandbox/metrics?limit&after,
+    /_sandbox/mail; POST /_sandbox/fault (a SPEC a line), /_sandbox/expire-tokens
+    (`access` or `all`), /_sandbox/fail-processing; DELETE /_sandbox/fault
+
+    exit status: 0 ended by SIGINT or SIGTERM, 64 usage, 69 port or directory unusable
+
+    """

@@ -1,0 +1,98 @@
+/// What the command line asks for.
+enum Invocation: Sendable {
+    case help
+    case serve(ServeOptions)
+
+    /// Reads the arguments after the program's name.
+    init(_ arguments: [String]) throws(UsageError) {
+        var options = ServeOptions()
+        var directory: String?
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            let parts = argument.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false
+            ).map(String.init)
+            let name = argument.hasPrefix("--") && parts.count == 2 ? parts[0] : argument
+            let attached = name == argument ? nil : parts[1]
+            func value(_ wanted: String) throws(UsageError) -> String {
+                if let attached { return attached }
+                guard let next = rest.popFirst(), !next.hasPrefix("--") else {
+                    throw UsageError("`\(name)` needs a value: \(wanted)")
+                }
+                return next
+            }
+            switch name {
+            case "--help", "-h":
+                self = .help
+                return
+            case "--listen":
+                let text = try value("127.0.0.1:PORT")
+                guard let address = ListenAddress(text) else {
+                    throw UsageError(
+                        "`--listen \(text)` is no loopback address; write `127.0.0.1:PORT`")
+                }
+                options.address = address
+            case "--data": directory = try value("a directory")
+            case "--dialect":
+                let text = try value("a dialect")
+                guard let dialect = Dialect.all.first(where: { $0.name == text }) else {
+                    let names = Dialect.all.map { "`\($0.name)`" }.joined(separator: ", ")
+                    throw UsageError("dialect `\(text)` is not served; there is \(names)")
+                }
+                options.settings.dialect = dialect
+            case "--fault":
+                do {
+                    options.faults.add(try FaultRule(try value("METHOD PATH: ACTION")))
+                } catch let error as FaultSyntaxError {
+                    throw UsageError(error.description)
+                } catch let error as UsageError {
+                    throw error
+                } catch {
+                    throw UsageError("\(error)")
+                }
+            case "--token-life":
+                let text = try value("a span such as 1h")
+                guard let span = Duration(span: text), span >= .seconds(1) else {
+                    throw UsageError(
+                        "`--token-life \(text)` is no span of a second or more; write `90s`, "
+                            + "`15m` or `1h`")
+                }
+                options.settings.tokenLife = span
+            case "--processing-steps":
+                let text = try value("a count")
+                guard let steps = Int(text), (1...1000).contains(steps) else {
+                    throw UsageError("`--processing-steps \(text)` is no count of 1 to 1000")
+                }
+                options.settings.processingSteps = steps
+            case "--exit-with-stdin":
+                guard attached == nil else {
+                    throw UsageError("`--exit-with-stdin` takes no value")
+                }
+                options.exitsWithInput = true
+            default: throw UsageError("unknown argument `\(argument)`; see `--help`")
+            }
+        }
+        guard let directory, !directory.isEmpty else {
+            throw UsageError("`--data DIR` is missing")
+        }
+        options.directory = directory
+        self = .serve(options)
+    }
+}
+
+/// How to serve.
+struct ServeOptions: Sendable {
+    var address = ListenAddress.usual
+    var directory = ""
+    var settings = Service.Settings()
+    var faults = FaultPlan()
+    /// Whether the end of standard input ends the server.
+    var exitsWithInput = false
+}
+
+/// A command line that cannot be read.
+struct UsageError: Error, Hashable, CustomStringConvertible {
+    var description: String
+
+    init(_ description: String) { self.description = description }
+}

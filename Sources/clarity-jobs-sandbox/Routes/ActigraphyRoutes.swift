@@ -1,0 +1,173 @@
+extension Service {
+    func analyzeSteps(_ call: Call) throws -> Response {
+        let body = try call.body()
+        var validation = Validation(now: call.now)
+        let points = dialect.limits.analysisPoints
+        let counts = validation.array(body["step_counts"], points) ?? []
+        let times = validation.array(body["timestamps"], points) ?? []
+        if counts.count != times.count {
+            validation.fail(
+                body["timestamps"],
+                "must be as long as step_counts: \(counts.count), is \(times.count)",
+                "value_error")
+        }
+        _ = validation.object(body["user_metadata"], required: false)
+        let values = counts.map { validation.number($0, 0...1000, whole: true) }
+        let instants = times.map { validation.past($0) }
+        try validation.finish()
+        return try startAnalysis(call, zip(instants, values).compactMap(ActigraphyPoint.init))
+    }
+
+    func analyzeActigraphy(_ call: Call) throws -> Response {
+        let body = try call.body()
+        var validation = Validation(now: call.now)
+        var points: [ActigraphyPoint?] = []
+        for node in validation.array(body["data_points"], dialect.limits.analysisPoints) ?? [] {
+            guard validation.object(node) != nil else { continue }
+            let time = validation.past(node["timestamp"])
+            points.append(
+                ActigraphyPoint(time, validation.number(node["value"], 0...1_000_000)))
+        }
+        _ = validation.number(body["sampling_rate"], 0.001...6000)
+        _ = validation.number(body["duration_hours"], dialect.limits.analysisHours)
+        try validation.finish()
+        return try startAnalysis(call, points.compactMap { $0 })
+    }
+
+    func analysis(_ call: Call) throws -> Response {
+        let work: Work
+        do {
+            work = try advance(.analysis, call, "analysis")
+        } catch is Refusal {
+            // The contract has a status for what is not there.
+            return .json(
+                200,
+                [
+                    "processing_id": .string(call.parameters[0]), "status": "not_found",
+                    "message": "there is no such analysis", "metadata": [:],
+                ])
+        }
+        var answer: [JSON.Member] = [
+            .init(name: "processing_id", value: .string(work.id)),
+            .init(name: "status", value: .string(work.state.rawValue)),
+            .init(name: "message", value: .string(message(work))),
+        ]
+        if work.state == .completed, case .object(let result) = work.result {
+            answer.append(.init(name: "analysis_date", value: .time(work.updatedAt)))
+            answer += result
+        }
+        answer.append(
+            .init(name: "metadata", value: ["submitted_at": .time(work.createdAt)]))
+        return .json(200, .object(answer))
+    }
+
+    func actigraphyHealth(_ call: Call) -> Response {
+        .json(
+            200,
+            [
+                "service": "pat", "status": "healthy", "timestamp": .time(call.now),
+                "version": "1.0.0", "inference_engine": ["status": "ready"],
+                "pat_model": ["name": "rest-activity statistics", "loaded": true],
+            ])
+    }
+
+    /// Takes up the recording, or names the analysis of the same recording that there is already.
+    private func startAnalysis(_ call: Call, _ points: [ActigraphyPoint]) throws -> Response {
+        let caller = try call.account.id
+        let digest = SHA256.digest(Array(call.request.path.utf8) + [0] + call.request.body)
+        return try store.transaction {
+            if let known = try store.work(.analysis, digest: digest, of: caller) {
+                return analysisAnswer(known, isCached: true)
+            }
+            let features = ActigraphyFeatures(points)
+            let work = Work(
+                id: identifiers.uuid(), kind: .analysis, user: caller,
+                // Without any movement there is no rhythm to speak of.
+                endsIn: features == nil ? .failed : .completed, result: features?.json ?? [:],
+                createdAt: call.now, updatedAt: call.now)
+            try store.add(work, digest: digest)
+            return analysisAnswer(work, isCached: false)
+        }
+    }
+
+    private func analysisAnswer(_ work: Work, isCached: Bool) -> Response {
+        let isDone = work.state == .completed
+        let answer: JSON = [
+            "analysis_id": .string(work.id), "status": .string(work.state.rawValue),
+            "analysis": isDone ? work.result : .null, "message": .string(message(work)),
+            "cached": .bool(isCached),
+        ]
+        return .json(200, answer.withoutNulls)
+    }
+}
+
+/// A measurement of movement.
+struct ActigraphyPoint: Hashable, Sendable {
+    var time: Timestamp
+    var value: Double
+
+    /// A point when both of its parts are there.
+    init?(_ time: Timestamp?, _ value: Double?) {
+        guard let time, let value else { return nil }
+        self.time = time
+        self.value = value
+    }
+}
+
+/// The rest-activity statistics of a recording.
+struct ActigraphyFeatures: Hashable, Sendable {
+    /// The mean of each hour of the day in UTC; 0 for an hour without a point.
+    var hourly: [Double]
+    var mean: Double
+    /// The mean of the ten hours in a row with the most movement, and of the five with the least.
+    var mostActive: Double
+    var leastActive: Double
+    /// The mean square of the steps from point to point over the variance; 0 for less than two
+    /// points.
+    var variability: Double
+
+    /// `nil` when nothing moved.
+    init?(_ points: [ActigraphyPoint]) {
+        let total = points.reduce(0) { $0 + $1.value }
+        guard total > 0 else { return nil }
+        var sums = [Double](repeating: 0, count: 24)
+        var counts = [Double](repeating: 0, count: 24)
+        for point in points {
+            sums[point.time.hour] += point.value
+            counts[point.time.hour] += 1
+        }
+        hourly = zip(sums, counts).map { $1 == 0 ? 0 : $0 / $1 }
+        mean = total / Double(points.count)
+        let windows = { [hourly] (length: Int) in
+            (0..<24).map { start in
+                (0..<length).reduce(0) { $0 + hourly[(start + $1) % 24] } / Double(length)
+            }
+        }
+        mostActive = windows(10).max() ?? 0
+        leastActive = windows(5).min() ?? 0
+        let center = mean
+        let variance = points.reduce(0) { $0 + ($1.value - center) * ($1.value - center) }
+        let steps = zip(points, points.dropFirst()).reduce(0) { sum, pair in
+            sum + (pair.1.value - pair.0.value) * (pair.1.value - pair.0.value)
+        }
+        let count = Double(points.count)
+        variability = variance == 0 ? 0 : steps * count / ((count - 1) * variance)
+    }
+
+    /// The features and the day's profile, scaled to its highest hour.
+    var json: JSON {
+        let highest = hourly.max() ?? 0
+        return [
+            "pat_features": [
+                "mean_activity": .number(mean), "m10": .number(mostActive),
+                "l5": .number(leastActive),
+                "relative_amplitude": .number(
+                    mostActive + leastActive == 0
+                        ? 0 : (mostActive - leastActive) / (mostActive + leastActive)),
+                "intradaily_variability": .number(variability),
+            ],
+            "activity_embedding": .array(
+                hourly.map { .number(highest == 0 ? 0 : $0 / highest) }),
+        ]
+    }
+}

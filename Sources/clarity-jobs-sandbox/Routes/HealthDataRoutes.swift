@@ -1,0 +1,130 @@
+extension Service {
+    func uploadMetrics(_ call: Call) throws -> Response {
+        let caller = try call.account.id
+        let body = try call.body()
+        var validation = Validation(now: call.now)
+        if let user = validation.text(body["user_id"]) { try call.requireOwn(user) }
+        let metrics = validation.metrics(body["metrics"], dialect)
+        _ = validation.choice(body["upload_source"], dialect.uploadSources)
+        _ = validation.past(body["client_timestamp"])
+        let syncToken = validation.text(body["sync_token"], 0...1024, required: false)
+        try validation.finish()
+
+        let id = identifiers.uuid()
+        let duplicates = try store.transaction {
+            try store.add(
+                Work(
+                    id: id, kind: .metrics, user: caller, result: [:],
+                    createdAt: call.now, updatedAt: call.now))
+            return try metrics.indices.filter { index in
+                try !store.add(metrics[index], user: caller, work: id)
+            }
+        }
+        let accepted = metrics.count - duplicates.count
+        let answer: JSON = [
+            "processing_id": .string(id), "status": "received",
+            "accepted_metrics": .count(accepted), "rejected_metrics": .count(duplicates.count),
+            "validation_errors": .array(
+                duplicates.map { index in
+                    [
+                        "field": .string("metrics[\(index)].metric_id"),
+                        "message": "a metric with this id is stored already",
+                        "code": "duplicate_metric_id",
+                    ]
+                }),
+            "sync_token": .text(syncToken),
+            "message": .string("\(accepted) accepted, \(duplicates.count) rejected"),
+            "timestamp": .time(call.now),
+        ]
+        return .json(201, answer.withoutNulls)
+    }
+
+    func metricsProcessing(_ call: Call) throws -> Response {
+        let work = try advance(.metrics, call, "upload")
+        return .json(
+            200,
+            [
+                "processing_id": .string(work.id), "status": .string(work.state.rawValue),
+                "progress": .count(work.progress), "message": .string(message(work)),
+                "last_updated": .time(work.updatedAt),
+            ])
+    }
+
+    func listMetrics(_ call: Call) throws -> Response {
+        let caller = try call.account.id
+        var validation = Validation(now: call.now)
+        let limit = call.number(
+            "limit", dialect.limits.dataPage, usual: dialect.limits.usualDataPage, &validation)
+        let text = call.request.query["cursor"]
+        let cursor = text.flatMap { MetricCursor($0) }
+        if text != nil, cursor == nil {
+            validation.fail(
+                Node(value: nil, location: "query" / "cursor"),
+                "is not a cursor of this server", "value_error")
+        }
+        try validation.finish()
+
+        let found = try store.metrics(of: caller, after: cursor, limit: limit + 1)
+        let page = found.prefix(limit)
+        let next = found.count > limit ? page.last.map { MetricCursor($0).text } : nil
+        let path = "\(dialect.basePath)/health-data?limit=\(limit)"
+        return .json(
+            200,
+            [
+                "data": .array(page.map(row)),
+                "pagination": [
+                    "page_size": .count(limit), "has_next": .bool(next != nil),
+                    "next_cursor": .text(next),
+                ],
+                "links": [
+                    "self": .string(path + (text.map { "&cursor=\($0)" } ?? "")),
+                    "next": .text(next.map { "\(path)&cursor=\($0)" }),
+                ],
+            ])
+    }
+
+    /// A metric that is one number as a row, any other whole.
+    private func row(_ metric: StoredMetric) -> JSON {
+        guard let rule = dialect.metric(metric.type), let unit = rule.unit,
+            let field = rule.needs.first, let value = metric.body[rule.payload]?[field]
+        else { return metric.body }
+        return [
+            "id": .string(metric.id), "type": .string(metric.type), "value": value,
+            "unit": .string(unit), "timestamp": .time(metric.createdAt),
+            "source": metric.body["device_id"] ?? .string(dialect.uploadSources[0]),
+            "quality_score": .number(quality(metric.body)),
+        ]
+    }
+
+    /// How much is known of where a metric comes from: 0.7, and 0.1 for each of device, metadata
+    /// and raw data.
+    private func quality(_ metric: JSON) -> Double {
+        let known = ["device_id", "metadata", "raw_data"].count { name in
+            metric[name].map { $0 != .null && $0 != [:] } ?? false
+        }
+        return Double(7 + known) / 10
+    }
+
+    /// The work that the path names, one poll further.
+    func advance(_ kind: Work.Kind, _ call: Call, _ name: String) throws -> Work {
+        let caller = try call.account.id
+        return try store.transaction {
+            guard let work = try store.work(kind, call.parameters[0], of: caller) else {
+                throw call.missing(name)
+            }
+            let next = work.advanced(steps: settings.processingSteps, at: call.now)
+            if next != work { try store.update(next) }
+            return next
+        }
+    }
+
+    /// What is said of work in its state.
+    func message(_ work: Work) -> String {
+        switch work.state {
+        case .received: "waiting"
+        case .processing: "in work"
+        case .completed: "done"
+        case .failed: "given up"
+        }
+    }
+}

@@ -1,0 +1,147 @@
+extension Service {
+    func generateInsight(_ call: Call) throws -> Response {
+        let caller = try call.account.id
+        let body = try call.body()
+        var validation = Validation(now: call.now)
+        let results = validation.object(body["analysis_results"])
+        _ = validation.text(body["context"], 0...2000, required: false, isFree: true)
+        let type = validation.choice(
+            body["insight_type"], ["comprehensive", "brief"], required: false)
+        let advise = validation.flag(body["include_recommendations"], required: false)
+        _ = validation.text(body["language"], 2...35, required: false)
+        try validation.finish()
+        let work = Work(
+            id: identifiers.uuid(), kind: .insight, user: caller,
+            result: Service.narration(
+                of: results ?? [], isBrief: type == "brief", advise: advise ?? true),
+            createdAt: call.now, updatedAt: call.now)
+        try store.add(work)
+        return .json(200, insightAnswer(work, call))
+    }
+
+    func insight(_ call: Call) throws -> Response {
+        .json(200, insightAnswer(try advance(.insight, call, "insight"), call))
+    }
+
+    func insightHistory(_ call: Call) throws -> Response {
+        let caller = try call.account.id
+        try call.requireOwn(call.parameters[0])
+        var validation = Validation(now: call.now)
+        let limit = call.number(
+            "limit", dialect.limits.insightPage, usual: dialect.limits.usualInsightPage,
+            &validation)
+        let offset = call.number("offset", 0...1_000_000_000, usual: 0, &validation)
+        try validation.finish()
+        let total = try store.completedCount(.insight, of: caller)
+        let page = try store.completed(
+            .insight, of: caller, limit: limit, offset: offset)
+        return .json(
+            200,
+            [
+                "success": true,
+                "data": [
+                    "insights": .array(page.map(preview)), "total_count": .count(total),
+                    "has_more": .bool(offset + page.count < total),
+                    "pagination": [
+                        "page": .count(offset / limit + 1), "limit": .count(limit),
+                    ],
+                ],
+                "metadata": metadata(call),
+            ])
+    }
+
+    func insightStatus(_ call: Call) -> Response {
+        .json(
+            200,
+            [
+                "success": true,
+                "data": [
+                    "service": "insights", "status": "healthy",
+                    "model": [
+                        "model_name": "sandbox-narrator", "project_id": "sandbox",
+                        "initialized": true,
+                        "capabilities": ["comprehensive", "brief", "recommendations"],
+                    ],
+                    "timestamp": .time(call.now),
+                ],
+                "metadata": metadata(call),
+            ])
+    }
+
+    private func metadata(_ call: Call) -> JSON {
+        [
+            "request_id": .string("req_" + identifiers.bytes(8).hexadecimal),
+            "timestamp": .time(call.now), "service": "insights", "version": "1.0.0",
+        ]
+    }
+
+    private func insightAnswer(_ work: Work, _ call: Call) -> JSON {
+        let isDone = work.state == .completed
+        let status: String =
+            switch work.state {
+            case .received, .processing: "generating"
+            case .completed, .failed: work.state.rawValue
+            }
+        func shown(_ name: String, _ empty: JSON) -> JSON {
+            isDone ? work.result[name] ?? empty : empty
+        }
+        return [
+            "success": .bool(work.state != .failed),
+            "data": [
+                "id": .string(work.id), "status": .string(status),
+                "user_id": .string(work.user), "narrative": shown("narrative", ""),
+                "key_insights": shown("key_insights", []),
+                "recommendations": shown("recommendations", []),
+                "confidence_score": shown("confidence_score", 0),
+                "generated_at": .time(work.updatedAt),
+            ],
+            "metadata": metadata(call),
+        ]
+    }
+
+    /// The row of the history: about 200 characters of the narrative, and counts.
+    private func preview(_ work: Work) -> JSON {
+        var narrative = ""
+        if case .string(let text)? = work.result["narrative"] { narrative = text }
+        func count(_ name: String) -> JSON {
+            guard case .array(let values)? = work.result[name] else { return 0 }
+            return .count(values.count)
+        }
+        return [
+            "id": .string(work.id),
+            "narrative": .string(
+                narrative.count > 200 ? narrative.prefix(200) + "..." : narrative),
+            "generated_at": .time(work.updatedAt),
+            "confidence_score": work.result["confidence_score"] ?? 0,
+            "key_insights_count": count("key_insights"),
+            "recommendations_count": count("recommendations"),
+        ]
+    }
+
+    /// Puts the numbers of an analysis into words. The more numbers, the surer it is.
+    private static func narration(
+        of results: [JSON.Member], isBrief: Bool, advise: Bool
+    ) -> JSON {
+        let findings = results.compactMap { member -> (name: String, text: String)? in
+            let name = member.name.split(separator: "_").joined(separator: " ")
+            return switch member.value {
+            case .integer(let value): (name, "\(name) is \(value)")
+            case .number(let value): (name, "\(name) is \(value)")
+            default: nil
+            }
+        }
+        let shown = isBrief ? Array(findings.prefix(3)) : findings
+        let narrative =
+            shown.isEmpty
+            ? "The analysis holds no number to speak of."
+            : "The analysis says: " + shown.map(\.text).joined(separator: "; ") + "."
+        let advice = advise ? shown.map { "Look at \($0.name) again in a week." } : []
+        return [
+            "narrative": .string(narrative),
+            "key_insights": .array(shown.map { .string($0.text) }),
+            "recommendations": .array(advice.map { .string($0) }),
+            "confidence_score": .number(
+                Double(min(95, 50 + 5 * findings.count)) / 100),
+        ]
+    }
+}

@@ -1,0 +1,108 @@
+extension Service {
+    /// The answers outside the contract, for demos and tests: no token, not counted.
+    func sandbox(_ request: Request, _ segments: ArraySlice<Substring>) throws -> Response {
+        switch (request.method, segments.joined(separator: "/")) {
+        case ("GET", "summary"): return .json(200, try summary())
+        case ("GET", "metrics"): return try storedMetrics(request)
+        case ("GET", "mail"):
+            return .json(
+                200,
+                [
+                    "mail": .array(
+                        try store.unsentMail().map { mail in
+                            ["to": .string(mail.email), "code": .string(mail.code)]
+                        })
+                ])
+        case ("POST", "fault"):
+            return try addFaults(request)
+        case ("DELETE", "fault"):
+            let count = faults.rules.count
+            faults.clear()
+            return .json(200, ["cleared": .count(count)])
+        case ("POST", "expire-tokens"):
+            return try expireTokens(request)
+        case ("POST", "fail-processing"):
+            return .json(200, ["failing": .count(try store.failUnfinishedWork())])
+        default:
+            return .problem(
+                404,
+                "there are GET summary, metrics and mail, POST fault, expire-tokens and "
+                    + "fail-processing, DELETE fault",
+                instance: request.path)
+        }
+    }
+
+    private func summary() throws -> JSON {
+        let answers = try store.answers()
+        let metrics = try store.number(
+            "SELECT count(*) FROM metrics WHERE work_id IS NOT NULL")
+        let distinct = try store.number(
+            "SELECT count(DISTINCT metric_id) FROM metrics WHERE work_id IS NOT NULL")
+        let samples = try store.number("SELECT count(*) FROM healthkit_samples")
+        let uploads = try store.number(
+            "SELECT count(*) FROM work WHERE kind IN ('metrics', 'healthkit')")
+        return [
+            "metrics": .count(metrics), "distinct_metric_ids": .count(distinct),
+            "samples": .count(distinct + samples), "uploads": .count(uploads),
+            "requests": .count(answers.reduce(0) { $0 + $1.count }),
+            "by_status": .object(
+                answers.map { JSON.Member(name: $0.outcome, value: .count($0.count)) }),
+        ]
+    }
+
+    /// A page of the uploaded metrics: `?limit=1000&after=0`; `next` is the `after` of the next
+    /// page, null at the end.
+    private func storedMetrics(_ request: Request) throws -> Response {
+        var validation = Validation(now: clock())
+        func number(_ name: String, _ usual: Int64, _ range: ClosedRange<Double>) -> Int64 {
+            guard let text = request.query[name] else { return usual }
+            let node = Node(
+                value: Int64(text).map { .integer($0) } ?? .string(text),
+                location: "query" / name)
+            return validation.number(node, range, whole: true).map { Int64($0) } ?? usual
+        }
+        let limit = number("limit", 1000, 1...10_000)
+        let after = number("after", 0, 0...1e15)
+        try validation.finish()
+        let found = try store.uploadedMetrics(after: after, limit: Int(limit) + 1)
+        let page = found.prefix(Int(limit))
+        let next = found.count > page.count ? page.last?.sequence : nil
+        return .json(
+            200,
+            [
+                "metrics": .array(
+                    page.map { metric in
+                        [
+                            "metric_id": .string(metric.id), "type": .string(metric.type),
+                            "created_at": .time(metric.createdAt),
+                        ]
+                    }),
+                "next": next.map { .integer($0) } ?? .null,
+            ])
+    }
+
+    /// Adds a fault a line.
+    private func addFaults(_ request: Request) throws -> Response {
+        let lines = String(decoding: request.body, as: UTF8.self).split(whereSeparator: \.isNewline)
+        do {
+            let rules = try lines.map { line throws(FaultSyntaxError) in
+                try FaultRule(String(line))
+            }
+            for rule in rules { faults.add(rule) }
+            return .json(200, ["added": .count(rules.count)])
+        } catch {
+            return .problem(400, error.description, instance: request.path)
+        }
+    }
+
+    /// The body says which: `access`, as when it is empty, or `all`.
+    private func expireTokens(_ request: Request) throws -> Response {
+        let word = String(decoding: request.body, as: UTF8.self)
+            .filter { !$0.isWhitespace }
+        guard ["", "access", "all"].contains(word) else {
+            return .problem(
+                400, "the body must be empty, `access` or `all`", instance: request.path)
+        }
+        return .json(200, ["expired": .count(try store.expireTokens(andRefresh: word == "all"))])
+    }
+}

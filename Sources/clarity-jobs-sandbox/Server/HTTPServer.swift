@@ -1,0 +1,99 @@
+import CMicroHTTPD
+
+/// The service on a socket, by libmicrohttpd with one thread.
+///
+/// From `init` to `stop` the service, and with it the store, belongs to that thread: nobody else
+/// may use them meanwhile.
+final class HTTPServer {
+    /// Where it listens, with the port that was found.
+    let address: ListenAddress
+    private let context: Context
+    private var daemon: OpaquePointer?
+
+    /// What the callbacks see.
+    fileprivate final class Context {
+        let service: Service
+        let suspensions = Suspensions()
+
+        init(_ service: Service) { self.service = service }
+    }
+
+    /// Starts to answer; `nil` when libmicrohttpd cannot start its thread.
+    init?(_ service: Service, _ listener: consuming Listener) {
+        address = listener.address
+        context = Context(service)
+        let socket = listener.release()
+        daemon = cmicrohttpd_start(
+            socket, answer, forget, Unmanaged.passUnretained(context).toOpaque())
+        if daemon == nil { return nil }
+    }
+
+    deinit { stop() }
+
+    /// Ends every connection and the thread; afterwards the service belongs to the caller again.
+    func stop() {
+        guard let daemon else { return }
+        context.suspensions.close()
+        MHD_stop_daemon(daemon)
+        self.daemon = nil
+    }
+}
+
+// The callbacks are functions of no actor: they run on libmicrohttpd's thread.
+
+private func answer(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ url: UnsafePointer<CChar>?, _ method: UnsafePointer<CChar>?,
+    _ version: UnsafePointer<CChar>?, _ data: UnsafePointer<CChar>?,
+    _ size: UnsafeMutablePointer<Int>?,
+    _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> MHD_Result {
+    guard let context, let connection, let url, let method, let size, let state else {
+        return .NO
+    }
+    let server = Unmanaged<HTTPServer.Context>.fromOpaque(context).takeUnretainedValue()
+    guard let known = state.pointee else {
+        let exchange = Exchange(
+            connection, method: String(cString: method), path: String(cString: url),
+            mostBytes: server.service.dialect.limits.bodyBytes)
+        state.pointee = Unmanaged.passRetained(exchange).toOpaque()
+        return .YES
+    }
+    let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
+    if size.pointee > 0 {
+        exchange.append(UnsafeRawBufferPointer(start: data, count: size.pointee))
+        size.pointee = 0
+        return .YES
+    }
+    let reply: Reply
+    if let decided = exchange.reply {
+        reply = decided
+    } else {
+        reply = server.service.reply(to: exchange.whole)
+        exchange.reply = reply
+        // Resumed, the connection comes here again and finds the reply decided.
+        if let delay = reply.delay {
+            return server.suspensions.suspend(connection, for: delay) ? .YES : .NO
+        }
+    }
+    switch reply.delivery {
+    case .whole(let response): return response.queue(on: connection)
+    case .half(let response): return response.queueHalf(on: connection)
+    case .reset:
+        resetConnection(connection)
+        return .NO
+    case .never:
+        // Resumed, the connection comes here again and finds the server ending.
+        return server.suspensions.suspend(connection, for: nil) ? .YES : .NO
+    }
+}
+
+private func forget(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+    _ reason: MHD_RequestTerminationCode
+) {
+    guard let state, let known = state.pointee else { return }
+    Unmanaged<Exchange>.fromOpaque(known).release()
+    state.pointee = nil
+}

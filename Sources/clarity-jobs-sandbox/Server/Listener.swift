@@ -1,0 +1,89 @@
+@preconcurrency import Glibc
+
+/// Where to listen: an IPv4 address of this machine alone, and a port.
+struct ListenAddress: Hashable, Sendable {
+    /// In the host's byte order, within 127.0.0.0/8.
+    var host: UInt32
+    /// 0 takes a free port.
+    var port: UInt16
+
+    /// 127.0.0.1:8787.
+    static let usual = ListenAddress(host: 0x7F00_0001, port: 8787)
+
+    init(host: UInt32, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    /// Reads `127.0.0.1:PORT` or `localhost:PORT`; `nil` for an address that is not loopback and
+    /// for anything else.
+    init?(_ text: String) {
+        guard let colon = text.lastIndex(of: ":"),
+            let port = UInt16(text[text.index(after: colon)...])
+        else { return nil }
+        let name = text[..<colon] == "localhost" ? "127.0.0.1" : text[..<colon]
+        var address = in_addr()
+        guard inet_pton(AF_INET, String(name), &address) == 1 else { return nil }
+        let host = UInt32(bigEndian: address.s_addr)
+        guard host >> 24 == 127 else { return nil }
+        self.init(host: host, port: port)
+    }
+
+    /// The address without the port.
+    var hostText: String {
+        [24, 16, 8, 0].map { String(host >> $0 & 0xFF) }.joined(separator: ".")
+    }
+}
+
+/// A refusal of the system.
+struct SystemError: Error, Hashable, CustomStringConvertible {
+    var code: Int32
+
+    var description: String { String(cString: strerror(code)) }
+}
+
+/// A socket that listens.
+struct Listener: ~Copyable {
+    /// Belongs to whoever takes it with `release`, else it is closed.
+    private var descriptor: Int32
+    let address: ListenAddress
+
+    /// Listens at `wanted`.
+    init(_ wanted: ListenAddress) throws(SystemError) {
+        let socket = socket(
+            AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard socket >= 0 else { throw SystemError(code: errno) }
+        var on: Int32 = 1
+        var place = sockaddr_in()
+        place.sin_family = sa_family_t(AF_INET)
+        place.sin_addr.s_addr = wanted.host.bigEndian
+        place.sin_port = wanted.port.bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &place) { place in
+            place.withMemoryRebound(to: sockaddr.self, capacity: 1) { place in
+                setsockopt(
+                    socket, SOL_SOCKET, SO_REUSEADDR, &on,
+                    socklen_t(MemoryLayout<Int32>.size)) == 0
+                    && bind(socket, place, size) == 0 && listen(socket, 128) == 0
+                    && getsockname(socket, place, &size) == 0
+            }
+        }
+        guard isListening else {
+            let code = errno
+            close(socket)
+            throw SystemError(code: code)
+        }
+        descriptor = socket
+        address = ListenAddress(host: wanted.host, port: UInt16(bigEndian: place.sin_port))
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Hands the socket over.
+    mutating func release() -> Int32 {
+        defer { descriptor = -1 }
+        return descriptor
+    }
+}

@@ -1,0 +1,113 @@
+/// An answer as the routes make it.
+struct Response: Hashable, Sendable {
+    /// A header with its value.
+    struct Header: Hashable, Sendable {
+        var name: String
+        var value: String
+    }
+
+    var status: Int
+    var headers: [Header]
+    var body: [UInt8]
+
+    /// An answer with a JSON body.
+    static func json(
+        _ status: Int, _ body: JSON, type: String = "application/json", headers: [Header] = []
+    ) -> Response {
+        Response(
+            status: status, headers: [Header(name: "Content-Type", value: type)] + headers,
+            body: body.bytes)
+    }
+
+    /// Problem details (RFC 9457).
+    static func problem(
+        _ status: Int, _ detail: String, instance: String, headers: [Header] = []
+    ) -> Response {
+        .json(
+            status,
+            [
+                "type": "about:blank", "title": .string(title(status)),
+                "status": .count(status), "detail": .string(detail),
+                "instance": .string(instance),
+            ],
+            type: "application/problem+json", headers: headers)
+    }
+
+    /// The contract's answer to a call whose token is missing, unknown, expired or revoked.
+    static let invalidToken = Response.json(
+        401, ["error": "invalid_token"],
+        headers: [Header(name: "WWW-Authenticate", value: "Bearer error=\"invalid_token\"")])
+
+    /// An error with a code of the contract: `{"error": {"code", "message"}}`.
+    static func error(_ status: Int, code: String, _ message: String) -> Response {
+        .json(status, ["error": ["code": .string(code), "message": .string(message)]])
+    }
+
+    /// The list of what is wrong with a request.
+    static func unprocessable(_ faults: [ValidationFault]) -> Response {
+        .json(
+            422,
+            [
+                "detail": .array(
+                    faults.map { fault in
+                        [
+                            "loc": fault.location.json, "msg": .string(fault.message),
+                            "type": .string(fault.type),
+                        ]
+                    })
+            ])
+    }
+
+    private static func title(_ status: Int) -> String {
+        switch status {
+        case 400: "Bad Request"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 408: "Request Timeout"
+        case 409: "Conflict"
+        case 413: "Content Too Large"
+        case 415: "Unsupported Media Type"
+        case 429: "Too Many Requests"
+        case 500: "Internal Server Error"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        default: status < 500 ? "Request Refused" : "Server Fault"
+        }
+    }
+}
+
+/// An answer that ends a request before its work is done.
+struct Refusal: Error {
+    var response: Response
+
+    init(_ response: Response) { self.response = response }
+}
+
+/// What happens on the connection.
+struct Reply: Hashable, Sendable {
+    /// How the answer leaves, if it does.
+    enum Delivery: Hashable, Sendable {
+        case whole(Response)
+        /// The length of the whole body is announced, half of it is sent, the connection closes.
+        case half(Response)
+        /// The connection is reset without an answer.
+        case reset
+        /// Nothing is ever sent.
+        case never
+    }
+
+    var delivery: Delivery
+    /// How long the answer waits.
+    var delay: Duration?
+
+    /// What the ledger counts it as: its status, `reset` or `hang`.
+    var outcome: String {
+        switch delivery {
+        case .whole(let response), .half(let response): String(response.status)
+        case .reset: "reset"
+        case .never: "hang"
+        }
+    }
+}

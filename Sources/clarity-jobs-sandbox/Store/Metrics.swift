@@ -1,0 +1,97 @@
+import SQLite
+
+/// A metric as it is stored.
+struct StoredMetric: Hashable, Sendable {
+    /// Counts up in the order in which metrics came.
+    var sequence: Int64
+    var id: String
+    var type: String
+    var createdAt: Timestamp
+    var body: JSON
+}
+
+/// Where a page of metrics begins: after this metric, newest first.
+struct MetricCursor: Hashable, Sendable {
+    var createdAt: Timestamp
+    var sequence: Int64
+
+    init(_ metric: StoredMetric) {
+        createdAt = metric.createdAt
+        sequence = metric.sequence
+    }
+
+    /// Reads what `text` gives; `nil` for anything else.
+    init?(_ text: String) {
+        let parts = text.split(separator: "_", omittingEmptySubsequences: false)
+        guard parts.count == 2, let time = Int64(parts[0], radix: 36),
+            let sequence = Int64(parts[1], radix: 36)
+        else { return nil }
+        createdAt = Timestamp(milliseconds: time)
+        self.sequence = sequence
+    }
+
+    /// The cursor as clients carry it.
+    var text: String {
+        String(createdAt.milliseconds, radix: 36) + "_" + String(sequence, radix: 36)
+    }
+}
+
+extension Store {
+    /// Adds a metric; false when its id is stored already.
+    func add(_ metric: AcceptedMetric, user: String, work: String?) throws -> Bool {
+        try database.run(
+            """
+            INSERT INTO metrics (metric_id, user_id, work_id, type, created_at_ms, body)
+            VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (metric_id) DO NOTHING
+            """,
+            .text(metric.id), .text(user), .text(work), .text(metric.type),
+            .integer(metric.createdAt.milliseconds), .text(metric.body.text))
+        return database.changes == 1
+    }
+
+    /// Adds a HealthKit sample; one that is stored already stays as it is.
+    func addSample(
+        _ identifier: String, kind: String, body: JSON, user: String, work: String
+    ) throws {
+        try database.run(
+            """
+            INSERT INTO healthkit_samples (identifier, user_id, work_id, kind, body)
+            VALUES (?, ?, ?, ?, ?) ON CONFLICT (user_id, identifier) DO NOTHING
+            """, .text(identifier), .text(user), .text(work), .text(kind), .text(body.text))
+    }
+
+    /// Up to `limit` of the user's metrics, newest first, after `cursor`.
+    func metrics(of user: String, after cursor: MetricCursor?, limit: Int) throws -> [StoredMetric]
+    {
+        try database.all(
+            """
+            SELECT sequence, metric_id, type, created_at_ms, body FROM metrics
+            WHERE user_id = ? AND (created_at_ms, sequence) < (?, ?)
+            ORDER BY created_at_ms DESC, sequence DESC LIMIT ?
+            """,
+            .text(user), .integer(cursor?.createdAt.milliseconds ?? .max),
+            .integer(cursor?.sequence ?? .max), .integer(Int64(limit)), map: Store.metric
+        ).map { try $0.get() }
+    }
+
+    /// Up to `limit` uploaded metrics of everybody in the order in which they came.
+    func uploadedMetrics(after sequence: Int64, limit: Int) throws -> [StoredMetric] {
+        try database.all(
+            """
+            SELECT sequence, metric_id, type, created_at_ms, body FROM metrics
+            WHERE work_id IS NOT NULL AND sequence > ? ORDER BY sequence LIMIT ?
+            """, .integer(sequence), .integer(Int64(limit)), map: Store.metric
+        ).map { try $0.get() }
+    }
+
+    private static func metric(_ row: borrowing Row) -> Result<StoredMetric, any Error> {
+        let (sequence, id, type) = (row.integer(0), row.text(1), row.text(2))
+        let (created, body) = (row.integer(3), row.text(4))
+        return Result {
+            StoredMetric(
+                sequence: sequence, id: id, type: type,
+                createdAt: Timestamp(milliseconds: created),
+                body: try JSONParser.parse(Array(body.utf8)))
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import SQLite
+
+/// Something that the server works at after it has answered.
+struct Work: Hashable, Sendable {
+    enum Kind: String, Sendable {
+        case metrics, healthkit, insight, analysis
+    }
+
+    enum State: String, Sendable {
+        case received, processing, completed, failed
+
+        var isFinal: Bool { self == .completed || self == .failed }
+    }
+
+    var id: String
+    var kind: Kind
+    var user: String
+    var state = State.received
+    /// 0 to 100; 100 exactly when completed.
+    var progress = 0
+    /// How often it was asked for.
+    var polls = 0
+    /// What it comes to.
+    var endsIn = State.completed
+    /// What is shown of it once it is completed.
+    var result: JSON
+    var createdAt: Timestamp
+    var updatedAt: Timestamp
+
+    /// The work after it was asked for once more; it is over at the `steps`th time.
+    func advanced(steps: Int, at now: Timestamp) -> Work {
+        guard !state.isFinal else { return self }
+        var next = self
+        next.polls += 1
+        next.updatedAt = now
+        if next.polls >= steps {
+            next.state = endsIn
+            if endsIn == .completed { next.progress = 100 }
+        } else {
+            next.state = .processing
+            // Fewer steps than before a restart must not move it back, nor to the end.
+            next.progress = min(99, max(progress, next.polls * 100 / steps))
+        }
+        return next
+    }
+}
+
+extension Store {
+    private static let workColumns = """
+        id, kind, user_id, state, progress, polls, ends_in, result, created_at_ms, updated_at_ms
+        """
+
+    /// Adds work. `digest` recognises the same request when it comes again.
+    func add(_ work: Work, digest: [UInt8]? = nil) throws {
+        try database.run(
+            """
+            INSERT INTO work (id, kind, user_id, state, progress, polls, ends_in, result,
+                created_at_ms, updated_at_ms, digest)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            .text(work.id), .text(work.kind.rawValue), .text(work.user),
+            .text(work.state.rawValue), .integer(Int64(work.progress)),
+            .integer(Int64(work.polls)), .text(work.endsIn.rawValue), .text(work.result.text),
+            .integer(work.createdAt.milliseconds), .integer(work.updatedAt.milliseconds),
+            digest.map { .blob($0) } ?? .null)
+    }
+
+    /// The user's work; `nil` when there is none of this kind with this id.
+    func work(_ kind: Work.Kind, _ id: String, of user: String) throws -> Work? {
+        try database.first(
+            "SELECT \(Store.workColumns) FROM work WHERE id = ? AND kind = ? AND user_id = ?",
+            .text(id), .text(kind.rawValue), .text(user), map: Store.work
+        ).flatMap { try $0.get() }
+    }
+
+    /// The user's work that came from the same request.
+    func work(_ kind: Work.Kind, digest: [UInt8], of user: String) throws -> Work? {
+        try database.first(
+            """
+            SELECT \(Store.workColumns) FROM work WHERE digest = ? AND kind = ? AND user_id = ?
+            """, .blob(digest), .text(kind.rawValue), .text(user), map: Store.work
+        ).flatMap { try $0.get() }
+    }
+
+    /// A page of the user's completed work, newest first.
+    func completed(
+        _ kind: Work.Kind, of user: String, limit: Int, offset: Int
+    ) throws -> [Work] {
+        try database.all(
+            """
+            SELECT \(Store.workColumns) FROM work
+            WHERE user_id = ? AND kind = ? AND state = 'completed'
+            ORDER BY updated_at_ms DESC, id LIMIT ? OFFSET ?
+            """,
+            .text(user), .text(kind.rawValue), .integer(Int64(limit)), .integer(Int64(offset)),
+            map: Store.work
+        ).map { try $0.get() }
+    }
+
+    /// How much completed work the user has.
+    func completedCount(_ kind: Work.Kind, of user: String) throws -> Int {
+        try database.first(
+            """
+            SELECT count(*) FROM work WHERE user_id = ? AND kind = ? AND state = 'completed'
+            """, .text(user), .text(kind.rawValue)
+        ) { Int($0.integer(0)) } ?? 0
+    }
+
+    /// Takes over what `Work.advanced` changed.
+    func update(_ work: Work) throws {
+        try database.run(
+            """
+            UPDATE work SET state = ?, progress = ?, polls = ?, updated_at_ms = ? WHERE id = ?
+            """,
+            .text(work.state.rawValue), .integer(Int64(work.progress)),
+            .integer(Int64(work.polls)), .integer(work.updatedAt.milliseconds), .text(work.id))
+    }
+
+    /// Lets all unfinished work end in failure at its next poll: it has been polled more often
+    /// than any count of steps.
+    func failUnfinishedWork() throws -> Int {
+        try database.run(
+            """
+            UPDATE work SET ends_in = 'failed', polls = 1000000
+            WHERE state IN ('received', 'processing')
+            """)
+        return database.changes
+    }
+
+    private static func work(_ row: borrowing Row) -> Result<Work, any Error> {
+        let text = (kind: row.text(1), state: row.text(3), endsIn: row.text(6))
+        guard let kind = Work.Kind(rawValue: text.kind),
+            let state = Work.State(rawValue: text.state),
+            let endsIn = Work.State(rawValue: text.endsIn)
+        else { return .failure(StoreFault.unknownWord) }
+        let (id, user, progress, polls) = (
+            row.text(0), row.text(2), Int(row.integer(4)), Int(row.integer(5))
+        )
+        let (result, created, updated) = (row.text(7), row.integer(8), row.integer(9))
+        return Result {
+            Work(
+                id: id, kind: kind, user: user, state: state, progress: progress, polls: polls,
+                endsIn: endsIn, result: try JSONParser.parse(Array(result.utf8)),
+                createdAt: Timestamp(milliseconds: created),
+                updatedAt: Timestamp(milliseconds: updated))
+        }
+    }
+}
+
+/// A row that this server cannot have written.
+enum StoreFault: Error, CustomStringConvertible {
+    case unknownWord
+
+    var description: String { "sandbox.db holds a word that the server does not know" }
+}

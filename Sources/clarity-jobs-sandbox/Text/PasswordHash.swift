@@ -1,0 +1,75 @@
+/// How a password is kept: PBKDF2 with HMAC-SHA-256 (RFC 8018) and a salt of its own.
+///
+/// The people of this server are invented, so the count of iterations is chosen for a quick start
+/// and not for a real secret.
+struct PasswordHash: Hashable, Sendable {
+    var salt: [UInt8]
+    var iterations: Int
+    var digest: [UInt8]
+
+    /// Hashes a new password.
+    init(_ password: String, salt: [UInt8], iterations: Int) {
+        self.salt = salt
+        self.iterations = iterations
+        digest = PBKDF2.key(
+            password: Array(password.utf8), salt: salt, iterations: iterations, count: 32)
+    }
+
+    /// Takes up what was stored.
+    init(salt: [UInt8], iterations: Int, digest: [UInt8]) {
+        self.salt = salt
+        self.iterations = iterations
+        self.digest = digest
+    }
+
+    /// Whether `password` is the one that was hashed; takes as long for a near miss as for any.
+    func matches(_ password: String) -> Bool {
+        let other = PasswordHash(password, salt: salt, iterations: iterations)
+        guard other.digest.count == digest.count else { return false }
+        return zip(other.digest, digest).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}
+
+/// Key derivation with HMAC-SHA-256.
+enum PBKDF2 {
+    /// `count` bytes that `password` and `salt` give after `iterations` rounds, at least one.
+    static func key(password: [UInt8], salt: [UInt8], iterations: Int, count: Int) -> [UInt8] {
+        let mac = HMAC(key: password)
+        var key: [UInt8] = []
+        var block: UInt32 = 1
+        while key.count < count {
+            let number = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: block >> $0) }
+            var round = mac.code(salt + number)
+            var sum = round
+            for _ in 1..<max(1, iterations) {
+                round = mac.code(round)
+                for index in sum.indices { sum[index] ^= round[index] }
+            }
+            key += sum
+            block += 1
+        }
+        return Array(key.prefix(count))
+    }
+}
+
+/// HMAC-SHA-256 (RFC 2104) with its key already taken in.
+struct HMAC {
+    private var inner = SHA256()
+    private var outer = SHA256()
+
+    init(key: [UInt8]) {
+        let short = key.count > 64 ? SHA256.digest(key) : key
+        let block = short + [UInt8](repeating: 0, count: 64 - short.count)
+        inner.update(block.map { $0 ^ 0x36 })
+        outer.update(block.map { $0 ^ 0x5C })
+    }
+
+    /// The code of `message`, 32 bytes.
+    func code(_ message: [UInt8]) -> [UInt8] {
+        var first = inner
+        first.update(message)
+        var second = outer
+        second.update(first.finished())
+        return second.finished()
+    }
+}

@@ -1,0 +1,130 @@
+import Glibc
+// In a target that also imports C libraries, `timeval` belongs to this module of the toolchain.
+import SwiftOverlayShims
+
+/// An instant in milliseconds since 1970-01-01T00:00:00Z.
+///
+/// The server reads and writes dates on its own, so that a fault in the client's reading of dates
+/// meets a second opinion.
+struct Timestamp: Hashable, Comparable, Sendable {
+    var milliseconds: Int64
+
+    /// The machine's wall time.
+    static func now() -> Timestamp {
+        var time = timeval()
+        gettimeofday(&time, nil)
+        return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_usec) / 1000)
+    }
+
+    static func < (a: Timestamp, b: Timestamp) -> Bool { a.milliseconds < b.milliseconds }
+
+    static func + (time: Timestamp, span: Duration) -> Timestamp {
+        Timestamp(milliseconds: time.milliseconds + span.wholeMilliseconds)
+    }
+
+    static func - (time: Timestamp, span: Duration) -> Timestamp {
+        Timestamp(milliseconds: time.milliseconds - span.wholeMilliseconds)
+    }
+
+    /// The hour of the day in UTC, 0 to 23.
+    var hour: Int {
+        let day: Int64 = 86_400_000
+        return Int(((milliseconds % day + day) % day) / 3_600_000)
+    }
+}
+
+extension Timestamp: CustomStringConvertible {
+    /// `2026-11-20T06:00:00Z`, with `.123` only when there is a fraction.
+    var description: String {
+        let (days, rest) = divided(milliseconds, 86_400_000)
+        let (year, month, day) = Timestamp.date(days: days)
+        let (seconds, fraction) = divided(rest, 1000)
+        let clock = [seconds / 3600, seconds / 60 % 60, seconds % 60].map { digits($0, 2) }
+        return "\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))T"
+            + clock.joined(separator: ":") + (fraction == 0 ? "Z" : ".\(digits(fraction, 3))Z")
+    }
+
+    private func divided(_ number: Int64, _ divisor: Int64) -> (Int64, Int64) {
+        let rest = (number % divisor + divisor) % divisor
+        return ((number - rest) / divisor, rest)
+    }
+
+    private func digits(_ number: Int64, _ width: Int) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, width - text.count)) + text
+    }
+
+    /// The date that stands `days` after 1970-01-01, by eras of 400 years that begin in March.
+    private static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra =
+            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let fromMarch = (5 * dayOfYear + 2) / 153
+        let month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9
+        return (
+            yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month,
+            dayOfYear - (153 * fromMarch + 2) / 5 + 1
+        )
+    }
+}
+
+extension Timestamp {
+    /// Reads `2026-11-20T06:00:00Z`, with a fraction of any length (digits after the milliseconds
+    /// are dropped) and with an offset such as `+01:00` in place of `Z`; `nil` for anything else.
+    init?(iso8601 text: String) {
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 20, bytes.count <= 64, bytes[4] == UInt8(ascii: "-"),
+            bytes[7] == UInt8(ascii: "-"), bytes[10] == UInt8(ascii: "T"),
+            bytes[13] == UInt8(ascii: ":"), bytes[16] == UInt8(ascii: ":")
+        else { return nil }
+        func number(_ range: Range<Int>) -> Int64? {
+            guard range.upperBound <= bytes.count,
+                bytes[range].allSatisfy({ (0x30...0x39).contains($0) })
+            else { return nil }
+            return bytes[range].reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+        }
+        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
+            let hour = number(11..<13), let minute = number(14..<16),
+            let second = number(17..<19), (1...12).contains(month),
+            hour < 24, minute < 60, second < 60
+        else { return nil }
+        var end = 19
+        var fraction: Int64 = 0
+        if bytes[end] == UInt8(ascii: ".") {
+            let start = end + 1
+            end = bytes[start...].firstIndex { !(0x30...0x39).contains($0) } ?? bytes.count
+            guard end > start else { return nil }
+            for index in start..<start + 3 {
+                fraction = fraction * 10 + (index < end ? Int64(bytes[index] - 0x30) : 0)
+            }
+        }
+        var offset: Int64 = 0
+        switch bytes[end...].first {
+        case UInt8(ascii: "Z"): guard end + 1 == bytes.count else { return nil }
+        case UInt8(ascii: "+"), UInt8(ascii: "-"):
+            guard end + 6 == bytes.count, bytes[end + 3] == UInt8(ascii: ":"),
+                let hours = number(end + 1..<end + 3), let minutes = number(end + 4..<end + 6),
+                hours < 24, minutes < 60
+            else { return nil }
+            offset = (hours * 60 + minutes) * (bytes[end] == UInt8(ascii: "-") ? -1 : 1)
+        default: return nil
+        }
+        let days = Timestamp.days(year: year, month: month, day: day)
+        // A day beyond the month's end comes back as another date.
+        guard day >= 1, Timestamp.date(days: days) == (year, month, day) else { return nil }
+        let minutes = (days * 24 + hour) * 60 + minute - offset
+        self.init(milliseconds: (minutes * 60 + second) * 1000 + fraction)
+    }
+
+    private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
+        let shifted = month <= 2 ? year - 1 : year
+        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+            - 719_468
+    }
+}

@@ -1,0 +1,80 @@
+import Testing
+
+@testable import clarity_jobs_sandbox
+
+@Suite struct InvocationTests {
+    private func options(_ arguments: String...) throws -> ServeOptions {
+        guard case .serve(let options) = try Invocation(arguments) else {
+            throw Bench.Unexpected()
+        }
+        return options
+    }
+
+    @Test func `what is not given is as usual`() throws {
+        let options = try options("--data", "d")
+
+        #expect(options.directory == "d")
+        #expect(options.address == ListenAddress(host: 0x7F00_0001, port: 8787))
+        #expect(options.settings.dialect.name == "blueprint")
+        #expect(options.settings.tokenLife == .seconds(3600))
+        #expect(options.settings.processingSteps == 3)
+        #expect(options.faults.rules.isEmpty)
+        #expect(!options.exitsWithInput)
+    }
+
+    @Test func `every option is taken, with a space or an equals sign`() throws {
+        let options = try options(
+            "--listen=127.0.0.2:0", "--data=d=e", "--dialect", "blueprint", "--fault",
+            "GET /a: 503", "--fault=GET /b: latency=1s", "--token-life", "90s",
+            "--processing-steps", "7", "--exit-with-stdin")
+
+        #expect(options.directory == "d=e")
+        #expect(options.address == ListenAddress(host: 0x7F00_0002, port: 0))
+        #expect(options.settings.tokenLife == .seconds(90))
+        #expect(options.settings.processingSteps == 7)
+        #expect(options.faults.rules.map(\.segments) == [["a"], ["b"]])
+        #expect(options.exitsWithInput)
+    }
+
+    @Test func `localhost is the loopback by its name`() {
+        #expect(ListenAddress("localhost:80") == ListenAddress(host: 0x7F00_0001, port: 80))
+    }
+
+    @Test func `help goes before everything that follows it`() throws {
+        guard case .help = try Invocation(["--data", "d", "-h", "--wrong"]) else {
+            throw Bench.Unexpected()
+        }
+    }
+
+    @Test(arguments: [
+        ([], "`--data DIR` is missing"),
+        (["--data="], "`--data DIR` is missing"),
+        (["--data"], "`--data` needs a value: a directory"),
+        (["--data", "--listen"], "`--data` needs a value: a directory"),
+        (["--what"], "unknown argument `--what`; see `--help`"),
+        (["what"], "unknown argument `what`; see `--help`"),
+        (
+            ["--listen", "0.0.0.0:80"],
+            "`--listen 0.0.0.0:80` is no loopback address; write `127.0.0.1:PORT`"
+        ),
+        (
+            ["--listen", "127.0.0.1:70000"],
+            "`--listen 127.0.0.1:70000` is no loopback address; write `127.0.0.1:PORT`"
+        ),
+        (
+            ["--listen", "192.168.1.1:80"],
+            "`--listen 192.168.1.1:80` is no loopback address; write `127.0.0.1:PORT`"
+        ),
+        (["--dialect", "loop"], "dialect `loop` is not served; there is `blueprint`"),
+        (
+            ["--token-life", "0s"],
+            "`--token-life 0s` is no span of a second or more; write `90s`, `15m` or `1h`"
+        ),
+        (["--processing-steps", "0"], "`--processing-steps 0` is no count of 1 to 1000"),
+        (["--fault", "x"], "fault `x`: `:` missing; write `METHOD PATH: ACTION xCOUNT, ...`"),
+        (["--exit-with-stdin=1"], "`--exit-with-stdin` takes no value"),
+    ])
+    func `a faulty command line is explained`(_ arguments: [String], _ message: String) {
+        #expect(throws: UsageError(message)) { try Invocation(arguments) }
+    }
+}
