@@ -1,9 +1,80 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 int clinux_pidfd_open(int pid) {
     return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+int clinux_pipe(int ends[2]) {
+    return pipe2(ends, O_CLOEXEC);
+}
+
+int clinux_eventfd(void) {
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+int clinux_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {
+    return posix_spawn_file_actions_addclosefrom_np(actions, first);
+}
+
+/* Lowers both limits, for raising the hard one takes a privilege. */
+static int lower_limit(int pid, __rlimit_resource_t resource, rlim_t wanted) {
+    struct rlimit limit;
+    if (prlimit(pid, resource, NULL, &limit) < 0) return -1;
+    if (limit.rlim_max > wanted) limit.rlim_max = wanted;
+    limit.rlim_cur = limit.rlim_max;
+    return prlimit(pid, resource, &limit, NULL);
+}
+
+int clinux_forbid_core_dump(int pid) {
+    /* 1 and not 0: both are too little for a file, but a core_pattern that is a pipe to a program
+       heeds only the 1 (fs/coredump.c). */
+    return lower_limit(pid, RLIMIT_CORE, 1);
+}
+
+int clinux_limit_data(int pid, unsigned long long bytes) {
+    return lower_limit(pid, RLIMIT_DATA, bytes);
+}
+
+int clinux_keep_child_status(void) {
+    struct sigaction action;
+    if (sigaction(SIGCHLD, NULL, &action) < 0) return -1;
+    int vanish = !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN;
+    if (!vanish && !(action.sa_flags & SA_NOCLDWAIT)) return 0;
+    if (vanish) action.sa_handler = SIG_DFL;
+    action.sa_flags &= ~SA_NOCLDWAIT;
+    return sigaction(SIGCHLD, &action, NULL);
+}
+
+static int listen_to(int protocol, unsigned groups) {
+    int socket_number = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+    if (socket_number < 0) return -1;
+    struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
+    if (bind(socket_number, (struct sockaddr *)&address, sizeof address) < 0) {
+        int error = errno;
+        close(socket_number);
+        errno = error;
+        return -1;
+    }
+    return socket_number;
+}
+
+int clinux_listen_routes(void) {
+    return listen_to(NETLINK_ROUTE, RTMGRP_LINK | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE);
+}
+
+int clinux_listen_devices(void) {
+    /* Group 1 is the kernel's own events, group 2 would be those that udev passes on. */
+    return listen_to(NETLINK_KOBJECT_UEVENT, 1);
 }

@@ -1,9 +1,39 @@
 #ifndef CLINUX_H
 #define CLINUX_H
 
-/* What Glibc's Swift overlay does not show: calls behind _GNU_SOURCE and variadic functions. */
+#include <spawn.h>
 
-/* pidfd_open(2): a descriptor that becomes readable when process `pid` ends; -1 and errno on failure. */
+/* What Glibc's Swift overlay does not show: calls behind _GNU_SOURCE and variadic functions.
+   All return -1 and set errno on failure where nothing else is said; every descriptor that they
+   make is closed on exec. */
+
+/* pidfd_open(2): a descriptor that becomes readable when process `pid` ends. */
 int clinux_pidfd_open(int pid);
+
+/* pipe2(2): the read end in ends[0], the write end in ends[1]. */
+int clinux_pipe(int ends[2]);
+
+/* eventfd(2), non-blocking, starting at 0. */
+int clinux_eventfd(void);
+
+/* posix_spawn_file_actions_addclosefrom_np(3): returns 0 or the error's number. */
+int clinux_spawn_close_from(posix_spawn_file_actions_t *actions, int first);
+
+/* Makes process `pid` leave no core dump. */
+int clinux_forbid_core_dump(int pid);
+
+/* Limits the private writable memory of process `pid` (RLIMIT_DATA) to `bytes`, unless it already
+   has a lower limit. */
+int clinux_limit_data(int pid, unsigned long long bytes);
+
+/* Keeps the exit status of children where the program was started with SIGCHLD ignored, which
+   would let them vanish without one. */
+int clinux_keep_child_status(void);
+
+/* A non-blocking rtnetlink(7) socket that hears of links and of IPv4 and IPv6 routes. */
+int clinux_listen_routes(void);
+
+/* A non-blocking netlink socket that hears the kernel's device events. */
+int clinux_listen_devices(void);
 
 #endif
