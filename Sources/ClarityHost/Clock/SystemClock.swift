@@ -1,0 +1,29 @@
+public import ClarityScheduler
+import Glibc
+
+/// The machine's own clock.
+public struct SystemClock: WallClock {
+    /// Creates the clock.
+    public init() {}
+
+    public var now: Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Instant(
+            millisecondsSince1970: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+
+    /// Returns after `span` of elapsed time, the time that the machine was suspended included, or
+    /// at once when the task is cancelled or `span` is not above zero.
+    ///
+    /// More than 100 years count as 100 years.
+    public func sleep(for span: Duration) async {
+        let longest = Duration.seconds(100 * 366 * 86_400)
+        do {
+            // ContinuousClock is CLOCK_BOOTTIME: a laptop's lid must not stretch a wait.
+            try await Task.sleep(for: min(span, longest), clock: .continuous)
+        } catch {
+            // Only cancellation throws, and a cancelled wait is over.
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import CLinux
+import Glibc
+
+/// A file descriptor with one owner, who closes it.
+struct Descriptor: ~Copyable, Sendable {
+    let number: Int32
+
+    init(owning number: Int32) {
+        self.number = number
+    }
+
+    deinit {
+        close(number)
+    }
+
+    /// The same file under a number of at least `floor`, closed on exec.
+    ///
+    /// - Throws: `SystemError` when the process has no number left.
+    static func duplicate(_ number: Int32, from floor: Int32) throws(SystemError) -> Descriptor {
+        let copy = fcntl(number, F_DUPFD_CLOEXEC, floor)
+        guard copy >= 0 else { throw SystemError("duplicate a descriptor") }
+        return Descriptor(owning: copy)
+    }
+
+    /// This descriptor where its number is at least `floor`, else a copy of it in its place.
+    consuming func raised(to floor: Int32) throws(SystemError) -> Descriptor {
+        if number >= floor { return self }
+        return try Descriptor.duplicate(number, from: floor)
+    }
+
+    /// Makes reads and writes return at once with EAGAIN instead of waiting.
+    func stopBlocking() throws(SystemError) {
+        guard fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK) >= 0 else {
+            throw SystemError("make a descriptor non-blocking")
+        }
+    }
+}
+
+/// Both ends of a pipe, closed on exec.
+struct Pipe: ~Copyable {
+    let readEnd: Descriptor
+    let writeEnd: Descriptor
+
+    /// Makes a pipe whose ends have numbers of at least `floor`.
+    init(from floor: Int32) throws(SystemError) {
+        var ends: [Int32] = [-1, -1]
+        guard clinux_pipe(&ends) == 0 else { throw SystemError("make a pipe") }
+        let lowReadEnd = Descriptor(owning: ends[0])
+        let lowWriteEnd = Descriptor(owning: ends[1])
+        let readEnd = try lowReadEnd.raised(to: floor)
+        let writeEnd = try lowWriteEnd.raised(to: floor)
+        self.readEnd = readEnd
+        self.writeEnd = writeEnd
+    }
+}
+
+/// A system call that failed.
+struct SystemError: Error, Hashable, Sendable {
+    /// What was wanted, to follow "cannot".
+    var action: String
+    /// The error's number, `errno`.
+    var code: Int32
+
+    /// Takes the error's number from `errno`.
+    init(_ action: String) {
+        self.init(action, code: errno)
+    }
+
+    init(_ action: String, code: Int32) {
+        self.action = action
+        self.code = code
+    }
+
+    /// `cannot start /usr/bin/worker: No such file or directory`
+    var text: String { "cannot \(action): \(String(cString: strerror(code)))" }
+}

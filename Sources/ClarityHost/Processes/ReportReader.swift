@@ -1,0 +1,94 @@
+import ClarityScheduler
+
+/// Collects what a worker writes on its report descriptor.
+///
+/// What it keeps is bounded whatever the worker writes: 100 notes and 1,000 counts of at most one
+/// line each, one checkpoint, one outcome.
+struct ReportReader {
+    static let mostNotes = 100
+    static let mostCounts = 1000
+    /// The most that one attempt may write, in bytes. A run over two million samples that reports
+    /// three counts after each hundred writes 2 MB; what writes eight times that is in a loop.
+    static let longestTotal = 16 << 20
+
+    private(set) var tally = Tally()
+    private(set) var checkpoint: String?
+    private(set) var outcome: Outcome?
+    /// Why what was written is no report; nothing is read after it. Never quotes the worker.
+    private(set) var fault: String?
+    private var keptNotes: [String] = []
+    private var furtherNotes = 0
+    private var line: [UInt8] = []
+    private var lineNumber = 1
+    private var total = 0
+
+    /// The notes in their order; of more than 100 the first 99, and how many follow.
+    var notes: [String] {
+        guard furtherNotes > 0 else { return keptNotes }
+        return keptNotes.dropLast() + ["\(furtherNotes + 1) further notes are not kept"]
+    }
+
+    /// Takes bytes as they come, lines cut anywhere.
+    mutating func read(
+        _ bytes: ArraySlice<UInt8>, progress: (_ done: Int64, _ total: Int64) -> Void
+    ) {
+        guard fault == nil else { return }
+        total += bytes.count
+        guard total <= ReportReader.longestTotal else {
+            fault = "more than \(ReportReader.longestTotal) bytes of reports"
+            return
+        }
+        var rest = bytes
+        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            take(rest[..<end])
+            if fault == nil { endLine(progress) }
+            guard fault == nil else { return }
+            rest = rest[(end + 1)...]
+        }
+        take(rest)
+    }
+
+    /// Says that the worker ended of itself: a line without its end may be any part of the line
+    /// that was meant, so it is none.
+    mutating func finish() {
+        if fault == nil, !line.isEmpty { refuse("a newline at the end") }
+    }
+
+    private mutating func take(_ part: ArraySlice<UInt8>) {
+        guard line.count + part.count <= AttemptReport.longestLine else {
+            return refuse("at most \(AttemptReport.longestLine) bytes")
+        }
+        line += part
+    }
+
+    private mutating func endLine(_ progress: (Int64, Int64) -> Void) {
+        guard let text = String(validating: line, as: UTF8.self) else { return refuse("UTF-8") }
+        guard outcome == nil else { return refuse("nothing after the outcome") }
+        do throws(MalformedLine) {
+            switch try AttemptReport(line: text) {
+            case .progress(let done, let total): progress(done, total)
+            case .count(let name, let value):
+                tally[name] = value
+                guard tally.names.count <= ReportReader.mostCounts else {
+                    return refuse("at most \(ReportReader.mostCounts) counts")
+                }
+            case .note(let text):
+                if keptNotes.count < ReportReader.mostNotes {
+                    keptNotes.append(text)
+                } else {
+                    furtherNotes += 1
+                }
+            case .checkpoint(let text): checkpoint = text
+            case .outcome(let word): outcome = word
+            }
+        } catch {
+            return refuse(error.expected)
+        }
+        line.removeAll(keepingCapacity: true)
+        lineNumber += 1
+    }
+
+    private mutating func refuse(_ expected: String) {
+        fault = "line \(lineNumber): expected \(expected)"
+    }
+}

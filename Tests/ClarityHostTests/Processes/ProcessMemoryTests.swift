@@ -1,0 +1,99 @@
+import ClarityScheduler
+import Glibc
+import Testing
+
+@testable import ClarityHost
+
+/// How an attempt's memory is measured and limited.
+@Suite(.timeLimit(.minutes(1))) struct ProcessMemoryTests {
+    static let mebibyte: Int64 = 1 << 20
+
+    /// Makes the shell hold `x` of at least this many mebibytes.
+    static func hold(_ mebibytes: Int) -> String {
+        """
+        x=xxxxxxxxxxxxxxxx
+        while [ ${#x} -lt \(mebibytes << 20) ]; do x=$x$x; done
+
+        """
+    }
+
+    @Test func `a worker above its limit is killed`() async throws {
+        let limit = 48 * Self.mebibyte
+        let script = Self.hold(96) + "report note full; order; read forever <&3"
+
+        let end = try await ScriptWorker.run(
+            script, order: try ScriptWorker.order(memoryLimitBytes: limit))
+
+        guard case .broke(.memoryLimitExceeded(limit, let measured)) = end.result else {
+            Issue.record("\(end.result)")
+            return
+        }
+        #expect(measured > limit)
+        #expect(end.peakMemoryBytes >= measured)
+    }
+
+    @Test func `the memory of its children is a worker's own`() async throws {
+        let limit = 48 * Self.mebibyte
+        // `tail` keeps the last line, which is all of it.
+        let script = "head -c 100000000 /dev/zero | { tail -n 1 | { order; read forever <&3; }; }"
+
+        let end = try await ScriptWorker.run(
+            script, order: try ScriptWorker.order(memoryLimitBytes: limit),
+            environment: ["PATH": "/usr/bin:/bin"])
+
+        guard case .broke(.memoryLimitExceeded(limit, let measured)) = end.result else {
+            Issue.record("\(end.result)")
+            return
+        }
+        #expect(measured > limit)
+    }
+
+    @Test func `memory that a worker shares with its child counts once`() async throws {
+        let script =
+            Self.hold(32) + """
+                order
+                (read forever <&3) &
+                trap 'kill $!; wait; report outcome success; exit 0' TERM
+                report progress $$ 0
+                wait
+                """
+        let order = try ScriptWorker.order(memoryLimitBytes: 0)
+        let (measures, measure) = AsyncStream.makeStream(of: (Int64, Int64, Int).self)
+
+        let end = try await ScriptWorker.run(script, order: order) { process, _, signals in
+            let group = ProcessGroup(leader: pid_t(process))
+            let memory = group.memory()
+            measure.yield((memory.residentBytes, group.proportionalBytes(), memory.processes))
+            measure.finish()
+            signals.yield(.warn)
+        }
+
+        var iterator = measures.makeAsyncIterator()
+        let (resident, proportional, processes) = try #require(await iterator.next())
+        #expect(end.result == .reported(.success))
+        #expect(processes == 2)
+        #expect(resident > 64 * Self.mebibyte)
+        #expect((32 * Self.mebibyte..<60 * Self.mebibyte).contains(proportional))
+    }
+
+    @Test func `the peak is the worker's and not what it began with`() async throws {
+        // This process is far larger than a shell that does nothing.
+        var ballast = [UInt8](repeating: 1, count: 200 << 20)
+        ballast[ballast.count - 1] = 2
+
+        // One write, so that the outcome is read, and memory looked at, before the warning is sent.
+        let script = """
+            trap 'exit 0' TERM
+            order
+            printf 'progress 0 1\\noutcome success\\n' >&4
+            while :; do read forever <&3; done
+            """
+
+        let small = try await ScriptWorker.run(script) { _, _, signals in signals.yield(.warn) }
+
+        #expect(ballast.last == 2)
+        #expect(small.result == .reported(.success))
+        #expect(small.peakMemoryBytes > 0)
+        #expect(small.peakMemoryBytes < 32 * Self.mebibyte)
+    }
+}

@@ -1,0 +1,210 @@
+import ClarityScheduler
+import Glibc
+import Testing
+
+@testable import ClarityHost
+
+/// What a worker finds when it starts, and what is left when it has ended.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct ProcessSurroundingsTests {
+    /// Reports the open descriptors below 100 as a note; opens none to find them.
+    static let descriptors = """
+        open=""
+        n=0
+        while [ $n -lt 100 ]; do
+            [ -e /proc/$$/fd/$n ] && open="$open $n"
+            n=$((n + 1))
+        done
+        report "note$open"
+        """
+
+    @Test func `a worker finds descriptors 0 to 5 and no other`() async throws {
+        let lock = Descriptor(owning: open("/dev/zero", O_RDONLY | O_CLOEXEC))
+        // Inheritable, as a careless library would leave it.
+        let stray = Descriptor(owning: open("/dev/null", O_RDONLY))
+        let script =
+            Self.descriptors + """
+
+                for n in 0 1 5; do report note $(readlink /proc/$$/fd/$n); done
+                report outcome success
+                """
+
+        let end = try await ScriptWorker.run(
+            script, environment: ["PATH": "/usr/bin:/bin"], leaseLock: lock.number)
+
+        #expect(stray.number > 5)
+        #expect(end.notes == ["0 1 2 3 4 5", "/dev/null", "/dev/null", "/dev/zero"])
+        #expect(fcntl(lock.number, F_GETFD) & FD_CLOEXEC != 0, "ours is as it was")
+    }
+
+    @Test func `without a lease lock there is no descriptor 5`() async throws {
+        let end = try await ScriptWorker.run(Self.descriptors + "\nreport outcome success")
+
+        #expect(end.notes == ["0 1 2 3 4"])
+    }
+
+    @Test func `a lease lock that is closed keeps the worker from starting`() async throws {
+        let end = try await ScriptWorker.run("exit 0", leaseLock: 1_000_000)
+
+        #expect(
+            end.result
+                == .broke(.notStarted("cannot duplicate a descriptor: Bad file descriptor")))
+    }
+
+    @Test func `a worker finds exactly the environment given`() async throws {
+        let script = """
+            report note $(tr '\\0' ' ' < /proc/$$/environ)
+            report outcome success
+            """
+
+        let end = try await ScriptWorker.run(
+            script, environment: ["PATH": "/usr/bin:/bin", "CLARITY_JOBS_KEY": "00ff"])
+
+        #expect(end.notes == ["CLARITY_JOBS_KEY=00ff PATH=/usr/bin:/bin"])
+    }
+
+    @Test func `a worker leads its own group with no signal blocked or ignored`() async throws {
+        let script = """
+            while read -r name value; do
+                case $name in SigBlk:|SigIgn:) report "note $name $value" ;; esac
+            done < /proc/$$/status
+            read -r pid name state parent group rest < /proc/$$/stat
+            report note $((group - pid))
+            report outcome success
+            """
+
+        let end = try await ScriptWorker.run(script)
+
+        // Signals 32 and 33 are Glibc's own: posix_spawn has every child ignore them.
+        #expect(end.notes == ["SigBlk: 0000000000000000", "SigIgn: 0000000180000000", "0"])
+    }
+
+    @Test func `limits stand before the order arrives`() async throws {
+        let script = """
+            order
+            while read -r line; do
+                case $line in "Max core file"*|"Max data"*) report note $line ;; esac
+            done < /proc/$$/limits
+            report outcome success
+            """
+
+        let end = try await ScriptWorker.run(
+            script, order: try ScriptWorker.order(memoryLimitBytes: 64 << 20))
+
+        let data = (2 * 64 + 256) << 20
+        #expect(
+            end.notes == ["Max data size \(data) \(data) bytes", "Max core file size 1 1 bytes"])
+    }
+
+    /// How many descriptors of this process are of the sorts that an attempt uses.
+    static func attemptDescriptors() -> Int {
+        var count = 0
+        for number in 0..<Int32(1024) {
+            var link = [CChar](repeating: 0, count: 64)
+            let length = readlink("/proc/self/fd/\(number)", &link, link.count - 1)
+            guard length > 0 else { continue }
+            let name = String(decoding: link[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
+            let sorts = ["pipe:", "anon_inode:[eventfd]", "anon_inode:[pidfd]", "pidfd:"]
+            if sorts.contains(where: name.hasPrefix) { count += 1 }
+        }
+        return count
+    }
+
+    @Test(arguments: [
+        "report count process $$; report outcome success",
+        "report count process $$; sleep 1000 & report outcome success",
+        "report count process $$; echo garbage >&4; read forever <&3; order; read forever <&3",
+    ])
+    func `50 attempts leave no descriptor and no process`(_ script: String) async throws {
+        let before = Self.attemptDescriptors()
+
+        var processes: [Int64] = []
+        for _ in 0..<50 {
+            processes.append(try await ScriptWorker.run(script).tally["process"])
+        }
+
+        // Other suites run beside this one and may hold a few; a leak would be 50 or more.
+        #expect(Self.attemptDescriptors() < before + 25)
+        #expect(processes.allSatisfy { $0 > 0 })
+        #expect(processes.filter(ScriptWorker.exists).isEmpty)
+    }
+
+    @Test func `failed starts leave no descriptor`() async throws {
+        let worker = ProcessWorker(executable: ["/nonexistent"], environment: [:], leaseLock: nil)
+        let before = Self.attemptDescriptors()
+
+        for _ in 0..<50 {
+            _ = await worker.run(
+                try ScriptWorker.order(), signals: AsyncStream { _ in }, progress: { _, _ in })
+        }
+
+        #expect(Self.attemptDescriptors() < before + 25)
+    }
+
+    /// Makes this process, or no longer, the one that orphans of its children come to: what the
+    /// first process of a container is.
+    static func adoptOrphans(_ isOn: Bool) throws {
+        typealias Control = @convention(c) (Int32, UInt, UInt, UInt, UInt) -> Int32
+        let symbol = try #require(dlsym(dlopen(nil, RTLD_NOW), "prctl"))
+        let setChildSubreaper: Int32 = 36
+        let control = unsafeBitCast(symbol, to: Control.self)
+        #expect(control(setChildSubreaper, isOn ? 1 : 0, 0, 0, 0) == 0)
+    }
+
+    @Test func `an orphan that has ended is reaped and not held against its worker`() async throws {
+        try Self.adoptOrphans(true)
+        // The shell reaps nothing while it only looks.
+        let script = """
+            (exit 0) &
+            report count child $!
+            while read -r pid name state rest < /proc/$!/stat && [ "$state" != Z ]; do :; done
+            report outcome success
+            """
+
+        let end = try await ScriptWorker.run(script)
+        try Self.adoptOrphans(false)
+
+        #expect(end.result == .reported(.success))
+        #expect(end.tally["child"] > 0)
+        #expect(!ScriptWorker.exists(end.tally["child"]))
+    }
+
+    @Test func `an orphan that still runs is killed and reaped`() async throws {
+        try Self.adoptOrphans(true)
+
+        let end = try await ScriptWorker.run(
+            "sleep 1000 & report count child $!; report outcome success",
+            environment: ["PATH": "/usr/bin:/bin"])
+        try Self.adoptOrphans(false)
+
+        #expect(end.result == .broke(.leftProcessesBehind))
+        #expect(end.tally["child"] > 0)
+        #expect(!ScriptWorker.exists(end.tally["child"]))
+    }
+
+    @Test func `attempts side by side take no thread from the pool`() async throws {
+        // Twenty wait for each other's last: with attempts that block the pool's threads, of which
+        // there is one a processor, the first would never be told.
+        let (arrivals, arrival) = AsyncStream.makeStream(of: Void.self)
+        let order = try ScriptWorker.order()
+
+        let ends = await withTaskGroup(of: AttemptEnd.self) { group in
+            var signals: [AsyncStream<AttemptSignal>.Continuation] = []
+            for _ in 0..<20 {
+                let (stream, continuation) = AsyncStream.makeStream(of: AttemptSignal.self)
+                signals.append(continuation)
+                group.addTask {
+                    await ScriptWorker.make(
+                        "trap 'report outcome success; exit 0' TERM; report progress 0 1; "
+                            + "order; read forever <&3"
+                    ).run(order, signals: stream) { _, _ in arrival.yield() }
+                }
+            }
+            var waiting = arrivals.makeAsyncIterator()
+            for _ in 0..<20 { await waiting.next() }
+            for continuation in signals { continuation.yield(.warn) }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+
+        #expect(ends.map(\.result) == Array(repeating: .reported(.success), count: 20))
+    }
+}
