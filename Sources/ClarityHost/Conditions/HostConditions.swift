@@ -1,0 +1,62 @@
+public import ClarityScheduler
+import Glibc
+
+/// The conditions of the machine that this runs on, from what the kernel shows of it.
+///
+/// Every answer is read anew each time and names the file that it comes from. A file that is
+/// missing, unreadable or not understood makes its answer unknown with the reason, never a "yes".
+/// Roaming, low power and idleness are unknown: those are known to a network manager, a power
+/// daemon and a login manager, and none of them is asked.
+public struct HostConditions: ConditionMonitor {
+    private let tree: HostTree
+    private let stateDirectory: String
+
+    /// Creates a monitor.
+    ///
+    /// - Parameters:
+    ///   - root: The folder in which `proc` and `sys` are found; another than `/` is a captured
+    ///     machine.
+    ///   - stateDirectory: The folder whose file system's free space is told; not below `root`.
+    public init(root: String = "/", stateDirectory: String) {
+        tree = HostTree(root: root)
+        self.stateDirectory = stateDirectory
+    }
+
+    public func conditions() -> Conditions {
+        let network = NetworkProbe(tree)
+        let power = PowerProbe(tree)
+        return Conditions(
+            connected: network.connected,
+            metered: network.metered,
+            roaming: .unknown("no network manager is asked"),
+            externalPower: power.externalPower,
+            battery: power.battery,
+            lowPower: .unknown("no power daemon is asked"),
+            idle: .unknown("no login manager is asked"),
+            storageFreeBytes: storageFreeBytes,
+            pressurePercent: PressureProbe(tree: tree).pressurePercent)
+    }
+
+    /// An element whenever a link, a route or a power supply changes; changes that come faster
+    /// than they are taken are one element.
+    ///
+    /// The kernel's own events are waited for, nothing is polled. Where it gives none, as in a
+    /// sandbox without netlink or for power supplies in a container, the stream stays silent: a
+    /// caller that must not miss a change asks `conditions()` when a decision is due. Storage and
+    /// pressure give no events at all.
+    public func changes() -> AsyncStream<Void> {
+        KernelEvents.stream()
+    }
+
+    private var storageFreeBytes: Conditions.Reading<Int64> {
+        var status = statvfs()
+        guard statvfs(stateDirectory, &status) == 0 else {
+            return .unknown("\(stateDirectory): \(String(cString: strerror(errno)))")
+        }
+        // Not `f_bfree`: what is kept for root is not this program's to use.
+        let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
+            by: UInt64(status.f_frsize))
+        return Conditions.Reading(
+            overflow ? .max : Int64(clamping: bytes), source: stateDirectory)
+    }
+}

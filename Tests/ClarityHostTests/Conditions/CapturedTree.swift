@@ -1,0 +1,86 @@
+import Glibc
+import Testing
+
+@testable import ClarityHost
+
+/// A folder that stands for `/` of another machine; it is removed with the value.
+final class CapturedTree {
+    /// What stands at a path.
+    enum Entry: ExpressibleByStringLiteral {
+        case text(String)
+        case bytes([UInt8])
+        case folder
+        case link(String)
+
+        init(stringLiteral value: String) { self = .text(value) }
+    }
+
+    let root: String
+    var tree: HostTree { HostTree(root: root) }
+
+    init(_ entries: [String: Entry]) throws {
+        var template = Array("/tmp/clarity-tree-XXXXXX".utf8CString)
+        let made = try #require(mkdtemp(&template))
+        root = String(cString: made)
+        for (path, entry) in entries {
+            switch entry {
+            case .text(let text): write(Array(text.utf8), path)
+            case .bytes(let bytes): write(bytes, path)
+            case .folder: makeFolder(path)
+            case .link(let target):
+                makeParent(path)
+                #expect(symlink(target, root + path) == 0)
+            }
+        }
+    }
+
+    deinit { remove(root) }
+
+    private func write(_ bytes: [UInt8], _ path: String) {
+        makeParent(path)
+        let file = open(root + path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+        #expect(file >= 0)
+        #expect(Glibc.write(file, bytes, bytes.count) == bytes.count)
+        close(file)
+    }
+
+    private func makeParent(_ path: String) {
+        makeFolder(path.split(separator: "/").dropLast().map { "/" + $0 }.joined())
+    }
+
+    private func makeFolder(_ path: String) {
+        var folder = root
+        for part in path.split(separator: "/") {
+            folder += "/" + part
+            #expect(mkdir(folder, 0o755) == 0 || errno == EEXIST)
+        }
+    }
+
+    private func remove(_ path: String) {
+        // `unlink` removes files and links, and refuses folders.
+        guard unlink(path) != 0, let folder = opendir(path) else { return }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            names.append(
+                withUnsafePointer(to: &entry.pointee.d_name) { field in
+                    field.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                })
+        }
+        closedir(folder)
+        for name in names where name != "." && name != ".." { remove(path + "/" + name) }
+        rmdir(path)
+    }
+}
+
+/// One machine and what is expected of it, told apart by name in a table.
+struct Machine<Expected: Sendable>: CustomTestStringConvertible, Sendable {
+    var testDescription: String
+    var entries: [String: CapturedTree.Entry]
+    var expected: Expected
+
+    init(_ name: String, _ entries: [String: CapturedTree.Entry], _ expected: Expected) {
+        testDescription = name
+        self.entries = entries
+        self.expected = expected
+    }
+}
