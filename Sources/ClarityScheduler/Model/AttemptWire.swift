@@ -1,6 +1,8 @@
 // The form in which an order and its reports cross between the scheduler and a worker process:
 // lines of UTF-8, `key=value` or `word rest`, `\n` and `\\` escaped. No document format is needed
-// for flat values, and a worker can be written in any language, a shell script included.
+// for flat values, and a worker can be written in any language, a shell script included. Lines are
+// taken apart by scalar, not by character: `\r\n` is one character, and so is a `=`, blank or `\`
+// with the accent that follows it.
 
 /// A line that is not part of an order or a report.
 public struct MalformedLine: Error, Hashable, Sendable {
@@ -32,15 +34,18 @@ extension AttemptOrder {
         var fields: [String: String] = [:]
         var options: [String: String] = [:]
         for line in lines where line != "end" {
-            guard let equals = line.firstIndex(of: "=") else {
+            let scalars = line.unicodeScalars
+            guard let equals = scalars.firstIndex(of: "=") else {
                 throw MalformedLine(expected: "an order line `key=value`")
             }
-            let key = String(line[..<equals])
-            let value = unescaped(line[line.index(after: equals)...])
+            let key = String(scalars[..<equals])
+            let value = unescaped(scalars[scalars.index(after: equals)...])
             if key.hasPrefix("option.") {
                 options[String(key.dropFirst("option.".count))] = value
-            } else {
+            } else if AttemptOrder.fieldKeys.contains(key) {
                 fields[key] = value
+            } else {
+                throw MalformedLine(expected: "a field of an order before `=`")
             }
         }
         func number<N: FixedWidthInteger>(_ key: String) throws(MalformedLine) -> N {
@@ -63,6 +68,13 @@ extension AttemptOrder {
             warning: .milliseconds(try number("warning_ms") as Int64),
             memoryLimitBytes: try number("memory_limit_bytes"), checkpoint: fields["checkpoint"],
             options: options)
+    }
+
+    private static var fieldKeys: Set<String> {
+        [
+            "run", "job", "kind", "attempt", "generation", "scheduled_for_ms", "timeout_ms",
+            "warning_ms", "memory_limit_bytes", "checkpoint",
+        ]
     }
 }
 
@@ -90,11 +102,11 @@ extension AttemptReport {
     ///
     /// - Throws: `MalformedLine` for everything that `line` would not have written.
     public init(line: String) throws(MalformedLine) {
-        var rest = line[...]
+        var rest = line.unicodeScalars[...]
         func word() -> String {
             let end = rest.firstIndex(of: " ") ?? rest.endIndex
             let word = String(rest[..<end])
-            rest = end == rest.endIndex ? "" : rest[rest.index(after: end)...]
+            rest = end == rest.endIndex ? rest[end...] : rest[rest.index(after: end)...]
             return word
         }
         func number(_ what: String) throws(MalformedLine) -> Int64 {
@@ -136,25 +148,37 @@ extension AttemptReport {
             throw MalformedLine(
                 expected: "`progress`, `count`, `note`, `checkpoint` or `outcome`")
         }
+        // What the cases above let through: more words than are due, `+1`, `01`, a lone `\`.
+        guard self.line == line else {
+            throw MalformedLine(expected: "a report as this program writes it")
+        }
     }
 }
 
 private func escaped(_ text: String) -> String {
-    text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
-}
-
-private func unescaped(_ text: Substring) -> String {
-    var result = ""
-    var isEscaped = false
-    for character in text {
-        if isEscaped {
-            result.append(character == "n" ? "\n" : character)
-            isEscaped = false
-        } else if character == "\\" {
-            isEscaped = true
-        } else {
-            result.append(character)
+    var result = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "\\": result.append(contentsOf: "\\\\".unicodeScalars)
+        case "\n": result.append(contentsOf: "\\n".unicodeScalars)
+        default: result.append(scalar)
         }
     }
-    return result
+    return String(result)
+}
+
+private func unescaped(_ text: Substring.UnicodeScalarView) -> String {
+    var result = String.UnicodeScalarView()
+    var isEscaped = false
+    for scalar in text {
+        if isEscaped {
+            result.append(scalar == "n" ? "\n" : scalar)
+            isEscaped = false
+        } else if scalar == "\\" {
+            isEscaped = true
+        } else {
+            result.append(scalar)
+        }
+    }
+    return String(result)
 }
