@@ -30,7 +30,9 @@ public struct CivilTime: Hashable, Sendable {
     /// Creates the civil time that a clock in UTC shows `milliseconds` after 1970-01-01T00:00:00Z.
     public init(_ milliseconds: Int64) {
         let days = milliseconds.flooredQuotient(86_400_000)
-        let ofDay = Int(milliseconds - days * 86_400_000)
+        // Not `milliseconds - days * 86_400_000`: the product of the earliest days does not fit.
+        let remainder = Int(milliseconds % 86_400_000)
+        let ofDay = remainder < 0 ? remainder + 86_400_000 : remainder
         let date = CivilTime.date(daysSince1970: Int(days))
         self.init(
             year: date.year, month: date.month, day: date.day, hour: ofDay / 3_600_000,

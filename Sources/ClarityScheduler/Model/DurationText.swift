@@ -2,9 +2,10 @@ extension Duration {
     /// The whole milliseconds, rounded towards zero; clamped to what fits in 64 bits.
     public var milliseconds: Int64 {
         let (seconds, attoseconds) = components
-        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1000)
-        if overflow { return seconds < 0 ? .min : .max }
-        return scaled + attoseconds / 1_000_000_000_000_000
+        let (scaled, isTooLarge) = seconds.multipliedReportingOverflow(by: 1000)
+        let (sum, overflow) = scaled.addingReportingOverflow(
+            attoseconds / 1_000_000_000_000_000)
+        return isTooLarge || overflow ? (seconds < 0 ? .min : .max) : sum
     }
 
     /// Reads a span with its unit: `250ms`, `30s`, `15m`, `6h`, `90d`, `2w`, or several in falling
