@@ -26,9 +26,9 @@ struct CronField: Hashable, Sendable {
                         field, got: item,
                         wanted: "a range before the `/`, such as `\(rest)`")
                 }
-                let longest = field.bounds.upperBound - field.bounds.lowerBound
-                guard let number = cronNumber(parts[1]), (1...longest).contains(number) else {
-                    throw CronError(field, got: item, wanted: "a step of 1 to \(longest)")
+                guard let number = cronNumber(parts[1]), field.steps.contains(number) else {
+                    throw CronError(
+                        field, got: item, wanted: "a step of 1 to \(field.steps.upperBound)")
                 }
                 step = number
             }
@@ -48,6 +48,15 @@ extension CronError.Field {
         case .dayOfMonth: 1...31
         case .month: 1...12
         case .dayOfWeek: 0...6
+        }
+    }
+
+    /// The steps that make sense. `*/90` for the minute is a mistake, since it names minute 0 alone;
+    /// for days people use such steps to turn "either" into "both": `*/100,1-7 * mon`.
+    fileprivate var steps: ClosedRange<Int> {
+        switch self {
+        case .minute, .hour, .month: 1...bounds.upperBound - bounds.lowerBound
+        case .dayOfMonth, .dayOfWeek: 1...999
         }
     }
 

@@ -21,7 +21,7 @@ public enum Schedule: Hashable, Sendable {
             return once > instant ? once : nil
         case .cron(let expression, let zone):
             guard !expression.neverFires else { return nil }
-            let start = instant.secondsSince1970
+            let start = max(instant.secondsSince1970, cronYears.lowerBound - 1)
             let fortyYears: Int64 = 40 * 366 * 86_400
             return CronOccurrences(expression: expression, zone: zone)
                 .first(in: cronWindow(after: start, through: start + fortyYears))
@@ -58,7 +58,9 @@ public enum Schedule: Hashable, Sendable {
 
     /// The seconds after one and up to another, within the years 0 to 9999.
     private func cronWindow(after first: Int64, through last: Int64) -> Range<Int64> {
-        let years = Int64(-62_167_219_200)..<253_402_300_800
-        return (first + 1..<max(first, last) + 1).clamped(to: years)
+        (first + 1..<max(first, last) + 1).clamped(to: cronYears)
     }
+
+    /// The years 0 to 9999 in seconds since 1970.
+    private var cronYears: Range<Int64> { -62_167_219_200..<253_402_300_800 }
 }
