@@ -8,6 +8,7 @@ internal import Synchronization
 public final class ManualClock: WallClock {
     private struct State {
         var now: Instant
+        var elapsed = Duration.zero
         var sleeps: [Duration] = []
     }
 
@@ -20,6 +21,8 @@ public final class ManualClock: WallClock {
 
     public var now: Instant { state.withLock { $0.now } }
 
+    public var elapsed: Duration { state.withLock { $0.elapsed } }
+
     /// The spans that were slept, in their order.
     public var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
@@ -27,13 +30,21 @@ public final class ManualClock: WallClock {
     public func set(_ instant: Instant) { state.withLock { $0.now = instant } }
 
     /// Moves the clock on by `span`.
-    public func advance(by span: Duration) { state.withLock { $0.now = $0.now + span } }
+    public func advance(by span: Duration) {
+        state.withLock { state in
+            state.now = state.now + span
+            state.elapsed += span
+        }
+    }
 
     public func sleep(for span: Duration) async {
         let isCancelled = Task.isCancelled
         state.withLock { state in
             state.sleeps.append(span)
-            if !isCancelled { state.now = state.now + span }
+            if !isCancelled {
+                state.now = state.now + span
+                state.elapsed += span
+            }
         }
     }
 }

@@ -13,6 +13,13 @@ public struct SystemClock: WallClock {
             millisecondsSince1970: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 
+    /// The time since the machine started, suspend included.
+    public var elapsed: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     /// Returns after `span` of elapsed time, the time that the machine was suspended included, or
     /// at once when the task is cancelled or `span` is not above zero.
     ///
