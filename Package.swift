@@ -75,7 +75,7 @@ let package = Package(
         tests("SandboxTests", ["clarity-jobs-sandbox"]),
         tests(
             "CommandLineTests",
-            ["clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox"]),
+            ["clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler"]),
         tests("ArchitectureTests", []),
     ]
 )

@@ -1,1 +1,87 @@
-@main enum Program { static func main() {} }
+internal import Glibc
+
+/// `clarity-jobs`: reads the command line, performs the command, turns errors into lines and a
+/// status.
+@main
+enum Program {
+    static let version = "0.1.0"
+
+    static func main() async {
+        // A reader that goes away, as `head` does, must end no command in the middle.
+        signal(SIGPIPE, SIG_IGN)
+        let environment = readEnvironment()
+        let parser = ArgumentParser(root: .program, environment: environment)
+        do throws(UsageFault) {
+            let (command, arguments) = try parser.parse(Array(CommandLine.arguments.dropFirst()))
+            exit(await run(command, arguments, environment).rawValue)
+        } catch {
+            Console.fault("clarity-jobs: \(error.message)")
+            Console.fault("help: clarity-jobs --help")
+            exit(ExitStatus.usage.rawValue)
+        }
+    }
+
+    private static func run(
+        _ command: CommandSyntax, _ arguments: Arguments, _ environment: [String: String]
+    ) async -> ExitStatus {
+        let console = Console(
+            form: arguments["output"].flatMap { Console.Form(rawValue: $0) } ?? .table,
+            isQuiet: arguments.has("quiet"), isVerbose: arguments.has("verbose"))
+        if arguments.has("version") {
+            console.result("clarity-jobs \(version)")
+            return .done
+        }
+        if arguments.has("help") || (arguments.path.isEmpty && arguments.operands.isEmpty) {
+            let path = ["clarity-jobs"] + arguments.path
+            console.result(command.help(path: path, common: CommandSyntax.program.options))
+            return arguments.has("help") ? .done : .usage
+        }
+        let composition = Composition(
+            arguments: arguments, environment: environment, console: console)
+        do throws(CommandFailure) {
+            return try await perform(arguments.path, composition)
+        } catch {
+            for (index, line) in error.lines.enumerated() {
+                let isPlace = error.status == .jobFileFaulty
+                Console.fault(index == 0 && !isPlace ? "clarity-jobs: \(line)" : line)
+            }
+            return error.status
+        }
+    }
+
+    private static func perform(
+        _ path: [String], _ composition: Composition
+    ) async throws(CommandFailure) -> ExitStatus {
+        switch path {
+        case ["run"]: try await RunCommand(composition).run()
+        case ["loop"]: try await LoopCommand(composition).run()
+        case ["dry-run"]: try DryRunCommand(composition).run()
+        case ["list"]: try ListCommand(composition).run()
+        case ["history"]: try HistoryCommand(composition).run()
+        case ["history", "show"]: try HistoryShowCommand(composition).run()
+        case ["validate"]: try ValidateCommand(composition).run()
+        case ["auth", "login"]: try AuthCommand(composition).login()
+        case ["auth", "status"]: try AuthCommand(composition).status()
+        case ["sandbox"]:
+            try composition.become(
+                "clarity-jobs-sandbox", composition.arguments.operands)
+        default:
+            throw CommandFailure(
+                .usage, "`\(path.joined(separator: " "))` wants a command",
+                "help: clarity-jobs \(path.joined(separator: " ")) --help")
+        }
+    }
+
+    private static func readEnvironment() -> [String: String] {
+        var result: [String: String] = [:]
+        var next = environ
+        while let entry = next.pointee {
+            let text = String(cString: entry)
+            if let equals = text.firstIndex(of: "=") {
+                result[String(text[..<equals])] = String(text[text.index(after: equals)...])
+            }
+            next += 1
+        }
+        return result
+    }
+}

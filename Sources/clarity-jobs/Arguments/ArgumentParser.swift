@@ -1,0 +1,151 @@
+/// A command line that breaks the syntax: one line for people.
+struct UsageFault: Error, Equatable {
+    var message: String
+}
+
+/// Reads command lines by the GNU conventions: options before, between and after operands,
+/// `--name=value` and `--name value`, `-abc`, `-c value` and `-cvalue`, `--` ends options.
+struct ArgumentParser {
+    let root: CommandSyntax
+    let environment: [String: String]
+
+    /// Reads `words`, then fills in what the environment says for options that are not given.
+    ///
+    /// Options of the root are understood after every command.
+    func parse(_ words: [String]) throws(UsageFault) -> (CommandSyntax, Arguments) {
+        var command = root
+        var scope = root.options
+        var result = Arguments()
+        var rest = words[...]
+        var areOptionsOver = false
+        while let word = rest.popFirst() {
+            if areOptionsOver || word == "-" || !word.hasPrefix("-") {
+                if !areOptionsOver, result.operands.isEmpty,
+                    let next = command.commands.first(where: { $0.name == word })
+                {
+                    command = next
+                    scope += next.options
+                    result.path.append(word)
+                    if next.passesArgumentsOn {
+                        result.operands = Array(rest)
+                        break
+                    }
+                } else if command.operands == nil {
+                    throw UsageFault(message: surplus(word, of: command))
+                } else {
+                    result.operands.append(word)
+                }
+            } else if word == "--" {
+                areOptionsOver = true
+            } else if word.hasPrefix("--") {
+                try parseLong(word.dropFirst(2), scope, &rest, &result)
+            } else {
+                try parseShort(word.dropFirst(), scope, &rest, &result)
+            }
+        }
+        try addEnvironment(scope, &result)
+        return (command, result)
+    }
+
+    private func parseLong(
+        _ word: Substring, _ scope: [OptionSyntax], _ rest: inout ArraySlice<String>,
+        _ result: inout Arguments
+    ) throws(UsageFault) {
+        let equals = word.firstIndex(of: "=")
+        let name = String(word[..<(equals ?? word.endIndex)])
+        guard let option = scope.first(where: { $0.name == name }) else {
+            let suggestion = closest(to: name, among: scope.map(\.name)).map {
+                "; did you mean `--\($0)`?"
+            }
+            throw UsageFault(message: "unknown option `--\(name)`\(suggestion ?? "")")
+        }
+        let attached = equals.map { String(word[word.index(after: $0)...]) }
+        if option.value == nil {
+            guard attached == nil else {
+                throw UsageFault(message: "option `--\(name)` takes no value")
+            }
+            result.flags.insert(name)
+        } else {
+            guard let value = attached ?? rest.popFirst() else {
+                throw UsageFault(message: "option `--\(name)` wants a value")
+            }
+            try set(option, value, shown: "--\(name)", &result)
+        }
+    }
+
+    private func parseShort(
+        _ letters: Substring, _ scope: [OptionSyntax], _ rest: inout ArraySlice<String>,
+        _ result: inout Arguments
+    ) throws(UsageFault) {
+        var letters = letters
+        while let letter = letters.popFirst() {
+            guard let option = scope.first(where: { $0.letter == letter }) else {
+                throw UsageFault(message: "unknown option `-\(letter)`")
+            }
+            if option.value == nil {
+                result.flags.insert(option.name)
+                continue
+            }
+            guard let value = letters.isEmpty ? rest.popFirst() : String(letters) else {
+                throw UsageFault(message: "option `-\(letter)` wants a value")
+            }
+            try set(option, value, shown: "-\(letter)", &result)
+            return
+        }
+    }
+
+    private func addEnvironment(
+        _ scope: [OptionSyntax], _ result: inout Arguments
+    ) throws(UsageFault) {
+        for option in scope where result[option.name] == nil {
+            guard let value = environment[option.variable], !value.isEmpty else { continue }
+            if option.value != nil {
+                try set(option, value, shown: option.variable, &result)
+            } else if ["1", "true"].contains(value) {
+                result.flags.insert(option.name)
+            }
+        }
+    }
+
+    private func set(
+        _ option: OptionSyntax, _ value: String, shown: String, _ result: inout Arguments
+    ) throws(UsageFault) {
+        guard option.choices.isEmpty || option.choices.contains(value) else {
+            let choices = option.choices.map { "`\($0)`" }.joined(separator: ", ")
+            throw UsageFault(message: "`\(shown)` is one of \(choices), got `\(value)`")
+        }
+        result.values[option.name] = value
+    }
+
+    private func surplus(_ word: String, of command: CommandSyntax) -> String {
+        guard !command.commands.isEmpty else {
+            return "`\(command.name)` takes no operand, got `\(word)`"
+        }
+        let suggestion = closest(to: word, among: command.commands.map(\.name)).map {
+            "; did you mean `\($0)`?"
+        }
+        return "unknown command `\(word)`\(suggestion ?? "")"
+    }
+}
+
+/// The candidate that at most two insertions, removals or replacements turn into `word`; `nil`
+/// when none is that close.
+func closest(to word: String, among candidates: [String]) -> String? {
+    let wanted = Array(word)
+    let ranked = candidates.map { candidate -> (String, Int) in
+        let other = Array(candidate)
+        var row = Array(0...other.count)
+        for i in wanted.indices {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for j in other.indices {
+                let above = row[j + 1]
+                row[j + 1] = min(
+                    diagonal + (wanted[i] == other[j] ? 0 : 1), row[j] + 1, above + 1)
+                diagonal = above
+            }
+        }
+        return (candidate, row[other.count])
+    }
+    return ranked.filter { $0.1 <= 2 }.min { $0.1 < $1.1 }?.0
+}

@@ -1,0 +1,37 @@
+extension CommandSyntax {
+    /// The help page of this command; `path` is what was typed to reach it.
+    func help(path: [String], common: [OptionSyntax]) -> String {
+        var usage = path.joined(separator: " ")
+        if !commands.isEmpty { usage += " COMMAND" }
+        if let operands { usage += " \(operands)" }
+        var page = "\(summary)\n\nUsage: \(usage) [OPTION...]\n"
+        if !examples.isEmpty {
+            page += "\nExamples:\n" + examples.map { "  \($0)\n" }.joined()
+        }
+        if !commands.isEmpty {
+            page += "\nCommands:\n" + Help.columns(commands.map { ($0.name, $0.summary) })
+        }
+        if !passesArgumentsOn, !options.isEmpty, path.count > 1 {
+            page += "\nOptions:\n" + Help.columns(options.map(Help.line))
+        }
+        page += "\nOptions of every command (each also as CLARITY_JOBS_...):\n"
+        return page + Help.columns(common.map(Help.line))
+    }
+}
+
+private enum Help {
+    static func line(_ option: OptionSyntax) -> (String, String) {
+        let letter = option.letter.map { "-\($0), " } ?? "    "
+        let value = option.value.map { " \($0)" } ?? ""
+        let choices =
+            option.choices.isEmpty ? "" : " (\(option.choices.joined(separator: ", ")))"
+        return ("\(letter)--\(option.name)\(value)", option.summary + choices)
+    }
+
+    static func columns(_ rows: [(String, String)]) -> String {
+        let width = rows.map(\.0.count).max() ?? 0
+        return rows.map { name, summary in
+            "  \(name)\(String(repeating: " ", count: width - name.count + 2))\(summary)\n"
+        }.joined()
+    }
+}

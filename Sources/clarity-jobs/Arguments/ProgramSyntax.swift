@@ -1,0 +1,87 @@
+extension CommandSyntax {
+    /// The whole command line of `clarity-jobs`.
+    static let program = CommandSyntax(
+        name: "clarity-jobs",
+        summary: "Keeps a person's health data in step with the CLARITY backend.",
+        options: [
+            OptionSyntax(
+                "config", "c", value: "FILE", summary: "the job file, else ./jobs.yaml and so on"),
+            OptionSyntax(
+                "state", value: "DIR", summary: "the folder that holds history and health data"),
+            OptionSyntax(
+                "output", "o", value: "FORM", choices: ["table", "json", "ndjson"],
+                summary: "how results are written"),
+            OptionSyntax("quiet", "q", summary: "say nothing but faults"),
+            OptionSyntax("verbose", "v", summary: "say more"),
+            OptionSyntax("help", "h", summary: "show this page"),
+            OptionSyntax("version", summary: "show the version"),
+        ],
+        examples: [
+            "clarity-jobs auth login --email you@example.com",
+            "clarity-jobs run --due            what is due, once: for cron",
+            "clarity-jobs loop                 for systemd",
+            "clarity-jobs dry-run JOB          what would be sent, and change nothing",
+            "clarity-jobs history show 42      why a run went as it did",
+        ],
+        commands: [
+            CommandSyntax(
+                name: "run", summary: "Runs jobs now, or all that is due.", operands: "[JOB...]",
+                options: [
+                    OptionSyntax(
+                        "due", summary: "run everything that is due; silent when all went well"),
+                    OptionSyntax("force", summary: "run whatever the constraints say"),
+                ],
+                examples: [
+                    "clarity-jobs run --due",
+                    "clarity-jobs run com.clarity.healthkit.upload --force",
+                ]),
+            CommandSyntax(
+                name: "loop",
+                summary: "Runs jobs as they fall due, until SIGINT or SIGTERM drains it."),
+            CommandSyntax(
+                name: "dry-run",
+                summary: "Shows what a job would send or remove, and changes nothing.",
+                operands: "JOB"),
+            CommandSyntax(
+                name: "list", summary: "Lists the jobs, what comes next and what they wait for."),
+            CommandSyntax(
+                name: "history", summary: "Lists past and present runs, newest first.",
+                operands: "[JOB]",
+                options: [
+                    OptionSyntax("limit", "n", value: "N", summary: "how many runs, 20 at first")
+                ],
+                examples: [
+                    "clarity-jobs history com.clarity.refresh -n 5",
+                    "clarity-jobs history show 42",
+                ],
+                commands: [
+                    CommandSyntax(
+                        name: "show",
+                        summary: "Shows one run with its attempts and all that held it back.",
+                        operands: "RUN")
+                ]),
+            CommandSyntax(
+                name: "validate", summary: "Checks the job file and reports every fault in it."),
+            CommandSyntax(
+                name: "auth", summary: "Logs in to the backend, and says who is logged in.",
+                commands: [
+                    CommandSyntax(
+                        name: "login", summary: "Logs in.",
+                        options: [
+                            OptionSyntax("email", value: "EMAIL", summary: "who logs in"),
+                            OptionSyntax(
+                                "password-stdin", summary: "read the password from standard input"),
+                        ],
+                        examples: [
+                            "clarity-jobs auth login --email you@example.com --password-stdin"
+                                + " < password.txt"
+                        ]),
+                    CommandSyntax(name: "status", summary: "Says who is logged in."),
+                ]),
+            CommandSyntax(
+                name: "sandbox", summary: "Starts a stand-in for the backend, on this machine.",
+                operands: "[OPTION...]",
+                examples: ["clarity-jobs sandbox --listen 127.0.0.1:8787 --data DIR"],
+                passesArgumentsOn: true),
+        ])
+}

@@ -1,0 +1,53 @@
+/// What a command line may say, as data: parsing, help and suggestions come from it.
+struct CommandSyntax: Sendable {
+    var name: String
+    var summary: String
+    /// The operands as help shows them: `[JOB...]`; `nil` when there are none.
+    var operands: String?
+    var options: [OptionSyntax] = []
+    /// Command lines worth knowing, shown first in help.
+    var examples: [String] = []
+    var commands: [CommandSyntax] = []
+
+    /// Whether everything after the command's name belongs to another program.
+    var passesArgumentsOn = false
+}
+
+/// One option.
+struct OptionSyntax: Sendable {
+    var name: String
+    var letter: Character?
+    /// The value's name in help; `nil` for an option without value.
+    var value: String?
+    var choices: [String] = []
+    var summary: String
+
+    init(
+        _ name: String, _ letter: Character? = nil, value: String? = nil, choices: [String] = [],
+        summary: String
+    ) {
+        self.name = name
+        self.letter = letter
+        self.value = value
+        self.choices = choices
+        self.summary = summary
+    }
+
+    /// The variable that stands in for the option: `CLARITY_JOBS_CONFIG`.
+    var variable: String {
+        "CLARITY_JOBS_" + name.uppercased().replacing("-", with: "_")
+    }
+}
+
+/// A command line that was understood.
+struct Arguments {
+    /// The names of the command and its subcommand.
+    var path: [String] = []
+    var values: [String: String] = [:]
+    var flags: Set<String> = []
+    var operands: [String] = []
+
+    func has(_ flag: String) -> Bool { flags.contains(flag) }
+
+    subscript(option: String) -> String? { values[option] }
+}

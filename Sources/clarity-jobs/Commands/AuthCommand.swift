@@ -1,0 +1,37 @@
+internal import ClarityHost
+
+/// `auth login` and `auth status`: done by the worker's program, which links what HTTP needs.
+struct AuthCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func login() throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        guard let email = arguments["email"], !email.isEmpty else {
+            throw CommandFailure(.usage, "`auth login` wants --email EMAIL")
+        }
+        guard arguments.has("password-stdin") else {
+            throw CommandFailure(
+                .usage, "`auth login` wants --password-stdin",
+                "help: the password is read from standard input, so that it is in no history")
+        }
+        let file = try composition.jobFile()
+        try composition.become(
+            "clarity-jobs-worker", ["auth", "login", "--email", email] + settings(file))
+    }
+
+    func status() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        let form = ["--output", composition.console.form.rawValue]
+        try composition.become("clarity-jobs-worker", ["auth", "status"] + form + settings(file))
+    }
+
+    private func settings(_ file: JobFile) -> [String] {
+        [
+            "--backend", file.settings["backend.url"] ?? "",
+            "--retry-wait", file.settings["backend.retry_wait"] ?? "1000",
+            "--state", composition.statePath(file),
+        ]
+    }
+}

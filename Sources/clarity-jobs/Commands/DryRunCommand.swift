@@ -1,0 +1,70 @@
+internal import ClarityHost
+internal import ClarityScheduler
+internal import Glibc
+
+/// `dry-run JOB`: shows what a job would send or remove, and changes nothing.
+struct DryRunCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let operands = composition.arguments.operands
+        guard operands.count == 1 else {
+            throw CommandFailure(.usage, "`dry-run` wants one job, got \(operands.count)")
+        }
+        let file = try composition.jobFile()
+        let declared = try composition.job(named: operands[0], in: file)
+        guard let job = composition.jobs(file).first(where: { $0.id == declared.id }) else {
+            throw CommandFailure(
+                .usage, "job `\(operands[0])` has `enabled: false` in the job file")
+        }
+        let history = try composition.history(file)
+        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let moment = composition.clock.moment
+        say(of: job, file, moment, ledger)
+        let order = AttemptOrder(
+            run: ledger.nextRun, job: job.id, kind: job.kind, attempt: 1, generation: 1,
+            scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,
+            memoryLimitBytes: job.memoryLimitBytes, options: job.options)
+        try give(order.lines.map { $0 + "\n" }.joined())
+        try composition.become("clarity-jobs-worker", ["dry-run"])
+    }
+
+    /// Says on standard error whether the job would start now, with each constraint's verdict.
+    private func say(of job: Job, _ file: JobFile, _ moment: Moment, _ ledger: Ledger) {
+        let conditions = composition.conditions(file).conditions()
+        let planner = composition.planner(file, owner: "", scope: .everything)
+        let standing = planner.standings(at: moment, conditions: conditions, ledger: ledger)
+            .first { $0.job == job.id }
+        let holdings = standing?.deferrals ?? []
+        let console = composition.console
+        console.note(
+            holdings.isEmpty ? "\(job.id): would start now" : "\(job.id): would not start now")
+        for deferral in holdings where deferral.reason != .constraint {
+            console.note("  \(deferral.reason.rawValue): \(RunText.line(deferral))")
+        }
+        for constraint in job.constraints {
+            let verdict = constraint.verdict(in: conditions)
+            console.note(
+                "  \(verdict.standing.rawValue): \(constraint.name): wanted \(verdict.wanted), "
+                    + "is \(verdict.measured) (\(verdict.source))")
+        }
+    }
+
+    /// Makes `text` this process's standard input.
+    ///
+    /// An order is far smaller than what a pipe holds (64 KiB, pipe(7)), so that it can be written
+    /// whole before anybody reads.
+    private func give(_ text: String) throws(CommandFailure) {
+        var ends: [Int32] = [0, 0]
+        let bytes = Array(text.utf8)
+        guard bytes.count <= 60 << 10, pipe(&ends) == 0 else {
+            throw CommandFailure(.internalFault, "cannot hand the order to the worker")
+        }
+        guard write(ends[1], bytes, bytes.count) == bytes.count, dup2(ends[0], STDIN_FILENO) == 0
+        else { throw CommandFailure(.internalFault, "cannot hand the order to the worker") }
+        close(ends[0])
+        close(ends[1])
+    }
+}

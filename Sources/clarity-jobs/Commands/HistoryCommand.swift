@@ -1,0 +1,126 @@
+internal import ClarityHost
+internal import ClarityScheduler
+
+/// `history [JOB]`: past and present runs, newest first.
+struct HistoryCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        guard arguments.operands.count <= 1 else {
+            throw CommandFailure(.usage, "`history` takes one job, got \(arguments.operands.count)")
+        }
+        let file = try composition.jobFile()
+        // A job that is no longer declared keeps its history, so any id will do.
+        var job: JobID?
+        if let name = arguments.operands.first {
+            job = JobID(name)
+            guard job != nil else { throw CommandFailure(.usage, "`\(name)` is no job's id") }
+        }
+        let history = try composition.history(file)
+        let limit = try limit()
+        let runs = try askingStore { () throws(RunStoreError) in
+            try history.runs(of: job, limit: limit)
+        }
+        composition.console.results(
+            runs.map(RunText.object),
+            table: Table(heading: RunText.heading, rows: runs.map(RunText.row)))
+        return .done
+    }
+
+    private func limit() throws(CommandFailure) -> Int {
+        guard let text = composition.arguments["limit"] else { return 20 }
+        guard let number = Int(text), (1...1_000_000).contains(number) else {
+            throw CommandFailure(.usage, "--limit is a number from 1 to 1000000, got `\(text)`")
+        }
+        return number
+    }
+}
+
+/// `history show RUN`: one run with its attempts and all that held it back.
+struct HistoryShowCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        guard arguments.operands.count == 1, let id = Int64(arguments.operands[0]) else {
+            throw CommandFailure(.usage, "`history show` wants a run's number")
+        }
+        let history = try composition.history(try composition.jobFile())
+        let (found, attempts, spans) = try askingStore { () throws(RunStoreError) in
+            (
+                try history.run(RunID(id)), try history.attempts(of: RunID(id)),
+                try history.deferrals(of: RunID(id))
+            )
+        }
+        guard let run = found else {
+            throw CommandFailure(.usage, "no run \(id) in the history")
+        }
+        let console = composition.console
+        guard console.form == .table else {
+            let object = object(run, attempts, spans)
+            console.result(console.form == .json ? object.page : object.line)
+            return .done
+        }
+        show(run)
+        for attempt in attempts { show(attempt) }
+        for span in spans {
+            let until = span.until.map { "until \($0)" } ?? "until now"
+            console.result(
+                printable("waited since \(span.since) \(until): \(RunText.line(span.deferral))"))
+        }
+        return .done
+    }
+
+    private func show(_ run: Run) {
+        var lines = [
+            "run \(run.id) of \(run.job) (\(run.kind)): \(RunText.state(run))",
+            "trigger \(run.trigger.rawValue)\(run.causedBy.map { " by run \($0)" } ?? ""), "
+                + "scheduled for \(run.scheduledFor), enqueued \(run.enqueuedAt)",
+        ]
+        if let started = run.startedAt {
+            lines.append(
+                "started \(started), "
+                    + (run.finishedAt.map { "finished \($0), took \(($0 - started).text)" }
+                        ?? "not finished"))
+        }
+        if !run.tally.isEmpty { lines.append("counts: \(run.tally.summary)") }
+        if let failure = run.failure { lines.append("why: \(failure.reason)") }
+        lines += run.notes.map { "note: \($0)" }
+        for line in lines { composition.console.result(printable(line)) }
+    }
+
+    private func show(_ attempt: Attempt) {
+        var words = "attempt \(attempt.number): \(attempt.result.rawValue)"
+        if let stop = attempt.stopReason { words += " (\(stop.rawValue))" }
+        words += ", started \(attempt.startedAt)"
+        if let finished = attempt.finishedAt {
+            words += ", took \((finished - attempt.startedAt).text)"
+        }
+        if let reason = attempt.reason { words += ": \(reason)" }
+        composition.console.result(printable(words))
+    }
+
+    private func object(_ run: Run, _ attempts: [Attempt], _ spans: [DeferralSpan]) -> JSONText {
+        guard case .object(let members) = RunText.object(run) else { return .null }
+        let deferrals = spans.map { span in
+            JSONText.object([
+                ("reason", .string(span.deferral.reason.rawValue)),
+                ("subject", .string(span.deferral.subject)),
+                ("wanted", .string(span.deferral.wanted)),
+                ("measured", .string(span.deferral.measured)),
+                ("source", .string(span.deferral.source)), ("since", .string(span.since)),
+                ("until", .string(span.until)),
+            ])
+        }
+        return .object(
+            members.filter { $0.0 != "attempts" } + [
+                ("attempts", .array(attempts.map(RunText.object))),
+                ("deferrals", .array(deferrals)),
+            ])
+    }
+}

@@ -1,0 +1,59 @@
+internal import ClarityHost
+internal import ClarityScheduler
+
+/// `list`: the jobs, what comes next and what they wait for.
+struct ListCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        let history = try composition.history(file)
+        let planner = composition.planner(file, owner: "", scope: .everything)
+        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let standings = planner.standings(
+            at: composition.clock.moment,
+            conditions: composition.conditions(file).conditions(), ledger: ledger)
+        let known = Dictionary(uniqueKeysWithValues: standings.map { ($0.job, $0) })
+        var table = Table(heading: ["JOB", "KIND", "CLASS", "NEXT", "STATE", "WAITING ON"])
+        table.rows = file.jobs.map { job in
+            let standing = known[job.id]
+            return [
+                job.id.rawValue, job.kind.rawValue, job.jobClass.rawValue,
+                standing?.next.map(RunText.seconds) ?? "-", state(standing),
+                standing?.deferrals.map(RunText.line).joined(separator: "; ") ?? "",
+            ]
+        }
+        composition.console.results(
+            file.jobs.map { object($0, known[$0.id]) }, table: table)
+        return .done
+    }
+
+    private func object(_ job: Job, _ standing: JobStanding?) -> JSONText {
+        .object([
+            ("job", .string(job.id.rawValue)), ("kind", .string(job.kind.rawValue)),
+            ("class", .string(job.jobClass.rawValue)), ("next", .string(standing?.next)),
+            ("state", .string(state(standing))),
+            (
+                "waiting_on",
+                .array(
+                    (standing?.deferrals ?? []).map { deferral in
+                        .object([
+                            ("reason", .string(deferral.reason.rawValue)),
+                            ("subject", .string(deferral.subject)),
+                            ("wanted", .string(deferral.wanted)),
+                            ("measured", .string(deferral.measured)),
+                            ("source", .string(deferral.source)),
+                        ])
+                    })
+            ),
+        ])
+    }
+
+    /// `disabled`, the state of the unfinished run, or `idle`.
+    private func state(_ standing: JobStanding?) -> String {
+        guard let standing else { return "disabled" }
+        return standing.open?.state.rawValue ?? "idle"
+    }
+}

@@ -1,0 +1,66 @@
+internal import ClarityHost
+internal import ClarityScheduler
+
+/// `run [JOB...] [--due] [--force]`: runs jobs now, in the given order, or all that is due.
+struct RunCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() async throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        let file = try composition.jobFile()
+        let isDue = arguments.has("due")
+        let jobs = try requestedJobs(file)
+        guard isDue != !jobs.isEmpty else {
+            throw CommandFailure(.usage, "`run` wants either jobs or --due")
+        }
+        guard !isDue || !arguments.has("force") else {
+            throw CommandFailure(.usage, "--force goes with named jobs only")
+        }
+        let store = try composition.store(file)
+        // Named jobs run one after the other, in the order in which they were named.
+        let planner = composition.planner(
+            file, owner: store.leaseLock.owner, scope: isDue ? .everything : .requested,
+            maxParallel: isDue ? nil : 1)
+        let reporter = RunReporter(
+            console: composition.console,
+            detail: isDue && !composition.console.isVerbose ? .failures : .everything)
+        let signals = TerminationSignals()
+        let scheduler = try composition.scheduler(planner, store, file, observer: reporter.observe)
+        let events: [Planner.Event] =
+            isDue ? [] : [.requested(jobs, isForced: arguments.has("force"))]
+        let report = try await SchedulerThread.run(
+            scheduler, until: .idle, first: events, events: signals.events)
+        reporter.summarize()
+        for waiting in report.waiting { reporter.say(waiting) }
+        if let signal = signals.received { return signal }
+        let runs = reporter.status
+        return report.waiting.isEmpty ? runs : runs.joined(with: .deferred)
+    }
+
+    private func requestedJobs(_ file: JobFile) throws(CommandFailure) -> [JobID] {
+        var ids: [JobID] = []
+        for name in composition.arguments.operands {
+            let job = try composition.job(named: name, in: file)
+            guard !file.disabled.contains(job.id) else {
+                throw CommandFailure(.usage, "job `\(name)` has `enabled: false` in the job file")
+            }
+            if !ids.contains(job.id) { ids.append(job.id) }
+        }
+        return ids
+    }
+}
+
+extension Composition {
+    /// The job that a word of the command line names.
+    func job(named name: String, in file: JobFile) throws(CommandFailure) -> Job {
+        if let job = file.jobs.first(where: { $0.id.rawValue == name }) { return job }
+        // A kind that only one job has names it as well.
+        let ofKind = file.jobs.filter { $0.kind.rawValue == name }
+        if ofKind.count == 1, let job = ofKind.first { return job }
+        let names = file.jobs.map(\.id.rawValue)
+        let suggestion = closest(to: name, among: names).map { "; did you mean `\($0)`?" }
+        throw CommandFailure(.usage, "no job `\(name)` in the job file\(suggestion ?? "")")
+    }
+}

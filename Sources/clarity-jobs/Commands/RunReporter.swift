@@ -1,0 +1,61 @@
+internal import ClarityScheduler
+internal import Synchronization
+
+/// Tells people how runs go, as they go.
+final class RunReporter: Sendable {
+    /// How much is worth a word.
+    enum Detail: Sendable {
+        /// What failed for good, as cron should mail it, and nothing else.
+        case failures
+        /// How each run ended, and what waits.
+        case everything
+    }
+
+    private let console: Console
+    private let detail: Detail
+    private let runs = Mutex<[Run]>([])
+
+    init(console: Console, detail: Detail) {
+        self.console = console
+        self.detail = detail
+    }
+
+    /// What the runs that were seen mean for the exit status.
+    var status: ExitStatus {
+        runs.withLock { $0.reduce(.done) { $0.joined(with: ExitStatus(of: $1)) } }
+    }
+
+    /// Hears each change once it is durable.
+    func observe(_ change: LedgerChange) {
+        guard case .put(let run) = change, run.attempts > 0, run.state != .running else { return }
+        runs.withLock { runs in
+            runs.removeAll { $0.id == run.id }
+            runs.append(run)
+        }
+        if console.form == .table { say(run) }
+    }
+
+    /// Writes the runs as JSON where that was asked for; as a table they came line by line.
+    func summarize() {
+        guard console.form != .table else { return }
+        console.results(runs.withLock { $0.map(RunText.object) }, table: Table(heading: []))
+    }
+
+    /// Says why something that is due waits.
+    func say(_ waiting: Plan.Waiting) {
+        guard detail == .everything else { return }
+        for deferral in waiting.deferrals {
+            console.note("\(waiting.job): waits: \(RunText.line(deferral))")
+        }
+    }
+
+    private func say(_ run: Run) {
+        switch (run.state, detail) {
+        case (.failed, _): Console.fault(RunText.line(run))
+        case (_, .failures): return
+        case (.succeeded, .everything): if !console.isQuiet { console.result(RunText.line(run)) }
+        case (_, .everything): console.note(RunText.line(run))
+        }
+        for note in run.notes { console.note("  \(note)") }
+    }
+}

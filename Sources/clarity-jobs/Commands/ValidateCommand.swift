@@ -1,0 +1,18 @@
+import ClarityHost
+
+/// `validate`: checks the job file and reports every fault in it.
+struct ValidateCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let path = try composition.jobFilePath()
+        let file = try composition.jobFile()
+        let count = file.jobs.count
+        let console = composition.console
+        guard !console.isQuiet else { return .done }
+        console.result("\(path): valid, \(count) \(count == 1 ? "job" : "jobs")")
+        return .done
+    }
+}

@@ -1,0 +1,179 @@
+internal import ClarityHost
+internal import ClarityJobs
+internal import ClarityScheduler
+internal import Dispatch
+@preconcurrency internal import Glibc
+
+/// Supplies the real parts: files, clocks, the environment and the programs beside this one.
+struct Composition {
+    let arguments: Arguments
+    let environment: [String: String]
+    let console: Console
+    let clock = SystemClock()
+
+    // MARK: The job file
+
+    /// Finds, reads and checks the job file.
+    func jobFile() throws(CommandFailure) -> JobFile {
+        let path = try jobFilePath()
+        do throws(JobFileFaults) {
+            return try jobFileReader.read(fileAt: path)
+        } catch {
+            throw CommandFailure(.jobFileFaulty, text: error.description)
+        }
+    }
+
+    /// The path of the job file: the one given, else the first that exists of the usual ones.
+    func jobFilePath() throws(CommandFailure) -> String {
+        if let given = arguments["config"] {
+            guard access(given, F_OK) == 0 else {
+                throw CommandFailure(.jobFileMissing, "no job file `\(given)`")
+            }
+            return given
+        }
+        let configuration = environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }
+        let candidates = [
+            "jobs.yaml", "\(configuration ?? "\(home)/.config")/clarity-jobs/jobs.yaml",
+            "/etc/clarity-jobs/jobs.yaml",
+        ]
+        guard let found = candidates.first(where: { access($0, F_OK) == 0 }) else {
+            let tried = candidates.map { "`\($0)`" }.joined(separator: ", ")
+            throw CommandFailure(
+                .jobFileMissing, "no job file: tried \(tried)", "help: name one with --config FILE")
+        }
+        return found
+    }
+
+    private var jobFileReader: JobFileReader {
+        JobFileReader(
+            catalogue: clarityCatalogue, zones: SystemZones(environment: environment), home: home,
+            workingDirectory: workingDirectory,
+            localZone: LocalZone.identifier(environment: environment))
+    }
+
+    // MARK: The state
+
+    /// Where the state is, whether it exists or not.
+    func statePath(_ file: JobFile) -> String {
+        if let given = arguments["state"] { return absolute(given) }
+        if let folder = environment["STATE_DIRECTORY"]?.split(separator: ":").first {
+            return String(folder)
+        }
+        if let folder = file.stateDirectory { return folder }
+        if let folder = environment["XDG_STATE_HOME"], !folder.isEmpty {
+            return "\(folder)/clarity-jobs"
+        }
+        return "\(home)/.local/state/clarity-jobs"
+    }
+
+    /// Opens the history for reading; makes nothing.
+    func history(_ file: JobFile) throws(CommandFailure) -> RunHistory {
+        let path = statePath(file)
+        do throws(RunStoreError) {
+            return try RunHistory(inDirectory: path)
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    /// Opens the store for writing, making it and its folder if need be.
+    func store(_ file: JobFile) throws(CommandFailure) -> SQLiteRunStore {
+        let directory: StateDirectory
+        do throws(StateDirectoryError) {
+            directory = try StateDirectory(path: statePath(file))
+        } catch {
+            throw CommandFailure(error.isDisk ? .disk : .unreachable, error.description)
+        }
+        return try askingStore { () throws(RunStoreError) in
+            try SQLiteRunStore(in: directory, uniqueNumber: UInt64.random(in: .min ... .max))
+        }
+    }
+
+    // MARK: The engine
+
+    /// The jobs to plan for, each with what its worker needs to know of this program.
+    func jobs(_ file: JobFile) -> [Job] {
+        file.enabledJobs.map { job in
+            var job = job
+            job.options["state.directory"] = statePath(file)
+            return job
+        }
+    }
+
+    func planner(
+        _ file: JobFile, owner: String, scope: Planner.Scope, maxParallel: Int? = nil
+    ) -> Planner {
+        Planner(
+            jobs: jobs(file), owner: owner, maxParallel: maxParallel ?? file.maxParallel ?? 4,
+            scope: scope, seed: UInt64.random(in: .min ... .max))
+    }
+
+    func scheduler(
+        _ planner: Planner, _ store: SQLiteRunStore, _ file: JobFile,
+        observer: @escaping Scheduler.Observer
+    ) throws(CommandFailure) -> Scheduler {
+        let worker = ProcessWorker(
+            executable: [try companion("clarity-jobs-worker"), "attempt"],
+            environment: environment, leaseLock: store.leaseLock.descriptor)
+        return Scheduler(
+            planner: planner, store: store, worker: worker, monitor: conditions(file),
+            clock: clock, observer: observer)
+    }
+
+    func conditions(_ file: JobFile) -> HostConditions {
+        HostConditions(stateDirectory: statePath(file))
+    }
+
+    /// The files and folders that the job file names as sources.
+    func sourcePaths(_ file: JobFile) -> [String] {
+        file.settings.filter { $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".path") }
+            .map(\.value).sorted()
+    }
+
+    // MARK: The programs beside this one
+
+    /// The path of a program of this package: beside this one, or in `../libexec/clarity-jobs`.
+    func companion(_ name: String) throws(CommandFailure) -> String {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        guard count > 0 else {
+            throw CommandFailure(.internalFault, "cannot find out where this program is")
+        }
+        let own = String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let folder = own[..<(own.lastIndex(of: "/") ?? own.endIndex)]
+        let candidates = ["\(folder)/\(name)", "\(folder)/../libexec/clarity-jobs/\(name)"]
+        guard let found = candidates.first(where: { access($0, X_OK) == 0 }) else {
+            throw CommandFailure(
+                .configuration, "no program `\(name)` beside `\(own)`",
+                "help: install the package's programs into one folder")
+        }
+        return found
+    }
+
+    /// Becomes another program of this package; returns only when that fails.
+    func become(_ name: String, _ words: [String]) throws(CommandFailure) -> Never {
+        let path = try companion(name)
+        var vector: [UnsafeMutablePointer<CChar>?] = ([name] + words).map { strdup($0) }
+        vector.append(nil)
+        execv(path, vector)
+        let problem = String(cString: strerror(errno)).lowercased()
+        throw CommandFailure(.internalFault, "cannot start `\(path)`: \(problem)")
+    }
+
+    // MARK: Surroundings
+
+    private var home: String {
+        if let home = environment["HOME"], !home.isEmpty { return home }
+        return getpwuid(geteuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
+    }
+
+    private var workingDirectory: String {
+        guard let path = getcwd(nil, 0) else { return "/" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
+    private func absolute(_ path: String) -> String {
+        path.hasPrefix("/") ? path : "\(workingDirectory)/\(path)"
+    }
+}

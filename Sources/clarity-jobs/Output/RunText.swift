@@ -1,0 +1,77 @@
+internal import ClarityScheduler
+
+/// How runs are shown: one form for lines, tables and JSON each.
+enum RunText {
+    /// One line: `com.clarity.refresh: succeeded: 23 insights pulled (run 1)`.
+    static func line(_ run: Run) -> String {
+        let summary = summary(run)
+        let words = summary.isEmpty ? state(run) : "\(state(run)): \(summary)"
+        return "\(run.job): \(words) (run \(run.id))"
+    }
+
+    static func line(_ deferral: Deferral) -> String {
+        "\(deferral.subject): wanted \(deferral.wanted), is \(deferral.measured) "
+            + "(\(deferral.source))"
+    }
+
+    /// What a run did, and why it did not do more; empty when there is nothing to say.
+    static func summary(_ run: Run) -> String {
+        [run.tally.summary, run.failure?.reason ?? ""].filter { !$0.isEmpty }
+            .joined(separator: "; ")
+    }
+
+    /// The state as people read it: a run that failed an attempt and waits says so.
+    static func state(_ run: Run) -> String {
+        guard run.state == .enqueued, run.attempts > 0 else { return run.state.rawValue }
+        let when = run.notBefore.map { " at \(seconds($0))" } ?? ""
+        return "to be tried again\(when)"
+    }
+
+    static let heading = [
+        "RUN", "JOB", "TRIGGER", "STATE", "ATTEMPTS", "SCHEDULED FOR", "FINISHED", "SUMMARY",
+    ]
+
+    static func row(_ run: Run) -> [String] {
+        [
+            run.id.description, run.job.rawValue, run.trigger.rawValue, run.state.rawValue,
+            String(run.attempts), seconds(run.scheduledFor), run.finishedAt.map(seconds) ?? "-",
+            summary(run),
+        ]
+    }
+
+    static func object(_ run: Run) -> JSONText {
+        .object([
+            ("run", .number(run.id.rawValue)), ("job", .string(run.job.rawValue)),
+            ("kind", .string(run.kind.rawValue)), ("trigger", .string(run.trigger.rawValue)),
+            ("state", .string(run.state.rawValue)), ("attempts", .number(Int64(run.attempts))),
+            ("scheduled_for", .string(run.scheduledFor)), ("started_at", .string(run.startedAt)),
+            ("finished_at", .string(run.finishedAt)), ("summary", .string(summary(run))),
+            ("counts", object(run.tally)), ("failure", .string(run.failure?.reason)),
+            ("stop_reason", .string(run.stopReason?.rawValue)),
+            ("not_before", .string(run.notBefore)),
+            ("caused_by", run.causedBy.map { .number($0.rawValue) } ?? .null),
+            ("notes", .array(run.notes.map { .string($0) })),
+        ])
+    }
+
+    static func object(_ attempt: Attempt) -> JSONText {
+        .object([
+            ("attempt", .number(Int64(attempt.number))),
+            ("result", .string(attempt.result.rawValue)),
+            ("started_at", .string(attempt.startedAt)),
+            ("finished_at", .string(attempt.finishedAt)),
+            ("stop_reason", .string(attempt.stopReason?.rawValue)),
+            ("reason", .string(attempt.reason)), ("counts", object(attempt.tally)),
+            ("peak_memory_bytes", .number(attempt.peakMemoryBytes)),
+        ])
+    }
+
+    /// The instant without its milliseconds, for people.
+    static func seconds(_ instant: Instant) -> String {
+        Instant(secondsSince1970: instant.secondsSince1970).description
+    }
+
+    private static func object(_ tally: Tally) -> JSONText {
+        .object(tally.names.map { ($0, .number(tally[$0])) })
+    }
+}

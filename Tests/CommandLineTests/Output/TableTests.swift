@@ -1,0 +1,22 @@
+import Testing
+
+@testable import clarity_jobs
+
+@Suite("Writing tables")
+struct TableTests {
+    @Test func `columns are as wide as their widest cell and lines have no tail`() {
+        let table = Table(heading: ["A", "LONG"], rows: [["wide cell", "x"], ["b", ""]])
+
+        #expect(table.lines == ["A          LONG", "wide cell  x", "b"])
+    }
+
+    @Test func `no rows make no lines`() {
+        #expect(Table(heading: ["A"]).lines == [])
+    }
+
+    @Test func `control characters cannot reach the terminal`() {
+        let table = Table(heading: ["A"], rows: [["\u{1B}[2Jred\u{9B}31m\nnext"]])
+
+        #expect(table.lines.last == "?[2Jred?31m?next")
+    }
+}
