@@ -43,86 +43,20 @@ struct Architecture {
         for file in files {
             for name in file.declaredTypes { homes[name, default: []].insert(file.folder) }
         }
-        return files.flatMap { file -> [String] in
-            guard let folder = known[file.folder] else {
-                return ["\(file.path): the folder \(file.folder) is not in ARCHITECTURE.md"]
-            }
-            let imports = file.imports.filter { !folder.imports.contains($0) }
-                .map { "\(file.path): imports \($0)" }
-            let names = file.identifiers.sorted().compactMap { name -> String? in
-                guard let places = homes[name], places.count == 1, let place = places.first,
-                    place != folder.path, known[place]?.target == folder.target,
-                    !folder.uses.contains(place)
-                else { return nil }
-                return "\(file.path): uses \(name) of \(place)"
-            }
-            return imports + names
-        }
-    }
-}
-
-/// A Swift file, reduced to what its arrows show.
-struct SourceFile {
-    /// The path below Sources/.
-    var path: String
-    var imports: [String] = []
-    /// The types that it declares outside of any other.
-    var declaredTypes: Set<String> = []
-    /// Every identifier that is not in a comment or a string literal.
-    var identifiers: Set<String> = []
-
-    var folder: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
-
-    init(path: String, text: String) {
-        self.path = path
-        for line in SourceFile.code(of: text).split(separator: "\n") {
-            let words = line.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
-            if let keyword = words.firstIndex(of: "import"), keyword <= 2,
-                words.count > keyword + 1,
-                words[..<keyword].allSatisfy(SourceFile.importPrefixes.contains)
-            {
-                imports.append(words[keyword + 1])
-                continue
-            }
-            identifiers.formUnion(words)
-            guard line.first != " ",
-                let keyword = words.firstIndex(where: SourceFile.typeKeywords.contains),
-                words.count > keyword + 1
-            else { continue }
-            declaredTypes.insert(words[keyword + 1])
-        }
-    }
-
-    private static let importPrefixes: Set = [
-        "public", "internal", "private", "fileprivate", "package", "preconcurrency", "testable",
-    ]
-    private static let typeKeywords: Set = [
-        "struct", "enum", "class", "actor", "protocol", "typealias",
-    ]
-
-    /// The text without comments and string literals; line breaks stay.
-    private static func code(of text: String) -> String {
-        var code = ""
-        var isMultiline = false
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            let fences = line.ranges(of: "\"\"\"").count
-            defer {
-                if fences % 2 == 1 { isMultiline.toggle() }
-                code += "\n"
-            }
-            if isMultiline || fences > 0 { continue }
-            var isString = false
-            var previous: Character = " "
-            for character in line {
-                if character == "\"", previous != "\\" { isString.toggle() }
-                if !isString, character == "/", previous == "/" {
-                    code.removeLast()
-                    break
+        let unknown = Set(files.map(\.folder)).subtracting(known.keys).sorted()
+        return unknown.map { "\($0): the folder is not in ARCHITECTURE.md" }
+            + files.flatMap { file -> [String] in
+                guard let folder = known[file.folder] else { return [] }
+                let imports = file.imports.filter { !folder.imports.contains($0) }
+                    .map { "\(file.path): imports \($0)" }
+                let names = file.identifiers.sorted().compactMap { name -> String? in
+                    guard let places = homes[name], places.count == 1, let place = places.first,
+                        place != folder.path, known[place]?.target == folder.target,
+                        !folder.uses.contains(place)
+                    else { return nil }
+                    return "\(file.path): uses \(name) of \(place)"
                 }
-                if !isString { code.append(character) }
-                previous = previous == "\\" ? " " : character
+                return imports + names
             }
-        }
-        return code
     }
 }
