@@ -36,4 +36,8 @@ int clinux_listen_routes(void);
 /* A non-blocking netlink socket that hears the kernel's device events. */
 int clinux_listen_devices(void);
 
+/* Makes this process leave no core dump, and closes its memory to debuggers and to other processes of
+   its user: what it decrypts stays with it. */
+int clinux_keep_memory_private(void);
+
 #endif
