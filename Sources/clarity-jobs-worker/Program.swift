@@ -1,1 +1,30 @@
-@main enum Program { static func main() {} }
+@preconcurrency import Glibc
+
+/// Does what the scheduler must not do itself: one attempt, its rehearsal, or a login.
+@main enum Program {
+    static let usage = """
+        usage: clarity-jobs-worker attempt
+               clarity-jobs-worker dry-run < ORDER
+               clarity-jobs-worker auth login --email E --backend URL --state DIR [--retry-wait MS] < PASSWORD
+               clarity-jobs-worker auth logout --backend URL --state DIR [--retry-wait MS]
+               clarity-jobs-worker auth status --state DIR
+        """
+
+    static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let status: ExitStatus =
+            switch arguments.first {
+            case "attempt" where arguments.count == 1: await AttemptMode.run()
+            case "dry-run" where arguments.count == 1: await DryRunMode.run()
+            case "auth": await AuthMode.run(Array(arguments.dropFirst()))
+            default: usageError("expected `attempt`, `dry-run` or `auth`")
+            }
+        exit(status.rawValue)
+    }
+
+    static func usageError(_ message: String) -> ExitStatus {
+        complain(message)
+        printError(usage)
+        return .usage
+    }
+}

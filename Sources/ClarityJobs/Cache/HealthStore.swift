@@ -38,6 +38,11 @@ public final class HealthStore: @unchecked Sendable {
             })
     }
 
+    /// Whether a state directory has a store; opening one where there is none makes it.
+    public static func exists(in stateDirectory: String) -> Bool {
+        StateDirectory(path: stateDirectory).hasHealth
+    }
+
     /// Takes a connection, brings its schema up to date and checks the key.
     init(
         path: String, key: MasterKey, connection open: () throws(SQLiteError) -> Connection

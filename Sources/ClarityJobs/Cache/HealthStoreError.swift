@@ -27,7 +27,9 @@ public enum HealthStoreError: Error, Sendable {
             case .key, .lostKey, .wrongKey, .schema, .directory, .otherUser: .configuration
             case .sealing: .disk
             case .database(let error, _):
-                if error.isDisk || error.isDamage {
+                if error.isBusy {
+                    .unreachable
+                } else if error.isDisk || error.isDamage {
                     .disk
                 } else if error.isAccess {
                     .configuration

@@ -12,7 +12,7 @@ extension HealthStore {
     /// Committed in portions of 4,096: after an error or a kill the first ones are kept, and the
     /// same call adds what is missing.
     public func enqueue(_ samples: [Sample]) throws(HealthStoreError) -> EnqueueCounts {
-        var counts = EnqueueCounts(queued: 0, duplicates: 0)
+        var counts = EnqueueCounts()
         for start in stride(from: 0, to: samples.count, by: HealthStore.chunk) {
             let portion = samples[start..<min(start + HealthStore.chunk, samples.count)]
             let added = try change { connection in

@@ -57,9 +57,17 @@ public struct OutboxBatch: Sendable {
 /// What happened when samples were put into the outbox.
 public struct EnqueueCounts: Hashable, Sendable {
     /// Those that were not known.
-    public var queued: Int64
+    public var queued: Int64 = 0
     /// Those that are in the outbox already, in whatever state.
-    public var duplicates: Int64
+    public var duplicates: Int64 = 0
+
+    /// Creates counts of nothing.
+    public init() {}
+
+    init(queued: Int64, duplicates: Int64) {
+        self.queued = queued
+        self.duplicates = duplicates
+    }
 }
 
 /// What `HealthStore.split` made of a refused batch.

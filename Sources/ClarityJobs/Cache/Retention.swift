@@ -13,8 +13,6 @@ public struct PruneCounts: Hashable, Sendable {
     public var insights: Int64 = 0
     /// Versions that lost against later ones.
     public var archived: Int64 = 0
-    /// Bytes given back to the file system.
-    public var freedBytes: Int64 = 0
 
     /// Creates counts of nothing.
     public init() {}

@@ -1,0 +1,33 @@
+internal import ClarityJobs
+public import ClarityScheduler
+
+/// One attempt from its order to its outcome.
+public enum Attempt {
+    /// Opens the store, connects the client and lets the kind's worker work; never throws.
+    ///
+    /// - Parameter transport: makes what the client sends with; called once.
+    public static func run(
+        _ order: AttemptOrder, environment: [String: String], clock: any WallClock,
+        transport: () throws -> any HTTPTransport,
+        report: @escaping @Sendable (AttemptReport) -> Void,
+        isEnding: @escaping @Sendable () -> Bool
+    ) async -> Outcome {
+        do {
+            let options = WorkOptions(order)
+            let store = try HealthStore(
+                stateDirectory: options.stateDirectory(), environment: environment)
+            let client = APIClient(
+                base: try options.backendURL(), dialect: try options.dialect(),
+                transport: try transport(), sessions: StoredSessions(store), clock: clock,
+                retryWait: try options.retryWait())
+            return await work(
+                WorkContext(
+                    order: order, store: store, client: client, clock: clock, report: report,
+                    isEnding: isEnding))
+        } catch let error as TransportError {
+            return outcome(of: APIError(error))
+        } catch {
+            return outcome(of: error)
+        }
+    }
+}

@@ -1,0 +1,23 @@
+internal import ClarityJobs
+public import ClarityScheduler
+
+/// Reads the sources into the outbox and sends what the backend does not have yet.
+///
+/// A source that cannot be read, or not to its end, does not hold back the others nor what was read
+/// of it; the attempt fails with it when everything else is done.
+public struct BulkUploadWorker: KindWorker {
+    /// Creates the worker.
+    public init() {}
+
+    public func run(_ context: WorkContext) async throws -> Outcome {
+        let options = WorkOptions(context.order)
+        let batchSize = min(
+            try options.integer("batch_size"),
+            try options.dialect().limits.metricsPerRequest)
+        var reading = SourceImport(context)
+        let broken = try reading.run(options.sources(now: context.clock.now))
+        var upload = UploadPass(context, batchSize: batchSize)
+        try await upload.run()
+        return broken.map { .failure($0) } ?? .success
+    }
+}

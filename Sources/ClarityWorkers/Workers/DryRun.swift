@@ -1,0 +1,73 @@
+internal import ClarityJobs
+public import ClarityScheduler
+internal import Synchronization
+
+/// Runs a worker over a copy of the store and a transport that sends nothing.
+///
+/// The worker is the real one, so what is shown is what it would do: the sources are read, the
+/// batches made, the removals counted. Nothing is sent, and nothing in the state directory changes.
+public enum DryRun {
+    /// Shows what the order would do, a block of lines at a time.
+    ///
+    /// - Returns: how the work would have ended, as far as that can be known without the backend.
+    public static func run(
+        _ order: AttemptOrder, environment: [String: String], clock: any WallClock,
+        show: @escaping @Sendable (String) -> Void
+    ) async -> Outcome {
+        do {
+            let options = WorkOptions(order)
+            let (base, dialect) = (try options.backendURL(), try options.dialect())
+            let store = try HealthStore.rehearsal(
+                of: options.stateDirectory(), environment: environment)
+            let transport = RehearsalTransport(
+                base: base, dialect: dialect, user: try store.load(), show: show)
+            let client = APIClient(
+                base: base, dialect: dialect, transport: transport,
+                sessions: StoredSessions(store), clock: clock, retryWait: try options.retryWait())
+            var order = order
+            // One round of questions: nothing moves while nothing is sent.
+            order.timeout = .zero
+            order.warning = .zero
+            let summary = Summary()
+            let context = WorkContext(
+                order: order, store: store, client: client, clock: clock,
+                report: { summary.take($0) }, isEnding: { false })
+            let outcome = await work(context)
+            show(
+                summary.text(
+                    order, requests: transport.requests,
+                    isRemoval: order.kind == JobKind("cleanup")))
+            return outcome
+        } catch {
+            return ClarityWorkers.outcome(of: error)
+        }
+    }
+}
+
+/// Gathers the reports of a rehearsal.
+private final class Summary: Sendable {
+    private let reports = Mutex<(tally: Tally, notes: [String])>((Tally(), []))
+
+    func take(_ report: AttemptReport) {
+        reports.withLock { reports in
+            switch report {
+            case .count(let name, let value): reports.tally[name] = value
+            case .note(let text): reports.notes.append(text)
+            case .progress, .checkpoint, .outcome: break
+            }
+        }
+    }
+
+    func text(_ order: AttemptOrder, requests: Int, isRemoval: Bool) -> String {
+        reports.withLock { reports in
+            var lines = reports.notes
+            if !reports.tally.isEmpty {
+                lines.append("\(isRemoval ? "would remove" : "would be"): \(reports.tally.summary)")
+            }
+            lines.append(
+                "dry run of `\(order.job)`: \(requests) \(requests == 1 ? "request" : "requests") "
+                    + "shown, nothing was sent, nothing was changed")
+            return lines.joined(separator: "\n")
+        }
+    }
+}

@@ -1,0 +1,64 @@
+internal import ClarityJobs
+public import ClarityScheduler
+
+/// Does the work of one kind of job.
+///
+/// It works in steps that each leave the store whole, and between them heeds `checkTime`.
+public protocol KindWorker: Sendable {
+    /// Works until nothing is left to do, or until it is told that its time ends.
+    ///
+    /// - Throws: what `WorkOutcome` has a row for; everything else is a fault of this program.
+    func run(_ context: WorkContext) async throws -> Outcome
+}
+
+/// The workers by kind; the kinds are those of `clarityCatalogue`.
+public func kindWorker(for kind: JobKind) -> (any KindWorker)? {
+    switch kind.rawValue {
+    case "refresh": RefreshWorker()
+    case "bulk-upload": BulkUploadWorker()
+    case "processing-status": ProcessingStatusWorker()
+    case "insight-history": InsightHistoryWorker()
+    case "cleanup": CleanupWorker()
+    default: nil
+    }
+}
+
+/// Runs one attempt of the order's kind to its outcome; never throws.
+public func work(_ context: WorkContext) async -> Outcome {
+    guard let worker = kindWorker(for: context.order.kind) else {
+        return .failure(
+            Failure(.configuration, "there is no worker for the kind `\(context.order.kind)`"))
+    }
+    do {
+        return try await worker.run(context)
+    } catch {
+        return outcome(of: error)
+    }
+}
+
+/// The one table of what each error means for an attempt.
+public func outcome(of error: any Error) -> Outcome {
+    switch error {
+    case let error as APIError: error.outcome
+    case let error as HealthStoreError:
+        error.isBusy ? .retry(after: nil, error.failure) : .failure(error.failure)
+    case let error as SourceError: .failure(error.failure)
+    case let failure as Failure: .failure(failure)
+    case is WorkStopped:
+        .retry(after: nil, Failure(.work, "its time ended before everything was done"))
+    // An error's own text could hold anything.
+    default: .failure(Failure(.internalFault, "unexpected error of type `\(type(of: error))`"))
+    }
+}
+
+extension SourceError {
+    /// The same as a worker's failure: what a person can set right is a matter of configuration.
+    var failure: Failure {
+        switch self {
+        case .missing, .noPermission, .notAFile, .notAnExport, .noExportInside:
+            Failure(.configuration, description)
+        case .empty, .damaged: Failure(.work, description)
+        case .unreadable: Failure(.disk, description)
+        }
+    }
+}

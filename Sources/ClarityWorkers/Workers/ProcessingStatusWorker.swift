@@ -1,0 +1,103 @@
+internal import ClarityJobs
+public import ClarityScheduler
+
+/// Asks what became of the uploads that the backend accepted.
+///
+/// Each open upload is asked for once a round. As long as a round sees progress another follows
+/// after a short wait, within the attempt's time; what is still open then is asked for by the next
+/// run.
+public struct ProcessingStatusWorker: KindWorker {
+    /// The wait before the second round; it doubles up to `longestWait`.
+    static let firstWait = Duration.seconds(1)
+    static let longestWait = Duration.seconds(8)
+
+    /// Creates the worker.
+    public init() {}
+
+    public func run(_ context: WorkContext) async throws -> Outcome {
+        let giveUpAfter = try WorkOptions(context.order).duration("give_up_after")
+        var poll = StatusPoll(context, giveUpAfter: giveUpAfter)
+        let end = context.startedAt + context.order.timeout - context.order.warning
+        var wait = ProcessingStatusWorker.firstWait
+        while try await poll.round(), !context.isEnding(), context.clock.now + wait < end {
+            await context.clock.sleep(for: wait)
+            wait = min(wait * 2, ProcessingStatusWorker.longestWait)
+        }
+        return .success
+    }
+}
+
+/// Rounds of questions about all open uploads.
+private struct StatusPoll {
+    private let context: WorkContext
+    private let giveUpAfter: Duration
+    private var counts: WorkCounts
+    /// What was heard of each open upload last.
+    private var heard: [Int64: ProcessingStatus] = [:]
+
+    init(_ context: WorkContext, giveUpAfter: Duration) {
+        self.context = context
+        self.giveUpAfter = giveUpAfter
+        counts = WorkCounts(context)
+    }
+
+    /// Asks for every open upload once.
+    ///
+    /// - Returns: whether another round is worth while: something is open, and something moved.
+    mutating func round() async throws -> Bool {
+        let uploads = try context.store.openUploads()
+        for name in ["uploads_confirmed", "uploads_failed", "uploads_unconfirmed"] {
+            counts.add(0, to: name)
+        }
+        var hasMoved = false
+        var open = uploads.count
+        for upload in uploads {
+            if context.isEnding() { break }
+            let status = try await status(of: upload)
+            if try settle(upload, status) {
+                hasMoved = true
+                open -= 1
+            } else {
+                // The first word counts as a move, so that there is a second round to compare.
+                hasMoved = hasMoved || heard[upload.id] != status
+                heard[upload.id] = status
+            }
+        }
+        context.report(.count(name: "uploads_processing", Int64(open)))
+        return hasMoved && open > 0
+    }
+
+    /// The backend's word; an upload that it does not know (yet, or any more) may still turn up.
+    private func status(of upload: OpenUpload) async throws(APIError) -> ProcessingStatus {
+        do throws(APIError) {
+            return try await context.client.processing(upload.processingID)
+        } catch .notFound {
+            return ProcessingStatus(state: .other, progress: nil)
+        }
+    }
+
+    /// Acts on an end; false while there is none.
+    private mutating func settle(_ upload: OpenUpload, _ status: ProcessingStatus) throws -> Bool {
+        let now = context.clock.now
+        switch status.state {
+        case .completed:
+            try context.store.confirm(upload, at: now)
+            counts.add(1, to: "uploads_confirmed")
+            counts.add(upload.sampleCount, to: "samples_confirmed")
+        case .failed:
+            let setAside = try context.store.returnToQueue(
+                upload, reason: "the backend could not process it", at: now)
+            counts.add(1, to: "uploads_failed")
+            counts.add(upload.sampleCount - setAside, to: "samples_requeued")
+            counts.add(setAside, to: "samples_set_aside")
+        case .received, .processing, .other:
+            guard now - upload.acceptedAt >= giveUpAfter else { return false }
+            try context.store.giveUp(
+                upload, reason: "the backend did not finish it within \(giveUpAfter.text)",
+                at: now)
+            counts.add(1, to: "uploads_unconfirmed")
+            counts.add(upload.sampleCount, to: "samples_unconfirmed")
+        }
+        return true
+    }
+}

@@ -1,0 +1,121 @@
+public import ClarityJobs
+internal import Synchronization
+
+/// Shows each request instead of sending it, and answers as a backend would that has nothing to
+/// give and takes everything.
+///
+/// It opens no socket. Pulls end after their first page, since what would follow depends on the
+/// answer; uploads are taken whole, so that every batch is shown.
+public final class RehearsalTransport: HTTPTransport {
+    private let paths: Dialect.Paths
+    private let base: String
+    private let user: Session?
+    private let show: @Sendable (String) -> Void
+    private let count = Mutex(0)
+
+    /// Creates a transport for the backend at `base`.
+    ///
+    /// - Parameters:
+    ///   - user: who is logged in, for the answers that name the account.
+    ///   - show: takes a block of lines for each request.
+    public init(
+        base: String, dialect: Dialect, user: Session?, show: @escaping @Sendable (String) -> Void
+    ) {
+        self.base = base.hasSuffix("/") ? String(base.dropLast()) : base
+        paths = dialect.paths
+        self.user = user
+        self.show = show
+    }
+
+    /// How many requests were shown.
+    public var requests: Int { count.withLock { $0 } }
+
+    public func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
+        // What the real transport refuses to send is refused here in the same words.
+        _ = try Destination(request.url)
+        let number = count.withLock { count in
+            count += 1
+            return count
+        }
+        let (answer, comment) = self.answer(to: request, number)
+        show((lines(of: request) + ["  -> \(comment)"]).joined(separator: "\n"))
+        return HTTPResponse(status: 200, body: answer)
+    }
+
+    private func lines(of request: HTTPRequest) -> [String] {
+        var lines = ["\(request.method.rawValue) \(request.url)"]
+        lines += request.headers.map { "  \($0)" }
+        if let body = request.body {
+            lines.append("  body: \(body.count) bytes, blake2b-256 \(contentDigest(body))")
+        }
+        return lines
+    }
+
+    private func answer(
+        to request: HTTPRequest, _ number: Int
+    ) -> (body: [UInt8], comment: String) {
+        let path = request.url.hasPrefix(base) ? request.url.dropFirst(base.count) : ""
+        var json = JSONWriter()
+        let comment: String
+        if path == paths.upload {
+            let metrics = occurrences(of: "\"metric_id\":", in: request.body ?? [])
+            json.object { json in
+                json.field("processing_id", "rehearsal-\(number)")
+                json.field("accepted_metrics", number: String(metrics))
+            }
+            comment = "taken as accepted: \(metrics) metrics"
+        } else if path == paths.refresh {
+            json.object { json in
+                json.field("access_token", "rehearsal")
+                json.field("refresh_token", "rehearsal")
+                json.field("expires_in", number: "3600")
+            }
+            comment = "taken as granted: the session would be renewed"
+        } else if path == paths.me {
+            json.object { json in
+                json.field("user_id", user?.userID ?? "")
+                json.field("email", user?.email ?? "")
+            }
+            comment = "the profile would be kept"
+        } else if isUnder(paths.processing, path) {
+            json.object { $0.field("status", "processing") }
+            comment = "an upload that has ended would be confirmed or returned to the queue"
+        } else if isUnder(paths.insightHistory, path) {
+            json.object { json in
+                json.field("success", true)
+                json.object("data") { json in
+                    json.array("insights") { _ in }
+                    json.field("has_more", false)
+                }
+            }
+            comment = "insights would be kept; more pages would follow where the job reads them all"
+        } else {
+            json.object { json in
+                json.array("data") { _ in }
+                json.object("pagination") { $0.field("has_next", false) }
+            }
+            comment = "rows would be kept; more pages would follow while the backend has some"
+        }
+        return (json.bytes, comment)
+    }
+
+    /// Whether a path is `template` with some id for `{id}`.
+    private func isUnder(_ template: String, _ path: some StringProtocol) -> Bool {
+        path.hasPrefix(String(template.prefix { $0 != "{" }))
+    }
+
+    private func occurrences(of text: String, in bytes: [UInt8]) -> Int {
+        let needle = Array(text.utf8)
+        var count = 0
+        var index = 0
+        while index + needle.count <= bytes.count {
+            if bytes[index] == needle[0], bytes[index...].starts(with: needle) {
+                count += 1
+                index += needle.count
+            } else {
+                index += 1
+            }
+        }
+        return count
+    }
+}

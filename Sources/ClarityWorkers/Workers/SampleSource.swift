@@ -1,0 +1,34 @@
+internal import ClarityJobs
+internal import ClarityScheduler
+
+/// A place that samples come from.
+protocol SampleSource: Sendable {
+    /// The source's name for people.
+    var name: String { get }
+    /// The file whose state decides whether reading again finds anything new.
+    var path: String { get }
+    /// What reads the file, with a number that rises when it would read something else.
+    var reader: String { get }
+
+    /// Hands over each sample and gives the account of all records.
+    func read(
+        progress: ((SourceProgress) -> Void)?, _ each: (Sample) throws -> Void
+    ) throws -> SourceReport
+}
+
+/// An Apple Health export as a source.
+struct AppleHealthFile: SampleSource {
+    let path: String
+    let now: Instant
+
+    var name: String {
+        String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
+    }
+    var reader: String { "apple-health-export 1" }
+
+    func read(
+        progress: ((SourceProgress) -> Void)?, _ each: (Sample) throws -> Void
+    ) throws -> SourceReport {
+        try AppleHealthExport(path: path, now: now).read(progress: progress, each)
+    }
+}

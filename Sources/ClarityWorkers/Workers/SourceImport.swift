@@ -1,0 +1,131 @@
+internal import ClarityJobs
+internal import ClarityScheduler
+
+/// Brings the samples of the sources into the outbox and accounts for every record.
+///
+/// `samples_read` is the sum of `samples_queued`, `samples_duplicate`, `samples_paired`,
+/// `samples_unmapped` and `samples_refused`.
+struct SourceImport {
+    /// How many samples are taken before they are put into the outbox.
+    static let portion = 4096
+
+    private let context: WorkContext
+    private var counts: WorkCounts
+
+    init(_ context: WorkContext) {
+        self.context = context
+        counts = WorkCounts(context)
+    }
+
+    /// Reads all sources; what can be read of them is in the outbox when this returns.
+    ///
+    /// - Returns: the first source's failure; `nil` when all were read to their end.
+    /// - Throws: `WorkStopped`, or what the store fails with.
+    mutating func run(_ sources: [any SampleSource]) throws -> Failure? {
+        var failure: Failure?
+        for source in sources {
+            do {
+                let broken = try read(source)
+                failure = failure ?? broken
+            } catch let error as SourceError {
+                context.note(error.description)
+                failure = failure ?? error.failure
+            }
+        }
+        return failure
+    }
+
+    private mutating func read(_ source: any SampleSource) throws -> Failure? {
+        let before = SourceStamp(path: source.path, reader: source.reader, at: context.clock.now)
+        if let before, let readAt = try context.store.wasRead(source.path, before) {
+            context.note("`\(source.name)` is as it was when it was read at \(readAt)")
+            return nil
+        }
+        var inbox = Inbox(store: context.store)
+        var lastPercent: Int64 = -1
+        let context = context
+        let report = try source.read(
+            progress: { progress in
+                guard let total = progress.bytesTotal, total > 0 else { return }
+                let percent = min(100, progress.bytesRead * 100 / total)
+                guard percent != lastPercent else { return }
+                lastPercent = percent
+                context.report(.progress(done: percent, total: 100))
+            },
+            { sample in
+                if try inbox.add(sample) { try context.checkTime() }
+            })
+        try inbox.flush()
+        count(report, inbox.counts)
+        describe(report, of: source)
+        if let broken = report.brokeAt {
+            let reason =
+                "`\(source.name)` breaks off at byte \(broken.byteOffset): \(broken.reason)"
+            context.note("\(reason); what was read before it is kept")
+            return Failure(.work, reason)
+        }
+        // A sample from the future is refused today and taken tomorrow: such a file is read again.
+        let isSettled = report.refused["in the future"] == nil
+        let after = SourceStamp(path: source.path, reader: source.reader, at: context.clock.now)
+        if isSettled, let before, before == after {
+            try context.store.noteRead(source.path, before, at: context.clock.now)
+        }
+        return nil
+    }
+
+    private mutating func count(_ report: SourceReport, _ enqueued: EnqueueCounts) {
+        counts.add(report.recordsRead + report.nestedTaken, to: "samples_read")
+        counts.add(enqueued.queued, to: "samples_queued")
+        counts.add(enqueued.duplicates, to: "samples_duplicate")
+        counts.add(report.pairedPartners, to: "samples_paired")
+        counts.add(report.unmapped.values.reduce(0, +), to: "samples_unmapped")
+        counts.add(report.refused.values.reduce(0, +), to: "samples_refused")
+        counts.add(report.nestedSkipped, to: "samples_nested")
+    }
+
+    private func describe(_ report: SourceReport, of source: any SampleSource) {
+        for (title, entries) in [
+            ("no field for", report.unmapped), ("refused", report.refused),
+            ("read in spite of", report.malformations),
+        ] where !entries.isEmpty {
+            context.note("`\(source.name)`: \(title) \(listed(entries))")
+        }
+        if report.unexplained != 0 {
+            context.note(
+                "`\(source.name)`: \(report.unexplained) records are unaccounted for, which is a "
+                    + "fault of the reader")
+        }
+    }
+
+    /// The largest counts with their names: `StepCount (120), BodyMass (3), 4 more`.
+    private func listed(_ entries: [String: Int64]) -> String {
+        let sorted = entries.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        var parts = sorted.prefix(8).map { "\($0.key.cut(toBytes: 80)) (\($0.value))" }
+        if sorted.count > 8 { parts.append("\(sorted.count - 8) more") }
+        return parts.joined(separator: ", ")
+    }
+}
+
+/// Gathers samples into portions for the outbox.
+private struct Inbox {
+    let store: HealthStore
+    private(set) var counts = EnqueueCounts()
+    private var waiting: [Sample] = []
+
+    init(store: HealthStore) { self.store = store }
+
+    /// Takes a sample; true when a portion was put into the outbox with it.
+    mutating func add(_ sample: Sample) throws -> Bool {
+        waiting.append(sample)
+        guard waiting.count >= SourceImport.portion else { return false }
+        try flush()
+        return true
+    }
+
+    mutating func flush() throws {
+        let added = try store.enqueue(waiting)
+        counts.queued += added.queued
+        counts.duplicates += added.duplicates
+        waiting.removeAll(keepingCapacity: true)
+    }
+}

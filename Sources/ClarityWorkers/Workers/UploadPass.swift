@@ -1,0 +1,150 @@
+internal import ClarityJobs
+internal import ClarityScheduler
+
+/// Sends what waits in the outbox, batch after batch.
+struct UploadPass {
+    /// Refusals in a row, without a batch that was taken, after which the fault is not looked for
+    /// in the samples: enough to halve 100 samples down to 6.
+    static let refusalLimit = 16
+    /// Batches in a row on which the backend broke, after which it is left alone.
+    static let breakLimit = 2
+    /// How often a batch may break the connection before it is blamed for it.
+    static let interruptionLimit = 5
+
+    private let context: WorkContext
+    private let batchSize: Int
+    private var counts: WorkCounts
+    private var refusals = 0
+    private var breaks = 0
+    private var done: Int64 = 0
+    private var total: Int64 = 0
+
+    init(_ context: WorkContext, batchSize: Int) {
+        self.context = context
+        self.batchSize = batchSize
+        counts = WorkCounts(context)
+    }
+
+    /// Works until the outbox is empty.
+    ///
+    /// - Throws: `WorkStopped`; `APIError` for what sending again at once does not help, with the
+    ///   batch kept as it is or its samples back in the queue; `Failure` when the backend refuses
+    ///   everything; what the store fails with.
+    mutating func run() async throws {
+        let waiting = try context.store.outboxCounts()
+        total = waiting[.queued] + waiting[.sending]
+        for name in ["samples_sent", "samples_accepted", "samples_rejected", "samples_set_aside"] {
+            counts.add(0, to: name)
+        }
+        guard total > 0 else { return }
+        let user = try await context.client.session().userID
+        while true {
+            try context.checkTime()
+            guard
+                let batch = try context.store.nextBatch(limit: batchSize, at: context.clock.now)
+            else { return }
+            try await send(batch, of: user)
+            context.report(.progress(done: min(done, total), total: total))
+        }
+    }
+
+    private mutating func send(_ batch: OutboxBatch, of user: String) async throws {
+        let metrics = batch.samples.map {
+            UploadMetric(id: MetricID(userID: user, sample: $0).description, sample: $0)
+        }
+        let upload = UploadBatch(
+            id: String(batch.id), userID: user, clientTimestamp: batch.clientTimestamp,
+            metrics: metrics)
+        let receipt: UploadReceipt
+        do throws(APIError) {
+            receipt = try await context.client.upload(upload)
+        } catch {
+            return try failed(batch, error)
+        }
+        try settled(batch, receipt)
+    }
+
+    private mutating func settled(_ batch: OutboxBatch, _ receipt: UploadReceipt) throws {
+        let count = batch.samples.count
+        let rejected = Dictionary(
+            receipt.rejected.map { ($0.index, $0.reason) }, uniquingKeysWith: { first, _ in first })
+        refusals = 0
+        breaks = 0
+        counts.add(count, to: "samples_sent")
+        counts.add(rejected.count, to: "samples_rejected")
+        if !receipt.duplicates.isEmpty { counts.add(receipt.duplicates.count, to: "samples_known") }
+        if receipt.unexplained == 0 {
+            try context.store.settle(
+                batch, processingID: receipt.processingID, duplicates: receipt.duplicates,
+                rejected: rejected, at: context.clock.now)
+            counts.add(
+                count - rejected.count - receipt.duplicates.count, to: "samples_accepted")
+            done += Int64(count)
+        } else {
+            // Sending the rest again in halves is harmless, and tells: what the backend took it now
+            // knows, and what it refuses is in the end alone.
+            let result = try context.store.split(
+                batch, duplicates: receipt.duplicates, rejected: rejected,
+                reason: "the backend does not take it and does not say why",
+                at: context.clock.now)
+            if result == .rejected { rejectedAlone() }
+            done += Int64(receipt.duplicates.count + rejected.count)
+        }
+    }
+
+    private mutating func failed(_ batch: OutboxBatch, _ error: APIError) throws {
+        switch error {
+        case .validation, .requestTooLarge, .rejected(status: 400):
+            try refused(batch, error)
+        case .server(status: 502, _), .server(status: 503, _), .server(status: 504, _):
+            // A gateway speaks, or a backend that says itself that it is not there.
+            throw error
+        case .server, .decoding, .tooLarge:
+            try release(batch, error)
+            breaks += 1
+            if breaks >= UploadPass.breakLimit { throw error }
+        case .interrupted, .timeout:
+            if batch.attempts >= UploadPass.interruptionLimit { try release(batch, error) }
+            throw error
+        default:
+            // Not the samples' fault: the batch is sent again as it is.
+            throw error
+        }
+    }
+
+    private mutating func refused(_ batch: OutboxBatch, _ error: APIError) throws {
+        refusals += 1
+        if case .validation(let indices) = error {
+            let named = indices.filter(batch.samples.indices.contains)
+            if !named.isEmpty {
+                let reasons = named.map { ($0, "the backend does not accept it") }
+                try context.store.refuse(
+                    batch, Dictionary(uniqueKeysWithValues: reasons), at: context.clock.now)
+                counts.add(named.count, to: "samples_rejected")
+                done += Int64(named.count)
+                return
+            }
+        }
+        guard refusals < UploadPass.refusalLimit else {
+            let reason = error.ruling.sentence
+            let setAside = try context.store.releaseAll(reason: reason, at: context.clock.now)
+            counts.add(setAside, to: "samples_set_aside")
+            throw Failure(.work, "\(reason), in \(refusals) requests in a row")
+        }
+        let result = try context.store.split(
+            batch, reason: error.ruling.sentence, at: context.clock.now)
+        if result == .rejected { rejectedAlone() }
+    }
+
+    private mutating func rejectedAlone() {
+        counts.add(1, to: "samples_rejected")
+        done += 1
+    }
+
+    private mutating func release(_ batch: OutboxBatch, _ error: APIError) throws {
+        let setAside = try context.store.release(
+            batch, reason: error.ruling.sentence, at: context.clock.now)
+        counts.add(setAside, to: "samples_set_aside")
+        done += setAside
+    }
+}

@@ -1,0 +1,77 @@
+public import ClarityJobs
+public import ClarityScheduler
+
+/// Everything that one attempt works with.
+public struct WorkContext: Sendable {
+    public let order: AttemptOrder
+    public let store: HealthStore
+    public let client: APIClient
+    public let clock: any WallClock
+    /// When the attempt began.
+    public let startedAt: Instant
+    /// Tells the scheduler how the work goes.
+    public let report: @Sendable (AttemptReport) -> Void
+    /// Whether the work was told that its time ends.
+    public let isEnding: @Sendable () -> Bool
+
+    /// Creates a context of an attempt that begins now.
+    public init(
+        order: AttemptOrder, store: HealthStore, client: APIClient, clock: any WallClock,
+        report: @escaping @Sendable (AttemptReport) -> Void,
+        isEnding: @escaping @Sendable () -> Bool
+    ) {
+        self.order = order
+        self.store = store
+        self.client = client
+        self.clock = clock
+        startedAt = clock.now
+        self.report = report
+        self.isEnding = isEnding
+    }
+
+    /// Ends the work where it can be taken up again.
+    ///
+    /// - Throws: `WorkStopped` once the work was told that its time ends.
+    func checkTime() throws(WorkStopped) {
+        if isEnding() { throw WorkStopped() }
+    }
+
+    /// Reports something for people, cut to what a report holds.
+    func note(_ text: String) { report(.note(text.cut(toBytes: 900))) }
+}
+
+/// The work was told that its time ends, and left the rest for later.
+struct WorkStopped: Error {}
+
+/// Counts that are reported as they grow.
+struct WorkCounts {
+    private var tally = Tally()
+    private let report: @Sendable (AttemptReport) -> Void
+
+    init(_ context: WorkContext) { report = context.report }
+
+    subscript(name: String) -> Int64 { tally[name] }
+
+    /// Adds to a count; the first time also reports a 0, so that what did not happen can be seen.
+    mutating func add(_ amount: some BinaryInteger, to name: String) {
+        let isNew = !tally.names.contains(name)
+        guard amount != 0 || isNew else { return }
+        tally[name] += Int64(amount)
+        report(.count(name: name, tally[name]))
+    }
+}
+
+extension String {
+    /// The text, or as much of it as fits `limit` bytes with `...` at its end.
+    func cut(toBytes limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var cut = ""
+        var size = 3
+        for character in self {
+            size += character.utf8.count
+            if size > limit { break }
+            cut.append(character)
+        }
+        return cut + "..."
+    }
+}

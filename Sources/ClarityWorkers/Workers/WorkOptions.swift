@@ -1,0 +1,88 @@
+internal import ClarityJobs
+public import ClarityScheduler
+
+/// What the job file says to a worker, read from an order.
+///
+/// The scheduler has checked it already; an order that does not fit is a configuration failure all
+/// the same, since whoever starts a worker may be somebody else.
+public struct WorkOptions: Sendable {
+    private let order: AttemptOrder
+
+    /// Reads the options of `order`.
+    public init(_ order: AttemptOrder) { self.order = order }
+
+    /// Where everything is kept.
+    public func stateDirectory() throws(Failure) -> String { try text("state.directory") }
+
+    /// Where the backend's API begins.
+    public func backendURL() throws(Failure) -> String { try text("backend.url") }
+
+    /// The backend's contract; `auto` is `blueprint` as long as no other is spoken.
+    public func dialect() throws(Failure) -> Dialect {
+        switch order.options["backend.dialect"] ?? "auto" {
+        case "auto", "blueprint": return .blueprint
+        case "loop":
+            throw Failure(
+                .configuration, "the dialect `loop` is not spoken yet; use `blueprint`")
+        default: throw Failure(.configuration, "`backend.dialect` is not a known dialect")
+        }
+    }
+
+    /// The wait before a request is repeated the first time.
+    public func retryWait() throws(Failure) -> Duration {
+        guard let text = order.options["backend.retry_wait"] else { return .seconds(1) }
+        guard let milliseconds = Int64(text), (1...60_000).contains(milliseconds) else {
+            throw Failure(.configuration, "`backend.retry_wait` is not 1 to 60000 milliseconds")
+        }
+        return .milliseconds(milliseconds)
+    }
+
+    /// A whole number of the job's own, or its declared standard.
+    func integer(_ key: String) throws(Failure) -> Int {
+        let declaration = try declared(key)
+        guard case .integer(let range) = declaration.form,
+            let value = (order.options[key] ?? declaration.standard).flatMap({ Int($0) }),
+            range.contains(value)
+        else { throw Failure(.configuration, "option `\(key)` is not a number in its range") }
+        return value
+    }
+
+    /// A span of the job's own, or its declared standard.
+    func duration(_ key: String) throws(Failure) -> Duration {
+        let declaration = try declared(key)
+        guard case .duration(let range) = declaration.form,
+            let value = (order.options[key] ?? declaration.standard).flatMap({ Int64($0) }),
+            range.contains(.milliseconds(value))
+        else { throw Failure(.configuration, "option `\(key)` is not a span in its range") }
+        return .milliseconds(value)
+    }
+
+    /// The sources in the order of the job file.
+    func sources(now: Instant) throws(Failure) -> [any SampleSource] {
+        var sources: [any SampleSource] = []
+        while let kind = order.options["sources.\(sources.count).kind"] {
+            guard kind == "apple-health-export" else {
+                throw Failure(.configuration, "there is no source of the kind `\(kind)`")
+            }
+            sources.append(
+                AppleHealthFile(path: try text("sources.\(sources.count).path"), now: now))
+        }
+        return sources
+    }
+
+    private func text(_ key: String) throws(Failure) -> String {
+        guard let value = order.options[key], !value.isEmpty else {
+            throw Failure(.configuration, "`\(key)` is missing")
+        }
+        return value
+    }
+
+    private func declared(_ key: String) throws(Failure) -> OptionDeclaration {
+        let kind = clarityCatalogue.kinds.first { $0.kind == order.kind }
+        guard let declaration = kind?.options.first(where: { $0.key == key }) else {
+            throw Failure(
+                .internalFault, "the kind `\(order.kind)` declares no option `\(key)`")
+        }
+        return declaration
+    }
+}

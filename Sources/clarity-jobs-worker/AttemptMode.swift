@@ -1,0 +1,134 @@
+import CLinux
+import ClarityScheduler
+import ClarityWorkers
+@preconcurrency import Glibc
+import Synchronization
+
+/// One attempt for the scheduler: the order comes on descriptor 3, the reports go to 4, and 5 is the
+/// lock of the scheduler's lease, which must not outlive this process in a child of it.
+enum AttemptMode {
+    private static let orderNumber: Int32 = 3
+    private static let reportNumber: Int32 = 4
+    private static let lockNumber: Int32 = 5
+
+    static func run() async -> ExitStatus {
+        let warned = WarningFlag()
+        prepare()
+        guard let order = readOrder() else { return .faultyInput }
+        // From here on the scheduler's end shows on the order's descriptor, its warning as SIGTERM.
+        let isWatched =
+            startThread { endWithScheduler() } && startThread { awaitWarning(warned) }
+        guard isWatched, let reports = ReportWriter(descriptor: reportNumber) else {
+            complain("cannot start: \(String(cString: strerror(errno)))")
+            return .internalFault
+        }
+        let outcome = await Attempt.run(
+            order, environment: keyEnvironment(), clock: SystemClock(),
+            transport: { try CurlTransport(version: version) },
+            report: { reports.write($0) }, isEnding: { warned.isSet })
+        reports.write(.outcome(outcome))
+        return .done
+    }
+
+    /// Before any thread is started, since a thread inherits the signals that are held back.
+    private static func prepare() {
+        var warning = sigset_t()
+        sigemptyset(&warning)
+        sigaddset(&warning, SIGTERM)
+        pthread_sigmask(SIG_BLOCK, &warning, nil)
+        // A scheduler that is gone shows as an error of the write.
+        signal(SIGPIPE, SIG_IGN)
+        for descriptor in [orderNumber, reportNumber, lockNumber] {
+            // One that is not open needs no flag.
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        }
+        if clinux_keep_memory_private() != 0 {
+            complain("cannot close this process's memory to others")
+        }
+    }
+
+    private static func readOrder() -> AttemptOrder? {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        var lines: [String] = []
+        // Byte by byte: what comes after `end` is for the watching thread.
+        while lines.last != "end" {
+            let count = read(orderNumber, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else {
+                complain("no whole order on descriptor 3")
+                return nil
+            }
+            if byte == UInt8(ascii: "\n") {
+                lines.append(String(decoding: bytes, as: UTF8.self))
+                bytes.removeAll(keepingCapacity: true)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        do {
+            return try AttemptOrder(lines: lines)
+        } catch {
+            complain("the order on descriptor 3 has no \(error.expected)")
+            return nil
+        }
+    }
+
+    /// Ends this process at once when the scheduler has ended: nobody is left who knows of the
+    /// attempt, and another scheduler may start it anew. What was not settled comes again unchanged.
+    private static func endWithScheduler() {
+        var byte: UInt8 = 0
+        while true {
+            let count = read(orderNumber, &byte, 1)
+            if count == 0 || (count < 0 && errno != EINTR) {
+                _exit(ExitStatus.internalFault.rawValue)
+            }
+        }
+    }
+
+    private static func awaitWarning(_ flag: WarningFlag) {
+        var warning = sigset_t()
+        sigemptyset(&warning)
+        sigaddset(&warning, SIGTERM)
+        var number: Int32 = 0
+        while sigwait(&warning, &number) != 0 {}
+        flag.set()
+    }
+}
+
+/// Whether the scheduler has warned.
+private final class WarningFlag: Sendable {
+    private let flag = Atomic(false)
+
+    var isSet: Bool { flag.load(ordering: .relaxed) }
+
+    func set() { flag.store(true, ordering: .relaxed) }
+}
+
+/// Writes reports, each as one line in one piece.
+private final class ReportWriter: Sendable {
+    private let descriptor: Int32
+    private let lock = Mutex(())
+
+    /// `nil` when the descriptor is not open.
+    init?(descriptor: Int32) {
+        guard fcntl(descriptor, F_GETFD) >= 0 else { return nil }
+        self.descriptor = descriptor
+    }
+
+    func write(_ report: AttemptReport) {
+        let bytes = Array("\(report.line)\n".utf8)
+        lock.withLock { _ in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes {
+                    Glibc.write(descriptor, $0.baseAddress, $0.count)
+                }
+                if count < 0, errno == EINTR { continue }
+                // Nobody reads any more: see `AttemptMode.endWithScheduler`.
+                guard count > 0 else { _exit(ExitStatus.internalFault.rawValue) }
+                rest = rest.dropFirst(count)
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+import ClarityScheduler
+import ClarityWorkers
+
+/// Shows what an order would do; the order comes on the standard input, `end` or its end ends it.
+enum DryRunMode {
+    static func run() async -> ExitStatus {
+        var lines: [String] = []
+        while lines.last != "end", let line = readLine() { lines.append(line) }
+        let order: AttemptOrder
+        do {
+            order = try AttemptOrder(lines: lines)
+        } catch {
+            complain("the order on the standard input has no \(error.expected)")
+            return .faultyInput
+        }
+        let outcome = await DryRun.run(
+            order, environment: keyEnvironment(), clock: SystemClock(), show: { print($0) })
+        return ExitStatus(outcome)
+    }
+}

@@ -1,0 +1,36 @@
+import ClarityScheduler
+
+/// How this program ends, in the words of `sysexits.h` where it has them.
+enum ExitStatus: Int32 {
+    case done = 0
+    case failed = 1
+    case usage = 64
+    case faultyInput = 65
+    case unreachable = 69
+    case internalFault = 70
+    case disk = 74
+    case credential = 77
+    case configuration = 78
+
+    init(_ category: Failure.Category) {
+        self =
+            switch category {
+            case .work: .failed
+            case .unreachable: .unreachable
+            case .credential: .credential
+            case .configuration: .configuration
+            case .disk: .disk
+            case .internalFault: .internalFault
+            }
+    }
+
+    /// Says on the error output how work ended, unless it ended well.
+    init(_ outcome: Outcome) {
+        switch outcome {
+        case .success: self = .done
+        case .retry(_, let failure), .failure(let failure):
+            complain(failure.reason)
+            self.init(failure.category)
+        }
+    }
+}

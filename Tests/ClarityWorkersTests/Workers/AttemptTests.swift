@@ -1,0 +1,86 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+@preconcurrency import Glibc
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct AttemptTests {
+    @Test(arguments: [
+        (["backend.url": ""], "`backend.url` is missing"),
+        (["backend.dialect": "loop"], "the dialect `loop` is not spoken yet; use `blueprint`"),
+        (["backend.dialect": "x"], "`backend.dialect` is not a known dialect"),
+        (["backend.retry_wait": "0"], "`backend.retry_wait` is not 1 to 60000 milliseconds"),
+        (["batch_size": "101"], "option `batch_size` is not a number in its range"),
+        (["batch_size": "many"], "option `batch_size` is not a number in its range"),
+        (["sources.0.kind": "fax"], "there is no source of the kind `fax`"),
+        (["sources.0.kind": "apple-health-export"], "`sources.0.path` is missing"),
+    ])
+    func `a faulty order is a configuration failure`(
+        options: [String: String], reason: String
+    ) async {
+        let bench = WorkBench()
+
+        let (outcome, _) = await bench.attempt("bulk-upload", options)
+
+        #expect(outcome == .failure(Failure(.configuration, reason)))
+    }
+
+    @Test func `an unknown kind is a configuration failure`() async {
+        let bench = WorkBench()
+
+        let (outcome, _) = await bench.attempt("sing")
+
+        #expect(
+            outcome
+                == .failure(Failure(.configuration, "there is no worker for the kind `sing`")))
+    }
+
+    @Test func `every kind of the catalogue has a worker`() {
+        for declaration in clarityCatalogue.kinds {
+            #expect(kindWorker(for: declaration.kind) != nil, "\(declaration.kind)")
+        }
+    }
+
+    @Test func `a store without its key is a configuration failure`() async throws {
+        let bench = WorkBench()
+        try bench.enqueue(0..<1)
+        unlink("\(bench.state)/master.key")
+
+        let (outcome, _) = await bench.attempt("cleanup")
+
+        #expect(
+            outcome
+                == .failure(
+                    HealthStoreError.lostKey(path: "\(bench.state)/health.db").failure))
+    }
+
+    @Test func `an unforeseen error shows its type and nothing of its text`() {
+        struct Odd: Error { var secret = "MARKER" }
+
+        #expect(
+            outcome(of: Odd())
+                == .failure(Failure(.internalFault, "unexpected error of type `Odd`")))
+    }
+
+    @Test func `the login of another user is a configuration failure`() async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+        let sessions = StoredSessions(try bench.store())
+        let other = Session(
+            userID: "other", email: "o@example.com", accessToken: Secret("a"),
+            refreshToken: Secret("r"), expiresAt: bench.clock.now)
+
+        let failure = #expect(throws: Failure.self) { try sessions.save(other) }
+
+        #expect(failure?.category == .configuration)
+        #expect(try sessions.load()?.userID == WorkBench.user)
+    }
+
+    @Test func `a note is cut where a report ends`() {
+        #expect("abc".cut(toBytes: 3) == "abc")
+        #expect("éééé".cut(toBytes: 7) == "éé...")
+        #expect(String(repeating: "x", count: 5000).cut(toBytes: 900).utf8.count == 900)
+    }
+}

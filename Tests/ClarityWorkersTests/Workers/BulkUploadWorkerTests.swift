@@ -1,0 +1,374 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+import Synchronization
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct BulkUploadWorkerTests {
+    private let desk = UploadDesk()
+
+    private func bench() throws -> WorkBench {
+        let desk = desk
+        let bench = WorkBench { request in desk.take(request) }
+        try bench.logIn()
+        return bench
+    }
+
+    // MARK: Reading
+
+    @Test func `what is read is sent, and every record is accounted for`() async throws {
+        let bench = try bench()
+        bench.writeExport(
+            0..<250,
+            extra: """
+                <Record type="HKQuantityTypeIdentifierBodyMass" sourceName="Invented" unit="kg" \
+                startDate="2024-01-01 00:00:00 +0000" endDate="2024-01-01 00:00:00 +0000" \
+                value="70"/>
+                <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="Invented" \
+                unit="count/min" startDate="nonsense" endDate="2024-01-01 00:00:00 +0000" \
+                value="61"/>
+                <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="Other" \
+                unit="count/min" startDate="2024-01-01 00:00:00 +0000" \
+                endDate="2024-01-01 00:00:00 +0000" value="50"/>\n
+                """)
+        try bench.logIn()
+
+        let (outcome, reports) = await bench.attempt("bulk-upload", bench.source)
+
+        let tally = reports.tally
+        #expect(outcome == .success)
+        #expect(tally["samples_read"] == 253)
+        #expect(tally["samples_queued"] == 250)
+        #expect(tally["samples_duplicate"] == 1)
+        #expect(tally["samples_unmapped"] == 1)
+        #expect(tally["samples_refused"] == 1)
+        #expect(tally["samples_sent"] == 250)
+        #expect(tally["samples_accepted"] == 250)
+        #expect(bench.backend.requests.map(\.metricIDs.count) == [100, 100, 50])
+        #expect(Set(desk.metricIDs).count == 250)
+        #expect(try bench.states() == [.accepted: 250])
+        #expect(
+            reports.notes.contains {
+                $0.contains("no field for HKQuantityTypeIdentifierBodyMass (1)")
+            })
+    }
+
+    @Test func `an unchanged file is not read again, a changed one is`() async throws {
+        let bench = try bench()
+        bench.writeExport(0..<10)
+        try bench.logIn()
+        _ = await bench.attempt("bulk-upload", bench.source)
+
+        let second = await bench.attempt("bulk-upload", bench.source)
+        bench.writeExport(0..<12)
+        let third = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(second.reports.tally["samples_read"] == 0)
+        #expect(second.reports.notes.contains { $0.contains("is as it was when it was read") })
+        #expect(third.reports.tally["samples_duplicate"] == 10)
+        #expect(third.reports.tally["samples_sent"] == 2)
+    }
+
+    @Test func `a source that breaks off is sent as far as it goes, then fails`() async throws {
+        let bench = try bench()
+        bench.writeExport(0..<10, isCut: true)
+        try bench.logIn()
+
+        let (outcome, reports) = await bench.attempt("bulk-upload", bench.source)
+        let again = await bench.attempt("bulk-upload", bench.source)
+
+        guard case .failure(let failure) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(failure.category == .work)
+        #expect(failure.reason.hasPrefix("`export.xml` breaks off at byte "))
+        #expect(reports.tally["samples_accepted"] == 10)
+        #expect(again.outcome == outcome)
+        #expect(again.reports.tally["samples_duplicate"] == 10)
+    }
+
+    @Test func `a missing source does not hold back what waits`() async throws {
+        let bench = try bench()
+        try bench.enqueue(0..<3)
+
+        let (outcome, reports) = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(.configuration, "no file or folder `\(bench.exportPath)`")))
+        #expect(reports.tally["samples_accepted"] == 3)
+    }
+
+    @Test func `without a login the samples are queued and the run fails`() async throws {
+        let bench = WorkBench()
+        bench.writeExport(0..<5)
+
+        let (outcome, _) = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(outcome == APIError.notLoggedIn.outcome)
+        #expect(try bench.states() == [.queued: 5])
+        #expect(bench.backend.calls == [])
+    }
+
+    // MARK: Sending
+
+    @Test func `nothing is asked of the backend when nothing waits`() async {
+        let bench = WorkBench()
+
+        let (outcome, reports) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == .success)
+        #expect(reports.tally["samples_sent"] == 0)
+        #expect(bench.backend.calls == [])
+    }
+
+    @Test func `without an answer the same bytes are sent again, and known ones confirmed`()
+        async throws
+    {
+        let desk = desk
+        let isDown = Mutex(true)
+        let bench = WorkBench { request throws(TransportError) in
+            // The backend has taken it, and its answer never arrives.
+            let answer = desk.take(request)
+            if isDown.withLock({ $0 }) { throw .truncated }
+            return answer
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<150)
+
+        let first = await bench.attempt("bulk-upload")
+        let kept = try bench.states()
+        bench.clock.advance(by: .seconds(100))
+        try bench.enqueue(150..<160)
+        isDown.withLock { $0 = false }
+        let second = await bench.attempt("bulk-upload")
+
+        #expect(first.outcome == APIError.interrupted.outcome)
+        #expect(kept == [.queued: 50, .sending: 100])
+        #expect(second.outcome == .success)
+        let bodies = bench.backend.requests.map(\.body)
+        #expect(bodies.count == 4 + 2)
+        #expect(Set(bodies[...4]).count == 1)
+        #expect(second.reports.tally["samples_known"] == 100)
+        let states = try bench.states()
+        #expect(states == [.confirmed: 100, .accepted: 60])
+        #expect(Set(desk.metricIDs).count == 160)
+    }
+
+    @Test(arguments: [
+        TransportError.offline, .couldNotConnect, .nameNotResolved, .timeout, .tls,
+    ])
+    func `the network is never the samples' fault`(error: TransportError) async throws {
+        let bench = WorkBench { _ throws(TransportError) in throw error }
+        try bench.logIn()
+        try bench.enqueue(0..<3)
+
+        for _ in 1...4 {
+            let (outcome, _) = await bench.attempt("bulk-upload")
+            guard case .retry(_, let failure) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            #expect(failure.category == .unreachable)
+        }
+
+        #expect(try bench.states() == [.sending: 3])
+    }
+
+    @Test func `a batch that breaks every connection is sent in ever smaller ones`() async throws {
+        let bench = WorkBench { _ throws(TransportError) in throw .timeout }
+        try bench.logIn()
+        try bench.enqueue(0..<100)
+
+        for _ in 1...6 { _ = await bench.attempt("bulk-upload") }
+
+        #expect(try bench.states() == [.queued: 75, .sending: 25])
+    }
+
+    @Test(arguments: [502, 503, 504])
+    func `a gateway's error is not the samples' fault`(status: Int) async throws {
+        let bench = WorkBench { _ in .status(status) }
+        try bench.logIn()
+        try bench.enqueue(0..<3)
+
+        for _ in 1...6 { _ = await bench.attempt("bulk-upload") }
+
+        #expect(try bench.states() == [.sending: 3])
+    }
+
+    @Test(arguments: [400, 422, 413])
+    func `one bad sample of 100 ends alone and the others arrive`(status: Int) async throws {
+        let desk = desk
+        let poison = Mutex("")
+        let bench = WorkBench { request in
+            request.metricIDs.contains(poison.withLock { $0 })
+                ? .status(status) : desk.take(request)
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<100)
+        let bad = Sample(
+            kind: .heartRate, start: Instant(secondsSince1970: 1_700_000_000 + 37 * 60),
+            end: Instant(secondsSince1970: 1_700_000_000 + 37 * 60), value: .single(54.625))
+        poison.withLock { $0 = MetricID(userID: WorkBench.user, sample: bad).description }
+
+        let (outcome, reports) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == .success)
+        #expect(reports.tally["samples_accepted"] == 99)
+        #expect(reports.tally["samples_rejected"] == 1)
+        #expect(try bench.states() == [.accepted: 99, .rejected: 1])
+        #expect(bench.backend.requests.count <= 15)
+    }
+
+    @Test func `samples that the backend names are rejected without a search`() async throws {
+        let desk = desk
+        let bench = WorkBench { request in
+            request.metricIDs.count == 10
+                ? .status(
+                    422,
+                    """
+                    {"detail":[{"loc":["body","metrics",3,"biometric_data"],"type":"value_error"}]}
+                    """)
+                : desk.take(request)
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<10)
+
+        let (outcome, reports) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == .success)
+        #expect(bench.backend.requests.map(\.metricIDs.count) == [10, 9])
+        #expect(reports.tally["samples_rejected"] == 1)
+        #expect(try bench.states() == [.accepted: 9, .rejected: 1])
+    }
+
+    @Test func `an answer that does not add up is asked again in halves`() async throws {
+        let bench = WorkBench { request in
+            let count = request.metricIDs.count
+            // One of any four is silently dropped; alone, each is taken.
+            return .status(
+                201, #"{"processing_id":"p","accepted_metrics":\#(count >= 4 ? count - 1 : count)}"#
+            )
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<4)
+
+        let (outcome, _) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == .success)
+        #expect(bench.backend.requests.map(\.metricIDs.count) == [4, 2, 2])
+        #expect(try bench.states() == [.accepted: 4])
+    }
+
+    @Test func `a sample that is neither taken nor named ends rejected`() async throws {
+        let bench = WorkBench { _ in .status(201, #"{"processing_id":"p","accepted_metrics":0}"#) }
+        try bench.logIn()
+        try bench.enqueue(0..<1)
+
+        let (outcome, reports) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == .success)
+        #expect(reports.tally["samples_rejected"] == 1)
+        #expect(
+            try bench.store().outboxReview().map(\.reason) == [
+                "the backend does not take it and does not say why"
+            ])
+    }
+
+    @Test func `a backend that refuses everything is left alone and nothing is rejected`()
+        async throws
+    {
+        let bench = WorkBench { _ in .status(422) }
+        try bench.logIn()
+        try bench.enqueue(0..<300)
+
+        let (outcome, _) = await bench.attempt("bulk-upload")
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(
+                        .work,
+                        "the backend does not accept what was sent, in 16 requests in a row")))
+        #expect(bench.backend.requests.count == 16)
+        #expect(try bench.states() == [.queued: 300])
+    }
+
+    @Test func `a sample on which the backend breaks is set aside, the others arrive`()
+        async throws
+    {
+        let desk = desk
+        let poison = Mutex("")
+        let bench = WorkBench { request in
+            request.metricIDs.contains(poison.withLock { $0 })
+                ? .status(500) : desk.take(request)
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<120)
+        let start = Instant(secondsSince1970: 1_700_000_000 + 7 * 60)
+        let bad = Sample(kind: .heartRate, start: start, end: start, value: .single(50.875))
+        poison.withLock { $0 = MetricID(userID: WorkBench.user, sample: bad).description }
+
+        var outcomes: [Outcome] = []
+        while outcomes.last != .success, outcomes.count < 6 {
+            outcomes.append(await bench.attempt("bulk-upload").outcome)
+        }
+
+        #expect(outcomes.last == .success)
+        #expect(try bench.states() == [.accepted: 119, .setAside: 1])
+    }
+
+    @Test func `a backend that breaks on two batches in a row is left alone`() async throws {
+        let bench = WorkBench { _ in .status(500) }
+        try bench.logIn()
+        try bench.enqueue(0..<300)
+
+        let (outcome, reports) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == APIError.server(status: 500, after: nil).outcome)
+        #expect(bench.backend.requests.count == 2 * 3)
+        #expect(reports.tally["samples_set_aside"] == 0)
+        #expect(try bench.states() == [.queued: 300])
+    }
+
+    @Test func `a session that ended leaves the batch as it is`() async throws {
+        let bench = WorkBench { _ in .status(401) }
+        try bench.logIn()
+        try bench.enqueue(0..<3)
+
+        let (outcome, _) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == APIError.sessionEnded.outcome)
+        #expect(try bench.states() == [.sending: 3])
+        #expect(try bench.store().load() == nil)
+    }
+
+    @Test func `a warning stops the work between two batches`() async throws {
+        let bench = try bench()
+        try bench.enqueue(0..<300)
+        let backend = bench.backend
+
+        let (outcome, reports) = await bench.attempt(
+            "bulk-upload", isEnding: { backend.requests.count >= 2 })
+
+        #expect(
+            outcome
+                == .retry(
+                    after: nil, Failure(.work, "its time ended before everything was done")))
+        #expect(reports.tally["samples_accepted"] == 200)
+        #expect(try bench.states() == [.accepted: 200, .queued: 100])
+    }
+
+    @Test func `the batch size of the job is kept`() async throws {
+        let bench = try bench()
+        try bench.enqueue(0..<7)
+
+        _ = await bench.attempt("bulk-upload", ["batch_size": "3"])
+
+        #expect(bench.backend.requests.map(\.metricIDs.count) == [3, 3, 1])
+    }
+}

@@ -1,0 +1,146 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+import Synchronization
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct DryRunTests {
+    /// What is shown, and how it ends.
+    private func rehearse(
+        _ bench: WorkBench, _ kind: String, _ options: [String: String] = [:]
+    ) async -> (outcome: Outcome, text: String) {
+        let shown = Mutex<[String]>([])
+        let outcome = await DryRun.run(
+            bench.order(kind, options), environment: [:], clock: bench.clock,
+            show: { text in shown.withLock { $0.append(text) } })
+        return (outcome, shown.withLock { $0 }.joined(separator: "\n"))
+    }
+
+    @Test func `an upload shows every batch, and changes nothing`() async throws {
+        let bench = WorkBench()
+        bench.writeExport(0..<150)
+        try bench.logIn()
+        let before = bench.stateContents()
+
+        let (outcome, text) = await rehearse(bench, "bulk-upload", bench.source)
+
+        #expect(outcome == .success)
+        #expect(bench.stateContents() == before)
+        #expect(
+            text.split(separator: "\n").filter { $0.hasPrefix("POST") } == [
+                "POST http://127.0.0.1:9/api/v1/health-data/upload",
+                "POST http://127.0.0.1:9/api/v1/health-data/upload",
+            ])
+        #expect(text.contains("  Authorization: <redacted>\n"))
+        #expect(text.contains("  -> taken as accepted: 100 metrics\n"))
+        #expect(text.contains("  -> taken as accepted: 50 metrics\n"))
+        #expect(text.contains("would be: 150 samples read, 150 samples queued,"))
+        #expect(
+            text.hasSuffix(
+                "dry run of `job.bulk-upload`: 2 requests shown, nothing was sent, "
+                    + "nothing was changed"))
+        #expect(!text.contains("MARKER"))
+    }
+
+    @Test func `what is shown is what is then sent`() async throws {
+        let desk = UploadDesk()
+        let bench = WorkBench { desk.take($0) }
+        bench.writeExport(0..<30)
+        try bench.logIn()
+
+        let (_, text) = await rehearse(bench, "bulk-upload", bench.source)
+        _ = await bench.attempt("bulk-upload", bench.source)
+
+        let sent = try #require(bench.backend.requests.first)
+        let body = try #require(sent.body)
+        #expect(text.contains("  body: \(body.count) bytes, blake2b-256 \(contentDigest(body))\n"))
+        for header in sent.headers { #expect(text.contains("  \(header)\n")) }
+    }
+
+    @Test func `a refresh shows its three calls`() async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+        let before = bench.stateContents()
+
+        let (outcome, text) = await rehearse(bench, "refresh")
+
+        #expect(outcome == .success)
+        #expect(bench.stateContents() == before)
+        #expect(
+            text.split(separator: "\n").filter { $0.hasPrefix("GET") } == [
+                "GET http://127.0.0.1:9/api/v1/auth/me",
+                "GET http://127.0.0.1:9/api/v1/health-data?limit=100",
+                "GET http://127.0.0.1:9/api/v1/insights/history/\(WorkBench.user)?limit=100&offset=0",
+            ])
+    }
+
+    @Test func `an ended session shows its renewal, which stays unmade`() async throws {
+        let bench = WorkBench()
+        try bench.logIn(expiresIn: .seconds(1))
+        let before = bench.stateContents()
+
+        let (outcome, text) = await rehearse(bench, "insight-history")
+
+        #expect(outcome == .success)
+        #expect(text.contains("POST http://127.0.0.1:9/api/v1/auth/refresh\n"))
+        #expect(!text.contains("MARKER"))
+        #expect(bench.stateContents() == before)
+    }
+
+    @Test func `open uploads are each asked for once`() async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+        let store = try bench.store()
+        try bench.enqueue(0..<2)
+        let batch = try #require(try store.nextBatch(limit: 2, at: bench.clock.now))
+        try store.settle(batch, processingID: "p-1", at: bench.clock.now)
+
+        let (_, text) = await rehearse(bench, "processing-status")
+
+        #expect(
+            text.split(separator: "\n").filter { $0.hasPrefix("GET") } == [
+                "GET http://127.0.0.1:9/api/v1/health-data/processing/p-1"
+            ])
+        #expect(bench.clock.sleeps == [])
+    }
+
+    @Test func `a cleanup shows what it would remove`() async throws {
+        let bench = WorkBench()
+        let row = CachedRow(id: "old", type: "t", timestamp: bench.clock.now, json: [])
+        _ = try bench.store().upsert([row], into: .metrics, syncedAt: bench.clock.now)
+        bench.clock.advance(by: .seconds(91 * 86_400))
+        let before = bench.stateContents()
+
+        let (outcome, text) = await rehearse(bench, "cleanup")
+
+        #expect(outcome == .success)
+        #expect(bench.stateContents() == before)
+        #expect(text.contains("would remove: 0 samples removed, 1 metrics removed,"))
+        #expect(try bench.store().rowCount(of: .metrics) == 1)
+    }
+
+    @Test func `without a store nothing is made, and nobody is logged in`() async {
+        let bench = WorkBench()
+
+        let (outcome, _) = await rehearse(bench, "refresh")
+
+        #expect(outcome == APIError.notLoggedIn.outcome)
+        #expect(bench.stateContents() == [:])
+    }
+
+    @Test func `what the real transport refuses is refused here`() async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+
+        let (outcome, _) = await rehearse(
+            bench, "refresh", ["backend.url": "http://clarity.example/api/v1"])
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(
+                        .configuration, "plain http is for this machine only; use `https://`")))
+    }
+}

@@ -1,0 +1,132 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+import Synchronization
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct ProcessingStatusWorkerTests {
+    /// A bench with an accepted upload of two samples for each id.
+    private func bench(
+        _ ids: [String], _ answer: @escaping ScriptedBackend.Answer
+    ) throws -> WorkBench {
+        let bench = WorkBench(answer)
+        try bench.logIn()
+        let store = try bench.store()
+        for (index, id) in ids.enumerated() {
+            try bench.enqueue((2 * index)..<(2 * index + 2))
+            if let batch = try store.nextBatch(limit: 2, at: bench.clock.now) {
+                try store.settle(batch, processingID: id, at: bench.clock.now)
+            }
+        }
+        return bench
+    }
+
+    private static func status(_ status: String, _ progress: Int = 0) -> HTTPResponse {
+        .ok(#"{"status":"\#(status)","progress":\#(progress)}"#)
+    }
+
+    @Test func `completed, failed and unfinished uploads are told apart`() async throws {
+        let bench = try bench(["a", "b", "c"]) { request in
+            switch request.path {
+            case "/health-data/processing/a": Self.status("completed", 100)
+            case "/health-data/processing/b": Self.status("failed")
+            default: Self.status("processing", 30)
+            }
+        }
+
+        let (outcome, reports) = await bench.attempt("processing-status")
+
+        #expect(outcome == .success)
+        #expect(try bench.states() == [.confirmed: 2, .queued: 2, .accepted: 2])
+        let tally = reports.tally
+        #expect(tally["uploads_confirmed"] == 1)
+        #expect(tally["samples_confirmed"] == 2)
+        #expect(tally["uploads_failed"] == 1)
+        #expect(tally["samples_requeued"] == 2)
+        #expect(tally["uploads_processing"] == 1)
+    }
+
+    @Test func `rounds go on while something moves and end when nothing does`() async throws {
+        let rounds = Mutex(0)
+        let bench = try bench(["a"]) { _ in
+            let round = rounds.withLock { rounds in
+                rounds += 1
+                return rounds
+            }
+            return Self.status("processing", min(round, 3) * 10)
+        }
+
+        let (outcome, reports) = await bench.attempt("processing-status")
+
+        #expect(outcome == .success)
+        #expect(bench.backend.requests.count == 4)
+        #expect(bench.clock.sleeps == [.seconds(1), .seconds(2), .seconds(4)])
+        #expect(reports.tally["uploads_processing"] == 1)
+    }
+
+    @Test func `rounds end with the attempt's time`() async throws {
+        let rounds = Mutex(0)
+        let bench = try bench(["a"]) { _ in
+            Self.status(
+                "processing",
+                rounds.withLock { rounds in
+                    rounds += 1; return rounds
+                })
+        }
+
+        let (outcome, _) = await bench.attempt("processing-status")
+
+        // 30 s less the warning of 5 s: after 1 + 2 + 4 + 8 + 8 s no further wait fits.
+        #expect(outcome == .success)
+        #expect(bench.clock.sleeps == [1, 2, 4, 8, 8].map { Duration.seconds($0) })
+    }
+
+    @Test func `an upload that finishes within the attempt is confirmed by it`() async throws {
+        let rounds = Mutex(0)
+        let bench = try bench(["a"]) { _ in
+            let round = rounds.withLock { rounds in
+                rounds += 1; return rounds
+            }
+            return Self.status(round < 3 ? "processing" : "completed", round * 30)
+        }
+
+        let (_, reports) = await bench.attempt("processing-status")
+
+        #expect(reports.tally["uploads_processing"] == 0)
+        #expect(try bench.states() == [.confirmed: 2])
+    }
+
+    @Test(arguments: [200, 404])
+    func `an upload is given up after its time and not before`(status: Int) async throws {
+        let bench = try bench(["a"]) { _ in
+            status == 404 ? .status(404) : Self.status("processing")
+        }
+
+        bench.clock.advance(by: .seconds(100))
+        let early = await bench.attempt("processing-status", ["give_up_after": "3600000"])
+        bench.clock.advance(by: .seconds(3600))
+        try bench.logIn()
+        let late = await bench.attempt("processing-status", ["give_up_after": "3600000"])
+
+        #expect(early.outcome == .success)
+        #expect(early.reports.tally["uploads_unconfirmed"] == 0)
+        #expect(late.reports.tally["uploads_unconfirmed"] == 1)
+        #expect(try bench.states() == [.unconfirmed: 2])
+        #expect(
+            try bench.store().outboxReview().map(\.reason) == [
+                "the backend did not finish it within 1h"
+            ])
+    }
+
+    @Test func `without open uploads nothing is asked`() async throws {
+        let bench = WorkBench()
+
+        let (outcome, reports) = await bench.attempt("processing-status")
+
+        #expect(outcome == .success)
+        #expect(bench.backend.calls == [])
+        #expect(reports.tally["uploads_processing"] == 0)
+    }
+}

@@ -1,0 +1,197 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+import Synchronization
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct PullWorkersTests {
+    private static func rows(_ range: Range<Int>) -> String {
+        range.map {
+            """
+            {"id":"m-\($0)","type":"heart_rate","value":61,"timestamp":"2026-01-01T00:00:00Z"}
+            """
+        }.joined(separator: ",")
+    }
+
+    private static func insights(_ range: Range<Int>, hasMore: Bool) -> HTTPResponse {
+        let rows = range.map {
+            #"{"id":"i-\#($0)","narrative":"invented","generated_at":"2026-01-01T00:00:00Z"}"#
+        }
+        return .ok(
+            """
+            {"success":true,"data":{"insights":[\(rows.joined(separator: ","))],\
+            "has_more":\(hasMore)}}
+            """)
+    }
+
+    /// Pages of two metrics each, `count` in all.
+    private static func metrics(_ request: HTTPRequest, count: Int) -> HTTPResponse {
+        let cursor = request.path.split(separator: "cursor=").dropFirst().first.flatMap { Int($0) }
+        let start = cursor ?? 0
+        let end = min(start + 2, count)
+        return .ok(
+            """
+            {"data":[\(rows(start..<end))],"pagination":{"page_size":2,"has_next":\(end < count),\
+            "next_cursor":"\(end)"}}
+            """)
+    }
+
+    private func bench(metrics: Int, insights: Int) throws -> WorkBench {
+        let bench = WorkBench { request in
+            if request.path.hasPrefix("/auth/me") {
+                .ok(#"{"user_id":"\#(WorkBench.user)","email":"demo@example.com"}"#)
+            } else if request.path.hasPrefix("/insights") {
+                Self.insights(0..<insights, hasMore: true)
+            } else {
+                Self.metrics(request, count: metrics)
+            }
+        }
+        try bench.logIn()
+        return bench
+    }
+
+    // MARK: refresh
+
+    @Test func `a refresh pulls the profile, all metrics and the latest insights`() async throws {
+        let bench = try bench(metrics: 5, insights: 3)
+
+        let (outcome, reports) = await bench.attempt("refresh", ["page_size": "2"])
+
+        #expect(outcome == .success)
+        #expect(
+            bench.backend.calls == [
+                "GET /auth/me", "GET /health-data?limit=2", "GET /health-data?limit=2&cursor=2",
+                "GET /health-data?limit=2&cursor=4",
+                "GET /insights/history/\(WorkBench.user)?limit=2&offset=0",
+            ])
+        #expect(reports.tally["metrics_pulled"] == 5)
+        #expect(reports.tally["insights_pulled"] == 3)
+        #expect(try bench.store().rowCount(of: .metrics) == 5)
+        #expect(try bench.store().rowCount(of: .insights) == 3)
+        #expect(
+            try bench.store().profile().map { String(decoding: $0.json, as: UTF8.self) }
+                == #"{"user_id":"\#(WorkBench.user)","email":"demo@example.com"}"#)
+    }
+
+    @Test func `a second refresh finds nothing new and loses nothing`() async throws {
+        let bench = try bench(metrics: 3, insights: 1)
+        _ = await bench.attempt("refresh")
+
+        let (outcome, reports) = await bench.attempt("refresh")
+
+        #expect(outcome == .success)
+        #expect(reports.tally["metrics_pulled"] == 3)
+        #expect(reports.tally["metrics_new"] == 0)
+        #expect(try bench.store().rowCount(of: .metrics) == 3)
+    }
+
+    @Test func `empty answers delete nothing`() async throws {
+        let bench = try bench(metrics: 0, insights: 0)
+        let row = CachedRow(id: "kept", type: "t", timestamp: bench.clock.now, json: [])
+        _ = try bench.store().upsert([row], into: .metrics, syncedAt: bench.clock.now)
+        _ = try bench.store().upsert([row], into: .insights, syncedAt: bench.clock.now)
+
+        let (outcome, reports) = await bench.attempt("refresh")
+
+        #expect(outcome == .success)
+        #expect(reports.tally["metrics_pulled"] == 0)
+        #expect(try bench.store().rowCount(of: .metrics) == 1)
+        #expect(try bench.store().rowCount(of: .insights) == 1)
+    }
+
+    @Test func `a refresh whose time ends goes on from there in its next attempt`() async throws {
+        let bench = try bench(metrics: 5, insights: 0)
+
+        let first = await bench.attempt("refresh", isEnding: { true })
+        let second = await bench.attempt("refresh", checkpoint: first.reports.checkpoint)
+
+        #expect(
+            first.outcome
+                == .retry(
+                    after: nil, Failure(.work, "its time ended before everything was done")))
+        #expect(first.reports.checkpoint == "2")
+        #expect(second.outcome == .success)
+        #expect(second.reports.tally["metrics_pulled"] == 3)
+        #expect(try bench.store().rowCount(of: .metrics) == 5)
+    }
+
+    @Test func `pages that go in a circle are noticed`() async throws {
+        let bench = WorkBench { request in
+            let next = request.path.hasSuffix("cursor=a") ? "b" : "a"
+            return request.path.hasPrefix("/auth/me")
+                ? .ok(#"{"user_id":"u"}"#)
+                : .ok(#"{"data":[],"pagination":{"has_next":true,"next_cursor":"\#(next)"}}"#)
+        }
+        try bench.logIn()
+
+        let (outcome, _) = await bench.attempt("refresh")
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(
+                        .unreachable,
+                        "the backend's answer is not understood: health data: "
+                            + "`pagination.next_cursor` comes again")))
+    }
+
+    @Test func `an unreachable backend is tried again later and nothing is lost`() async throws {
+        let bench = WorkBench { _ throws(TransportError) in throw .offline }
+        try bench.logIn()
+        let row = CachedRow(id: "kept", type: "t", timestamp: bench.clock.now, json: [])
+        _ = try bench.store().upsert([row], into: .metrics, syncedAt: bench.clock.now)
+
+        let (outcome, _) = await bench.attempt("refresh")
+
+        #expect(outcome == APIError.offline.outcome)
+        #expect(try bench.store().rowCount(of: .metrics) == 1)
+    }
+
+    // MARK: insight-history
+
+    @Test func `the history is read to its last page, each insight once`() async throws {
+        let bench = WorkBench { request in
+            // A new insight has pushed one of the first page onto the second.
+            request.path.hasSuffix("offset=0")
+                ? Self.insights(0..<2, hasMore: true) : Self.insights(1..<3, hasMore: false)
+        }
+        try bench.logIn()
+
+        let (outcome, reports) = await bench.attempt("insight-history", ["page_size": "2"])
+
+        #expect(outcome == .success)
+        #expect(
+            bench.backend.calls
+                == [0, 2].map {
+                    "GET /insights/history/\(WorkBench.user)?limit=2&offset=\($0)"
+                })
+        #expect(reports.tally["insights_pulled"] == 3)
+        #expect(reports.tally["insights_new"] == 3)
+    }
+
+    @Test func `an empty page is the last, whatever it says`() async throws {
+        let bench = WorkBench { request in
+            request.path.hasSuffix("offset=0")
+                ? Self.insights(0..<2, hasMore: true) : Self.insights(0..<0, hasMore: true)
+        }
+        try bench.logIn()
+
+        let (outcome, _) = await bench.attempt("insight-history")
+
+        #expect(outcome == .success)
+        #expect(bench.backend.requests.count == 2)
+    }
+
+    @Test func `a backend that ignores the offset is not asked for ever`() async throws {
+        let bench = WorkBench { _ in Self.insights(0..<2, hasMore: true) }
+        try bench.logIn()
+
+        let (outcome, reports) = await bench.attempt("insight-history")
+
+        #expect(outcome == .success)
+        #expect(bench.backend.requests.count == 2)
+        #expect(reports.notes == ["the backend repeats its insights from offset 2 on"])
+    }
+}

@@ -1,0 +1,161 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+@preconcurrency import Glibc
+import Synchronization
+
+@testable import ClarityWorkers
+
+/// A state directory, a clock and a scripted backend, with which attempts are run one after another
+/// as processes would run them: each opens the store anew.
+final class WorkBench: Sendable {
+    let clock = ManualClock(Instant(secondsSince1970: 1_760_000_000))
+    let folder: String
+    let backend: ScriptedBackend
+    static let user = "9b2f6c1e-0000-4000-8000-000000000001"
+
+    init(_ answer: @escaping ScriptedBackend.Answer = { _ in .ok("{}") }) {
+        var template = Array("/tmp/clarity-workers-test.XXXXXX".utf8CString)
+        precondition(mkdtemp(&template) != nil, "cannot make a temporary folder: \(errno)")
+        folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        backend = ScriptedBackend(answer)
+    }
+
+    deinit {
+        for name in names(in: state) { unlink("\(state)/\(name)") }
+        rmdir(state)
+        for name in names(in: folder) { unlink("\(folder)/\(name)") }
+        rmdir(folder)
+    }
+
+    var state: String { "\(folder)/state" }
+    var exportPath: String { "\(folder)/export.xml" }
+
+    func store() throws -> HealthStore {
+        try HealthStore(stateDirectory: state, environment: [:])
+    }
+
+    func logIn(expiresIn life: Duration = .seconds(3600)) throws {
+        try store().save(
+            Session(
+                userID: WorkBench.user, email: "demo@example.com",
+                accessToken: Secret("TOKEN-MARKER"), refreshToken: Secret("REFRESH-MARKER"),
+                expiresAt: clock.now + life))
+    }
+
+    func order(_ kind: String, _ options: [String: String] = [:]) -> AttemptOrder {
+        guard let job = JobID("job.\(kind)") else { preconditionFailure("no job id: \(kind)") }
+        return AttemptOrder(
+            run: RunID(1), job: job, kind: JobKind(kind), attempt: 1,
+            generation: 1, scheduledFor: clock.now, timeout: .seconds(30), warning: .seconds(5),
+            memoryLimitBytes: 1 << 30,
+            options: [
+                "state.directory": state, "backend.url": "http://127.0.0.1:9/api/v1",
+                "backend.retry_wait": "1",
+            ].merging(options) { $1 })
+    }
+
+    /// Runs one attempt and gives its outcome with what it reported.
+    func attempt(
+        _ kind: String, _ options: [String: String] = [:], checkpoint: String? = nil,
+        isEnding: @escaping @Sendable () -> Bool = { false }
+    ) async -> (outcome: Outcome, reports: Reports) {
+        let reports = Mutex(Reports())
+        var order = order(kind, options)
+        order.checkpoint = checkpoint
+        let outcome = await Attempt.run(
+            order, environment: [:], clock: clock, transport: { backend },
+            report: { report in reports.withLock { $0.take(report) } }, isEnding: isEnding)
+        return (outcome, reports.withLock { $0 })
+    }
+
+    /// The options that name the export as a source.
+    var source: [String: String] {
+        ["sources.0.kind": "apple-health-export", "sources.0.path": exportPath]
+    }
+
+    /// Writes an export with heart rates, one a minute, and `extra` records.
+    func writeExport(_ range: Range<Int>, extra: String = "", isCut: Bool = false) {
+        var xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<HealthData locale=\"en_GB\">\n"
+        for index in range {
+            let date = "2024-01-01 \(two(index / 60)):\(two(index % 60)):00 +0000"
+            xml += """
+                <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="Invented" \
+                unit="count/min" startDate="\(date)" endDate="\(date)" \
+                value="\(50 + index % 40)"/>\n
+                """
+        }
+        xml += extra
+        xml += isCut ? "<Record type=\"HKQuantity" : "</HealthData>\n"
+        let descriptor = open(exportPath, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        precondition(write(descriptor, xml, xml.utf8.count) == xml.utf8.count)
+        close(descriptor)
+        // The clock of the test stands long before the file's own times.
+        clock.set(Instant(secondsSince1970: 4_000_000_000))
+    }
+
+    private func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
+    /// Invented heart rates, one a minute.
+    func enqueue(_ range: Range<Int>) throws {
+        _ = try store().enqueue(
+            range.map { index in
+                let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 60)
+                return Sample(
+                    kind: .heartRate, start: start, end: start,
+                    value: .single(50 + Double(index) / 8))
+            })
+    }
+
+    /// The states that have samples, with how many.
+    func states() throws -> [OutboxState: Int64] {
+        let counts = try store().outboxCounts()
+        return Dictionary(
+            uniqueKeysWithValues: OutboxState.allCases.map { ($0, counts[$0]) }
+        ).filter { $0.value > 0 }
+    }
+
+    /// Every file of the state directory with its bytes.
+    func stateContents() -> [String: [UInt8]] {
+        Dictionary(
+            uniqueKeysWithValues: names(in: state).map { name in
+                let descriptor = open("\(state)/\(name)", O_RDONLY)
+                defer { close(descriptor) }
+                var bytes: [UInt8] = []
+                var buffer = [UInt8](repeating: 0, count: 65_536)
+                while case let count = read(descriptor, &buffer, buffer.count), count > 0 {
+                    bytes += buffer[..<count]
+                }
+                return (name, bytes)
+            })
+    }
+
+    private func names(in folder: String) -> [String] {
+        guard let directory = opendir(folder) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+}
+
+/// What an attempt reported.
+struct Reports: Sendable {
+    var tally = Tally()
+    var notes: [String] = []
+    var checkpoint: String?
+
+    mutating func take(_ report: AttemptReport) {
+        switch report {
+        case .count(let name, let value): tally[name] = value
+        case .note(let text): notes.append(text)
+        case .checkpoint(let text): checkpoint = text
+        case .progress, .outcome: break
+        }
+    }
+}
