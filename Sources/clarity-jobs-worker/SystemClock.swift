@@ -3,6 +3,12 @@ import ClarityScheduler
 
 /// The machine's clock.
 struct SystemClock: WallClock {
+    var elapsed: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     var now: Instant {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

@@ -9,6 +9,8 @@ enum Program {
     static func main() async {
         // A reader that goes away, as `head` does, must end no command in the middle.
         signal(SIGPIPE, SIG_IGN)
+        // What it keeps is nobody else's to read.
+        umask(0o077)
         let environment = readEnvironment()
         let parser = ArgumentParser(root: .program, environment: environment)
         do throws(UsageFault) {

@@ -1,3 +1,4 @@
+import ClarityTestSupport
 @preconcurrency import Glibc
 import SQLite
 import Testing
@@ -95,10 +96,14 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
             try Connection(path: path).useWriteAheadLog()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    let reader = try Connection(path: path)
-                    while try migrations.version(of: reader) < 2 {}
+                    try await blocking {
+                        let reader = try Connection(path: path)
+                        while try migrations.version(of: reader) < 2 {}
+                    }
                 }
-                group.addTask { try migrations.migrate(Connection(path: path)) }
+                group.addTask {
+                    try await blocking { try migrations.migrate(Connection(path: path)) }
+                }
                 try await group.waitForAll()
             }
         }

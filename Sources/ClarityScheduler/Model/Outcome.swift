@@ -72,8 +72,12 @@ public struct Tally: Hashable, Sendable {
 
     public var isEmpty: Bool { names.isEmpty }
 
-    /// The counts for one line: `2041 samples read, 420 queued`; empty when there are none.
+    /// The counts for one line: `2041 samples read, 420 samples queued`.
+    ///
+    /// The first count is always there, of the others those above zero.
     public var summary: String {
-        names.map { "\(self[$0]) \($0.replacing("_", with: " "))" }.joined(separator: ", ")
+        names.enumerated().filter { $0.offset == 0 || self[$0.element] > 0 }.map(\.element).map {
+            "\(self[$0]) \($0.replacing("_", with: " "))"
+        }.joined(separator: ", ")
     }
 }

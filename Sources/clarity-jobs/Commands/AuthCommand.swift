@@ -23,8 +23,7 @@ struct AuthCommand {
 
     func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let form = ["--output", composition.console.form.rawValue]
-        try composition.become("clarity-jobs-worker", ["auth", "status"] + form + settings(file))
+        try composition.become("clarity-jobs-worker", ["auth", "status"] + settings(file))
     }
 
     private func settings(_ file: JobFile) -> [String] {

@@ -1,0 +1,49 @@
+internal import Glibc
+
+/// One plain HTTP request to a server on this machine, without any client's opinions.
+public enum LoopbackRequest {
+    /// Sends a request and returns the body of the answer, whatever its status.
+    ///
+    /// - Throws: `TemporaryFolder.Errno` when the connection fails.
+    public static func send(
+        _ method: String, _ path: String, body: String = "", port: UInt16
+    ) async throws -> String {
+        let request = """
+            \(method) \(path) HTTP/1.0\r
+            Host: 127.0.0.1\r
+            Content-Length: \(body.utf8.count)\r
+            \r
+            \(body)
+            """
+        let answer = try await blocking { try exchange(request, port: port) }
+        return answer.firstRange(of: "\r\n\r\n").map { String(answer[$0.upperBound...]) } ?? ""
+    }
+
+    private static func exchange(_ request: String, port: UInt16) throws -> String {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { throw TemporaryFolder.Errno(code: errno) }
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let code = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard code == 0 else { throw TemporaryFolder.Errno(code: errno) }
+        let bytes = Array(request.utf8)
+        guard
+            Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
+        else { throw TemporaryFolder.Errno(code: errno) }
+        var answer: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = recv(descriptor, &chunk, chunk.count, 0)
+            guard count >= 0 else { throw TemporaryFolder.Errno(code: errno) }
+            if count == 0 { return String(decoding: answer, as: UTF8.self) }
+            answer += chunk[..<count]
+        }
+    }
+}

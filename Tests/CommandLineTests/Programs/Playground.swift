@@ -1,0 +1,144 @@
+import ClarityTestSupport
+import Testing
+
+/// A home of its own for the built programs: a folder, a job file, a state directory and, when asked
+/// for, a sandbox that ends with it.
+final class Playground: Sendable {
+    let folder: TemporaryFolder
+    let sandbox: Sandbox?
+
+    /// The address of the sandbox, or one where nobody listens.
+    var url: String { sandbox?.url ?? "http://127.0.0.1:9/api/v1" }
+    var statePath: String { "\(folder.path)/state" }
+    var jobFilePath: String { "\(folder.path)/jobs.yaml" }
+
+    /// Makes the folder, starts the sandbox with `faults`, and writes a job file.
+    init(
+        sandboxOptions: [String]? = [],
+        jobFile: ((_ url: String, _ folder: String) -> String)? = nil
+    ) async throws {
+        folder = try TemporaryFolder()
+        if let sandboxOptions {
+            sandbox = try await Sandbox(data: "\(folder.path)/sandbox", sandboxOptions)
+        } else {
+            sandbox = nil
+        }
+        let text = (jobFile ?? Playground.standardJobFile)(
+            sandbox?.url ?? "http://127.0.0.1:9/api/v1", folder.path)
+        try folder.write("jobs.yaml", Array(text.utf8))
+    }
+
+    /// The five jobs without constraints, so that a test does not depend on its machine.
+    static func standardJobFile(url: String, folder: String) -> String {
+        """
+        version: 1
+        backend:
+          url: \(url)
+          retry_wait: 1ms
+        sources:
+          - kind: apple-health-export
+            path: \(folder)/export.xml
+        jobs:
+          - { id: refresh, kind: refresh, class: app-refresh, schedule: { every: 4h } }
+          - id: upload
+            kind: bulk-upload
+            schedule: { every: 1h }
+            then: [status]
+          - { id: status, kind: processing-status, schedule: { every: 15m } }
+          - { id: insights, kind: insight-history, schedule: { every: 12h } }
+          - { id: cleanup, kind: cleanup, schedule: { every: 1d } }
+
+        """
+    }
+
+    /// Runs `clarity-jobs` on this job file and state, with nothing else in its environment.
+    func run(
+        _ arguments: String..., input: String = "", environment: [String: String] = [:]
+    ) async throws -> ProgramResult {
+        try await start(arguments, environment: environment).finish(input: input)
+    }
+
+    /// Starts `clarity-jobs` and leaves it running.
+    func start(
+        _ arguments: [String], environment: [String: String] = [:]
+    ) throws -> ChildProgram {
+        var surroundings = [
+            "CLARITY_JOBS_CONFIG": jobFilePath, "CLARITY_JOBS_STATE": statePath,
+            "HOME": folder.path, "PATH": "/usr/bin:/bin",
+        ]
+        surroundings.merge(environment) { $1 }
+        return try ChildProgram(
+            "\(ChildProgram.folder)/clarity-jobs", arguments, environment: surroundings)
+    }
+
+    /// Logs in as the sandbox's own user.
+    func logIn() async throws {
+        let result = try await run(
+            "auth", "login", "--email", "demo@example.com", "--password-stdin",
+            input: "Demo-Passw0rd!\n")
+        #expect(result.status == 0, "\(result.errors)")
+    }
+
+    /// Puts an export with `count` heart rates, a minute apart, where the job file looks for it.
+    func writeExport(heartRates count: Int) throws {
+        var text = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE HealthData [
+            ]>
+            <HealthData locale="en_GB">
+
+            """
+        for number in 0..<count {
+            let minute = "\(number % 60)".count == 1 ? "0\(number % 60)" : "\(number % 60)"
+            let hour = number / 60 % 24 < 10 ? "0\(number / 60 % 24)" : "\(number / 60 % 24)"
+            let day = 1 + number / 1440 < 10 ? "0\(1 + number / 1440)" : "\(1 + number / 1440)"
+            let date = "2026-10-\(day) \(hour):\(minute):00 +0000"
+            text += """
+                 <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="Watch" \
+                unit="count/min" startDate="\(date)" endDate="\(date)" value="\(60 + number % 40)"/>
+
+                """
+        }
+        try folder.write("export.xml", Array("\(text)</HealthData>\n".utf8))
+    }
+}
+
+/// A running `clarity-jobs-sandbox`; ends with its owner.
+final class Sandbox: Sendable {
+    /// Where its API begins.
+    let url: String
+    private let program: ChildProgram
+
+    init(data: String, _ options: [String]) async throws {
+        program = try ChildProgram(
+            "\(ChildProgram.folder)/clarity-jobs-sandbox",
+            ["--listen", "127.0.0.1:0", "--data", data, "--exit-with-stdin"] + options,
+            environment: [:])
+        let ready = try #require(await program.readLine(), "the sandbox did not start")
+        url = try #require(ready.split(separator: " ").last.map(String.init))
+    }
+
+    private var port: UInt16 {
+        get throws {
+            let digits = url.dropFirst("http://127.0.0.1:".count).prefix { $0 != "/" }
+            return try #require(UInt16(digits))
+        }
+    }
+
+    /// Its own account of what it has: `metrics`, `distinct_metric_ids`, `uploads`, `requests`.
+    func count(_ name: String) async throws -> Int {
+        let text = try await LoopbackRequest.send("GET", "/_sandbox/summary", port: port)
+        let value = try #require(text.firstRange(of: "\"\(name)\":"))
+        return try #require(Int(text[value.upperBound...].prefix { $0.isNumber }))
+    }
+
+    /// Makes requests fail from now on: `POST /health-data/upload: 503 x3`.
+    func addFault(_ fault: String) async throws {
+        _ = try await LoopbackRequest.send("POST", "/_sandbox/fault", body: fault, port: port)
+    }
+
+    /// Ends every access token that was given out.
+    func expireTokens() async throws {
+        _ = try await LoopbackRequest.send("POST", "/_sandbox/expire-tokens", port: port)
+    }
+}
