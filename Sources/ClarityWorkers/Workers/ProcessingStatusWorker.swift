@@ -19,7 +19,7 @@ public struct ProcessingStatusWorker: KindWorker {
         var poll = StatusPoll(context, giveUpAfter: giveUpAfter)
         let end = context.startedAt + context.order.timeout - context.order.warning
         var wait = ProcessingStatusWorker.firstWait
-        while try await poll.round(), !context.isEnding(), context.clock.now + wait < end {
+        while try await poll.round(), !context.isEnding(), context.clock.elapsed + wait < end {
             await context.clock.sleep(for: wait)
             wait = min(wait * 2, ProcessingStatusWorker.longestWait)
         }

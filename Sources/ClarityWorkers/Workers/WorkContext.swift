@@ -7,8 +7,8 @@ public struct WorkContext: Sendable {
     public let store: HealthStore
     public let client: APIClient
     public let clock: any WallClock
-    /// When the attempt began.
-    public let startedAt: Instant
+    /// When the attempt began, on the clock that never steps.
+    let startedAt: Duration
     /// Tells the scheduler how the work goes.
     public let report: @Sendable (AttemptReport) -> Void
     /// Whether the work was told that its time ends.
@@ -24,7 +24,7 @@ public struct WorkContext: Sendable {
         self.store = store
         self.client = client
         self.clock = clock
-        startedAt = clock.now
+        startedAt = clock.elapsed
         self.report = report
         self.isEnding = isEnding
     }
