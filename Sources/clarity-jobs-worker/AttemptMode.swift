@@ -12,30 +12,31 @@ enum AttemptMode {
     private static let lockNumber: Int32 = 5
 
     static func run() async -> ExitStatus {
-        let warned = WarningFlag()
-        prepare()
         guard let order = readOrder() else { return .faultyInput }
-        // From here on the scheduler's end shows on the order's descriptor, its warning as SIGTERM.
-        let isWatched =
-            startThread { endWithScheduler() } && startThread { awaitWarning(warned) }
-        guard isWatched, let reports = ReportWriter(descriptor: reportNumber) else {
+        guard startThread({ endWithScheduler() }),
+            let reports = ReportWriter(descriptor: reportNumber)
+        else {
             complain("cannot start: \(String(cString: strerror(errno)))")
             return .internalFault
         }
         let outcome = await Attempt.run(
             order, environment: keyEnvironment(), clock: SystemClock(),
             transport: { try CurlTransport(version: version) },
-            report: { reports.write($0) }, isEnding: { warned.isSet })
+            report: { reports.write($0) }, isEnding: { isWarned })
         reports.write(.outcome(outcome))
         return .done
     }
 
-    /// Before any thread is started, since a thread inherits the signals that are held back.
-    private static func prepare() {
-        var warning = sigset_t()
-        sigemptyset(&warning)
-        sigaddset(&warning, SIGTERM)
-        pthread_sigmask(SIG_BLOCK, &warning, nil)
+    /// Takes the signals and descriptors over; the first thing that the program does.
+    static func prepare() {
+        // Read first: the handler must not be the one that makes the flag.
+        _ = isWarned
+        signal(SIGTERM) { _ in warning.store(true, ordering: .relaxed) }
+        // Whoever started this process may have held the signal back.
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGTERM)
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         // A scheduler that is gone shows as an error of the write.
         signal(SIGPIPE, SIG_IGN)
         for descriptor in [orderNumber, reportNumber, lockNumber] {
@@ -69,7 +70,7 @@ enum AttemptMode {
         do {
             return try AttemptOrder(lines: lines)
         } catch {
-            complain("the order on descriptor 3 has no \(error.expected)")
+            complain("the order on descriptor 3 is faulty: expected \(error.expected)")
             return nil
         }
     }
@@ -86,24 +87,12 @@ enum AttemptMode {
         }
     }
 
-    private static func awaitWarning(_ flag: WarningFlag) {
-        var warning = sigset_t()
-        sigemptyset(&warning)
-        sigaddset(&warning, SIGTERM)
-        var number: Int32 = 0
-        while sigwait(&warning, &number) != 0 {}
-        flag.set()
-    }
+    /// Whether the scheduler has warned.
+    private static var isWarned: Bool { warning.load(ordering: .relaxed) }
 }
 
-/// Whether the scheduler has warned.
-private final class WarningFlag: Sendable {
-    private let flag = Atomic(false)
-
-    var isSet: Bool { flag.load(ordering: .relaxed) }
-
-    func set() { flag.store(true, ordering: .relaxed) }
-}
+/// Set by SIGTERM. Global, since a signal's handler has no other way to anything.
+private let warning = Atomic(false)
 
 /// Writes reports, each as one line in one piece.
 private final class ReportWriter: Sendable {

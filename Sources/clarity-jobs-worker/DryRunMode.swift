@@ -10,7 +10,7 @@ enum DryRunMode {
         do {
             order = try AttemptOrder(lines: lines)
         } catch {
-            complain("the order on the standard input has no \(error.expected)")
+            complain("the order on the standard input is faulty: expected \(error.expected)")
             return .faultyInput
         }
         let outcome = await DryRun.run(

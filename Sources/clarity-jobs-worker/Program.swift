@@ -10,16 +10,22 @@
                clarity-jobs-worker auth status --state DIR
         """
 
-    static func main() async {
+    /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that lets signals
+    /// through before there is a handler for them.
+    static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
-        let status: ExitStatus =
-            switch arguments.first {
-            case "attempt" where arguments.count == 1: await AttemptMode.run()
-            case "dry-run" where arguments.count == 1: await DryRunMode.run()
-            case "auth": await AuthMode.run(Array(arguments.dropFirst()))
-            default: usageError("expected `attempt`, `dry-run` or `auth`")
-            }
-        exit(status.rawValue)
+        if arguments == ["attempt"] { AttemptMode.prepare() }
+        Task.detached { exit(await run(arguments).rawValue) }
+        while true { pause() }
+    }
+
+    private static func run(_ arguments: [String]) async -> ExitStatus {
+        switch arguments.first {
+        case "attempt" where arguments.count == 1: await AttemptMode.run()
+        case "dry-run" where arguments.count == 1: await DryRunMode.run()
+        case "auth": await AuthMode.run(Array(arguments.dropFirst()))
+        default: usageError("expected `attempt`, `dry-run` or `auth`")
+        }
     }
 
     static func usageError(_ message: String) -> ExitStatus {

@@ -38,6 +38,7 @@ struct SourceImport {
     private mutating func read(_ source: any SampleSource) throws -> Failure? {
         let before = SourceStamp(path: source.path, reader: source.reader, at: context.clock.now)
         if let before, let readAt = try context.store.wasRead(source.path, before) {
+            count(SourceReport(), EnqueueCounts())
             context.note("`\(source.name)` is as it was when it was read at \(readAt)")
             return nil
         }

@@ -1,0 +1,217 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+@preconcurrency import Glibc
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct WorkerProgramTests {
+    /// A bench whose clock is the machine's, since the program's is.
+    private func bench() throws -> WorkBench {
+        let bench = WorkBench()
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        bench.clock.set(Instant(secondsSince1970: Int64(time.tv_sec)))
+        try bench.logIn()
+        return bench
+    }
+
+    private func lines(_ bench: WorkBench, _ kind: String, at url: String = "") -> [String] {
+        bench.order(kind, url.isEmpty ? [:] : ["backend.url": url]).lines
+    }
+
+    // MARK: attempt
+
+    @Test func `an attempt reports its counts and its outcome and ends with 0`() throws {
+        let bench = try bench()
+        let process = try WorkerProcess(["attempt"])
+
+        process.order(lines(bench, "cleanup"))
+        let end = process.end()
+
+        #expect(end.status == 0)
+        #expect(end.reports.first == "count samples_removed 0")
+        #expect(end.reports.last == "outcome success")
+        #expect(try end.reports.map { try AttemptReport(line: $0) }.count == end.reports.count)
+        #expect(end.output == "" && end.errors == "")
+    }
+
+    @Test func `a failed attempt is reported and ends with 0 too`() throws {
+        let bench = WorkBench()
+        let process = try WorkerProcess(["attempt"])
+
+        process.order(lines(bench, "refresh"))
+        let end = process.end()
+
+        #expect(end.status == 0)
+        #expect(
+            end.reports.last
+                == "outcome failure credential nobody is logged in; run `clarity-jobs auth login`")
+    }
+
+    @Test func `a warning ends the work where it can be taken up again`() throws {
+        let bench = try bench()
+        let page = #"{"data":[],"pagination":{"has_next":true,"next_cursor":"c1"}}"#
+        let server = try ScriptedServer([
+            .answer(200, #"{"user_id":"u"}"#), .answer(200, page),
+        ])
+        let process = try WorkerProcess(["attempt"])
+
+        kill(process.id, SIGTERM)
+        process.order(lines(bench, "refresh", at: server.url))
+        let end = process.end()
+
+        #expect(end.status == 0)
+        #expect(
+            end.reports.suffix(2) == [
+                "checkpoint c1", "outcome retry - work its time ended before everything was done",
+            ])
+    }
+
+    @Test func `a worker ends at once with its scheduler`() async throws {
+        let bench = try bench()
+        let server = try ScriptedServer([.silence])
+        let process = try WorkerProcess(["attempt"])
+        process.order(lines(bench, "refresh", at: server.url))
+        for await event in server.events {
+            if case .request = event { break }
+        }
+
+        process.endOrders()
+        let end = process.end()
+
+        #expect(end.status == 70)
+        #expect(end.reports == [])
+    }
+
+    @Test func `half an order is refused`() throws {
+        let process = try WorkerProcess(["attempt"])
+
+        process.order(["run=1"])
+        process.endOrders()
+        let end = process.end()
+
+        #expect(end.status == 65)
+        #expect(end.errors == "clarity-jobs-worker: no whole order on descriptor 3\n")
+    }
+
+    @Test func `an order without a field is refused by its name`() throws {
+        let process = try WorkerProcess(["attempt"])
+
+        process.order(["run=1", "end"])
+        let end = process.end()
+
+        #expect(end.status == 65)
+        #expect(
+            end.errors
+                == "clarity-jobs-worker: the order on descriptor 3 is faulty: expected a job's id for `job`\n"
+        )
+    }
+
+    // MARK: dry-run
+
+    @Test func `a dry run shows its requests on the standard output`() throws {
+        let bench = try bench()
+        let before = bench.stateContents()
+        let process = try WorkerProcess(["dry-run"])
+
+        process.type(lines(bench, "insight-history"))
+        let end = process.end()
+
+        #expect(end.status == 0)
+        #expect(
+            end.output.hasPrefix("GET http://127.0.0.1:9/api/v1/insights/history/")
+                && end.output.hasSuffix("nothing was sent, nothing was changed\n"))
+        #expect(bench.stateContents() == before)
+    }
+
+    @Test func `a dry run that could not go on says why and ends with its category`() throws {
+        let bench = WorkBench()
+        let process = try WorkerProcess(["dry-run"])
+
+        process.type(lines(bench, "refresh"))
+        let end = process.end()
+
+        #expect(end.status == 77)
+        #expect(
+            end.errors
+                == "clarity-jobs-worker: nobody is logged in; run `clarity-jobs auth login`\n")
+    }
+
+    // MARK: auth
+
+    @Test func `a login keeps the session, and its status can be asked`() throws {
+        let bench = WorkBench()
+        let server = try ScriptedServer([
+            .answer(
+                200,
+                """
+                {"user":{"user_id":"u1","email":"a@example.com"},"tokens":{"access_token":"MARKER",\
+                "refresh_token":"MARKER","token_type":"bearer","expires_in":3600}}
+                """)
+        ])
+
+        let process = try WorkerProcess([
+            "auth", "login", "--email", "a@example.com", "--backend", server.url, "--state",
+            bench.state,
+        ])
+        process.type(["PASSWORD-MARKER"])
+        let login = process.end()
+        let status = try WorkerProcess(["auth", "status", "--state", bench.state]).end()
+
+        #expect(login.status == 0 && status.status == 0)
+        #expect(login.output.hasPrefix("logged in as a@example.com (u1) until 2"))
+        #expect(status.output == login.output)
+        #expect(!(login.output + login.errors).contains("MARKER"))
+        #expect(server.requests.first?.body.contains("PASSWORD-MARKER") == true)
+    }
+
+    @Test func `asking for the status of nobody makes nothing`() throws {
+        let bench = WorkBench()
+
+        let end = try WorkerProcess(["auth", "status", "--state", bench.state]).end()
+
+        #expect(end.status == 77)
+        #expect(
+            end.errors
+                == "clarity-jobs-worker: nobody is logged in; run `clarity-jobs auth login`\n")
+        #expect(access(bench.state, F_OK) == -1)
+    }
+
+    @Test func `a wrong password ends with 77, an unreachable backend with 69`() throws {
+        let bench = WorkBench()
+        let server = try ScriptedServer([.answer(401, "{}")])
+        func login(_ url: String) throws -> (status: Int32, errors: String) {
+            let process = try WorkerProcess([
+                "auth", "login", "--email", "a@example.com", "--backend", url, "--state",
+                bench.state, "--retry-wait", "1",
+            ])
+            process.type(["wrong"])
+            let end = process.end()
+            return (end.status, end.errors)
+        }
+
+        let wrong = try login(server.url)
+        // Port 9 (discard) answers nobody here.
+        let unreachable = try login("http://127.0.0.1:9")
+
+        #expect(wrong.status == 77)
+        #expect(
+            wrong.errors
+                == "clarity-jobs-worker: the backend refused the e-mail address or the password\n")
+        #expect(unreachable.status == 69)
+    }
+
+    @Test(arguments: [
+        [], ["fly"], ["attempt", "now"], ["auth"], ["auth", "fly"], ["auth", "status"],
+        ["auth", "status", "--state"], ["auth", "status", "--colour", "red"],
+        ["auth", "login", "--email", "a@example.com", "--state", "/nowhere"],
+    ])
+    func `what is not understood ends with 64 and the usage`(arguments: [String]) throws {
+        let end = try WorkerProcess(arguments).end()
+
+        #expect(end.status == 64)
+        #expect(end.errors.contains("usage: clarity-jobs-worker attempt\n"))
+    }
+}
