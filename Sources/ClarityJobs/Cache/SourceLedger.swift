@@ -8,7 +8,6 @@ internal import SQLite
 /// no program can set.
 public struct SourceStamp: Hashable, Sendable {
     let text: String
-    private let changedAt: Instant
 
     /// The stamp of the regular file at `path`; `nil` when there is none that could be stamped: a
     /// missing file, a folder, or a file that was changed within the last 2 s before `now`, when a
@@ -19,7 +18,7 @@ public struct SourceStamp: Hashable, Sendable {
     public init?(path: String, reader: String, at now: Instant) {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        changedAt = Instant(
+        let changedAt = Instant(
             millisecondsSince1970: Int64(status.st_ctim.tv_sec) * 1000
                 + Int64(status.st_ctim.tv_nsec) / 1_000_000)
         guard changedAt + .seconds(2) <= now else { return nil }

@@ -71,6 +71,28 @@ import Testing
         #expect(third.reports.tally["samples_sent"] == 2)
     }
 
+    @Test func `a file with a sample from the future is read again`() async throws {
+        let bench = try bench()
+        bench.writeExport(
+            0..<2,
+            extra: """
+                <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="Invented" \
+                unit="count/min" startDate="2099-01-01 00:00:00 +0000" \
+                endDate="2099-01-01 00:00:00 +0000" value="61"/>\n
+                """)
+        try bench.logIn()
+
+        let early = await bench.attempt("bulk-upload", bench.source)
+        bench.clock.set(Instant(secondsSince1970: 4_080_000_000))
+        try bench.logIn()
+        let late = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(early.reports.tally["samples_refused"] == 1)
+        #expect(early.reports.tally["samples_sent"] == 2)
+        #expect(late.reports.tally["samples_duplicate"] == 2)
+        #expect(late.reports.tally["samples_sent"] == 1)
+    }
+
     @Test func `a source that breaks off is sent as far as it goes, then fails`() async throws {
         let bench = try bench()
         bench.writeExport(0..<10, isCut: true)
