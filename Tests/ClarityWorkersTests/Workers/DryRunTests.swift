@@ -117,7 +117,7 @@ import Testing
 
         #expect(outcome == .success)
         #expect(bench.stateContents() == before)
-        #expect(text.contains("would remove: 0 samples removed, 1 metrics removed,"))
+        #expect(text.contains("would remove: 0 samples removed, 1 metrics removed"))
         #expect(try bench.store().rowCount(of: .metrics) == 1)
     }
 
