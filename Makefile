@@ -2,6 +2,9 @@
 
 SWIFT ?= swift
 SWIFT_FILES = Package.swift Sources Tests
+# A maker of exports of any size, when it is at hand; the checks that want it are skipped otherwise.
+CLARITY_EXPORT_GENERATOR ?= $(abspath $(wildcard ../shared/tools/gen_export.py))
+export CLARITY_EXPORT_GENERATOR
 
 .PHONY: help setup build demo test lint format release clean
 
@@ -23,6 +26,7 @@ demo: build
 	@scripts/demo
 
 test: setup
+	@test -n "$(CLARITY_EXPORT_GENERATOR)" || echo 'skipped: checks against generated exports (no CLARITY_EXPORT_GENERATOR)'
 	$(SWIFT) build --build-tests --explicit-target-dependency-import-check error
 	$(SWIFT) test --skip-build
 
