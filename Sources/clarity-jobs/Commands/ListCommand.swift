@@ -22,7 +22,7 @@ struct ListCommand {
             return [
                 job.id.rawValue, job.kind.rawValue, job.jobClass.rawValue,
                 standing?.next.map(RunText.seconds) ?? "-", state(standing),
-                standing?.deferrals.map(RunText.line).joined(separator: "; ") ?? "",
+                standing.map(waits) ?? "",
             ]
         }
         composition.console.results(
@@ -49,6 +49,14 @@ struct ListCommand {
                     })
             ),
         ])
+    }
+
+    /// What the job waits for, in a cell: `not due` stands for every reason that is only time, since
+    /// the column beside it has that.
+    private func waits(_ standing: JobStanding) -> String {
+        let others = standing.deferrals.filter { $0.reason != .notDue }
+        if others.isEmpty { return standing.deferrals.isEmpty ? "" : "not due" }
+        return others.map(RunText.line).joined(separator: "; ")
     }
 
     /// `disabled`, the state of the unfinished run, or `idle`.
