@@ -13,13 +13,23 @@ struct FaultReport {
         var code: String
 
         /// Whether the backend says that it has this metric already.
-        var isDuplicate: Bool { code.lowercased().contains("duplicate") }
+        var isDuplicate: Bool {
+            ["duplicate", "exists"].contains { code.lowercased().contains($0) }
+        }
+
+        /// Whether the backend gave a code for the fault.
+        var hasCode: Bool { code != FaultReport.unnamed }
     }
 
     private(set) var faults: [Fault] = []
 
     /// The metrics that are named, rising, each once.
-    var indices: [Int] { Set(faults.map(\.index)).sorted() }
+    var indices: [Int] { indices { _ in true } }
+
+    /// The metrics that are named with a fault of some kind, rising, each once.
+    func indices(where isWanted: (Fault) -> Bool) -> [Int] {
+        Set(faults.filter(isWanted).map(\.index)).sorted()
+    }
 
     /// Reads a refusal's body; a body of any other shape names nothing.
     init(_ body: [UInt8]) {
@@ -107,8 +117,10 @@ struct FaultReport {
                 default: "._-".utf8.contains(byte)
                 }
             }
-        return isName ? text : "unnamed"
+        return isName ? text : unnamed
     }
+
+    private static let unnamed = "unnamed"
 }
 
 /// What `read` gives, or `nil` when it cannot: for what a backend may leave out or write in a way of

@@ -24,18 +24,37 @@ extension APIError {
         switch response.status {
         case 200..<300: return nil
         case 300..<400: self = .redirected(status: response.status)
-        case 400:
-            let indices = FaultReport(response.body).indices
-            self = indices.isEmpty ? .rejected(status: 400) : .validation(indices: indices)
+        case 400: self = APIError(naming: response.body) ?? .rejected(status: 400)
         case 401: self = .unauthorized
         case 403: self = .forbidden
         case 404: self = .notFound
-        case 409: self = .conflict(indices: FaultReport(response.body).indices)
+        case 409:
+            let named = APIError(naming: response.body, isConflict: true)
+            self = named ?? .conflict(indices: [])
         case 413: self = .requestTooLarge
-        case 422: self = .validation(indices: FaultReport(response.body).indices)
+        case 422: self = APIError(naming: response.body) ?? .validation(indices: [])
         case 429: self = .rateLimited(after: after)
         case 500...: self = .server(status: response.status, after: after)
         default: self = .rejected(status: response.status)
+        }
+    }
+
+    /// Reads which metrics a refusal of a whole upload is about; `nil` when it names none.
+    ///
+    /// What the backend has already, after an upload whose answer was lost, is no fault of a metric:
+    /// as such it counts only when nothing else is named, and comes again when the others are out.
+    ///
+    /// - Parameter isConflict: whether the status says that the backend has what is named without a
+    ///   code.
+    private init?(naming body: [UInt8], isConflict: Bool = false) {
+        let report = FaultReport(body)
+        let refused = report.indices { !$0.isDuplicate && ($0.hasCode || !isConflict) }
+        if !refused.isEmpty {
+            self = .validation(indices: refused)
+        } else if !report.faults.isEmpty {
+            self = .conflict(indices: report.indices)
+        } else {
+            return nil
         }
     }
 }

@@ -3,8 +3,8 @@ internal import ClarityScheduler
 
 /// Sends what waits in the outbox, batch after batch.
 struct UploadPass {
-    /// Refusals in a row, without a batch that was taken, after which the fault is not looked for
-    /// in the samples: enough to halve 100 samples down to 6.
+    /// Refusals in a row, without a sample that was taken, after which the fault is not looked for
+    /// in the samples: a bad one among 100 takes 13 to find in halves.
     static let refusalLimit = 16
     /// Batches in a row on which the backend broke, after which it is left alone.
     static let breakLimit = 2
@@ -66,9 +66,13 @@ struct UploadPass {
 
     private mutating func settled(_ batch: OutboxBatch, _ receipt: UploadReceipt) throws {
         let count = batch.samples.count
+        guard receipt.unexplained < count else {
+            return try refused(batch, "the backend does not take it and does not say why")
+        }
         let rejected = Dictionary(
             receipt.rejected.map { ($0.index, $0.reason) }, uniquingKeysWith: { first, _ in first })
-        refusals = 0
+        let isTaken = receipt.accepted > 0 || !receipt.duplicates.isEmpty
+        refusals = isTaken ? 0 : refusals + 1
         breaks = 0
         counts.add(count, to: "samples_sent")
         counts.add(rejected.count, to: "samples_rejected")
@@ -83,19 +87,23 @@ struct UploadPass {
         } else {
             // Sending the rest again in halves is harmless, and tells: what the backend took it now
             // knows, and what it refuses is in the end alone.
-            let result = try context.store.split(
+            _ = try context.store.split(
                 batch, duplicates: receipt.duplicates, rejected: rejected,
-                reason: "the backend does not take it and does not say why",
+                reason: "the backend does not say what became of some of it",
                 at: context.clock.now)
-            if result == .rejected { rejectedAlone() }
             done += Int64(receipt.duplicates.count + rejected.count)
+        }
+        guard refusals < UploadPass.refusalLimit else {
+            throw Failure(.work, "the backend takes nothing, in \(refusals) requests in a row")
         }
     }
 
     private mutating func failed(_ batch: OutboxBatch, _ error: APIError) throws {
         switch error {
-        case .validation, .requestTooLarge, .rejected(status: 400):
-            try refused(batch, error)
+        case .validation(let indices):
+            try refused(batch, error.ruling.sentence, indices)
+        case .requestTooLarge, .rejected(status: 400):
+            try refused(batch, error.ruling.sentence)
         case .server(status: 502, _), .server(status: 503, _), .server(status: 504, _):
             // A gateway speaks, or a backend that says itself that it is not there.
             throw error
@@ -112,27 +120,26 @@ struct UploadPass {
         }
     }
 
-    private mutating func refused(_ batch: OutboxBatch, _ error: APIError) throws {
+    /// Looks for the samples at fault: those that the backend named, or else in halves.
+    private mutating func refused(
+        _ batch: OutboxBatch, _ reason: String, _ indices: [Int] = []
+    ) throws {
         refusals += 1
-        if case .validation(let indices) = error {
-            let named = indices.filter(batch.samples.indices.contains)
-            if !named.isEmpty {
-                let reasons = named.map { ($0, "the backend does not accept it") }
-                try context.store.refuse(
-                    batch, Dictionary(uniqueKeysWithValues: reasons), at: context.clock.now)
-                counts.add(named.count, to: "samples_rejected")
-                done += Int64(named.count)
-                return
-            }
-        }
         guard refusals < UploadPass.refusalLimit else {
-            let reason = error.ruling.sentence
             let setAside = try context.store.releaseAll(reason: reason, at: context.clock.now)
             counts.add(setAside, to: "samples_set_aside")
             throw Failure(.work, "\(reason), in \(refusals) requests in a row")
         }
-        let result = try context.store.split(
-            batch, reason: error.ruling.sentence, at: context.clock.now)
+        let named = indices.filter(batch.samples.indices.contains)
+        guard named.isEmpty else {
+            let reasons = named.map { ($0, "the backend does not accept it") }
+            try context.store.refuse(
+                batch, Dictionary(uniqueKeysWithValues: reasons), at: context.clock.now)
+            counts.add(named.count, to: "samples_rejected")
+            done += Int64(named.count)
+            return
+        }
+        let result = try context.store.split(batch, reason: reason, at: context.clock.now)
         if result == .rejected { rejectedAlone() }
     }
 

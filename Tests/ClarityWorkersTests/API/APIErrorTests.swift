@@ -131,6 +131,32 @@ struct APIErrorTests {
         #expect(APIError(HTTPResponse(status: status), now: morning) == error)
     }
 
+    static let namedRows: [(Int, String, APIError)] = [
+        (422, #"{"field":"metrics[3].steps","code":"out_of_range"}"#, .validation(indices: [3])),
+        (400, #"{"field":"metrics[3].steps"}"#, .validation(indices: [3])),
+        (
+            422, #"{"field":"metrics[3].metric_id","code":"duplicate_metric_id"}"#,
+            .conflict(indices: [3])
+        ),
+        (400, #"{"field":"metrics[3].metric_id","code":"DUPLICATE"}"#, .conflict(indices: [3])),
+        (409, #"{"field":"metrics[3]"}"#, .conflict(indices: [3])),
+        (409, #"{"field":"metrics[3]","code":"already_exists"}"#, .conflict(indices: [3])),
+        (
+            409,
+            #"{"field":"metrics[3]","code":"duplicate"},{"field":"metrics[5]","code":"too_high"}"#,
+            .validation(indices: [5])
+        ),
+    ]
+
+    @Test(arguments: namedRows)
+    func `a metric that the backend has is told from one that it refuses`(
+        status: Int, errors: String, error: APIError
+    ) {
+        let body = Array("{\"errors\":[\(errors)]}".utf8)
+
+        #expect(APIError(HTTPResponse(status: status, body: body), now: morning) == error)
+    }
+
     @Test func `a wait doubles with each try until there are no more`() {
         let waits = (1...4).map {
             APIError.timeout.waitInCall(afterTries: $0, unit: .milliseconds(250))

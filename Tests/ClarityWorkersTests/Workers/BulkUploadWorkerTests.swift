@@ -320,6 +320,94 @@ import Testing
         #expect(try bench.states() == [.queued: 300])
     }
 
+    @Test func `a backend that takes nothing without a word is left alone`() async throws {
+        let bench = WorkBench { _ in .status(201, #"{"processing_id":"p","accepted_metrics":0}"#) }
+        try bench.logIn()
+        try bench.enqueue(0..<300)
+
+        let (outcome, _) = await bench.attempt("bulk-upload")
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(
+                        .work,
+                        "the backend does not take it and does not say why, in 16 requests in a "
+                            + "row")))
+        #expect(bench.backend.requests.count == 16)
+        #expect(try bench.states() == [.queued: 300])
+    }
+
+    @Test func `a backend that finds fault with each sample in turn is left alone`() async throws {
+        let bench = WorkBench { _ in
+            .status(422, #"{"errors":[{"field":"metrics[0].heart_rate","code":"missing"}]}"#)
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<300)
+
+        let (outcome, reports) = await bench.attempt("bulk-upload")
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(
+                        .work,
+                        "the backend does not accept 1 of the metrics, in 16 requests in a row")))
+        #expect(bench.backend.requests.count == 16)
+        #expect(reports.tally["samples_rejected"] == 15)
+        #expect(try bench.states() == [.rejected: 15, .queued: 285])
+    }
+
+    @Test func `a backend that rejects every sample by name is left alone`() async throws {
+        let bench = WorkBench { request in
+            let errors = request.metricIDs.indices.map {
+                #"{"field":"metrics[\#($0)].heart_rate","message":"m","code":"missing"}"#
+            }
+            return .status(
+                201,
+                #"{"processing_id":"p","accepted_metrics":0,"validation_errors":"#
+                    + "[\(errors.joined(separator: ","))]}")
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<100)
+
+        let (outcome, _) = await bench.attempt("bulk-upload", ["batch_size": "5"])
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(.work, "the backend takes nothing, in 16 requests in a row")))
+        #expect(try bench.states() == [.rejected: 80, .queued: 20])
+    }
+
+    @Test(arguments: [400, 409, 422])
+    func `a refusal for what the backend has confirms it and sends the rest`(status: Int)
+        async throws
+    {
+        let desk = desk
+        let bench = WorkBench { request in
+            switch request.metricIDs.count {
+            case 10:
+                .status(
+                    status,
+                    #"{"errors":[{"field":"metrics[3].metric_id","code":"duplicate"},"#
+                        + #"{"field":"metrics[5].heart_rate","code":"out_of_range"}]}"#)
+            case 9:
+                .status(
+                    status, #"{"errors":[{"field":"metrics[3].metric_id","code":"duplicate"}]}"#)
+            default: desk.take(request)
+            }
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<10)
+
+        let (outcome, _) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == .success)
+        #expect(bench.backend.requests.map(\.metricIDs.count) == [10, 9, 4, 4])
+        #expect(try bench.states() == [.confirmed: 1, .rejected: 1, .accepted: 8])
+    }
+
     @Test func `a sample on which the backend breaks is set aside, the others arrive`()
         async throws
     {
