@@ -44,16 +44,19 @@ private struct StatusPoll {
     /// Asks for every open upload once.
     ///
     /// - Returns: whether another round is worth while: something is open, and something moved.
+    /// - Throws: what one upload that stays open could not be asked for with, when all others were
+    ///   asked for; what keeps every one from being asked for, at once.
     mutating func round() async throws -> Bool {
         let uploads = try context.store.openUploads()
         for name in ["uploads_confirmed", "uploads_failed", "uploads_unconfirmed"] {
             counts.add(0, to: name)
         }
         var hasMoved = false
+        var fault: APIError?
         var open = uploads.count
         for upload in uploads {
             if context.isEnding() { break }
-            let status = try await status(of: upload)
+            let (status, trouble) = try await status(of: upload)
             if try settle(upload, status) {
                 hasMoved = true
                 open -= 1
@@ -61,18 +64,32 @@ private struct StatusPoll {
                 // The first word counts as a move, so that there is a second round to compare.
                 hasMoved = hasMoved || heard[upload.id] != status
                 heard[upload.id] = status
+                fault = fault ?? trouble
             }
         }
         context.report(.count(name: "uploads_processing", Int64(open)))
+        if let fault { throw fault }
         return hasMoved && open > 0
     }
 
-    /// The backend's word; an upload that it does not know (yet, or any more) may still turn up.
-    private func status(of upload: OpenUpload) async throws(APIError) -> ProcessingStatus {
+    /// The backend's word, or why there is none for this upload, which must not hold up the others
+    /// and is given up with time. An upload that the backend does not know (yet, or any more) may
+    /// still turn up.
+    private func status(
+        of upload: OpenUpload
+    ) async throws(APIError) -> (ProcessingStatus, trouble: APIError?) {
+        let unknown = ProcessingStatus(state: .other, progress: nil)
         do throws(APIError) {
-            return try await context.client.processing(upload.processingID)
-        } catch .notFound {
-            return ProcessingStatus(state: .other, progress: nil)
+            return (try await context.client.processing(upload.processingID), nil)
+        } catch {
+            switch error {
+            case .notFound: return (unknown, nil)
+            // A gateway speaks, or a backend that says itself that it is not there.
+            case .server(status: 502...504, _): throw error
+            case .server, .decoding, .tooLarge, .rejected, .validation, .conflict, .forbidden:
+                return (unknown, error)
+            default: throw error
+            }
         }
     }
 

@@ -120,6 +120,45 @@ import Testing
             ])
     }
 
+    @Test(arguments: [500, 400, 403])
+    func `an upload that cannot be asked for does not hold up the others`(status: Int) async throws
+    {
+        let bench = try bench(["a", "b", "c"]) { request in
+            request.path.hasSuffix("/a") ? .status(status) : Self.status("completed", 100)
+        }
+
+        let (outcome, reports) = await bench.attempt("processing-status")
+
+        #expect(outcome == APIError(.status(status), now: bench.clock.now)?.outcome)
+        #expect(reports.tally["uploads_confirmed"] == 2)
+        #expect(reports.tally["uploads_processing"] == 1)
+        #expect(try bench.states() == [.confirmed: 4, .accepted: 2])
+    }
+
+    @Test func `an upload that can never be asked for is given up after its time`() async throws {
+        let bench = try bench(["a"]) { _ in .ok("no status") }
+        bench.clock.advance(by: .seconds(3600))
+        try bench.logIn()
+
+        let (outcome, _) = await bench.attempt("processing-status", ["give_up_after": "3600000"])
+
+        #expect(outcome == .success)
+        #expect(try bench.states() == [.unconfirmed: 2])
+    }
+
+    @Test(arguments: [503, 429])
+    func `a backend that is not there gives up no upload`(status: Int) async throws {
+        let bench = try bench(["a", "b"]) { _ in .status(status) }
+        bench.clock.advance(by: .seconds(3600))
+        try bench.logIn()
+
+        let (outcome, _) = await bench.attempt("processing-status", ["give_up_after": "3600000"])
+
+        #expect(outcome == APIError(.status(status), now: bench.clock.now)?.outcome)
+        #expect(Set(bench.backend.calls) == ["GET /health-data/processing/a"])
+        #expect(try bench.states() == [.accepted: 4])
+    }
+
     @Test func `without open uploads nothing is asked`() async throws {
         let bench = WorkBench()
 
