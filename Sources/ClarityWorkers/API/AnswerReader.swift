@@ -3,6 +3,9 @@ internal import FoundationEssentials
 
 /// Reads the answers of one call; every fault names the call and the field, never what is in it.
 struct AnswerReader {
+    /// The longest cursor that is taken from a page to the next, in bytes.
+    static let longestCursor = 1024
+
     /// The call, as a person knows it.
     let call: String
 
@@ -59,6 +62,12 @@ struct AnswerReader {
         guard next == nil || next != cursor else {
             throw .decoding("\(call): `pagination.next_cursor` does not move on")
         }
+        // It goes into a URL, and into a report of one line when the work stops there.
+        guard next.map({ $0.utf8.count <= AnswerReader.longestCursor }) ?? true else {
+            throw .decoding(
+                "\(call): `pagination.next_cursor` is longer than "
+                    + "\(AnswerReader.longestCursor) bytes")
+        }
         let (rows, unreadable) = try rows(of: body, at: ["data"]) { bytes throws(APIError) in
             let row = try decode(HealthDataRowWire.self, from: bytes)
             return Instant(rfc3339: row.timestamp).map {
@@ -73,21 +82,29 @@ struct AnswerReader {
         let wire = try decode(InsightsPageWire.self, from: body)
         guard wire.success else { throw .decoding("\(call): `success` is false") }
         let path = ["data", "insights"]
-        let (rows, unreadable) = try rows(of: body, at: path) { bytes throws(APIError) in
+        var unfinished = 0
+        let (rows, others) = try rows(of: body, at: path) {
+            bytes throws(APIError) -> InsightRow? in
             let row = try decode(InsightRowWire.self, from: bytes)
-            return Instant(rfc3339: row.generatedAt).map {
+            guard row.status != "generating" else {
+                unfinished += 1
+                return nil
+            }
+            return row.generatedAt.flatMap { Instant(rfc3339: $0) }.map {
                 InsightRow(id: row.id, generatedAt: $0, json: Array(bytes))
             }
         }
-        return InsightsPage(rows: rows, unreadableRows: unreadable, hasMore: wire.data.hasMore)
+        return InsightsPage(
+            rows: rows, unreadableRows: others - unfinished, unfinishedRows: unfinished,
+            hasMore: wire.data.hasMore)
     }
 
-    /// The rows that `read` can make of the array's elements, and how many it cannot: one row that
-    /// is out of shape does not hold up the others.
+    /// The rows that `read` makes of the array's elements, and of how many it makes none: one row
+    /// that is out of shape does not hold up the others.
     private func rows<Row>(
         of body: [UInt8], at path: [String],
         _ read: (ArraySlice<UInt8>) throws(APIError) -> Row?
-    ) throws(APIError) -> (rows: [Row], unreadable: Int) {
+    ) throws(APIError) -> (rows: [Row], others: Int) {
         guard let elements = JSONSlices.elements(of: body, at: path) else {
             throw .decoding("\(call): `\(path.joined(separator: "."))` is not a list")
         }

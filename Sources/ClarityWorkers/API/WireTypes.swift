@@ -152,10 +152,13 @@ struct InsightsPageWire: Decodable {
 /// An insight of the history.
 struct InsightRowWire: Decodable {
     let id: String
-    let generatedAt: String
+    /// `generating` while the backend is making it; a history may leave it out.
+    let status: String?
+    let generatedAt: String?
 
     private enum CodingKeys: String, CodingKey {
         case id
+        case status
         case generatedAt = "generated_at"
     }
 }

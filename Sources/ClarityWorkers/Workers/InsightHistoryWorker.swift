@@ -20,7 +20,7 @@ public struct InsightHistoryWorker: KindWorker {
             try context.checkTime()
             var page = try await context.client.insightsPage(
                 user: user, limit: pageSize, offset: offset)
-            let size = page.rows.count + page.unreadableRows
+            let size = page.rows.count + page.unreadableRows + page.unfinishedRows
             let hadRows = !page.rows.isEmpty
             page.rows.removeAll { !seen.insert($0.id).inserted }
             _ = try pull.store(page)

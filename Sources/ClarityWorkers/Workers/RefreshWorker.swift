@@ -6,6 +6,9 @@ public import ClarityScheduler
 /// The metrics come page by page. An attempt whose time ends leaves the place where it stopped as
 /// its checkpoint, and the run's next attempt goes on from there.
 public struct RefreshWorker: KindWorker {
+    /// Pages without a row, one after the other, after which a backend is not asked for more.
+    static let emptyPageLimit = 10
+
     /// Creates the worker.
     public init() {}
 
@@ -33,20 +36,29 @@ public struct RefreshWorker: KindWorker {
 
     private func metrics(_ context: WorkContext, _ pageSize: Int, _ pull: inout Pull) async throws {
         var cursor = context.order.checkpoint
-        var seen: Set<String> = []
-        while true {
-            let page = try await context.client.healthDataPage(limit: pageSize, cursor: cursor)
-            try pull.store(page)
-            guard let next = page.nextCursor else { return }
-            // A backend whose pages go in a circle would be read for ever.
-            guard seen.insert(next).inserted else {
-                throw APIError.decoding("health data: `pagination.next_cursor` comes again")
+        do {
+            var seen: Set<String> = []
+            var emptyPages = 0
+            while true {
+                let page = try await context.client.healthDataPage(limit: pageSize, cursor: cursor)
+                try pull.store(page)
+                guard let next = page.nextCursor else { return }
+                // A backend whose pages go in a circle would be read for ever, and so would one
+                // that always knows a next page of nothing.
+                guard seen.insert(next).inserted else {
+                    throw APIError.decoding("health data: `pagination.next_cursor` comes again")
+                }
+                emptyPages = page.rows.count + page.unreadableRows > 0 ? 0 : emptyPages + 1
+                guard emptyPages < RefreshWorker.emptyPageLimit else {
+                    throw APIError.decoding(
+                        "health data: \(emptyPages) pages in a row without a row")
+                }
+                cursor = next
+                try context.checkTime()
             }
-            cursor = next
-            if context.isEnding() {
-                context.report(.checkpoint(next))
-                throw WorkStopped()
-            }
+        } catch {
+            if let cursor { context.report(.checkpoint(cursor)) }
+            throw error
         }
     }
 }
@@ -80,6 +92,7 @@ struct Pull {
         counts.add(rows.count, to: "insights_pulled")
         counts.add(stored.added, to: "insights_new")
         count(stored, unreadable: page.unreadableRows)
+        if page.unfinishedRows > 0 { counts.add(page.unfinishedRows, to: "insights_generating") }
         return stored
     }
 

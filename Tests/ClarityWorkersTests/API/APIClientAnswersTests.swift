@@ -152,6 +152,8 @@ struct APIClientAnswersTests {
         #expect(page == HealthDataPage(rows: [], unreadableRows: 0, nextCursor: nil))
     }
 
+    private static let longCursor = String(repeating: "c", count: 1025)
+
     @Test(arguments: [
         (
             #"{"data":[],"pagination":{"has_next":true,"next_cursor":"c1"}}"#,
@@ -162,6 +164,10 @@ struct APIClientAnswersTests {
         (
             #"{"data":[],"pagination":{"has_next":"9182"}}"#,
             "health data: `pagination.has_next` has another type"
+        ),
+        (
+            #"{"data":[],"pagination":{"has_next":true,"next_cursor":"\#(longCursor)"}}"#,
+            "health data: `pagination.next_cursor` is longer than 1024 bytes"
         ),
         (#"{"data":[]"#, "health data: it is no valid JSON"),
     ])
@@ -192,6 +198,21 @@ struct APIClientAnswersTests {
                     unreadableRows: 1, hasMore: true))
         #expect(bench.transport.calls == ["GET /insights/history/user-1?limit=2&offset=4"])
         #expect("\(page)".contains("slept") == false)
+    }
+
+    @Test func `an insight that is still being made is counted and not kept`() async throws {
+        let bench = ClientBench(
+            .status(
+                200,
+                #"{"success":true,"data":{"insights":[{"id":"i1","status":"generating","#
+                    + #""generated_at":null},{"id":"i2","status":"completed","#
+                    + #""generated_at":"2026-11-20T06:00:00Z"}],"has_more":false}}"#))
+
+        let page = try await bench.client.insightsPage(user: "user-1", limit: 2, offset: 0)
+
+        #expect(page.rows.map(\.id) == ["i2"])
+        #expect(page.unfinishedRows == 1)
+        #expect(page.unreadableRows == 0)
     }
 
     @Test func `insights without success are an answer of another shape`() async {

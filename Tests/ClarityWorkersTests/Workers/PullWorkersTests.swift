@@ -117,6 +117,65 @@ import Testing
         #expect(try bench.store().rowCount(of: .metrics) == 5)
     }
 
+    @Test func `a refresh that an error ends goes on from there too`() async throws {
+        let bench = WorkBench { request throws(TransportError) in
+            if request.path.hasPrefix("/auth/me") { return .ok(#"{"user_id":"u"}"#) }
+            if request.path.hasSuffix("cursor=2") { throw .tls }
+            return Self.metrics(request, count: 5)
+        }
+        try bench.logIn()
+
+        let (outcome, reports) = await bench.attempt("refresh")
+
+        #expect(outcome == APIError.tls.outcome)
+        #expect(reports.checkpoint == "2")
+    }
+
+    @Test func `pages without rows are not asked for without end`() async throws {
+        let count = Mutex(0)
+        let bench = WorkBench { request in
+            if request.path.hasPrefix("/auth/me") { return .ok(#"{"user_id":"u"}"#) }
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return .ok(#"{"data":[],"pagination":{"has_next":true,"next_cursor":"c\#(number)"}}"#)
+        }
+        try bench.logIn()
+
+        let (outcome, _) = await bench.attempt("refresh")
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(
+                        .unreachable,
+                        "the backend's answer is not understood: health data: 10 pages in a row "
+                            + "without a row")))
+        #expect(bench.backend.requests.count == 11)
+    }
+
+    @Test func `an insight that is being made waits for the next pull`() async throws {
+        let isDone = Mutex(false)
+        let bench = WorkBench { _ in
+            let status = isDone.withLock { $0 } ? "completed" : "generating"
+            return .ok(
+                #"{"success":true,"data":{"insights":[{"id":"i-0","status":"\#(status)","#
+                    + #""generated_at":"2026-01-01T00:00:00Z"}],"has_more":false}}"#)
+        }
+        try bench.logIn()
+
+        let first = await bench.attempt("insight-history")
+        isDone.withLock { $0 = true }
+        let second = await bench.attempt("insight-history")
+
+        #expect(first.outcome == .success)
+        #expect(first.reports.tally["insights_generating"] == 1)
+        #expect(first.reports.tally["insights_pulled"] == 0)
+        #expect(second.reports.tally["insights_new"] == 1)
+        #expect(second.reports.tally["versions_archived"] == 0)
+    }
+
     @Test func `pages that go in a circle are noticed`() async throws {
         let bench = WorkBench { request in
             let next = request.path.hasSuffix("cursor=a") ? "b" : "a"
