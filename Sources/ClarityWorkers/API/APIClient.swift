@@ -57,20 +57,40 @@ public actor APIClient {
 
     /// Ends the session at the backend, as far as it answers, and forgets it in any case.
     ///
+    /// An access token that has ended is renewed first: without it the backend would not hear that
+    /// the refresh token is to end, and that one lives for long.
+    ///
     /// - Throws: what the backend's side failed with; the session is forgotten all the same.
     public func logout() async throws(APIError) {
-        let session = try stored()
+        // Before anything is sent: with nobody logged in nothing is forgotten.
+        _ = try stored()
         var fault: APIError?
         do throws(APIError) {
-            _ = try await exchange(
-                requests.logout(session.refreshToken, token: session.accessToken))
-        } catch .unauthorized {
+            try await revoke(try await session())
+        } catch .sessionEnded {
             // The backend has ended it already, which is what was wanted.
         } catch {
             fault = error
         }
         try forget()
         if let fault { throw fault }
+    }
+
+    /// Tells the backend that `session` is to end, or the one that had to come in its place.
+    private func revoke(_ session: Session) async throws(APIError) {
+        func request(_ session: Session) -> HTTPRequest {
+            requests.logout(session.refreshToken, token: session.accessToken)
+        }
+        do throws(APIError) {
+            _ = try await exchange(request(session))
+        } catch .unauthorized {
+            let renewed = try await renewed(insteadOf: session)
+            do throws(APIError) {
+                _ = try await exchange(request(renewed))
+            } catch .unauthorized {
+                throw .sessionEnded
+            }
+        }
     }
 
     /// The session, renewed when it ends within `renewalMargin`.
@@ -224,7 +244,9 @@ extension APIClient {
         } catch let failure as Failure {
             throw .store(failure)
         } catch {
-            throw .store(Failure(.disk, "cannot \(verb) the session: \(error)"))
+            // An error's own text could hold anything.
+            let type = type(of: error)
+            throw .store(Failure(.disk, "cannot \(verb) the session: error of type `\(type)`"))
         }
     }
 }

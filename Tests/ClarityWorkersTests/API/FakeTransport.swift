@@ -27,6 +27,8 @@ final class FakeTransport: HTTPTransport {
         requests.map { "\($0.method.rawValue) \($0.url.replacing(testBase, with: ""))" }
     }
 
+    var bodies: [String] { requests.map { String(decoding: $0.body ?? [], as: UTF8.self) } }
+
     /// The tokens that came with the requests.
     var bearers: [String?] {
         requests.map { $0.headers.first { $0.name == "Authorization" }?.text }
