@@ -29,19 +29,21 @@ struct MasterKeySource: Sendable {
     /// Makes `master.key` of mode 0600 and returns its key, or the one that another process made
     /// meanwhile.
     ///
-    /// The file appears whole or not at all: it is written and synced under another name first.
+    /// The file appears whole or not at all: it is written and synced under another name first. It
+    /// is there to stay before anything is sealed with it: its folder is synced too.
     func create() throws(MasterKeyError) -> MasterKey {
         let key = try MasterKey.random()
-        let draft = "\(path).\(getpid())"
-        try write(key, to: draft)
+        let draft = try write(key)
         defer { unlink(draft) }
         guard link(draft, path) == 0 else {
             let code = errno
             guard code == EEXIST, let key = try load() else {
                 throw .file(path: path, errno: code)
             }
+            try syncFolder()
             return key
         }
+        try syncFolder()
         return key
     }
 
@@ -66,15 +68,30 @@ struct MasterKeySource: Sendable {
         return Array(content[..<count])
     }
 
-    private func write(_ key: MasterKey, to draft: String) throws(MasterKeyError) {
-        // Left behind by a process of the same number that was killed at this point.
-        unlink(draft)
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    /// Writes the key to a file of a name that no other process has, and returns the name.
+    private func write(_ key: MasterKey) throws(MasterKeyError) -> String {
+        var template = Array("\(path).XXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
         guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
         defer { close(descriptor) }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        let draft = String(
+            decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let content = Array("\(hexEncoded(key.bytes))\n".utf8)
-        guard Glibc.write(descriptor, content, content.count) == content.count,
-            fsync(descriptor) == 0
-        else { throw .file(path: path, errno: errno) }
+        let count = Glibc.write(descriptor, content, content.count)
+        guard count == content.count, fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
+            // A write that was cut short sets no number; there was no room for the rest.
+            let code = (0..<content.count).contains(count) ? ENOSPC : errno
+            unlink(draft)
+            throw .file(path: path, errno: code)
+        }
+        return draft
+    }
+
+    private func syncFolder() throws(MasterKeyError) {
+        let folder = open(stateDirectory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { throw .file(path: path, errno: errno) }
+        defer { close(folder) }
+        guard fsync(folder) == 0 else { throw .file(path: path, errno: errno) }
     }
 }

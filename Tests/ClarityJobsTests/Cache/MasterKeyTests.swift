@@ -1,3 +1,4 @@
+@preconcurrency import Glibc
 import Testing
 
 @testable import ClarityJobs
@@ -90,6 +91,18 @@ import Testing
         #expect(try source.load()?.bytes == first.bytes)
         #expect(folder.names == ["master.key"])
         #expect(folder.mode(of: "master.key") == 0o600)
+    }
+
+    @Test func `making a key takes nothing from another process of the same number`() throws {
+        // In two containers that share the folder, process numbers repeat.
+        let folder = StateFolder()
+        let others = "master.key.\(getpid())"
+        folder.write([1, 2, 3], to: others)
+
+        _ = try MasterKeySource(stateDirectory: folder.path, environment: [:]).create()
+
+        try #require(folder.names == ["master.key", others])
+        #expect(folder.bytes(of: others) == [1, 2, 3])
     }
 
     @Test func `a key shows itself nowhere`() throws {
