@@ -130,7 +130,10 @@ public final class HealthStore: @unchecked Sendable {
         case let error as SealingError: .sealing(error, path: path)
         case let error as Migrations.Fault: .schema(error, path: path)
         case let error as MasterKeyError: .key(error)
-        default: .database(SQLiteError(code: 1, message: String(describing: error)), path: path)
+        // An error's own text could hold anything.
+        default:
+            .database(
+                SQLiteError(code: 1, message: "error of type `\(type(of: error))`"), path: path)
         }
     }
 }

@@ -30,14 +30,18 @@ public func work(_ context: WorkContext) async -> Outcome {
             Failure(.configuration, "there is no worker for the kind `\(context.order.kind)`"))
     }
     do {
-        return try await worker.run(context)
+        return try await worker.run(context).forReport
     } catch {
         return outcome(of: error)
     }
 }
 
-/// The one table of what each error means for an attempt.
+/// The one table of what each error means for an attempt, in words that a report can hold.
 public func outcome(of error: any Error) -> Outcome {
+    ruling(on: error).forReport
+}
+
+private func ruling(on error: any Error) -> Outcome {
     switch error {
     case let error as APIError: error.outcome
     case let error as HealthStoreError:
@@ -49,6 +53,20 @@ public func outcome(of error: any Error) -> Outcome {
     // An error's own text could hold anything.
     default: .failure(Failure(.internalFault, "unexpected error of type `\(type(of: error))`"))
     }
+}
+
+extension Outcome {
+    fileprivate var forReport: Outcome {
+        switch self {
+        case .success: self
+        case .retry(let after, let failure): .retry(after: after, failure.forReport)
+        case .failure(let failure): .failure(failure.forReport)
+        }
+    }
+}
+
+extension Failure {
+    fileprivate var forReport: Failure { Failure(category, reason.forReport) }
 }
 
 extension SourceError {

@@ -36,8 +36,8 @@ public struct WorkContext: Sendable {
         if isEnding() { throw WorkStopped() }
     }
 
-    /// Reports something for people, cut to what a report holds.
-    func note(_ text: String) { report(.note(text.cut(toBytes: 900))) }
+    /// Reports something for people.
+    func note(_ text: String) { report(.note(text.forReport)) }
 }
 
 /// The work was told that its time ends, and left the rest for later.
@@ -62,6 +62,21 @@ struct WorkCounts {
 }
 
 extension String {
+    /// The text as a report can hold it and a terminal show it, whoever wrote the parts of it.
+    ///
+    /// At most 900 bytes, which remain below `AttemptReport.longestLine` when each is escaped. What
+    /// steers a terminal or turns the direction of the text is replaced by U+FFFD.
+    var forReport: String {
+        var shown = UnicodeScalarView()
+        for scalar in cut(toBytes: 900).unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: shown.append("\u{FFFD}")
+            default: shown.append(scalar)
+            }
+        }
+        return String(shown)
+    }
+
     /// The text, or as much of it as fits `limit` bytes with `...` at its end.
     func cut(toBytes limit: Int) -> String {
         guard utf8.count > limit else { return self }

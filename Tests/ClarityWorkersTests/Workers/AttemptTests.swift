@@ -78,6 +78,27 @@ import Testing
         #expect(try sessions.load()?.userID == WorkBench.user)
     }
 
+    @Test(arguments: [
+        String(repeating: "\\", count: 4000), String(repeating: "é", count: 2000), "\u{1B}[31mx",
+        "\u{9B}31mx", "\u{202E}x", "a\nb", "a\r\nb",
+    ])
+    func `what is said fits a report's line and steers no terminal`(name: String) async {
+        let bench = WorkBench()
+
+        let (outcome, reports) = await bench.attempt(
+            "bulk-upload",
+            ["sources.0.kind": "apple-health-export", "sources.0.path": "/nowhere/\(name)"])
+
+        #expect(reports.notes.count == 1)
+        for report in [AttemptReport.outcome(outcome)] + reports.notes.map({ .note($0) }) {
+            #expect(report.line.utf8.count <= AttemptReport.longestLine)
+        }
+        let texts = reports.notes + ["\(outcome)"]
+        for scalar in texts.joined().unicodeScalars {
+            #expect(![.control, .format].contains(scalar.properties.generalCategory))
+        }
+    }
+
     @Test func `a note is cut where a report ends`() {
         #expect("abc".cut(toBytes: 3) == "abc")
         #expect("éééé".cut(toBytes: 7) == "éé...")
