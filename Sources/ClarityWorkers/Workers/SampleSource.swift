@@ -10,9 +10,10 @@ protocol SampleSource: Sendable {
     /// What reads the file, with a number that rises when it would read something else.
     var reader: String { get }
 
-    /// Hands over each sample and gives the account of all records.
+    /// Hands over each sample and gives the account of all records; throws on what `progress` and
+    /// `each` throw.
     func read(
-        progress: ((SourceProgress) -> Void)?, _ each: (Sample) throws -> Void
+        progress: ((SourceProgress) throws -> Void)?, _ each: (Sample) throws -> Void
     ) throws -> SourceReport
 }
 
@@ -27,7 +28,7 @@ struct AppleHealthFile: SampleSource {
     var reader: String { "apple-health-export 1" }
 
     func read(
-        progress: ((SourceProgress) -> Void)?, _ each: (Sample) throws -> Void
+        progress: ((SourceProgress) throws -> Void)?, _ each: (Sample) throws -> Void
     ) throws -> SourceReport {
         try AppleHealthExport(path: path, now: now).read(progress: progress, each)
     }

@@ -47,15 +47,15 @@ struct SourceImport {
         let context = context
         let report = try source.read(
             progress: { progress in
+                // Here too, since a file can be long and have nothing in it for us.
+                try context.checkTime()
                 guard let total = progress.bytesTotal, total > 0 else { return }
                 let percent = min(100, progress.bytesRead * 100 / total)
                 guard percent != lastPercent else { return }
                 lastPercent = percent
                 context.report(.progress(done: percent, total: 100))
             },
-            { sample in
-                if try inbox.add(sample) { try context.checkTime() }
-            })
+            { sample in try inbox.add(sample) })
         try inbox.flush()
         count(report, inbox.counts)
         describe(report, of: source)
@@ -115,12 +115,10 @@ private struct Inbox {
 
     init(store: HealthStore) { self.store = store }
 
-    /// Takes a sample; true when a portion was put into the outbox with it.
-    mutating func add(_ sample: Sample) throws -> Bool {
+    /// Takes a sample, and with the last of a portion puts the portion into the outbox.
+    mutating func add(_ sample: Sample) throws {
         waiting.append(sample)
-        guard waiting.count >= SourceImport.portion else { return false }
-        try flush()
-        return true
+        if waiting.count >= SourceImport.portion { try flush() }
     }
 
     mutating func flush() throws {

@@ -71,6 +71,40 @@ import Testing
         #expect(third.reports.tally["samples_sent"] == 2)
     }
 
+    @Test func `a type that is no name is not repeated in a note`() async throws {
+        let bench = try bench()
+        bench.writeExport(
+            0..<1,
+            extra: """
+                <Record type="Ada 120/80" sourceName="Invented" unit="kg" value="70" \
+                startDate="2024-01-01 00:00:00 +0000" endDate="2024-01-01 00:00:00 +0000"/>\n
+                """)
+        try bench.logIn()
+
+        let (_, reports) = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(reports.notes == ["`export.xml`: no field for (other types) (1)"])
+    }
+
+    @Test func `a warning stops the reading of records that are no samples`() async throws {
+        let bench = try bench()
+        let line = """
+            <Record type="HKQuantityTypeIdentifierBodyMass" sourceName="Invented" unit="kg" \
+            startDate="2024-01-01 00:00:00 +0000" endDate="2024-01-01 00:00:00 +0000" value="70"/>\n
+            """
+        bench.writeExport(0..<0, extra: String(repeating: line, count: 4000))
+        try bench.logIn()
+
+        let (outcome, reports) = await bench.attempt(
+            "bulk-upload", bench.source, isEnding: { true })
+
+        #expect(
+            outcome
+                == .retry(
+                    after: nil, Failure(.work, "its time ended before everything was done")))
+        #expect(reports.tally.names == [])
+    }
+
     @Test func `a file with a sample from the future is read again`() async throws {
         let bench = try bench()
         bench.writeExport(

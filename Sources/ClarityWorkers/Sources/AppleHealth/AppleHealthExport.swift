@@ -30,10 +30,11 @@ public struct AppleHealthExport: Sendable {
     ///
     /// - Parameters:
     ///   - progress: Told after each piece of 256 KiB or less.
-    ///   - each: Called for each sample; an error that it throws stops the reading and is thrown on.
-    /// - Throws: `SourceError` when there is nothing to read; what `each` throws.
+    ///   - each: Called for each sample.
+    /// - Throws: `SourceError` when there is nothing to read; what `progress` or `each` throws, which
+    ///   stops the reading.
     public func read(
-        progress: ((SourceProgress) -> Void)? = nil, _ each: (Sample) throws -> Void
+        progress: ((SourceProgress) throws -> Void)? = nil, _ each: (Sample) throws -> Void
     ) throws -> SourceReport {
         var reading = ExportReading(
             source: try source(path), mapper: RecordMapper(now: now), progress: progress)

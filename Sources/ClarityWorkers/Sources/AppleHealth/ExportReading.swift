@@ -10,14 +10,14 @@ struct ExportReading {
 
     private let source: any ByteSource
     private let tagLimit: Int
-    private let progress: ((SourceProgress) -> Void)?
+    private let progress: ((SourceProgress) throws -> Void)?
     private var scanner: ExportScanner
     private var window: ByteWindow
     private var bytesRead: Int64 = 0
 
     init(
         source: any ByteSource, mapper: RecordMapper, windowSize: Int = 1 << 18,
-        tagLimit: Int = ExportReading.tagLimit, progress: ((SourceProgress) -> Void)? = nil
+        tagLimit: Int = ExportReading.tagLimit, progress: ((SourceProgress) throws -> Void)? = nil
     ) {
         self.source = source
         self.tagLimit = tagLimit
@@ -28,7 +28,7 @@ struct ExportReading {
 
     /// Reads to the end of the source, or to where it breaks.
     ///
-    /// - Throws: what `each` throws, unchanged, and nothing else.
+    /// - Throws: what `progress` or `each` throws, unchanged, and nothing else.
     mutating func run(_ each: (Sample) throws -> Void) throws -> SourceReport {
         var broken: ByteSourceBreak?
         var unfinished = 0
@@ -42,7 +42,7 @@ struct ExportReading {
                 broken = error
                 break reading
             }
-            progress?(SourceProgress(bytesRead: bytesRead, bytesTotal: source.total))
+            try progress?(SourceProgress(bytesRead: bytesRead, bytesTotal: source.total))
             // An unfinished tag is lexed from its beginning, so it must have doubled first: a long
             // one that comes in small pieces would else cost the square of its length.
             guard window.isFull || window.bytes.count >= 2 * unfinished else { continue }

@@ -21,7 +21,8 @@ struct RecordMapper {
         case tooManyWaiting = "too many blood pressures"
     }
 
-    /// The types beyond the 1,024 that are told apart; no export has a tenth of that.
+    /// The types whose identifier is no name, and those beyond the 1,024 that are told apart; no
+    /// export has a tenth of that.
     static let otherTypes = "(other types)"
 
     private struct KnownType {
@@ -118,13 +119,27 @@ struct RecordMapper {
             case .quantity(let kind), .interval(let kind):
                 report.samplesByKind[kind, default: 0] += type.count
             case .systolic, .diastolic: break
-            case nil: report.unmapped[type.identifier, default: 0] += type.count
+            case nil: report.unmapped[RecordMapper.name(type.identifier), default: 0] += type.count
             }
         }
         if otherUnmapped > 0 {
             report.unmapped[RecordMapper.otherTypes, default: 0] += otherUnmapped
         }
         for (refusal, count) in refused { report.refused[refusal.rawValue] = count }
+    }
+
+    /// `identifier` when it is a name as HealthKit gives them, else `otherTypes`: in a file that is
+    /// out of shape what stands there could be anything, and reports are not sealed.
+    private static func name(_ identifier: String) -> String {
+        let isName =
+            identifier.utf8.count <= 80
+            && identifier.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
+                default: false
+                }
+            }
+        return isName ? identifier : otherTypes
     }
 
     private enum Result {
