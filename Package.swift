@@ -51,16 +51,21 @@ let package = Package(
         // Libraries; each sees only what stands to its right.
         library("SQLite", ["CSQLite"]),
         library("ClarityScheduler"),
-        library("ClarityHost", ["ClarityScheduler", "SQLite", "CYAML", "CLinux"]),
-        library("ClarityJobs", ["ClarityScheduler", "SQLite", "CSodium"]),
+        library("ClaritySystem", ["ClarityScheduler"]),
         library(
-            "ClarityWorkers", ["ClarityJobs", "ClarityScheduler", "CCurl", "CArchive"]),
+            "ClarityHost", ["ClaritySystem", "ClarityScheduler", "SQLite", "CYAML", "CLinux"]),
+        library("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "SQLite", "CSodium"]),
+        library(
+            "ClarityWorkers",
+            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "CCurl", "CArchive"]),
 
         // Programs: composition only.
-        program("clarity-jobs", ["ClarityHost", "ClarityJobs", "ClarityScheduler", "CLinux"]),
+        program(
+            "clarity-jobs",
+            ["ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CLinux"]),
         program(
             "clarity-jobs-worker",
-            ["ClarityWorkers", "ClarityJobs", "ClarityScheduler", "CLinux"]),
+            ["ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CLinux"]),
         program("clarity-jobs-sandbox", ["SQLite", "CMicroHTTPD"]),
 
         // Tests mirror the sources.
@@ -69,9 +74,12 @@ let package = Package(
             path: "Tests/ClarityTestSupport", swiftSettings: strict),
         tests("SQLiteTests", ["SQLite"]),
         tests("ClaritySchedulerTests", ["ClarityScheduler"]),
-        tests("ClarityHostTests", ["ClarityHost", "ClarityScheduler", "SQLite"]),
-        tests("ClarityJobsTests", ["ClarityJobs", "ClarityScheduler", "SQLite"]),
-        tests("ClarityWorkersTests", ["ClarityWorkers", "ClarityJobs", "ClarityScheduler"]),
+        tests("ClaritySystemTests", ["ClaritySystem", "ClarityScheduler"]),
+        tests("ClarityHostTests", ["ClarityHost", "ClaritySystem", "ClarityScheduler", "SQLite"]),
+        tests("ClarityJobsTests", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "SQLite"]),
+        tests(
+            "ClarityWorkersTests",
+            ["ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler"]),
         tests("SandboxTests", ["clarity-jobs-sandbox"]),
         tests(
             "CommandLineTests",

@@ -1,5 +1,6 @@
 import CLinux
 import ClarityScheduler
+import ClaritySystem
 import ClarityWorkers
 @preconcurrency import Glibc
 import Synchronization
@@ -21,7 +22,7 @@ enum AttemptMode {
         }
         let outcome = await Attempt.run(
             order, environment: keyEnvironment(), clock: SystemClock(),
-            transport: { try CurlTransport(version: version) },
+            transport: { try CurlTransport(version: programVersion) },
             report: { reports.write($0) }, isEnding: { isWarned })
         reports.write(.outcome(outcome))
         return .done

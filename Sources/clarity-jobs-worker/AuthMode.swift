@@ -1,5 +1,6 @@
 import ClarityJobs
 import ClarityScheduler
+import ClaritySystem
 import ClarityWorkers
 
 /// Logs in, logs out, and says who is logged in.
@@ -56,7 +57,7 @@ enum AuthMode {
             stateDirectory: flags.value("state"), environment: keyEnvironment())
         let transport: CurlTransport
         do throws(TransportError) {
-            transport = try CurlTransport(version: version)
+            transport = try CurlTransport(version: programVersion)
         } catch {
             throw Failure(.internalFault, "libcurl cannot start")
         }

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 import ClarityWorkers
 
 /// Shows what an order would do; the order comes on the standard input, `end` or its end ends it.

@@ -1,6 +1,7 @@
 internal import ClarityHost
 internal import ClarityJobs
 internal import ClarityScheduler
+internal import ClaritySystem
 internal import Dispatch
 @preconcurrency internal import Glibc
 

@@ -1,11 +1,10 @@
+internal import ClaritySystem
 internal import Glibc
 
 /// `clarity-jobs`: reads the command line, performs the command, turns errors into lines and a
 /// status.
 @main
 enum Program {
-    static let version = "0.1.0"
-
     static func main() async {
         // A reader that goes away, as `head` does, must end no command in the middle.
         signal(SIGPIPE, SIG_IGN)
@@ -30,7 +29,7 @@ enum Program {
             form: arguments["output"].flatMap { Console.Form(rawValue: $0) } ?? .table,
             isQuiet: arguments.has("quiet"), isVerbose: arguments.has("verbose"))
         if arguments.has("version") {
-            console.result("clarity-jobs \(version)")
+            console.result("clarity-jobs \(programVersion)")
             return .done
         }
         if arguments.has("help") || (arguments.path.isEmpty && arguments.operands.isEmpty) {

@@ -1,3 +1,4 @@
+internal import ClaritySystem
 @preconcurrency internal import Glibc
 
 /// The proof that the holder of leases, or a worker of it, is alive: a lock that the kernel lets go.

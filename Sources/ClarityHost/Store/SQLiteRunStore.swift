@@ -1,4 +1,5 @@
 public import ClarityScheduler
+public import ClaritySystem
 internal import SQLite
 
 /// Keeps runs in `history.db`, a SQLite file in WAL mode that any number of processes share.
@@ -7,7 +8,7 @@ internal import SQLite
 /// processes never decide on the same state; commits are `synchronous=FULL`.
 public final class SQLiteRunStore: RunStore {
     private let connection: Connection
-    private let directory: StateDirectory
+    private let path: String
     private let leases: Leases
     /// The lock behind this process's leases.
     public let leaseLock: LeaseLock
@@ -16,15 +17,17 @@ public final class SQLiteRunStore: RunStore {
     ///
     /// - Throws: `RunStoreError` when the folder or the file cannot be used.
     public init(in directory: StateDirectory, uniqueNumber: UInt64) throws(RunStoreError) {
-        self.directory = directory
-        do {
-            leaseLock = try LeaseLock(folder: directory.ownersPath, uniqueNumber: uniqueNumber)
+        let owners: String
+        do throws(StateDirectoryError) {
+            owners = try directory.makeFolder("owners")
+            leaseLock = try LeaseLock(folder: owners, uniqueNumber: uniqueNumber)
         } catch {
             throw error.isDisk ? .disk(error.description) : .unreachable(error.description)
         }
-        leases = Leases(folder: directory.ownersPath, ownOwner: leaseLock.owner)
+        leases = Leases(folder: owners, ownOwner: leaseLock.owner)
         leases.removeLapsed()
-        let path = directory.historyPath
+        let path = "\(directory.path)/history.db"
+        self.path = path
         connection = try rethrowing(path) {
             let connection = try Connection(path: path)
             try connection.execute(
@@ -39,7 +42,7 @@ public final class SQLiteRunStore: RunStore {
     }
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
-        try rethrowing(directory.historyPath) {
+        try rethrowing(path) {
             try connection.transaction {
                 for change in decide(try readLedger()) { try write(change) }
             }
@@ -47,7 +50,7 @@ public final class SQLiteRunStore: RunStore {
     }
 
     public func ledger() throws(RunStoreError) -> Ledger {
-        try rethrowing(directory.historyPath) { try connection.snapshot { try readLedger() } }
+        try rethrowing(path) { try connection.snapshot { try readLedger() } }
     }
 
     private func readLedger() throws -> Ledger {

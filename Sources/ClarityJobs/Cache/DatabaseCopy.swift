@@ -7,8 +7,13 @@ internal import SQLite
 /// write-ahead log part of the file.
 struct DatabaseCopy {
     private let path: String
+    private let drafts: String
 
-    init(of path: String) { self.path = path }
+    /// - Parameter drafts: the folder for temporary files.
+    init(of path: String, draftsIn drafts: String) {
+        self.path = path
+        self.drafts = drafts
+    }
 
     func copy(into target: Connection) throws(SQLiteError) {
         for _ in 1...3 where try copyUndisturbed(into: target) { return }
@@ -31,7 +36,7 @@ struct DatabaseCopy {
     /// Copies file and log into a folder of our own, where SQLite may recover the one from the
     /// other.
     private func copyWithLog(into target: Connection) throws(SQLiteError) -> Bool {
-        var template = Array("\(temporaryFolder())/clarity-jobs.XXXXXX".utf8CString)
+        var template = Array("\(drafts)/clarity-jobs.XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw ioError("a temporary folder") }
         let folder = String(
             decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -77,12 +82,6 @@ struct DatabaseCopy {
                 written += step
             }
         }
-    }
-
-    private func temporaryFolder() -> String {
-        guard let value = getenv("TMPDIR") else { return "/tmp" }
-        let folder = String(cString: value)
-        return folder.isEmpty ? "/tmp" : folder
     }
 
     private func ioError(_ name: String) -> SQLiteError {

@@ -1,4 +1,5 @@
 internal import ClarityScheduler
+internal import ClaritySystem
 internal import SQLite
 internal import Synchronization
 
@@ -25,22 +26,26 @@ public final class HealthStore: @unchecked Sendable {
     public convenience init(
         stateDirectory: String, environment: [String: String]
     ) throws(HealthStoreError) {
-        let directory = StateDirectory(path: stateDirectory)
-        try directory.make()
-        let key = try HealthStore.key(of: directory, environment) {
+        do {
+            _ = try StateDirectory(path: stateDirectory)
+        } catch {
+            throw .directory(error)
+        }
+        let file = HealthFile(in: stateDirectory)
+        let key = try HealthStore.key(of: file, environment) {
             source throws(MasterKeyError) in try source.create()
         }
-        try directory.makeHealthFile()
+        try file.make()
         try self.init(
-            path: directory.healthPath, key: key,
+            path: file.path, key: key,
             connection: { () throws(SQLiteError) in
-                try Connection(path: directory.healthPath, access: .readWrite)
+                try Connection(path: file.path, access: .readWrite)
             })
     }
 
     /// Whether a state directory has a store; opening one where there is none makes it.
     public static func exists(in stateDirectory: String) -> Bool {
-        StateDirectory(path: stateDirectory).hasHealth
+        HealthFile(in: stateDirectory).exists
     }
 
     /// Takes a connection, brings its schema up to date and checks the key.
@@ -88,22 +93,22 @@ public final class HealthStore: @unchecked Sendable {
         try access { connection in try connection.transaction { try body(connection) } }
     }
 
-    /// The key of a state directory; `make` is asked for one where there is neither key nor store.
+    /// The key of a state directory's file; `make` is asked for one where there is neither key nor store.
     static func key(
-        of directory: StateDirectory, _ environment: [String: String],
+        of file: HealthFile, _ environment: [String: String],
         orElse make: (MasterKeySource) throws(MasterKeyError) -> MasterKey
     ) throws(HealthStoreError) -> MasterKey {
-        let source = MasterKeySource(stateDirectory: directory.path, environment: environment)
+        let source = MasterKeySource(stateDirectory: file.directory, environment: environment)
         // Asked before the key is looked for: with a key and a store made by another process in
         // between, the other order would see a store without a key.
-        let hadHealth = directory.hasHealth
+        let hadHealth = file.exists
         do throws(MasterKeyError) {
             if let known = try source.load() { return known }
             if !hadHealth { return try make(source) }
         } catch {
             throw .key(error)
         }
-        throw .lostKey(path: directory.healthPath)
+        throw .lostKey(path: file.path)
     }
 
     /// A known text, sealed when the file was new: the key that opens it is the file's.

@@ -1,4 +1,5 @@
 public import ClarityScheduler
+public import ClaritySystem
 public import SQLite
 
 /// Why health data cannot be read or kept.
@@ -14,7 +15,7 @@ public enum HealthStoreError: Error, Sendable {
     /// The file is another program's, or a newer version's.
     case schema(Migrations.Fault, path: String)
     /// The state directory cannot be used.
-    case directory(path: String, errno: Int32)
+    case directory(StateDirectoryError)
     /// The file belongs to another user of the backend.
     case otherUser(path: String)
     /// SQLite refused.
@@ -24,7 +25,9 @@ public enum HealthStoreError: Error, Sendable {
     public var failure: Failure {
         let category: Failure.Category =
             switch self {
-            case .key, .lostKey, .wrongKey, .schema, .directory, .otherUser: .configuration
+            case .key, .lostKey, .wrongKey, .schema, .otherUser: .configuration
+            // As for the history beside it, which the same fault makes unreachable.
+            case .directory(let error): error.isDisk ? .disk : .unreachable
             case .sealing: .disk
             case .database(let error, _):
                 if error.isBusy {
@@ -59,8 +62,7 @@ extension HealthStoreError: CustomStringConvertible {
         case .schema(.foreign, let path): "`\(path)` is not a health database of this program"
         case .schema(.newer(let found, let known), let path):
             "`\(path)` has version \(found), this program knows \(known); update the program"
-        case .directory(let path, let code):
-            "cannot use the state directory `\(path)`: \(errnoText(code))"
+        case .directory(let error): error.description
         case .otherUser(let path):
             "`\(path)` belongs to another user; give this one a state directory of its own"
         case .database(let error, let path): "cannot use `\(path)`: \(error)"

@@ -8,19 +8,24 @@ extension HealthStore {
     /// Nothing in the state directory changes, appears or vanishes, the files beside the database
     /// included. Without a store and a key the copy has a key of its own.
     ///
+    /// - Parameter environment: as for opening the store; `TMPDIR` says where files may lie for a
+    ///   moment, in a folder of mode 0700 and as sealed as they are, else `/tmp`.
     /// - Throws: as opening the store would.
     public static func rehearsal(
         of stateDirectory: String, environment: [String: String]
     ) throws(HealthStoreError) -> HealthStore {
-        let directory = StateDirectory(path: stateDirectory)
-        let key = try HealthStore.key(of: directory, environment) {
+        let file = HealthFile(in: stateDirectory)
+        let key = try HealthStore.key(of: file, environment) {
             _ throws(MasterKeyError) in try .random()
         }
-        let hasHealth = directory.hasHealth
-        return try HealthStore(path: directory.healthPath, key: key) {
+        let isThere = file.exists
+        return try HealthStore(path: file.path, key: key) {
             () throws(SQLiteError) in
             let copy = try Connection(path: "")
-            if hasHealth { try DatabaseCopy(of: directory.healthPath).copy(into: copy) }
+            if isThere {
+                let drafts = environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+                try DatabaseCopy(of: file.path, draftsIn: drafts).copy(into: copy)
+            }
             return copy
         }
     }

@@ -24,6 +24,20 @@ import Testing
         }
     }
 
+    @Test func `a store that was open to others is closed to them`() throws {
+        let folder = StateFolder()
+        _ = try folder.open().enqueue(heartRates(0..<3))
+        chmod("\(folder.path)/health.db", 0o664)
+        chmod(folder.path, 0o755)
+
+        try withExtendedLifetime(folder.open()) { _ in
+            #expect(folder.mode(of: ".") == 0o700)
+            for name in ["health.db", "health.db-wal", "health.db-shm"] {
+                #expect(folder.mode(of: name) == 0o600, "\(name)")
+            }
+        }
+    }
+
     @Test func `a store is found again with its key`() throws {
         let folder = StateFolder()
         _ = try folder.open().enqueue(heartRates(0..<3))
@@ -99,7 +113,7 @@ import Testing
                 + "update the program")
     }
 
-    @Test func `a file in the place of the directory is a configuration error`() throws {
+    @Test func `a file in the place of the directory is an error`() throws {
         let folder = StateFolder()
         folder.write([], to: "state")
 
@@ -109,7 +123,7 @@ import Testing
 
         #expect(
             error?.description
-                == "cannot use the state directory `\(folder.path)/state`: Not a directory")
+                == "cannot use state directory `\(folder.path)/state`: it is no folder")
     }
 
     @Test func `a full disk is a disk failure, a held file is busy`() {

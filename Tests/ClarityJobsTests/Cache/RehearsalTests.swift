@@ -72,24 +72,29 @@ import Testing
         #expect(access(missing, F_OK) == -1)
     }
 
-    @Test func `a rehearsal leaves no temporary folder behind`() throws {
+    @Test func `a rehearsal leaves nothing behind among the temporary files`() throws {
+        let drafts = StateFolder()
         let writer = try folder.open()
         _ = try writer.enqueue(heartRates(0..<3))
 
-        let rehearsal = try rehearse()
-        let open = openFiles()
+        let rehearsal = try HealthStore.rehearsal(
+            of: folder.path, environment: ["TMPDIR": drafts.path])
 
-        #expect(!open.contains { $0.hasPrefix("/tmp/clarity-jobs.") && !$0.contains("(deleted)") })
-        withExtendedLifetime((writer, rehearsal)) {}
+        #expect(try rehearsal.states() == [.queued: 3])
+        #expect(drafts.names == [])
+        withExtendedLifetime(writer) {}
     }
 
-    /// What this process has open, by name.
-    private func openFiles() -> [String] {
-        (0..<256).compactMap { descriptor in
-            var buffer = [CChar](repeating: 0, count: 512)
-            let count = readlink("/proc/self/fd/\(descriptor)", &buffer, buffer.count)
-            guard count > 0 else { return nil }
-            return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    @Test func `a rehearsal needs its folder for temporary files`() throws {
+        let missing = "\(folder.path)/none"
+        let writer = try folder.open()
+        _ = try writer.enqueue(heartRates(0..<3))
+
+        let error = #expect(throws: HealthStoreError.self) {
+            try HealthStore.rehearsal(of: folder.path, environment: ["TMPDIR": missing])
         }
+
+        #expect(error?.failure.category == .disk)
+        withExtendedLifetime(writer) {}
     }
 }

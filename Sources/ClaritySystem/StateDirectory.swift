@@ -12,7 +12,6 @@ public struct StateDirectory: Hashable, Sendable {
     public init(path: String) throws(StateDirectoryError) {
         self.path = path
         try StateDirectory.make(path)
-        try StateDirectory.make("\(path)/owners")
         var status = stat()
         guard stat(path, &status) == 0 else { throw StateDirectoryError(path: path, errno: errno) }
         guard status.st_uid == geteuid() else {
@@ -23,10 +22,14 @@ public struct StateDirectory: Hashable, Sendable {
         }
     }
 
-    /// Where the runs are kept.
-    public var historyPath: String { "\(path)/history.db" }
-
-    var ownersPath: String { "\(path)/owners" }
+    /// Makes a folder in it, if need be, and returns its path.
+    ///
+    /// - Throws: `StateDirectoryError` when it cannot be made or entered.
+    public func makeFolder(_ name: String) throws(StateDirectoryError) -> String {
+        let folder = "\(path)/\(name)"
+        try StateDirectory.make(folder)
+        return folder
+    }
 
     private static func make(_ path: String) throws(StateDirectoryError) {
         var partial = path.hasPrefix("/") ? "" : "."
@@ -54,12 +57,14 @@ public struct StateDirectoryError: Error, Hashable, Sendable {
     /// Whether the disk is full or fails.
     public var isDisk = false
 
-    init(path: String, problem: String) {
+    /// Says what is wrong with the folder.
+    public init(path: String, problem: String) {
         self.path = path
         self.problem = problem
     }
 
-    init(path: String, errno code: Int32) {
+    /// Says what the system said.
+    public init(path: String, errno code: Int32) {
         self.init(path: path, problem: String(cString: strerror(code)).lowercased())
         isDisk = [ENOSPC, EIO, EDQUOT].contains(code)
     }

@@ -1,8 +1,7 @@
 import ClarityScheduler
+import ClaritySystem
 import Glibc
 import Testing
-
-@testable import ClarityHost
 
 @Suite(.timeLimit(.minutes(1))) struct SystemClockTests {
     @Test func `now is the machine's time in milliseconds`() {

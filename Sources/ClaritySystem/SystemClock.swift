@@ -1,5 +1,5 @@
 public import ClarityScheduler
-import Glibc
+internal import Glibc
 
 /// The machine's own clock.
 public struct SystemClock: WallClock {

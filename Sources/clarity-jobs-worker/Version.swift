@@ -1,2 +1,0 @@
-/// What this program calls itself to the backend.
-let version = "0.1.0"
