@@ -1,5 +1,6 @@
 internal import ClarityJobs
 internal import ClarityScheduler
+internal import ClaritySystem
 
 /// A place that samples come from.
 protocol SampleSource: Sendable {
@@ -7,7 +8,7 @@ protocol SampleSource: Sendable {
     var name: String { get }
     /// The file whose state decides whether reading again finds anything new.
     var path: String { get }
-    /// What reads the file, with a number that rises when it would read something else.
+    /// What reads the file, with its version: another one may find something else in it.
     var reader: String { get }
 
     /// Hands over each sample and gives the account of all records; throws on what `progress` and
@@ -25,7 +26,7 @@ struct AppleHealthFile: SampleSource {
     var name: String {
         String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
     }
-    var reader: String { "apple-health-export 1" }
+    var reader: String { "apple-health-export \(programVersion)" }
 
     func read(
         progress: ((SourceProgress) throws -> Void)?, _ each: (Sample) throws -> Void

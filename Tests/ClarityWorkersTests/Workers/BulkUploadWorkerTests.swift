@@ -1,5 +1,6 @@
 import ClarityJobs
 import ClarityScheduler
+import ClaritySystem
 import ClarityTestSupport
 import Synchronization
 import Testing
@@ -69,6 +70,24 @@ import Testing
         #expect(second.reports.notes.contains { $0.contains("is as it was when it was read") })
         #expect(third.reports.tally["samples_duplicate"] == 10)
         #expect(third.reports.tally["samples_sent"] == 2)
+    }
+
+    @Test func `a file that an earlier version of this program has read is read again`()
+        async throws
+    {
+        let bench = try bench()
+        bench.writeExport(0..<3)
+        try bench.logIn()
+        let path = bench.exportPath
+        for (version, read) in [(programVersion, Int64(0)), ("0.0.9", 3)] {
+            let stamp = SourceStamp(
+                path: path, reader: "apple-health-export \(version)", at: bench.clock.now)
+            try bench.store().noteRead(path, #require(stamp), at: bench.clock.now)
+
+            let (_, reports) = await bench.attempt("bulk-upload", bench.source)
+
+            #expect(reports.tally["samples_read"] == read, "\(version)")
+        }
     }
 
     @Test func `a type that is no name is not repeated in a note`() async throws {
