@@ -16,14 +16,16 @@ extension Round {
                 stop(id, .constraintLost)
                 attempt = planner.inFlight[id] ?? attempt
             }
-            if moment.elapsed >= attempt.killAt, !attempt.isKilled {
-                attempt.stop = attempt.stop ?? .timeout
-                attempt.isKilled = true
-                add(.signal(id, .kill))
-            } else if moment.elapsed >= attempt.warnAt, !attempt.isWarned, !attempt.isKilled {
+            if !attempt.isWarned, !attempt.isKilled, moment.elapsed >= attempt.warnAt {
                 attempt.stop = attempt.stop ?? .timeout
                 attempt.isWarned = true
+                // A look that comes late, as after a suspend, takes nothing from the time that the
+                // worker has to come to an end.
+                attempt.killAt = max(attempt.killAt, moment.elapsed + attempt.job.warning)
                 add(.signal(id, .warn))
+            } else if !attempt.isKilled, moment.elapsed >= attempt.killAt {
+                attempt.isKilled = true
+                add(.signal(id, .kill))
             }
             planner.inFlight[id] = attempt
             if !attempt.isKilled {

@@ -28,6 +28,23 @@ struct AttemptsTests {
         #expect(run.failure?.reason == "did not end within its time of 1m 40s")
     }
 
+    @Test func `a worker is warned first even when its deadline passed in a suspend`() throws {
+        var desk = PlanningDesk([try job(timeout: .seconds(100), warning: .seconds(20))])
+        try desk.handle(.tick)
+
+        desk.pass(.seconds(28_800))
+        let resumed = try desk.handle(.tick)
+        desk.pass(.seconds(19))
+        let before = try desk.handle(.tick)
+        desk.pass(.seconds(1))
+        let killed = try desk.handle(.tick)
+
+        #expect(resumed.signals == [RunID(1): .warn])
+        #expect(before.signals == [:])
+        #expect(before.wakeAfter == .seconds(1))
+        #expect(killed.signals == [RunID(1): .kill])
+    }
+
     @Test func `a deadline follows elapsed time, not the wall clock`() throws {
         var desk = PlanningDesk([try job(timeout: .seconds(100), warning: .seconds(20))])
         try desk.handle(.tick)
