@@ -50,7 +50,8 @@ extension Round {
     /// Takes over the runs whose holders are gone; whose own attempt lost its lease is killed.
     mutating func rescueLapsedRuns() {
         for run in ledger.open where run.state == .running && run.lease?.standing == .lapsed {
-            guard let job = jobs[run.job] else { continue }
+            // A job that this process does not know may be known to another, or again later.
+            let retry = jobs[run.job]?.retry ?? RetryPolicy()
             var run = run
             let owner = run.lease?.owner ?? "unknown"
             let failure = Failure(.internalFault, "its scheduler `\(owner)` ended without a word")
@@ -62,13 +63,13 @@ extension Round {
             if run.interruptions > Planner.toleratedInterruptions {
                 run.failures += 1
                 run.interruptions = 0
-                if run.failures >= job.retry.attempts {
+                if run.failures >= retry.attempts {
                     run.state = .failed
                     run.finishedAt = moment.wall
                 } else {
                     run.notBefore =
                         moment.wall
-                        + job.retry.wait(afterFailures: run.failures, using: &planner.random)
+                        + retry.wait(afterFailures: run.failures, using: &planner.random)
                 }
             }
             put(run)
@@ -79,8 +80,8 @@ extension Round {
                         finishedAt: moment.wall, result: .interrupted, stopReason: .leaseLost,
                         reason: failure.reason)))
         }
-        for (id, attempt) in planner.inFlight
-        where open[id]?.lease?.standing != .mine && attempt.stop != .leaseLost {
+        for id in planner.inFlight.keys.sorted()
+        where open[id]?.lease?.standing != .mine && planner.inFlight[id]?.stop != .leaseLost {
             planner.inFlight[id]?.stop = .leaseLost
             planner.inFlight[id]?.isKilled = true
             add(.signal(id, .kill))

@@ -139,6 +139,20 @@ struct EndingsTests {
         #expect(store.attempts[RunID(1)]?[1]?.stopReason == .leaseLost)
     }
 
+    @Test func `a run of a job that is no longer declared is taken over too`() throws {
+        let store = MemoryRunStore()
+        var dead = PlanningDesk([try job()], store: store, owner: "dead")
+        try dead.handle(.tick)
+        store.deadOwners = ["dead"]
+        var desk = PlanningDesk([], store: store)
+
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.started == [])
+        #expect(store.runs[RunID(1)]?.state == .enqueued)
+        #expect(store.attempts[RunID(1)]?[1]?.result == .interrupted)
+    }
+
     @Test func `a run whose scheduler lives is left alone`() throws {
         let store = MemoryRunStore()
         var other = PlanningDesk([try job()], store: store, owner: "other")
