@@ -17,6 +17,7 @@ extension Planner {
         var round = Round(self, moment: moment, conditions: conditions, ledger: ledger)
         return jobs.map { job in
             let open = round.openRuns(of: job.id).first
+            let waiting = open.flatMap { $0.state == .enqueued ? $0 : nil }
             let clock = ledger.clocks[job.id]
             // A job that was never seen has its anchor now: that is when its first round would be.
             let next = job.schedule.flatMap { schedule in
@@ -26,7 +27,7 @@ extension Planner {
             }
             let isDue = next.map { $0 <= moment.wall } ?? false
             let candidate =
-                open
+                waiting
                 ?? Run(
                     id: ledger.nextRun, job: job.id, kind: job.kind, trigger: .schedule,
                     scheduledFor: next ?? moment.wall, enqueuedAt: moment.wall)

@@ -65,9 +65,16 @@ extension Round {
     /// Everything that keeps an enqueued run from starting now; empty when nothing does.
     mutating func deferrals(of run: Run, _ job: Job) -> [Deferral] {
         var deferrals: [Deferral] = []
-        if let running = openRuns(of: job.id).first(where: { $0.state == .running }) {
-            deferrals.append(overlap(running))
-            wake(after: Planner.recheck)
+        if let other = runAhead(of: run) {
+            deferrals.append(overlap(other))
+            if other.lease?.standing == .held { wake(after: Planner.recheck) }
+        } else if let ending = planner.inFlight.filter({ $0.value.job.id == job.id }).keys.min() {
+            // Its lease is lost and it is killed, but its process is not gone yet.
+            deferrals.append(
+                Deferral(
+                    .overlap, subject: "overlap", wanted: "no other attempt of the job",
+                    measured: "an attempt of run \(ending) is being ended",
+                    source: "this process"))
         }
         if let notBefore = run.notBefore, notBefore > moment.wall, !run.isExpedited {
             deferrals.append(

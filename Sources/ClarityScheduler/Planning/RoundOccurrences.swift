@@ -72,16 +72,23 @@ extension Round {
         }
     }
 
+    /// The unfinished run of the same job that must be finished first: one that runs, or an older
+    /// one, even while it waits to be tried again.
+    func runAhead(of run: Run) -> Run? {
+        openRuns(of: run.job).first { $0.id != run.id && ($0.state == .running || $0.id < run.id) }
+    }
+
     /// The deferral that says that another run of the job is not finished.
-    func overlap(_ running: Run) -> Deferral {
-        let holder =
-            switch running.lease?.standing {
-            case .mine: "this process"
-            case .held, .lapsed, nil: running.lease?.owner ?? "nobody"
+    func overlap(_ other: Run) -> Deferral {
+        let source =
+            switch other.lease {
+            case let lease? where lease.standing == .mine: "lease of this process"
+            case let lease?: "lease of \(lease.owner)"
+            case nil: "history"
             }
         return Deferral(
             .overlap, subject: "overlap", wanted: "no other run of the job",
-            measured: "run \(running.id) is running", source: "lease of \(holder)")
+            measured: "run \(other.id) is \(other.state.rawValue)", source: source)
     }
 
     private mutating func settle(_ due: DueOccurrences, of job: Job) {

@@ -165,6 +165,27 @@ struct EndingsTests {
         #expect(store.runs[RunID(1)]?.lease?.owner == "other")
     }
 
+    @Test func `a run that came back waits for its lost attempt to be gone`() throws {
+        let store = MemoryRunStore()
+        var slow = PlanningDesk([try job()], store: store, owner: "slow")
+        try slow.handle(.tick)
+        store.deadOwners = ["slow"]
+        var quick = PlanningDesk([try job()], store: store, owner: "quick")
+        try quick.handle(.tick)
+        try quick.handle(.finished(RunID(1), .killed()), .drain)
+
+        let lost = try slow.handle(.tick)
+        let gone = try slow.handle(.finished(RunID(1), .killed()))
+
+        #expect(lost.signals == [RunID(1): .kill])
+        #expect(lost.started == [])
+        #expect(
+            lost.waiting.first?.deferrals.map(\.measured)
+                == ["an attempt of run 1 is being ended"])
+        #expect(gone.started.map(\.attempt) == [3])
+        #expect(store.runs[RunID(1)]?.interruptions == 2)
+    }
+
     @Test func `an attempt that lost its lease is killed and writes nothing`() throws {
         let store = MemoryRunStore()
         var slow = PlanningDesk([try job()], store: store, owner: "slow")

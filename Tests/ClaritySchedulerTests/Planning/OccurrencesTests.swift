@@ -89,6 +89,28 @@ struct OccurrencesTests {
         #expect(after.started.map(\.run) == [RunID(2)])
     }
 
+    @Test func `what waits behind a run waits for its repetitions as well`() throws {
+        var desk = PlanningDesk([try job(schedule: .every(.seconds(60)), overlap: .queue)])
+        try desk.handle(.tick)
+        desk.pass(.seconds(60))
+        try desk.handle(.tick)
+
+        let failed = try desk.handle(.finished(RunID(1), .retry()))
+        desk.pass(.seconds(30))
+        let again = try desk.handle(.tick)
+        let after = try desk.handle(.finished(RunID(1), .success()))
+
+        #expect(failed.started == [])
+        #expect(
+            failed.waiting.last?.deferrals == [
+                Deferral(
+                    .overlap, subject: "overlap", wanted: "no other run of the job",
+                    measured: "run 1 is enqueued", source: "history")
+            ])
+        #expect(again.started.map(\.run) == [RunID(1)])
+        #expect(after.started.map(\.run) == [RunID(2)])
+    }
+
     @Test func `an occurrence folds into a run that waits already`() throws {
         var desk = PlanningDesk([try job(constraints: [.connected])])
         desk.conditions.connected = Conditions.Reading(false, source: "test")
