@@ -9,6 +9,7 @@ struct Round {
     let jobs: [JobID: Job]
 
     var clocks: [JobID: JobClock]
+    var lastFinished: [JobID: Instant]
     private var nextRun: Int64
     private var changedRuns: [RunID] = []
     private var result = Plan()
@@ -21,6 +22,7 @@ struct Round {
         open = Dictionary(uniqueKeysWithValues: ledger.open.map { ($0.id, $0) })
         jobs = Dictionary(uniqueKeysWithValues: planner.jobs.map { ($0.id, $0) })
         clocks = ledger.clocks
+        lastFinished = ledger.lastFinished
         nextRun = ledger.nextRun.rawValue
     }
 
@@ -34,6 +36,7 @@ struct Round {
     /// Takes down what a run has become.
     mutating func put(_ run: Run) {
         open[run.id] = run
+        if let finished = run.finishedAt { lastFinished[run.job] = finished }
         if !changedRuns.contains(run.id) { changedRuns.append(run.id) }
     }
 

@@ -84,7 +84,7 @@ extension Round {
             wake(after: notBefore - moment.wall)
         }
         if !run.isExpedited, run.attempts == 0, job.earliestBegin > .zero,
-            let finished = ledger.lastFinished[job.id],
+            let finished = lastFinished[job.id],
             finished + job.earliestBegin > moment.wall
         {
             let earliest = finished + job.earliestBegin

@@ -150,6 +150,22 @@ struct AttemptsTests {
         #expect(due.started.map(\.run) == [RunID(2)])
     }
 
+    @Test func `the earliest begin counts from a run that ended this instant`() throws {
+        var desk = PlanningDesk(
+            [
+                try job(
+                    schedule: .every(.seconds(60)), earliestBegin: .seconds(900), overlap: .queue)
+            ])
+        try desk.handle(.tick)
+        desk.pass(.seconds(60))
+        try desk.handle(.tick)
+
+        let end = try desk.handle(.finished(RunID(1), .success()))
+
+        #expect(end.started == [])
+        #expect(end.waiting.first?.deferrals.map(\.subject) == ["earliest_begin"])
+    }
+
     @Test func `a drain starts nothing more and warns what runs`() throws {
         var desk = PlanningDesk([try job("a"), try job("b")], maxParallel: 1)
         try desk.handle(.tick)
