@@ -14,6 +14,18 @@ public final class MemoryRunStore: RunStore {
     public var owner: String
     /// The owners that are gone, so that their leases have lapsed.
     public var deadOwners: Set<String> = []
+    /// The runs whose lease ran out of time while its holder lives.
+    private var lateRuns: Set<RunID> = []
+    /// How often a job's clock was set back, and the occurrences that have a run or a fate since.
+    private var eras: [JobID: Int] = [:]
+    private var taken: Set<Taken> = []
+
+    private struct Taken: Hashable {
+        var job: JobID
+        var era: Int
+        var instant: Instant
+        var isFate: Bool
+    }
 
     /// Creates an empty store.
     public init(owner: String = "me") { self.owner = owner }
@@ -21,12 +33,19 @@ public final class MemoryRunStore: RunStore {
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         let changes = decide(try ledger())
         let before = (clocks, runs, attempts, deferrals, fates, renewals)
+        let alsoBefore = (lateRuns, eras, taken)
         do throws(RunStoreError) {
             for change in changes { try apply(change) }
         } catch {
             (clocks, runs, attempts, deferrals, fates, renewals) = before
+            (lateRuns, eras, taken) = alsoBefore
             throw error
         }
+    }
+
+    /// Lets the time of the leases that `owner` holds run out.
+    public func lapseLeases(of owner: String) {
+        lateRuns.formUnion(runs.values.filter { $0.lease?.owner == owner }.map(\.id))
     }
 
     public func ledger() throws(RunStoreError) -> Ledger {
@@ -34,7 +53,7 @@ public final class MemoryRunStore: RunStore {
         ledger.open = runs.values.filter { !$0.state.isFinished }.sorted { $0.id < $1.id }
             .map { run in
                 var run = run
-                let standing = standing(of: run.lease?.owner)
+                let standing = standing(of: run)
                 run.lease?.standing = standing
                 return run
             }
@@ -46,29 +65,60 @@ public final class MemoryRunStore: RunStore {
         return ledger
     }
 
-    private func standing(of owner: String?) -> ClarityScheduler.Lease.Standing {
+    private func standing(of run: Run) -> ClarityScheduler.Lease.Standing {
+        guard let owner = run.lease?.owner else { return .lapsed }
         if owner == self.owner { return .mine }
-        return owner.map { deadOwners.contains($0) } ?? true ? .lapsed : .held
+        return deadOwners.contains(owner) || lateRuns.contains(run.id) ? .lapsed : .held
     }
 
     private func apply(_ change: LedgerChange) throws(RunStoreError) {
         switch change {
-        case .setClock(let job, let clock): clocks[job] = clock
-        case .recordFate: fates.append(change)
-        case .put(let run):
-            let running = runs.values.first { $0.job == run.job && $0.state == .running }
-            if run.state == .running, let running, running.id != run.id {
-                throw .refused("two running runs of `\(run.job)`")
+        case .setClock(let job, let clock):
+            if let known = clocks[job], clock.considered < known.considered {
+                eras[job, default: 0] += 1
             }
-            guard (run.state == .running) == (run.lease != nil),
-                run.state.isFinished == (run.finishedAt != nil)
-            else { throw .refused("run \(run.id) breaks the state machine") }
+            clocks[job] = clock
+        case .recordFate(let job, _, let first, let latest, let count, _):
+            guard latest >= first, count >= 1 else { throw .refused("a fate of no occurrence") }
+            try take(job, first, isFate: true)
+            fates.append(change)
+        case .put(let run):
+            try check(run)
+            if runs[run.id] == nil, [.schedule, .catchUp].contains(run.trigger) {
+                try take(run.job, run.scheduledFor, isFate: false)
+            }
             runs[run.id] = run
+            lateRuns.remove(run.id)
         case .putAttempt(let attempt):
             guard runs[attempt.run] != nil else { throw .refused("an attempt without its run") }
             attempts[attempt.run, default: [:]][attempt.number] = attempt
         case .deferred(let run, let reasons, at: _): deferrals[run] = reasons
-        case .renewLeases: renewals += 1
+        case .renewLeases:
+            renewals += 1
+            lateRuns = lateRuns.filter { runs[$0]?.lease?.owner != owner }
         }
+    }
+
+    private func take(_ job: JobID, _ instant: Instant, isFate: Bool) throws(RunStoreError) {
+        let taken = Taken(job: job, era: eras[job] ?? 0, instant: instant, isFate: isFate)
+        guard self.taken.insert(taken).inserted else {
+            throw .refused("the occurrence of `\(job)` at \(instant) has its fate already")
+        }
+    }
+
+    /// Holds the state machine, as the CHECK constraints of the real store do.
+    private func check(_ run: Run) throws(RunStoreError) {
+        let running = runs.values.first { $0.job == run.job && $0.state == .running }
+        if run.state == .running, let running, running.id != run.id {
+            throw .refused("two running runs of `\(run.job)`")
+        }
+        guard (run.state == .running) == (run.lease != nil),
+            run.state.isFinished == (run.finishedAt != nil),
+            (run.attempts > 0) == (run.startedAt != nil),
+            run.startedAt != nil || ![.running, .succeeded].contains(run.state),
+            (0...run.attempts).contains(run.failures), run.interruptions >= 0,
+            run.notBefore == nil || run.state == .enqueued,
+            run.failure != nil || run.state != .failed
+        else { throw .refused("run \(run.id) breaks the state machine") }
     }
 }

@@ -8,6 +8,9 @@ public protocol RunStoreBed: AnyObject {
 
     /// Ends the process that took leases as `owner`.
     func end(_ owner: String)
+
+    /// Lets the time of the leases that `owner` holds now run out, though its process lives.
+    func lapseLeases(of owner: String) throws
 }
 
 /// What every store keeps to; each function is one sentence of it.
@@ -19,6 +22,8 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
     case leaseWhileRunning = "a run has a lease exactly while it runs"
     case finishedRunsAreNotOpen = "a finished run is not open, and its end is known"
     case leasesAreSeenByAll = "a lease is mine, held by another, or lapsed with its process"
+    case leasesRunOut = "a lease that ran out of time has lapsed until its holder renews it"
+    case oneRunAnOccurrence = "an occurrence has one run and one fate, until its clock is set back"
     case clocksAreReplaced = "a job's clock is the last one written"
 
     /// Checks the sentence on stores of one kind.
@@ -77,6 +82,32 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             #expect(try other.ledger().open.first?.lease?.standing == .held)
             bed.end(owner)
             #expect(try other.ledger().open.first?.lease?.standing == .lapsed)
+        case .leasesRunOut:
+            let (mine, owner) = try bed.open()
+            let (other, _) = try bed.open()
+            let run = try RunStoreConformance.runningRun(1, owner)
+            try mine.decide { _ in [.put(run)] }
+            try bed.lapseLeases(of: owner)
+            #expect(try mine.ledger().open.first?.lease?.standing == .mine)
+            #expect(try other.ledger().open.first?.lease?.standing == .lapsed)
+            try mine.decide { _ in [.renewLeases] }
+            #expect(try other.ledger().open.first?.lease?.standing == .held)
+        case .oneRunAnOccurrence:
+            let (store, _) = try bed.open()
+            let run = try RunStoreConformance.plainRun()
+            var second = run
+            second.id = RunID(2)
+            let again = second
+            let fate = LedgerChange.recordFate(
+                run.job, .skipped, first: .noon, latest: .noon, count: 1, run: nil)
+            let clock = JobClock(anchor: .noon, considered: .noon)
+            let setBack = JobClock(anchor: .noon, considered: .noon - .milliseconds(1))
+            try store.decide { _ in [.setClock(run.job, clock), .put(run), fate] }
+            #expect(throws: RunStoreError.self) { try store.decide { _ in [.put(again)] } }
+            #expect(throws: RunStoreError.self) { try store.decide { _ in [fate] } }
+            try store.decide { _ in [.setClock(run.job, setBack)] }
+            try store.decide { _ in [.put(again), fate] }
+            #expect(try store.ledger().open.map(\.id) == [RunID(1), RunID(2)])
         case .clocksAreReplaced:
             let (store, _) = try bed.open()
             let job = try #require(JobID("a"))
@@ -144,6 +175,8 @@ public final class MemoryRunStoreBed: RunStoreBed {
     }
 
     public func end(_ owner: String) { shared.deadOwners.insert(owner) }
+
+    public func lapseLeases(of owner: String) { shared.lapseLeases(of: owner) }
 
     private final class Process: RunStore {
         private let shared: MemoryRunStore

@@ -8,7 +8,9 @@ let historyMigrations = Migrations(
         CREATE TABLE job_clocks (
             job_id TEXT PRIMARY KEY NOT NULL,
             anchor_at_ms INTEGER NOT NULL,
-            considered_until_ms INTEGER NOT NULL CHECK (considered_until_ms >= anchor_at_ms - 1)
+            considered_until_ms INTEGER NOT NULL CHECK (considered_until_ms >= anchor_at_ms - 1),
+            -- How often the clock was set back. An occurrence is told apart by instant and era.
+            era INTEGER NOT NULL DEFAULT 0 CHECK (era >= 0)
         ) STRICT, WITHOUT ROWID;
 
         -- AUTOINCREMENT: a run's number is never used twice, whatever is pruned.
@@ -44,6 +46,7 @@ let historyMigrations = Migrations(
                     ('timeout', 'constraintLost', 'shutdown', 'cancelled', 'leaseLost')),
             tally TEXT NOT NULL,
             notes TEXT NOT NULL,
+            era INTEGER NOT NULL CHECK (era >= 0),
             CHECK ((state = 'running') = (lease_owner IS NOT NULL)),
             CHECK ((lease_owner IS NULL) = (lease_boot IS NULL)),
             CHECK ((lease_owner IS NULL) = (lease_expires_ms IS NULL)),
@@ -58,7 +61,7 @@ let historyMigrations = Migrations(
 
         CREATE INDEX runs_open ON runs (job_id) WHERE state IN ('enqueued', 'running');
         CREATE UNIQUE INDEX runs_one_running ON runs (job_id) WHERE state = 'running';
-        CREATE UNIQUE INDEX runs_one_an_occurrence ON runs (job_id, scheduled_for_ms)
+        CREATE UNIQUE INDEX runs_one_an_occurrence ON runs (job_id, era, scheduled_for_ms)
             WHERE trigger IN ('schedule', 'catchUp');
         CREATE INDEX runs_by_job ON runs (job_id, id);
         CREATE INDEX runs_last_finished ON runs (job_id, finished_at_ms)
@@ -88,7 +91,8 @@ let historyMigrations = Migrations(
             occurrences INTEGER NOT NULL CHECK (occurrences >= 1),
             fate TEXT NOT NULL CHECK (fate IN ('coalesced', 'skipped')),
             run_id INTEGER REFERENCES runs (id) ON DELETE SET NULL,
-            PRIMARY KEY (job_id, first_ms)
+            era INTEGER NOT NULL CHECK (era >= 0),
+            PRIMARY KEY (job_id, era, first_ms)
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE deferrals (

@@ -40,6 +40,11 @@ enum RunRow {
         return run
     }
 
+    /// How often the clock of the job that is parameter `number` was set back.
+    static func eraOfJob(_ number: Int) -> String {
+        "coalesce((SELECT era FROM job_clocks WHERE job_id = ?\(number)), 0)"
+    }
+
     static func lease(_ row: borrowing Row) -> (boot: String, expires: Int64) {
         (row.text(24), row.integer(25))
     }
@@ -49,8 +54,9 @@ enum RunRow {
     ) throws(SQLiteError) {
         try connection.run(
             """
-            INSERT INTO runs (\(columns))
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO runs (\(columns), era)
+            VALUES (?1, ?2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+                \(eraOfJob(2)))
             ON CONFLICT (id) DO UPDATE SET
                 state = excluded.state, not_before_ms = excluded.not_before_ms,
                 is_expedited = excluded.is_expedited, is_forced = excluded.is_forced,

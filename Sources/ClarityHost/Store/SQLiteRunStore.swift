@@ -65,7 +65,8 @@ public final class SQLiteRunStore: RunStore {
                 INSERT INTO job_clocks (job_id, anchor_at_ms, considered_until_ms) VALUES (?, ?, ?)
                 ON CONFLICT (job_id) DO UPDATE SET
                     anchor_at_ms = excluded.anchor_at_ms,
-                    considered_until_ms = excluded.considered_until_ms
+                    considered_until_ms = excluded.considered_until_ms,
+                    era = era + (excluded.considered_until_ms < considered_until_ms)
                 """,
                 .text(job.rawValue), .integer(clock.anchor.millisecondsSince1970),
                 .integer(clock.considered.millisecondsSince1970))
@@ -73,8 +74,8 @@ public final class SQLiteRunStore: RunStore {
             try connection.run(
                 """
                 INSERT INTO occurrence_fates
-                    (job_id, first_ms, latest_ms, occurrences, fate, run_id)
-                VALUES (?, ?, ?, ?, ?, ?)
+                    (job_id, first_ms, latest_ms, occurrences, fate, run_id, era)
+                VALUES (?1, ?, ?, ?, ?, ?, \(RunRow.eraOfJob(1)))
                 """,
                 .text(job.rawValue), .integer(first.millisecondsSince1970),
                 .integer(latest.millisecondsSince1970), .integer(Int64(count)),
@@ -91,7 +92,6 @@ public final class SQLiteRunStore: RunStore {
                 .integer(leases.nextExpiry), .text(leaseLock.owner))
         }
     }
-
 }
 
 /// Runs `body` and says every failure of SQLite in the store's terms.

@@ -18,12 +18,9 @@ extension Planner {
         return jobs.map { job in
             let open = round.openRuns(of: job.id).first
             let waiting = open.flatMap { $0.state == .enqueued ? $0 : nil }
-            let clock = ledger.clocks[job.id]
-            // A job that was never seen has its anchor now: that is when its first round would be.
-            let next = job.schedule.flatMap { schedule in
-                schedule.next(
-                    after: clock?.considered ?? moment.wall - .milliseconds(1),
-                    anchor: clock?.anchor ?? moment.wall)
+            let clock = round.clock(of: job)
+            let next = job.schedule.flatMap {
+                $0.next(after: clock.considered, anchor: clock.anchor)
             }
             let isDue = next.map { $0 <= moment.wall } ?? false
             let candidate =

@@ -32,6 +32,12 @@ public struct Planner: Sendable {
     public static let leaseRenewal: Duration = .seconds(15)
     /// How long a decision about conditions may stand when no change of them was announced.
     public static let recheck: Duration = .seconds(60)
+    /// How far the wall clock may step back before the schedules follow it.
+    ///
+    /// After a smaller step they wait until it is again where it was, so that nothing runs twice;
+    /// after a larger one the clock was wrong before, and waiting could take years. The span is
+    /// that of Debian's cron(8).
+    public static let clockTolerance: Duration = .seconds(3 * 3600)
     /// The attempts of a run that may vanish in a row before one counts as failed.
     public static let toleratedInterruptions = 3
 

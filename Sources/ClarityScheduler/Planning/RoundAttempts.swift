@@ -76,7 +76,10 @@ extension Round {
                     measured: "an attempt of run \(ending) is being ended",
                     source: "this process"))
         }
-        if let notBefore = run.notBefore, notBefore > moment.wall, !run.isExpedited {
+        // What lies further ahead than the policy can put it comes from a clock that was set back.
+        if let notBefore = run.notBefore, notBefore > moment.wall, !run.isExpedited,
+            notBefore - moment.wall <= job.retry.longestWait
+        {
             deferrals.append(
                 Deferral(
                     .backoff, subject: "backoff", wanted: "\(notBefore) or later",
@@ -84,7 +87,7 @@ extension Round {
             wake(after: notBefore - moment.wall)
         }
         if !run.isExpedited, run.attempts == 0, job.earliestBegin > .zero,
-            let finished = lastFinished[job.id],
+            let finished = lastFinished[job.id], finished <= moment.wall,
             finished + job.earliestBegin > moment.wall
         {
             let earliest = finished + job.earliestBegin

@@ -125,10 +125,18 @@ extension Round {
         }
     }
 
-    private mutating func clock(of job: Job) -> JobClock {
-        if let clock = clocks[job.id] { return clock }
-        // The anchor itself is the first occurrence of `every`, so it must not count as considered.
-        let clock = JobClock(anchor: moment.wall, considered: moment.wall - .milliseconds(1))
+    /// How far the job's schedule has been dealt with; set where the job was never seen, and set
+    /// back where the wall clock was.
+    mutating func clock(of job: Job) -> JobClock {
+        guard let known = clocks[job.id] else {
+            // The anchor itself is the first occurrence of `every`, so it must not count as
+            // considered.
+            let clock = JobClock(anchor: moment.wall, considered: moment.wall - .milliseconds(1))
+            setClock(clock, of: job)
+            return clock
+        }
+        guard known.considered - moment.wall > Planner.clockTolerance else { return known }
+        let clock = JobClock(anchor: min(known.anchor, moment.wall), considered: moment.wall)
         setClock(clock, of: job)
         return clock
     }

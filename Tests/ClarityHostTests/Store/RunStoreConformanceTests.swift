@@ -2,6 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
+import SQLite
 import Testing
 
 @Suite("What every run store keeps to")
@@ -21,19 +22,26 @@ struct RunStoreConformanceTests {
 final class SQLiteRunStoreBed: RunStoreBed {
     let folder: TemporaryFolder
     private var stores: [String: SQLiteRunStore] = [:]
+    private var opened: UInt64 = 0
 
     init() throws { folder = try TemporaryFolder() }
 
     var path: String { "\(folder.path)/state" }
 
     func open() throws -> (store: any RunStore, owner: String) {
-        let store = try SQLiteRunStore(
-            in: StateDirectory(path: path), uniqueNumber: UInt64(stores.count))
+        opened += 1
+        let store = try SQLiteRunStore(in: StateDirectory(path: path), uniqueNumber: opened)
         stores[store.leaseLock.owner] = store
         return (Borrowed(store), store.leaseLock.owner)
     }
 
     func end(_ owner: String) { stores[owner] = nil }
+
+    func lapseLeases(of owner: String) throws {
+        let connection = try Connection(path: "\(path)/history.db", access: .readWrite)
+        try connection.run(
+            "UPDATE runs SET lease_expires_ms = 0 WHERE lease_owner = ?", .text(owner))
+    }
 
     /// Lets the bed alone keep the store alive, so that it can end it.
     private final class Borrowed: RunStore {

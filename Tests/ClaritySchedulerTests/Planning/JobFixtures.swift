@@ -6,11 +6,12 @@ func job(
     _ id: String = "a", schedule: Schedule? = .every(.seconds(4 * 3600)),
     constraints: [Constraint] = [], earliestBegin: Duration = .zero,
     overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest, attempts: Int = 3,
-    timeout: Duration = .seconds(100), warning: Duration = .seconds(20), then: [JobID] = []
+    timeout: Duration = .seconds(100), warning: Duration = .seconds(20), then: [JobID] = [],
+    events: Set<EventName> = []
 ) throws -> Job {
     Job(
         id: try #require(JobID(id)), kind: JobKind("work"), schedule: schedule,
-        earliestBegin: earliestBegin, constraints: constraints,
+        earliestBegin: earliestBegin, events: events, constraints: constraints,
         retry: RetryPolicy(attempts: attempts), overlap: overlap, catchUp: catchUp,
         timeout: timeout, warning: warning, then: then)
 }

@@ -1,0 +1,104 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("What a step of the wall clock does")
+struct SteppedClockTests {
+    @Test func `a clock set back a little waits until it is where it was`() throws {
+        var desk = PlanningDesk([try job(schedule: .every(.seconds(60)))])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+
+        desk.moment.wall = .noon - .seconds(600)
+        let set = try desk.handle(.tick)
+
+        #expect(set.started == [])
+        #expect(set.wakeAfter == .seconds(660))
+        #expect(desk.store.clocks[try id("a")]?.considered == .noon)
+    }
+
+    @Test(arguments: [
+        (Duration.seconds(3 * 3600), Instant.noon),
+        (.seconds(3 * 3600) + .milliseconds(1), .noon - .milliseconds(10_800_001)),
+        (.seconds(80 * 366 * 86_400), .noon - .seconds(80 * 366 * 86_400)),
+    ])
+    func `a clock set back by more than three hours takes the schedules along`(
+        step: Duration, considered: Instant
+    ) throws {
+        var desk = PlanningDesk([try job(schedule: .every(.seconds(900)))])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+
+        desk.moment.wall = .noon - step
+        try desk.handle(.tick)
+
+        #expect(desk.store.clocks[try id("a")]?.considered == considered)
+    }
+
+    @Test func `a schedule goes on from the clock that was set back`() throws {
+        var desk = PlanningDesk([try job(schedule: .every(.seconds(900)))])
+        desk.moment.wall = .noon + .seconds(1_000_000_000)
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+
+        desk.moment.wall = .noon
+        let set = try desk.handle(.tick)
+        desk.pass(.seconds(900))
+        let next = try desk.handle(.tick)
+
+        #expect(set.started == [])
+        #expect(set.wakeAfter == .seconds(900))
+        #expect(next.started.map(\.scheduledFor) == [.noon + .seconds(900)])
+    }
+
+    @Test func `an occurrence that a wrong clock passed runs when it really comes`() throws {
+        var desk = PlanningDesk([try job(schedule: .every(.seconds(7200)))])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+        desk.moment.wall = .noon + .seconds(14_400)
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(2), .success()))
+
+        desk.moment.wall = .noon
+        try desk.handle(.tick)
+        desk.pass(.seconds(14_400))
+        let again = try desk.handle(.tick)
+
+        #expect(again.started.map(\.scheduledFor) == [.noon + .seconds(14_400)])
+    }
+
+    @Test func `a backoff from a clock that was set back is over`() throws {
+        var desk = PlanningDesk([try job(schedule: nil)])
+        try desk.handle(.requested([try id("a")], isForced: false))
+        try desk.handle(.finished(RunID(1), .retry(after: RetryPolicy.longestMaximum)))
+
+        desk.moment.wall = .noon - .milliseconds(1)
+        let again = try desk.handle(.tick)
+
+        #expect(again.started.map(\.attempt) == [2])
+    }
+
+    @Test func `an earliest begin from a clock that was set back is over`() throws {
+        var desk = PlanningDesk(
+            [try job(schedule: nil, earliestBegin: .seconds(900), events: [.sourceChanged])])
+        try desk.handle(.requested([try id("a")], isForced: false))
+        try desk.handle(.finished(RunID(1), .success()))
+
+        desk.moment.wall = .noon - .seconds(1)
+        let next = try desk.handle(.happened(.sourceChanged))
+
+        #expect(next.started.map(\.run) == [RunID(2)])
+    }
+
+    @Test func `the list follows a clock that was set back`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+
+        desk.moment.wall = .noon - .seconds(86_400)
+        let standings = desk.planner.standings(
+            at: desk.moment, conditions: desk.conditions, ledger: try desk.store.ledger())
+
+        #expect(standings.map(\.next) == [.noon - .seconds(86_400 - 4 * 3600)])
+    }
+}
