@@ -1,7 +1,8 @@
 // How occurrences and requests become runs.
 extension Round {
-    /// An occurrence that is seen this late is no longer on time but caught up.
-    private static let onTime: Duration = .seconds(60)
+    /// An occurrence that is seen later than this is no longer on time but caught up: thrice the
+    /// five minutes after which cron or a timer comes back with `run --due`.
+    private static let onTime: Duration = .seconds(15 * 60)
 
     /// Enqueues what each schedule has named since it was last considered.
     mutating func enqueueDueOccurrences() {
@@ -115,13 +116,16 @@ extension Round {
                     run: nil))
             return
         }
+        // Without catch-up the run stands for the latest alone.
+        let standsForAll = job.catchUp == .latest
         let run = enqueue(
-            job, isLate || due.count > 1 ? .catchUp : .schedule, for: due.latest)
+            job, isLate || (due.count > 1 && standsForAll) ? .catchUp : .schedule, for: due.latest)
         if due.count > 1 {
             add(
                 .recordFate(
-                    job.id, .coalesced, first: due.first, latest: due.latest,
-                    count: due.count - 1, run: run))
+                    job.id, standsForAll ? .coalesced : .skipped, first: due.first,
+                    latest: due.latest,
+                    count: due.count - 1, run: standsForAll ? run : nil))
         }
     }
 

@@ -59,6 +59,38 @@ struct OccurrencesTests {
             ])
     }
 
+    @Test(arguments: [(Duration.seconds(900), 1), (.seconds(901), 0)])
+    func `an occurrence that cron looks for within a quarter of an hour is on time`(
+        delay: Duration, started: Int
+    ) throws {
+        var desk = PlanningDesk([try job(catchUp: .none)])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+
+        desk.pass(.seconds(4 * 3600) + delay)
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.started.count == started)
+        #expect(desk.store.runs[RunID(2)].map(\.trigger) == (started == 1 ? .schedule : nil))
+    }
+
+    @Test func `without catch-up a run on time stands for itself alone`() throws {
+        var desk = PlanningDesk([try job(schedule: .every(.seconds(60)), catchUp: .none)])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .success()))
+
+        desk.pass(.seconds(600))
+        try desk.handle(.tick)
+
+        #expect(desk.store.runs[RunID(2)]?.trigger == .schedule)
+        #expect(
+            desk.store.fates == [
+                .recordFate(
+                    try id("a"), .skipped, first: .noon + .seconds(60),
+                    latest: .noon + .seconds(600), count: 9, run: nil)
+            ])
+    }
+
     @Test func `an occurrence during a run is skipped under overlap skip`() throws {
         var desk = PlanningDesk([try job(schedule: .every(.seconds(60)))])
         try desk.handle(.tick)
