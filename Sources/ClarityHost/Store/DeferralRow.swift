@@ -24,7 +24,9 @@ enum DeferralRow {
 
     /// Ends the spans whose reason no longer holds, goes on with those that do, begins the new.
     ///
-    /// What has not changed is not written, so that a run may wait for days without a commit.
+    /// What has not changed is not written, so that a run may wait for days without a commit. What
+    /// begins again in the millisecond in which it began before, as it may when the clock was set
+    /// back, goes on.
     static func put(
         _ deferrals: [Deferral], of run: RunID, at instant: Instant, _ connection: Connection
     ) throws(SQLiteError) {
@@ -45,18 +47,22 @@ enum DeferralRow {
             if current.contains(deferral.subject) {
                 try connection.run(
                     """
-                    UPDATE deferrals SET wanted = ?3, measured = ?4, source = ?5
+                    UPDATE deferrals SET wanted = ?3, measured = ?4, source = ?5, reason = ?6
                     WHERE run_id = ?1 AND subject = ?2 AND until_ms IS NULL
-                        AND (wanted, measured, source) <> (?3, ?4, ?5)
+                        AND (wanted, measured, source, reason) <> (?3, ?4, ?5, ?6)
                     """,
                     .integer(run.rawValue), .text(deferral.subject), .text(deferral.wanted),
-                    .text(deferral.measured), .text(deferral.source))
+                    .text(deferral.measured), .text(deferral.source),
+                    .text(deferral.reason.rawValue))
             } else {
                 try connection.run(
                     """
                     INSERT INTO deferrals
                         (run_id, subject, since_ms, reason, wanted, measured, source)
                     VALUES (?, ?, ?, ?, ?, ?, ?)
+                    ON CONFLICT (run_id, subject, since_ms) DO UPDATE SET
+                        until_ms = NULL, reason = excluded.reason, wanted = excluded.wanted,
+                        measured = excluded.measured, source = excluded.source
                     """,
                     .integer(run.rawValue), .text(deferral.subject), .instant(instant),
                     .text(deferral.reason.rawValue), .text(deferral.wanted),

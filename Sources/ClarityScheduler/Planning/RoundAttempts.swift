@@ -43,8 +43,8 @@ extension Round {
         for run in waiting {
             guard let job = jobs[run.job], isInScope(run) else { continue }
             let deferrals = deferrals(of: run, job)
+            add(.deferred(run.id, deferrals, at: moment.wall))
             if !deferrals.isEmpty {
-                add(.deferred(run.id, deferrals, at: moment.wall))
                 add(waiting: Plan.Waiting(job: job.id, run: run.id, deferrals: deferrals))
             } else if planner.inFlight.count < planner.maxParallel {
                 start(run, job)
@@ -99,10 +99,14 @@ extension Round {
         }
         if !run.isForced {
             let unmet = job.constraints.map { $0.verdict(in: conditions) }.filter { !$0.allows }
-            deferrals += unmet.map {
-                Deferral(
-                    .constraint, subject: $0.constraint.name, wanted: $0.wanted,
-                    measured: $0.measured, source: $0.source)
+            for verdict in unmet {
+                // All that is wanted of the network goes by one name; the first unmet says it.
+                let subject = verdict.constraint.name
+                guard !deferrals.contains(where: { $0.subject == subject }) else { continue }
+                deferrals.append(
+                    Deferral(
+                        .constraint, subject: subject, wanted: verdict.wanted,
+                        measured: verdict.measured, source: verdict.source))
             }
             if !unmet.isEmpty { wake(after: Planner.recheck) }
         }
@@ -133,7 +137,6 @@ extension Round {
         run.startedAt = run.startedAt ?? moment.wall
         run.notBefore = nil
         put(run)
-        add(.deferred(run.id, [], at: moment.wall))
         add(.putAttempt(Attempt(run: run.id, number: run.attempts, startedAt: moment.wall)))
         planner.inFlight[run.id] = AttemptInFlight(
             job: job, number: run.attempts, startedAt: moment.wall, isForced: run.isForced,

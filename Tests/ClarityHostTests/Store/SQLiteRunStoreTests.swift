@@ -123,6 +123,25 @@ struct SQLiteRunStoreTests {
         #expect(spans.map(\.until) == [.noon + .seconds(90)])
     }
 
+    @Test func `a deferral may begin twice in one instant`() throws {
+        let (store, _) = try bed.open()
+        let run = try enqueuedRun()
+        let waits = Deferral(
+            .constraint, subject: "network", wanted: "connected", measured: "no default route",
+            source: "/proc/net/route")
+
+        try store.decide { _ in
+            [
+                .put(run), .deferred(run.id, [waits], at: .noon),
+                .deferred(run.id, [], at: .noon), .deferred(run.id, [waits], at: .noon),
+            ]
+        }
+
+        let spans = try RunHistory(inDirectory: bed.path).deferrals(of: run.id)
+        #expect(spans.map(\.since) == [.noon])
+        #expect(spans.map(\.until) == [nil])
+    }
+
     private func enqueuedRun() throws -> Run {
         Run(
             id: RunID(1), job: try #require(JobID("a")), kind: JobKind("work"),

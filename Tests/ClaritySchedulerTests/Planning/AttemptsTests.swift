@@ -112,6 +112,30 @@ struct AttemptsTests {
         #expect(desk.store.deferrals[RunID(1)] == [])
     }
 
+    @Test func `two constraints on the network hold a run back under their one name`() throws {
+        var desk = PlanningDesk([try job(constraints: [.unmetered, .notRoaming])])
+        desk.conditions.connected = Conditions.Reading(false, source: "test")
+
+        let waits = try desk.handle(.tick)
+
+        #expect(waits.waiting.first?.deferrals.map(\.subject) == ["network"])
+        #expect(waits.waiting.first?.deferrals.map(\.wanted) == ["unmetered"])
+    }
+
+    @Test func `a run that waits for a free place waits for nothing else any more`() throws {
+        var desk = PlanningDesk(
+            [try job("a"), try job("b", constraints: [.externalPower])], maxParallel: 1)
+        desk.conditions.externalPower = Conditions.Reading(false, source: "test")
+        try desk.handle(.tick)
+        let before = desk.store.deferrals[RunID(2)]?.map(\.subject)
+
+        desk.conditions.externalPower = Conditions.Reading(true, source: "test")
+        try desk.handle(.tick)
+
+        #expect(before == ["external_power"])
+        #expect(desk.store.deferrals[RunID(2)] == [])
+    }
+
     @Test func `force starts a run whatever the constraints say and keeps it running`() throws {
         var desk = PlanningDesk([try job(constraints: [.connected])], scope: .requested)
         desk.conditions.connected = Conditions.Reading(false, source: "test")
