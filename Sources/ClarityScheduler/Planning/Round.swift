@@ -68,11 +68,14 @@ struct Round {
     }
 
     /// Ends the round: each run that changed is written once, in its last form, before what refers
-    /// to it.
+    /// to it; one that runs no more before one that takes its place.
     func plan() -> Plan {
         var plan = result
+        let runs = changedRuns.compactMap { open[$0] }
+        let atRest = runs.filter { $0.state != .running }
         plan.changes =
-            changedRuns.compactMap { open[$0] }.map { .put($0) } + result.changes
+            (atRest + runs.filter { $0.state == .running }).map { .put($0) }
+            + result.changes
         plan.isIdle = planner.inFlight.isEmpty
         return plan
     }

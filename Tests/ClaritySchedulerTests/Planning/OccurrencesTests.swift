@@ -160,6 +160,16 @@ struct OccurrencesTests {
             ])
     }
 
+    @Test func `a run that comes with an event takes the place of one that ends with it`() throws {
+        var desk = PlanningDesk([try job(events: [.sourceChanged])])
+        try desk.handle(.tick)
+
+        let plan = try desk.handle(.happened(.sourceChanged), .finished(RunID(1), .success()))
+
+        #expect(plan.started.map(\.run) == [RunID(2)])
+        #expect(desk.store.runs[RunID(1)]?.state == .succeeded)
+    }
+
     @Test func `a request runs a job that is not due, whatever its earliest begin`() throws {
         var desk = PlanningDesk(
             [try job(schedule: nil, earliestBegin: .seconds(900))], scope: .requested)
