@@ -89,6 +89,7 @@ public struct Planner: Sendable {
             }
         }
         round.enqueueDueOccurrences()
+        round.endLostAttempts()
         round.watchAttempts()
         round.startWaitingRuns()
         round.renewLeases()

@@ -47,7 +47,7 @@ extension Round {
         }
     }
 
-    /// Takes over the runs whose holders are gone; whose own attempt lost its lease is killed.
+    /// Takes over the runs whose holders are gone.
     mutating func rescueLapsedRuns() {
         for run in ledger.open where run.state == .running && run.lease?.standing == .lapsed {
             // A job that this process does not know may be known to another, or again later.
@@ -80,9 +80,14 @@ extension Round {
                         finishedAt: moment.wall, result: .interrupted, stopReason: .leaseLost,
                         reason: failure.reason)))
         }
+    }
+
+    /// Kills the attempts whose run another process has taken over.
+    mutating func endLostAttempts() {
         for id in planner.inFlight.keys.sorted()
         where open[id]?.lease?.standing != .mine && planner.inFlight[id]?.stop != .leaseLost {
             planner.inFlight[id]?.stop = .leaseLost
+            if planner.inFlight[id]?.isKilled == true { continue }
             planner.inFlight[id]?.isKilled = true
             add(.signal(id, .kill))
         }

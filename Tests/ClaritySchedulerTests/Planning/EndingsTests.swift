@@ -186,6 +186,38 @@ struct EndingsTests {
         #expect(store.runs[RunID(1)]?.interruptions == 2)
     }
 
+    @Test func `an attempt that ends in the look that finds its lease lost is not killed`() throws {
+        let store = MemoryRunStore()
+        var slow = PlanningDesk([try job()], store: store, owner: "slow")
+        try slow.handle(.tick)
+        store.deadOwners = ["slow"]
+        var quick = PlanningDesk([try job()], store: store, owner: "quick")
+        try quick.handle(.tick)
+
+        let plan = try slow.handle(.finished(RunID(1), .success()))
+
+        #expect(plan.signals == [:])
+        #expect(store.runs[RunID(1)]?.lease?.owner == "quick")
+    }
+
+    @Test func `an attempt that is being killed is not killed again for its lost lease`() throws {
+        let store = MemoryRunStore()
+        var slow = PlanningDesk([try job()], store: store, owner: "slow")
+        try slow.handle(.tick)
+        slow.pass(.seconds(80))
+        try slow.handle(.tick)
+        slow.pass(.seconds(20))
+        let killed = try slow.handle(.tick)
+        store.deadOwners = ["slow"]
+        var quick = PlanningDesk([try job()], store: store, owner: "quick")
+        try quick.handle(.tick)
+
+        let lost = try slow.handle(.tick)
+
+        #expect(killed.signals == [RunID(1): .kill])
+        #expect(lost.signals == [:])
+    }
+
     @Test func `an attempt that lost its lease is killed and writes nothing`() throws {
         let store = MemoryRunStore()
         var slow = PlanningDesk([try job()], store: store, owner: "slow")
