@@ -57,9 +57,8 @@ public final class MemoryRunStore: RunStore {
                 run.lease?.standing = standing
                 return run
             }
-        for run in runs.values {
-            guard let finished = run.finishedAt else { continue }
-            ledger.lastFinished[run.job] = max(finished, ledger.lastFinished[run.job] ?? finished)
+        for run in runs.values.sorted(by: { $0.id < $1.id }) {
+            if let finished = run.finishedAt { ledger.lastFinished[run.job] = finished }
         }
         ledger.nextRun = RunID((runs.keys.map(\.rawValue).max() ?? 0) + 1)
         return ledger

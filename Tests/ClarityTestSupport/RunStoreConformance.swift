@@ -20,7 +20,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
     case writesAllOrNothing = "a refused change takes its whole decision back"
     case oneRunningRunAJob = "a job has one running run at most"
     case leaseWhileRunning = "a run has a lease exactly while it runs"
-    case finishedRunsAreNotOpen = "a finished run is not open, and its end is known"
+    case finishedRunsAreNotOpen = "a finished run is not open, and a job's last end is known"
     case leasesAreSeenByAll = "a lease is mine, held by another, or lapsed with its process"
     case leasesRunOut = "a lease that ran out of time has lapsed until its holder renews it"
     case oneRunAnOccurrence = "an occurrence has one run and one fate, until its clock is set back"
@@ -68,11 +68,14 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             run.state = .succeeded
             run.lease = nil
             run.finishedAt = .noon + .seconds(5)
-            let finished = run
-            try store.decide { _ in [.put(finished)] }
+            let first = run
+            run.id = RunID(2)
+            run.finishedAt = .noon + .seconds(4)
+            let last = run
+            try store.decide { _ in [.put(last), .put(first)] }
             let ledger = try store.ledger()
             #expect(ledger.open == [])
-            #expect(ledger.lastFinished == [finished.job: .noon + .seconds(5)])
+            #expect(ledger.lastFinished == [run.job: .noon + .seconds(4)])
         case .leasesAreSeenByAll:
             let (mine, owner) = try bed.open()
             let (other, _) = try bed.open()

@@ -64,8 +64,6 @@ let historyMigrations = Migrations(
         CREATE UNIQUE INDEX runs_one_an_occurrence ON runs (job_id, era, scheduled_for_ms)
             WHERE trigger IN ('schedule', 'catchUp');
         CREATE INDEX runs_by_job ON runs (job_id, id);
-        CREATE INDEX runs_last_finished ON runs (job_id, finished_at_ms)
-            WHERE finished_at_ms IS NOT NULL;
 
         CREATE TABLE attempts (
             run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,

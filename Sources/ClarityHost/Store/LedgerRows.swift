@@ -35,14 +35,11 @@ enum LedgerRows {
             }
         }
         if let fault { throw fault }
-        try connection.forEach(
-            """
-            SELECT job_id, max(finished_at_ms) FROM runs INDEXED BY runs_last_finished
-            WHERE finished_at_ms IS NOT NULL GROUP BY job_id
-            """
-        ) { row in
-            guard let job = JobID(row.text(0)) else { return }
-            ledger.lastFinished[job] = Instant(millisecondsSince1970: row.integer(1))
+        try connection.forEach(lastFinished) { row in
+            guard let job = JobID(row.text(0)), let finished = row.optionalInstant(1) else {
+                return
+            }
+            ledger.lastFinished[job] = finished
         }
         let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'runs'") {
             $0.integer(0)
@@ -50,4 +47,21 @@ enum LedgerRows {
         ledger.nextRun = RunID((last ?? 0) + 1)
         return ledger
     }
+
+    /// When the last run of each job finished; one step of the index a job, however many runs.
+    ///
+    /// The last is that of the highest number, for the runs of a job go in their order. Not that of
+    /// the latest end: the clock that told it may have been wrong.
+    private static let lastFinished = """
+        WITH RECURSIVE jobs (id) AS (
+            SELECT min(job_id) FROM runs
+            UNION ALL
+            SELECT (SELECT min(job_id) FROM runs WHERE job_id > jobs.id) FROM jobs
+            WHERE jobs.id IS NOT NULL
+        )
+        SELECT id, (
+            SELECT finished_at_ms FROM runs
+            WHERE job_id = jobs.id AND finished_at_ms IS NOT NULL ORDER BY runs.id DESC LIMIT 1
+        ) FROM jobs WHERE id IS NOT NULL
+        """
 }

@@ -3,7 +3,8 @@ public struct Ledger: Hashable, Sendable {
     public var clocks: [JobID: JobClock]
     /// The runs that are not finished, by id.
     public var open: [Run]
-    /// When the last run of a job finished.
+    /// When the last run of a job finished: of those that are finished, the one of the highest
+    /// number.
     public var lastFinished: [JobID: Instant]
     /// The id that the next new run gets.
     public var nextRun: RunID
