@@ -1,0 +1,276 @@
+import ClarityScheduler
+
+/// A random life of some schedulers on one store, in which everything that can happen does: clocks
+/// that step, processes that die or stall, conditions that flip, attempts that end in every way.
+///
+/// All of it follows from the seed. After every decision `PlannerTrialRules` are checked; the first
+/// that is broken ends the trial.
+public struct PlannerTrial<Bed: RunStoreBed> {
+    /// A scheduler's process.
+    struct Process {
+        var planner: Planner
+        let store: any RunStore
+        /// Whether it ends as soon as nothing runs, as a process that was asked for a run does.
+        let endsWhenIdle: Bool
+        var isDraining = false
+        var workers: [RunID: TrialWorker] = [:]
+
+        var owner: String { planner.owner }
+    }
+
+    private let seed: UInt64
+    private let bed: Bed
+    private var draw: TrialDraw
+    private var moment: Moment
+    private var conditions = Conditions.everythingAllowed
+    private var processes: [Process] = []
+    private var tallies = TrialTallies()
+    private var log: [Entry] = []
+
+    /// What happened, described only when a rule is broken.
+    private struct Entry {
+        var wall: Instant
+        var text: String
+        var events: [Planner.Event] = []
+        var plan: Plan?
+    }
+
+    /// Sets up a trial on a new, empty store.
+    public init(seed: UInt64, on bed: Bed) {
+        self.seed = seed
+        self.bed = bed
+        draw = TrialDraw(seed: seed)
+        moment = Moment(wall: draw.instant, elapsed: .seconds(draw.number(0...5000)))
+    }
+
+    /// Lets `steps` things happen, then lets the world calm down and waits for every run to end.
+    ///
+    /// - Throws: `TrialFault` at the first rule that is broken, or what the store threw.
+    public mutating func run(steps: Int) throws {
+        do {
+            for _ in 0..<steps { try step() }
+            try calm()
+        } catch let rule as BrokenRule {
+            throw fault(rule.description)
+        } catch let error as RunStoreError {
+            throw fault("no change is refused: \(error)")
+        }
+    }
+
+    // MARK: What happens
+
+    private mutating func step() throws {
+        if processes.isEmpty || (processes.count < 3 && draw.isOne(in: 10)) { try start() }
+        // One that was asked for nothing has returned already.
+        guard !processes.isEmpty else { return }
+        let index = draw.index(of: processes)
+        switch draw.number(0...99) {
+        case 0..<22: pass(draw.span)
+        case 22..<30:
+            let wall = moment.wall
+            moment.wall = draw.step(from: wall)
+            note("the wall clock steps to \(moment.wall)")
+        case 30..<42:
+            draw.flip(&conditions)
+            note("conditions change")
+            try decide(index, [.tick])
+        case 42..<62: try endAttempt(of: index)
+        case 62..<70:
+            let jobs = draw.some(of: processes[index].planner.jobs.map(\.id))
+            try decide(index, [.requested(jobs, isForced: draw.isOne(in: 4))])
+        case 70..<74: try decide(index, [.happened(draw.one(of: EventName.allCases))])
+        case 74..<79: kill(index)
+        case 79..<81:
+            processes[index].isDraining = true
+            try decide(index, [.drain])
+        case 81..<84:
+            note("the leases of \(processes[index].owner) run out")
+            try bed.lapseLeases(of: processes[index].owner)
+        default: try decide(index, [.tick])
+        }
+    }
+
+    private mutating func start() throws {
+        let (store, owner) = try bed.open()
+        let scope: Planner.Scope = draw.isOne(in: 5) ? .requested : .everything
+        let planner = Planner(
+            jobs: draw.jobs(around: moment.wall), owner: owner,
+            maxParallel: Int(draw.number(1...3)), scope: scope, seed: draw.seed)
+        processes.append(
+            Process(planner: planner, store: store, endsWhenIdle: scope == .requested))
+        note("\(owner) starts, scope \(scope)")
+        try decide(processes.count - 1, [.tick])
+    }
+
+    private mutating func kill(_ index: Int) {
+        let process = processes.remove(at: index)
+        note("\(process.owner) dies with \(process.workers.count) workers")
+        bed.end(process.owner)
+    }
+
+    private mutating func pass(_ span: Duration) {
+        moment.wall = moment.wall + span
+        moment.elapsed += span
+        note("\(span.text) pass")
+    }
+
+    private mutating func endAttempt(of index: Int) throws {
+        let running = processes[index].workers.keys.sorted()
+        guard let run = running.isEmpty ? nil : draw.one(of: running),
+            let worker = processes[index].workers.removeValue(forKey: run)
+        else { return try decide(index, [.tick]) }
+        let end = worker.isKilled ? .killed() : draw.end
+        var events: [Planner.Event] = [.finished(run, end)]
+        // What arrives while a decision is written is decided together.
+        if draw.isOne(in: 6) { events.insert(.happened(.sourceChanged), at: 0) }
+        if draw.isOne(in: 6) { events.append(.requested([worker.job.id], isForced: false)) }
+        try decide(index, events)
+    }
+
+    private mutating func decide(_ index: Int, _ events: [Planner.Event]) throws {
+        let plan = try round(index, events)
+        // Everything that can be decided now has been: the next look finds nothing to do.
+        let again = try round(index, [.tick])
+        guard again.acts.isEmpty else { throw BrokenRule("a decision leaves nothing undone") }
+        guard again.wakeAfter.map({ $0 > .zero }) ?? true || plan.acts.contains(where: isWarning)
+        else { throw BrokenRule("a scheduler sleeps between its looks") }
+        let process = processes[index]
+        if plan.isIdle, process.isDraining || process.endsWhenIdle {
+            processes.remove(at: index)
+            bed.end(process.owner)
+            note("\(process.owner) returns")
+        }
+    }
+
+    private func isWarning(_ act: Plan.Act) -> Bool {
+        if case .signal(_, .warn) = act { true } else { false }
+    }
+
+    private mutating func round(_ index: Int, _ events: [Planner.Event]) throws -> Plan {
+        var process = processes[index]
+        var planner = process.planner
+        var plan = Plan()
+        var before = Ledger()
+        let (moment, conditions) = (moment, conditions)
+        try process.store.decide { ledger in
+            before = ledger
+            planner = process.planner
+            plan = planner.handle(events, at: moment, conditions: conditions, ledger: ledger)
+            return plan.changes
+        }
+        process.planner = planner
+        log.append(Entry(wall: moment.wall, text: process.owner, events: events, plan: plan))
+        let rules = PlannerTrialRules(
+            jobs: Dictionary(uniqueKeysWithValues: planner.jobs.map { ($0.id, $0) }),
+            planner: planner, workers: process.workers,
+            isDraining: process.isDraining, moment: moment, conditions: conditions,
+            before: before, after: try process.store.ledger(), plan: plan)
+        try rules.check(&tallies)
+        for act in plan.acts { process.perform(act, at: moment.elapsed) }
+        processes[index] = process
+        return plan
+    }
+
+    // MARK: The end
+
+    /// Ends all processes, starts one for which every constraint holds and every attempt succeeds,
+    /// and sees whether everything that waits comes to its end and every schedule goes on.
+    private mutating func calm() throws {
+        while !processes.isEmpty { kill(0) }
+        conditions = .everythingAllowed
+        try start(draw.lastingJobs)
+        let firstNewRun = try processes[0].store.ledger().nextRun
+        let deadline = moment.elapsed + PlannerTrialRules.patience
+        var idle = Set(processes[0].planner.jobs.map(\.id))
+        var unfinished: Set<RunID> = []
+        repeat {
+            guard moment.elapsed < deadline else {
+                throw BrokenRule(
+                    "every run ends and every schedule goes on: \(unfinished), \(idle)")
+            }
+            let plan = try round(0, [.tick])
+            idle.subtract(processes[0].workers.values.map(\.job.id))
+            if let run = processes[0].workers.keys.min() {
+                processes[0].workers[run] = nil
+                _ = try round(0, [.finished(run, .success())])
+            } else if let span = plan.wakeAfter {
+                pass(span)
+            }
+            unfinished = Set(
+                try processes[0].store.ledger().open.map(\.id).filter { $0 < firstNewRun })
+        } while !idle.isEmpty || !unfinished.isEmpty
+    }
+
+    private mutating func start(_ jobs: [Job]) throws {
+        let (store, owner) = try bed.open()
+        processes = [
+            Process(
+                planner: Planner(jobs: jobs, owner: owner, maxParallel: 4, seed: draw.seed),
+                store: store, endsWhenIdle: false)
+        ]
+        note("calm: \(owner) starts")
+    }
+
+    private mutating func note(_ text: String) {
+        log.append(Entry(wall: moment.wall, text: text))
+    }
+
+    private func fault(_ rule: String) -> TrialFault {
+        let lines = log.suffix(24).map { entry in
+            let decision = entry.plan.map { " hears \(entry.events), decides \(summary($0))" }
+            return "\(entry.wall) \(entry.text)\(decision ?? "")"
+        }
+        return TrialFault(description: "seed \(seed): \(rule)\n" + lines.joined(separator: "\n"))
+    }
+}
+
+/// A plan in a few words.
+private func summary(_ plan: Plan) -> String {
+    let runs = plan.changes.compactMap { change in
+        if case .put(let run) = change {
+            "\(run.job) run \(run.id) \(run.state) after \(run.attempts) attempts"
+        } else {
+            nil
+        }
+    }
+    let waits = plan.waiting.map { waiting in
+        "\(waiting.job) waits for \(waiting.deferrals.map(\.subject))"
+    }
+    let starts = plan.started.map { "start \($0.run)" }
+    let signals = plan.signals.map { "\($1) \($0)" }
+    let look = plan.wakeAfter.map { "looks in \($0.text)" } ?? "looks never"
+    return (runs + waits + starts + signals + [look]).joined(separator: ", ")
+}
+
+/// The rule that a trial broke, with the seed and the last that happened.
+public struct TrialFault: Error, CustomStringConvertible {
+    public let description: String
+}
+
+/// A rule that a decision broke.
+struct BrokenRule: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ rule: String) { description = rule }
+}
+
+/// An attempt's process.
+struct TrialWorker {
+    let job: Job
+    let startedAt: Duration
+    var warnedAt: Duration?
+    var isKilled = false
+}
+
+extension PlannerTrial.Process {
+    /// Does what a plan says.
+    fileprivate mutating func perform(_ act: Plan.Act, at elapsed: Duration) {
+        switch act {
+        case .start(let order):
+            guard let job = planner.jobs.first(where: { $0.id == order.job }) else { return }
+            workers[order.run] = TrialWorker(job: job, startedAt: elapsed)
+        case .signal(let run, .warn): workers[run]?.warnedAt = elapsed
+        case .signal(let run, .kill): workers[run]?.isKilled = true
+        }
+    }
+}

@@ -1,0 +1,230 @@
+import ClarityScheduler
+
+/// What must hold after every decision, whatever happened before.
+struct PlannerTrialRules {
+    let jobs: [JobID: Job]
+    let planner: Planner
+    /// The attempts of this process before the decision's acts.
+    let workers: [RunID: TrialWorker]
+    let isDraining: Bool
+    let moment: Moment
+    let conditions: Conditions
+    let before: Ledger
+    let after: Ledger
+    let plan: Plan
+
+    /// The longest that a run may wait, or a schedule stand still, once nothing is in the way: a
+    /// clock that was set back, the longest backoff, and the longest schedule and earliest begin
+    /// of `TrialDraw.lastingJobs`.
+    static let patience =
+        Planner.clockTolerance + RetryPolicy.longestMaximum + .seconds(86_400 + 7200 + 60)
+
+    /// Checks all of them.
+    ///
+    /// - Throws: `BrokenRule` for the first that is broken.
+    func check(_ tallies: inout TrialTallies) throws(BrokenRule) {
+        try checkRuns()
+        try checkAttempts(&tallies)
+        for order in plan.started { try checkStart(order) }
+        for act in plan.acts { try checkSignal(act) }
+        for job in planner.jobs { try checkOccurrences(of: job) }
+        try checkWakeUp()
+    }
+
+    private func expect(_ condition: Bool, _ rule: @autoclosure () -> String) throws(BrokenRule) {
+        if !condition { throw BrokenRule(rule()) }
+    }
+
+    private var putRuns: [Run] {
+        plan.changes.compactMap { if case .put(let run) = $0 { run } else { nil } }
+    }
+
+    // MARK: Runs
+
+    private func checkRuns() throws(BrokenRule) {
+        let running = after.open.filter { $0.state == .running }
+        try expect(Set(running.map(\.job)).count == running.count, "a job has one running run")
+        try expect(
+            running.allSatisfy { $0.lease?.standing != .lapsed },
+            "no run is running under an owner that is gone")
+        let changed = putRuns.map(\.id)
+        try expect(Set(changed).count == changed.count, "a run is written once a decision")
+        let open = Set(before.open.map(\.id))
+        try expect(
+            changed.allSatisfy { open.contains($0) || $0 >= before.nextRun },
+            "a run that is finished stays as it is")
+        // A waiting run, one behind it while it runs, and no pile of them.
+        let waiting = Dictionary(grouping: after.open, by: \.job).mapValues(\.count)
+        try expect(waiting.values.allSatisfy { $0 <= 2 }, "a job has two unfinished runs at most")
+    }
+
+    private func checkAttempts(_ tallies: inout TrialTallies) throws(BrokenRule) {
+        for case .putAttempt(let attempt) in plan.changes where attempt.result == .stopped {
+            tallies.stops[attempt.run, default: 0] += 1
+        }
+        for run in putRuns {
+            guard let job = jobs[run.job] else { continue }
+            let stops = tallies.stops[run.id] ?? 0
+            // Before each failure and each stop some attempts may vanish.
+            let most = (TrialDraw.mostAttempts + stops) * (Planner.toleratedInterruptions + 2)
+            try expect(run.attempts <= most, "run \(run.id) had \(run.attempts) attempts")
+            try expect(
+                run.state.isFinished || run.failures < job.retry.attempts
+                    || run.failures == before.open.first { $0.id == run.id }?.failures,
+                "a run that exhausts its attempts fails")
+        }
+    }
+
+    // MARK: Acts
+
+    private func checkStart(_ order: AttemptOrder) throws(BrokenRule) {
+        guard let job = jobs[order.job], let run = after.open.first(where: { $0.id == order.run })
+        else { throw BrokenRule("what starts is a run of a known job") }
+        try expect(
+            run.state == .running && run.lease?.standing == .mine
+                && run.generation == order.generation && run.attempts == order.attempt,
+            "what starts is running under our lease")
+        try expect(!isDraining, "a drain starts nothing")
+        try expect(
+            !workers.values.contains { $0.job.id == job.id },
+            "a process has one attempt of a job at a time")
+        try expect(
+            workers.count + plan.started.count <= planner.maxParallel,
+            "no more attempts run at once than allowed")
+        try expect(
+            run.isForced || job.constraints.allSatisfy { $0.verdict(in: conditions).allows },
+            "an attempt starts only when its constraints hold, or by force")
+        try expect(
+            !after.open.contains { $0.job == job.id && $0.id < run.id },
+            "the runs of a job go in their order")
+        guard !run.isExpedited else { return }
+        if run.attempts == 1, job.earliestBegin > .zero {
+            let ends = putRuns.filter { $0.job == job.id }.compactMap(\.finishedAt)
+            let last = ends.last ?? before.lastFinished[job.id]
+            try expect(
+                last.map { moment.wall < $0 || moment.wall >= $0 + job.earliestBegin } ?? true,
+                "two runs of a job are its earliest begin apart")
+        }
+        if let earlier = before.open.first(where: { $0.id == run.id && $0.state == .enqueued }),
+            let notBefore = earlier.notBefore
+        {
+            let rest = notBefore - moment.wall
+            try expect(
+                rest <= .zero || rest > job.retry.longestWait,
+                "a run waits out its backoff, \(rest.text) are left")
+        }
+    }
+
+    private func checkSignal(_ act: Plan.Act) throws(BrokenRule) {
+        guard case .signal(let run, let signal) = act else { return }
+        guard let worker = workers[run] else { throw BrokenRule("a signal has somebody to go to") }
+        try expect(!worker.isKilled, "nobody is killed twice, or warned when dead")
+        let isOurs = after.open.first { $0.id == run }?.lease?.standing == .mine
+        switch signal {
+        case .warn: try expect(worker.warnedAt == nil, "nobody is warned twice")
+        case .kill where isOurs:
+            guard let warnedAt = worker.warnedAt else {
+                throw BrokenRule("nobody is killed without a warning")
+            }
+            let deadline = worker.startedAt + worker.job.timeout
+            try expect(
+                moment.elapsed >= min(deadline, warnedAt + worker.job.warning),
+                "nobody is killed before the time is over")
+        case .kill: break
+        }
+    }
+
+    // MARK: Occurrences
+
+    private func checkOccurrences(of job: Job) throws(BrokenRule) {
+        var runs = putRuns.filter {
+            $0.job == job.id && $0.id >= before.nextRun
+                && [.schedule, .catchUp].contains($0.trigger)
+        }.map(\.scheduledFor)
+        var count = runs.count
+        for case .recordFate(job.id, _, let first, let latest, let share, _) in plan.changes {
+            runs += [first, latest]
+            count += share
+        }
+        guard let schedule = job.schedule else {
+            return try expect(count == 0, "what has no schedule has no occurrences")
+        }
+        guard let clock = after.clocks[job.id] else {
+            throw BrokenRule("a job that was seen has a clock")
+        }
+        let last = before.clocks[job.id]?.considered ?? moment.wall - .milliseconds(1)
+        if clock.considered < last {
+            try expect(
+                last - moment.wall > Planner.clockTolerance && count == 0,
+                "only a clock that was set back takes occurrences back")
+        } else {
+            let due = schedule.due(after: last, through: moment.wall, anchor: clock.anchor)
+            try expect(count == due?.count ?? 0, "each occurrence has one fate, \(count) have")
+            try expect(
+                runs.allSatisfy { last < $0 && $0 <= clock.considered },
+                "a fate is that of an occurrence that was due")
+        }
+        try expect(
+            schedule.due(after: clock.considered, through: moment.wall, anchor: clock.anchor)
+                == nil,
+            "no due occurrence is left without a fate")
+        try expect(
+            clock.considered - moment.wall <= Planner.clockTolerance,
+            "a clock that was set back stops no schedule")
+        if let next = schedule.next(after: clock.considered, anchor: clock.anchor) {
+            try expectLook(within: next - moment.wall, "the next occurrence")
+        }
+    }
+
+    // MARK: The next look
+
+    private func checkWakeUp() throws(BrokenRule) {
+        for waiting in plan.waiting {
+            let isHeld = after.open.contains {
+                $0.job == waiting.job && $0.lease?.standing == .held
+            }
+            // Who asks for a job that runs is told so; nothing of it waits.
+            guard let run = after.open.first(where: { $0.id == waiting.run && $0.lease == nil })
+            else { continue }
+            for deferral in waiting.deferrals {
+                if deferral.reason == .constraint || (deferral.reason == .overlap && isHeld) {
+                    try expectLook(within: Planner.recheck, "\(deferral.subject)")
+                }
+            }
+            guard let job = jobs[run.job] else { continue }
+            if waiting.deferrals.contains(where: { $0.reason == .backoff }) {
+                let notBefore = run.notBefore ?? moment.wall
+                try expectLook(within: notBefore - moment.wall, "the end of the backoff")
+            }
+            if waiting.deferrals.contains(where: { $0.reason == .notDue }) {
+                try expectLook(within: job.earliestBegin, "the earliest begin")
+            }
+        }
+        for order in plan.started {
+            try expectLook(within: order.timeout - order.warning, "the warning")
+        }
+        for (run, worker) in workers {
+            try expectLook(within: Planner.leaseRenewal, "the renewal of leases")
+            if !worker.isKilled, plan.signals[run] != .kill {
+                let deadline = worker.startedAt + worker.job.timeout
+                try expectLook(
+                    within: max(deadline - moment.elapsed, worker.job.warning), "the deadline")
+            }
+        }
+        try expect(
+            plan.isIdle == (workers.isEmpty && plan.started.isEmpty),
+            "a scheduler is idle when no attempt of it runs")
+    }
+
+    private func expectLook(within span: Duration, _ what: String) throws(BrokenRule) {
+        try expect(
+            plan.wakeAfter.map { $0 <= span } ?? false,
+            "\(what) is in \(span.text), the next look in \(plan.wakeAfter?.text ?? "never")")
+    }
+}
+
+/// What the rules count over a whole trial.
+struct TrialTallies {
+    /// How many attempts of a run were stopped, which no policy bounds.
+    var stops: [RunID: Int] = [:]
+}

@@ -1,0 +1,164 @@
+import ClarityScheduler
+
+/// What a trial draws: jobs, spans, steps of the clock, conditions and ends of attempts.
+struct TrialDraw {
+    private var random: SeededGenerator
+
+    init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+
+    var seed: UInt64 { mutating get { random.next() } }
+
+    mutating func number(_ range: ClosedRange<Int64>) -> Int64 {
+        Int64.random(in: range, using: &random)
+    }
+
+    mutating func isOne(in count: Int64) -> Bool { number(1...count) == 1 }
+
+    mutating func index(of elements: [some Any]) -> Int {
+        Int.random(in: elements.indices, using: &random)
+    }
+
+    mutating func one<Element>(of elements: [Element]) -> Element {
+        elements[index(of: elements)]
+    }
+
+    /// About half of the elements, in their order.
+    mutating func some<Element>(of elements: [Element]) -> [Element] {
+        elements.filter { _ in isOne(in: 2) }
+    }
+
+    // MARK: Time
+
+    /// An instant to begin at: now and then one of a machine whose clock was never set.
+    var instant: Instant {
+        mutating get {
+            isOne(in: 10)
+                ? Instant(millisecondsSince1970: number(0...100_000))
+                : .noon + .milliseconds(number(0...86_400_000))
+        }
+    }
+
+    /// A span that may pass between two events; the longest are those of a suspended machine.
+    var span: Duration {
+        mutating get {
+            switch number(0...9) {
+            case 0: .zero
+            case 1: .milliseconds(number(1...999))
+            case 2...4: .seconds(number(1...59))
+            case 5...7: .seconds(number(60...1800))
+            case 8: .seconds(number(1800...20_000))
+            default: .seconds(number(20_000...200_000))
+            }
+        }
+    }
+
+    /// Where the wall clock stands after a step: seconds, hours or days away, or in another year.
+    mutating func step(from wall: Instant) -> Instant {
+        let sign: Int64 = isOne(in: 2) ? 1 : -1
+        return switch number(0...7) {
+        case 0...2: wall + .seconds(sign * number(1...300))
+        case 3...5: wall + .seconds(sign * number(300...20_000))
+        case 6: wall + .seconds(sign * number(20_000...2_000_000))
+        default: instant
+        }
+    }
+
+    // MARK: Jobs
+
+    private static let names = ["a", "b", "c", "d"]
+    /// The most attempts that the retry policy of any job allows.
+    static let mostAttempts = 4
+    private static let constraints: [Constraint] = [
+        .connected, .unmetered, .notRoaming, .externalPower, .idle, .storageFree(bytes: 1 << 20),
+    ]
+
+    /// Some jobs with everything drawn; another process may know others under the same names.
+    mutating func jobs(around wall: Instant) -> [Job] {
+        TrialDraw.names.indices.compactMap { index in
+            isOne(in: 6) ? nil : job(index, schedule(around: wall))
+        }
+    }
+
+    /// All jobs, each with a schedule that goes on.
+    var lastingJobs: [Job] {
+        mutating get {
+            TrialDraw.names.indices.compactMap { index in
+                job(index, one(of: [cron("30 3 * * *"), .every(.seconds(4 * 3600))]))
+            }
+        }
+    }
+
+    private mutating func job(_ index: Int, _ schedule: Schedule?) -> Job? {
+        guard let id = JobID(TrialDraw.names[index]) else { return nil }
+        let timeout = Duration.seconds(number(2...900))
+        // Chains go one way, as the job file sees to.
+        let later = TrialDraw.names[(index + 1)...].compactMap { JobID($0) }
+        return Job(
+            id: id, kind: JobKind("work"), schedule: schedule,
+            earliestBegin: isOne(in: 3) ? .seconds(number(1...7200)) : .zero,
+            events: Set(EventName.allCases.filter { _ in isOne(in: 3) }),
+            constraints: TrialDraw.constraints.filter { _ in isOne(in: 4) },
+            retry: RetryPolicy(
+                attempts: Int(number(1...Int64(TrialDraw.mostAttempts))),
+                backoff: one(of: RetryPolicy.Backoff.allCases),
+                initial: .seconds(number(10...600))),
+            overlap: one(of: [.skip, .queue]), catchUp: one(of: [.latest, .none]),
+            timeout: timeout, warning: .seconds(number(1...(timeout.components.seconds - 1))),
+            then: later.filter { _ in isOne(in: 3) })
+    }
+
+    private mutating func schedule(around wall: Instant) -> Schedule? {
+        switch number(0...9) {
+        case 0...1: nil
+        case 2...5: .every(.seconds(one(of: [1, 60, 900, 3600, 14_400])))
+        case 6: .at(wall + .seconds(number(-4000...40_000)))
+        case 7: cron("30 3 * * *")
+        case 8: cron("*/7 * * * *")
+        default: cron("0 6,18 * * mon-fri")
+        }
+    }
+
+    private func cron(_ text: String) -> Schedule? {
+        (try? CronExpression(text)).map { .cron($0, .utc) }
+    }
+
+    // MARK: Conditions and ends
+
+    /// Changes one condition: to yes, to no, or to unknown.
+    mutating func flip(_ conditions: inout Conditions) {
+        let value = one(of: [true, false, nil])
+        let reading = Conditions.Reading(value, source: "trial")
+        switch number(0...5) {
+        case 0: conditions.connected = reading
+        case 1: conditions.metered = reading
+        case 2: conditions.roaming = reading
+        case 3: conditions.externalPower = reading
+        case 4: conditions.idle = reading
+        default:
+            conditions.storageFreeBytes = Conditions.Reading(
+                value.map { $0 ? 1 << 30 : 0 }, source: "trial")
+        }
+    }
+
+    /// An end of an attempt, of every kind there is.
+    var end: AttemptEnd {
+        mutating get {
+            let faults: [AttemptFault] = [
+                .notStarted("no such file"), .exitedWithoutReport(status: 1), .killedBySignal(9),
+                .killedBySignal(11), .malformedReport("line 1"),
+                .memoryLimitExceeded(limitBytes: 1, measuredBytes: 2), .leftProcessesBehind,
+            ]
+            var end: AttemptEnd =
+                switch number(0...9) {
+                case 0...2: .success([("things_done", number(0...9))])
+                case 3...4: .retry(after: isOne(in: 2) ? nil : .seconds(number(0...100_000)))
+                case 5: .failure
+                case 6...7: .killed()
+                default: AttemptEnd(.broke(one(of: faults)))
+                }
+            if isOne(in: 3) { end.checkpoint = "half" }
+            if isOne(in: 3) { end.notes = ["a note"] }
+            return end
+        }
+    }
+}
