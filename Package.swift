@@ -83,7 +83,10 @@ let package = Package(
         tests("SandboxTests", ["clarity-jobs-sandbox"]),
         tests(
             "CommandLineTests",
-            ["clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler"]),
+            [
+                "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler",
+                "SQLite",
+            ]),
         tests("ArchitectureTests", []),
     ]
 )
