@@ -235,4 +235,25 @@ struct EndingsTests {
         #expect(store.runs[RunID(1)]?.lease?.owner == "quick")
         #expect(store.runs[RunID(1)]?.tally.isEmpty == true)
     }
+
+    @Test func `a run that was lost and found again waits until its old attempt has ended`() throws
+    {
+        let store = MemoryRunStore()
+        var slow = PlanningDesk([try job()], store: store, owner: "slow")
+        try slow.handle(.tick)
+        store.deadOwners = ["slow"]
+        var quick = PlanningDesk([try job()], store: store, owner: "quick")
+        try quick.handle(.tick)
+        store.deadOwners = ["quick"]
+
+        let found = try slow.handle(.tick)
+        let ended = try slow.handle(.finished(RunID(1), .killed()))
+
+        #expect(found.signals == [RunID(1): .kill])
+        #expect(found.started == [])
+        #expect(!found.isIdle)
+        #expect(ended.started.map(\.attempt) == [3])
+        #expect(store.attempts[RunID(1)]?[2]?.result == .interrupted)
+        #expect(store.attempts[RunID(1)]?[3]?.result == .running)
+    }
 }
