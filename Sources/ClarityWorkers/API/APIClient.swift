@@ -9,6 +9,9 @@ public actor APIClient {
     /// How long before its end a session is renewed: 60 s.
     public static var renewalMargin: Duration { .seconds(60) }
 
+    /// How long to wait before asking again for the right to renew the session: 20 ms.
+    static let lockWait = Duration.milliseconds(20)
+
     /// The most bytes of an answer that are looked at: 16 MiB.
     static let largestAnswer = 16 * 1024 * 1024
 
@@ -188,7 +191,20 @@ extension APIClient {
         return try result.get()
     }
 
-    private func renew(_ session: Session) async -> Result<Session, APIError> {
+    private func renew(_ old: Session) async -> Result<Session, APIError> {
+        do throws(APIError) {
+            let lock = try await lockSession()
+            defer { withExtendedLifetime(lock) {} }
+            // What another process made of it while this one waited.
+            let session = try stored()
+            if session.accessToken != old.accessToken, isFresh(session) { return .success(session) }
+            return .success(try await renewed(session))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func renewed(_ session: Session) async throws(APIError) -> Session {
         do throws(APIError) {
             let response = try await exchange(requests.refresh(session.refreshToken))
             let reader = AnswerReader(call: "session renewal")
@@ -198,10 +214,20 @@ extension APIClient {
             renewed.refreshToken = tokens.refreshToken.map(Secret.init) ?? session.refreshToken
             renewed.expiresAt = clock.now + life(of: tokens)
             try keep(renewed)
-            return .success(renewed)
+            return renewed
         } catch {
-            guard error.endsSession else { return .failure(error) }
-            return Result { () throws(APIError) in try replacement(for: session) }
+            guard error.endsSession else { throw error }
+            return try replacement(for: session)
+        }
+    }
+
+    /// Waits until no other process renews the session. A token to renew it with is good once: the
+    /// second of two that send it is refused, maybe before the first has its answer, and could only
+    /// take the session for ended.
+    private func lockSession() async throws(APIError) -> any AnyObject & Sendable {
+        while true {
+            if let lock = try store("keep", { try sessions.lock() }) { return lock }
+            await clock.sleep(for: APIClient.lockWait)
         }
     }
 

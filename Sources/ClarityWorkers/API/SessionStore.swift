@@ -8,4 +8,7 @@ public protocol SessionStore: Sendable {
     func save(_ session: Session) throws
     /// Forgets the session, if there is one.
     func clear() throws
+    /// The right to renew the session, for as long as the object lives; `nil` while another process
+    /// has it.
+    func lock() throws -> (any AnyObject & Sendable)?
 }

@@ -10,6 +10,9 @@ public struct StoredSessions: SessionStore {
     public func load() throws -> Session? { try reported { try store.load() } }
     public func save(_ session: Session) throws { try reported { try store.save(session) } }
     public func clear() throws { try reported { try store.clear() } }
+    public func lock() throws -> (any AnyObject & Sendable)? {
+        try reported { try store.lockSession() }
+    }
 
     /// The store's errors as failures, whose category the client hands on.
     private func reported<Value>(_ body: () throws -> Value) throws -> Value {

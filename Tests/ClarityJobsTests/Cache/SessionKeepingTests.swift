@@ -23,6 +23,23 @@ import Testing
         #expect(try folder.open().owner() == "ada")
     }
 
+    @Test func `one at a time may renew the session, and nothing in the folder shows it`() throws {
+        let (store, other) = (try folder.open(), try folder.open())
+        let before = folder.names
+        var first = try store.lockSession()
+
+        let second = try other.lockSession()
+        let names = folder.names
+        let isHeld = first != nil
+        first = nil
+        let third = try other.lockSession()
+
+        #expect(isHeld)
+        #expect(second == nil)
+        #expect(third != nil)
+        #expect(names == before)
+    }
+
     @Test func `another user is refused, after a logout too`() throws {
         try folder.open().save(session("ada"))
         try folder.open().clear()

@@ -200,6 +200,20 @@ struct APIClientSessionTests {
         #expect(transport.bearers == ["Bearer old-access", "Bearer new-access"])
     }
 
+    @Test func `a renewal waits for that of another process and takes what it brought`()
+        async throws
+    {
+        let bench = ClientBench(
+            .status(200, APIClientSessionTests.profile), session: testSession(life: .zero))
+        bench.sessions.letAnother(renewTo: testSession("new"), refusals: 3)
+
+        _ = try await bench.client.me()
+
+        #expect(bench.transport.calls == ["GET /auth/me"])
+        #expect(bench.transport.bearers == ["Bearer new-access"])
+        #expect(bench.clock.sleeps == Array(repeating: .milliseconds(20), count: 3))
+    }
+
     @Test func `a renewal that another process won is no end of the session`() async throws {
         let sessions = MemorySessions(testSession(life: .zero))
         let transport = FakeTransport { request, _ in

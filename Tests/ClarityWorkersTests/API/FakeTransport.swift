@@ -47,6 +47,8 @@ final class FakeTransport: HTTPTransport {
 final class MemorySessions: SessionStore {
     private let session: Mutex<Session?>
     private let failure: (any Error)?
+    /// What another process saves while this one asks so many times in vain for the right to.
+    private let rival: Mutex<(session: Session, refusals: Int)?> = Mutex(nil)
 
     init(_ session: Session? = nil, failure: (any Error)? = nil) {
         self.session = Mutex(session)
@@ -69,6 +71,25 @@ final class MemorySessions: SessionStore {
         if let failure { throw failure }
         session.withLock { $0 = nil }
     }
+
+    func lock() throws -> (any AnyObject & Sendable)? {
+        if let failure { throw failure }
+        let renewed: Session? = rival.withLock { rival in
+            guard let (session, refusals) = rival else { return nil }
+            rival = refusals > 1 ? (session, refusals - 1) : nil
+            return session
+        }
+        guard let renewed else { return Right() }
+        try save(renewed)
+        return nil
+    }
+
+    /// Lets another process renew the session to `session`, for as long as `refusals` questions.
+    func letAnother(renewTo session: Session, refusals: Int) {
+        rival.withLock { $0 = (session, refusals) }
+    }
+
+    private final class Right: Sendable {}
 }
 
 let testBase = "https://backend.example/api/v1"
