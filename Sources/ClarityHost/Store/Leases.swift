@@ -53,13 +53,28 @@ struct Leases {
         let processID = owner.split(separator: "-").first.flatMap { pid_t($0) }
         var patience = 100
         while flock(descriptor, LOCK_SH | LOCK_NB) != 0 {
-            guard let processID, kill(processID, 0) != 0, errno == ESRCH, patience > 0 else {
-                return true
-            }
+            guard let processID, Leases.hasEnded(processID), patience > 0 else { return true }
             patience -= 1
             usleep(10_000)
         }
         return false
+    }
+
+    /// Whether a process is gone, or has ended and merely waits to be reaped: whoever started it may
+    /// be slow to do that, or never do it, as many a container's first process.
+    static func hasEnded(_ process: pid_t) -> Bool {
+        if kill(process, 0) != 0 { return errno == ESRCH }
+        let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
+        // Gone meanwhile, or hidden from us: then it counts as running.
+        guard descriptor >= 0 else { return errno == ENOENT && kill(process, 0) != 0 }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 512)
+        let count = read(descriptor, &bytes, bytes.count)
+        // `pid (name) state ...`, where the name may hold anything (proc(5)).
+        let fields = bytes.prefix(max(count, 0))
+        guard let name = fields.lastIndex(of: UInt8(ascii: ")")) else { return false }
+        let state = fields[name...].dropFirst(2).first
+        return state == UInt8(ascii: "Z") || state == UInt8(ascii: "X")
     }
 
     /// The elapsed time since the machine started, suspend included.
