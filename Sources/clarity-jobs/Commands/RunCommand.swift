@@ -36,7 +36,8 @@ struct RunCommand {
         for waiting in report.waiting { reporter.say(waiting) }
         if let signal = signals.received { return signal }
         let runs = reporter.status
-        return report.waiting.isEmpty ? runs : runs.joined(with: .deferred)
+        let isSettled = report.waiting.isEmpty && !reporter.sayLost(of: report.runs)
+        return isSettled ? runs : runs.joined(with: .deferred)
     }
 
     private func requestedJobs(_ file: JobFile) throws(CommandFailure) -> [JobID] {

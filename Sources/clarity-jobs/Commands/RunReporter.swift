@@ -49,6 +49,19 @@ final class RunReporter: Sendable {
         }
     }
 
+    /// Says which of the runs that were started ended elsewhere; whether there are any.
+    ///
+    /// A process that was stopped for longer than its leases last comes back to runs that others
+    /// have taken over: what became of them is not its to tell.
+    func sayLost(of started: [RunID]) -> Bool {
+        let told = runs.withLock { Set($0.map(\.id)) }
+        let lost = started.filter { !told.contains($0) }
+        for run in lost where detail == .everything {
+            console.note("run \(run): another process took it over and writes down its end")
+        }
+        return !lost.isEmpty
+    }
+
     private func say(_ run: Run) {
         switch (run.state, detail) {
         case (.failed, _): Console.fault(RunText.line(run))
