@@ -118,7 +118,8 @@ final class Sandbox: Sendable {
         url = try #require(ready.split(separator: " ").last.map(String.init))
     }
 
-    private var port: UInt16 {
+    /// The port of the loopback address that it listens on.
+    var port: UInt16 {
         get throws {
             let digits = url.dropFirst("http://127.0.0.1:".count).prefix { $0 != "/" }
             return try #require(UInt16(digits))

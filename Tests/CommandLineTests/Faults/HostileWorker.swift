@@ -1,0 +1,92 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+/// A folder with the built `clarity-jobs` and, beside it, a worker that is a shell script: the
+/// program takes for its worker what it finds beside itself.
+///
+/// The script reads the order as any worker does. For the job `good` it does what it should, for
+/// every other what `behaviour` says; `report` writes one line, `wait_for_end` reads descriptor 3
+/// until the scheduler lets go of it.
+final class HostileWorker: Sendable {
+    let playground: Playground
+    let folder: TemporaryFolder
+
+    var workerPath: String { "\(folder.path)/clarity-jobs-worker" }
+    var programPath: String { "\(folder.path)/clarity-jobs" }
+
+    /// Writes the script and a job file with `hostile`, which has these `settings` and one attempt,
+    /// and `good`, which is due as well and comes after it.
+    init(_ behaviour: String, settings: String = "") async throws {
+        folder = try TemporaryFolder()
+        playground = try await Playground(sandboxOptions: nil) { url, _ in
+            """
+            version: 1
+            backend: { url: \(url) }
+            defaults: { max_parallel: 1, retry: { attempts: 1 } }
+            jobs:
+              - { id: hostile, kind: refresh, schedule: { every: 1h }\(settings) }
+              - { id: good, kind: refresh, schedule: { every: 1h } }
+
+            """
+        }
+        try link("clarity-jobs")
+        let script = """
+            #!/bin/sh
+            report() { printf '%s\\n' "$*" >&4; }
+            wait_for_end() { while read -r line <&3; do :; done; }
+            job=
+            while IFS= read -r line <&3 && [ "$line" != end ]; do
+                case $line in job=*) job=${line#job=} ;; esac
+            done
+            if [ "$job" = good ]; then
+                report outcome success
+                exit 0
+            fi
+            \(behaviour)
+
+            """
+        try folder.write("clarity-jobs-worker", Array(script.utf8))
+        try #require(chmod(workerPath, 0o700) == 0)
+    }
+
+    /// Starts `clarity-jobs` from this folder, its error stream into its output.
+    func start(_ arguments: String) throws -> ChildProgram {
+        try ChildProgram(
+            "/bin/sh", ["-c", "exec \"$0\" \(arguments) 2>&1", programPath],
+            environment: [
+                "CLARITY_JOBS_CONFIG": playground.jobFilePath,
+                "CLARITY_JOBS_STATE": playground.statePath, "HOME": folder.path,
+                "PATH": "/usr/bin:/bin", "FOLDER": folder.path,
+            ])
+    }
+
+    /// Runs `clarity-jobs` from this folder to its end.
+    func run(_ arguments: String) async throws -> ProgramResult {
+        try await start(arguments).finish()
+    }
+
+    /// Runs the loop until both jobs have been heard of, then drains it.
+    func loop() async throws -> (lines: [String], status: Int32) {
+        let loop = try start("loop")
+        var lines: [String] = []
+        while !["hostile: ", "good: "].allSatisfy({ job in lines.contains { $0.hasPrefix(job) } }) {
+            lines.append(try #require(await loop.readLine(), "the loop ended: \(lines)"))
+        }
+        loop.signal(SIGTERM)
+        return (lines, await loop.finish().status)
+    }
+
+    /// The last run of a job.
+    func lastRun(of job: String) async throws -> HistoryRun {
+        try #require(try await playground.history(job).first, "`\(job)` never ran")
+    }
+
+    /// Makes the built program appear in the folder; a copy where a second name cannot be had.
+    private func link(_ name: String) throws {
+        let (built, linked) = ("\(ChildProgram.folder)/\(name)", "\(folder.path)/\(name)")
+        if Glibc.link(built, linked) == 0 { return }
+        try folder.write(name, try TemporaryFolder.read(built))
+        try #require(chmod(linked, 0o700) == 0)
+    }
+}

@@ -1,0 +1,177 @@
+import ClarityTestSupport
+import Glibc
+import SQLite
+import Testing
+
+@Suite("A scheduler that vanishes", .timeLimit(.minutes(2)))
+struct TakeoverTests {
+    @Test func `its worker dies with it, and the next run takes over without waiting`()
+        async throws
+    {
+        let (playground, sandbox) = try await uploading()
+        let scheduler = try playground.start(["run", "upload"])
+        try await sandbox.wait(for: 1) { try await $0.answers("hang") }
+        let worker = try #require(ProcessTable.children(of: scheduler.processID).first)
+
+        scheduler.signal(SIGKILL)
+        // The worker has the error stream as well: it ends with the later of the two.
+        let killed = await scheduler.finish()
+        let told = try await playground.history("upload").first
+        let rescue = try await playground.run("run", "--due")
+
+        #expect(killed.status == 137)
+        #expect(!ProcessTable.isAlive(worker))
+        #expect(told?.state == "running", "nobody has looked at it yet")
+        #expect(rescue.status == 0, "\(rescue.errors)")
+        let run = try #require(try await playground.history("upload").last)
+        #expect(run.state == "succeeded")
+        let attempts = try await playground.attempts(of: run.run)
+        #expect(attempts.map(\.result) == ["interrupted", "succeeded"])
+        #expect(attempts.map(\.stopReason) == ["leaseLost", nil])
+        #expect(try await sandbox.count("metrics") == 250)
+        #expect(try await sandbox.count("distinct_metric_ids") == 250)
+    }
+
+    @Test func `of many that come to the rescue at once, one takes over`() async throws {
+        let (playground, sandbox) = try await uploading()
+        let scheduler = try playground.start(["run", "upload"])
+        try await sandbox.wait(for: 1) { try await $0.answers("hang") }
+
+        scheduler.signal(SIGKILL)
+        try await ProcessTable.waitForEnd(of: scheduler.processID)
+        let rescuers = try (0..<6).map { _ in try playground.start(["run", "--due"]) }
+        var statuses: [Int32] = []
+        for rescuer in rescuers { statuses.append(await rescuer.finish().status) }
+        _ = await scheduler.finish()
+
+        #expect(statuses.allSatisfy { [0, 75].contains($0) }, "\(statuses)")
+        #expect(statuses.contains(0), "\(statuses)")
+        let run = try #require(try await playground.history("upload").last)
+        let attempts = try await playground.attempts(of: run.run)
+        #expect(attempts.map(\.result) == ["interrupted", "succeeded"])
+        for job in ["refresh", "status", "insights", "cleanup"] {
+            let runs = try await playground.history(job)
+            #expect(runs.allSatisfy { $0.attempts == 1 && $0.state == "succeeded" }, "\(runs)")
+        }
+        #expect(try await sandbox.count("metrics") == 250)
+        #expect(try await sandbox.count("distinct_metric_ids") == 250)
+        let audit = try StateAudit(statePath: playground.statePath)
+        #expect(audit.samples == ["confirmed": 250])
+        #expect(audit.damage == [])
+    }
+
+    @Test func `a run is not taken from a scheduler that lives`() async throws {
+        let (playground, sandbox) = try await uploading()
+        let scheduler = try playground.start(["run", "upload"])
+        try await sandbox.wait(for: 1) { try await $0.answers("hang") }
+
+        let other = try await playground.run("run", "--due")
+        let named = try await playground.run("run", "upload")
+
+        let told = try await playground.history("upload")
+        // What was due of the job is passed over while a run of it is not finished.
+        #expect(other.status == 0, "\(other.errors)")
+        #expect(told.map(\.attempts) == [1])
+        #expect(named.status == 75)
+        #expect(named.errors.contains("overlap: wanted no other run of the job"), "\(named.errors)")
+        scheduler.signal(SIGKILL)
+        _ = await scheduler.finish()
+        let rescue = try await playground.run("run", "--due")
+        #expect(rescue.status == 0, "\(rescue.errors)")
+        #expect(try await sandbox.count("metrics") == 250)
+    }
+
+    @Test func `a scheduler that was stopped past its lease writes nothing when it comes back`()
+        async throws
+    {
+        let (playground, sandbox) = try await uploading()
+        let slow = try playground.start(["run", "upload"])
+        try await sandbox.wait(for: 1) { try await $0.answers("hang") }
+        let worker = try #require(ProcessTable.children(of: slow.processID).first)
+        slow.signal(SIGSTOP)
+        // As after the lease's term, without waiting for it.
+        try Connection(path: "\(playground.statePath)/history.db").execute(
+            "UPDATE runs SET lease_expires_ms = 0 WHERE state = 'running'")
+
+        let quick = try await playground.run("run", "--due")
+        let before = try await playground.history("upload").last
+        // Its attempt, which still hangs, ends while it is away.
+        kill(worker, SIGKILL)
+        slow.signal(SIGCONT)
+        let late = await slow.finish()
+
+        #expect(quick.status == 0, "\(quick.errors)")
+        #expect(late.status == 75)
+        #expect(late.output == "")
+        #expect(late.errors == "run 1: another process took it over and writes down its end\n")
+        let run = try #require(before)
+        #expect(run.state == "succeeded")
+        let attempts = try await playground.attempts(of: run.run)
+        #expect(attempts.map(\.result) == ["interrupted", "succeeded"])
+        #expect(try await playground.history("upload").count == 1)
+        #expect(try await sandbox.count("metrics") == 250)
+        #expect(try await sandbox.count("distinct_metric_ids") == 250)
+        let audit = try StateAudit(statePath: playground.statePath)
+        #expect(audit.samples == ["confirmed": 250])
+        #expect(audit.runs["running"] == nil)
+    }
+
+    @Test func `three schedulers killed in a row with one run are still got over at once`()
+        async throws
+    {
+        let (playground, sandbox) = try await uploading()
+        try await sandbox.addFault("POST /health-data/upload: hang x2")
+        for kill in 1...3 {
+            let scheduler = try playground.start(["run", "--due"])
+            try await sandbox.wait(for: kill) { try await $0.answers("hang") }
+            scheduler.signal(SIGKILL)
+            _ = await scheduler.finish()
+        }
+
+        let rescue = try await playground.run("run", "--due")
+
+        #expect(rescue.status == 0, "\(rescue.errors)")
+        let run = try #require(try await playground.history("upload").last)
+        let attempts = try await playground.attempts(of: run.run)
+        #expect(attempts.map(\.result).suffix(1) == ["succeeded"])
+        #expect(attempts.dropLast().map(\.result) == ["interrupted", "interrupted", "interrupted"])
+        #expect(try await sandbox.count("metrics") == 250)
+        #expect(try await sandbox.count("distinct_metric_ids") == 250)
+    }
+
+    @Test func `a run is not taken over while a worker of its dead scheduler lives`() async throws {
+        // A worker that does not heed the end of its order: the lock that it inherited tells of it.
+        let worker = try await HostileWorker(
+            """
+            mkfifo "$FOLDER/never" || { report outcome success; exit 0; }
+            read -r line <"$FOLDER/never"
+            """)
+        let scheduler = try worker.start("run hostile")
+        let orphan = try #require(
+            try await ProcessTable.firstChild(of: scheduler.processID))
+        scheduler.signal(SIGKILL)
+        try await ProcessTable.waitForEnd(of: scheduler.processID)
+
+        let during = try await worker.run("run hostile")
+        kill(orphan, SIGKILL)
+        _ = await scheduler.finish()
+        let after = try await worker.run("run hostile")
+
+        #expect(during.status == 75)
+        #expect(during.output.contains("hostile: waits: overlap"), "\(during.output)")
+        #expect(after.status == 0, "\(after.output)")
+        let run = try await worker.lastRun(of: "hostile")
+        let attempts = try await worker.playground.attempts(of: run.run)
+        #expect(attempts.map(\.result) == ["interrupted", "succeeded"])
+    }
+
+    /// A playground whose second upload request hangs, with 250 samples in three.
+    private func uploading() async throws -> (Playground, Sandbox) {
+        let playground = try await Playground(sandboxOptions: ["--processing-steps", "1"])
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 250)
+        try await playground.logIn()
+        try await sandbox.addFault("POST /health-data/upload: pass, hang")
+        return (playground, sandbox)
+    }
+}
