@@ -82,14 +82,16 @@ let historyMigrations = Migrations(
             CHECK ((result = 'running') = (finished_at_ms IS NULL))
         ) STRICT, WITHOUT ROWID;
 
+        -- The key's columns come first and in its order: SQLite 3.40 checks the integrity of a table
+        -- WITHOUT ROWID by the wrong columns otherwise.
         CREATE TABLE occurrence_fates (
             job_id TEXT NOT NULL,
+            era INTEGER NOT NULL CHECK (era >= 0),
             first_ms INTEGER NOT NULL,
             latest_ms INTEGER NOT NULL CHECK (latest_ms >= first_ms),
             occurrences INTEGER NOT NULL CHECK (occurrences >= 1),
             fate TEXT NOT NULL CHECK (fate IN ('coalesced', 'skipped')),
             run_id INTEGER REFERENCES runs (id) ON DELETE SET NULL,
-            era INTEGER NOT NULL CHECK (era >= 0),
             PRIMARY KEY (job_id, era, first_ms)
         ) STRICT, WITHOUT ROWID;
 

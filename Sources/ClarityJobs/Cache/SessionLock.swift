@@ -1,3 +1,4 @@
+internal import ClaritySystem
 @preconcurrency internal import Glibc
 
 /// The right to renew the session, which one process has at a time.
@@ -10,11 +11,13 @@ public final class SessionLock: Sendable {
     /// `nil` while somebody else has it.
     fileprivate init?(directory: String) throws(HealthStoreError) {
         descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .directory(path: directory, errno: errno) }
+        guard descriptor >= 0 else {
+            throw .directory(StateDirectoryError(path: directory, errno: errno))
+        }
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             if errno == EINTR { continue }
             guard errno == EWOULDBLOCK else {
-                throw .directory(path: directory, errno: errno)
+                throw .directory(StateDirectoryError(path: directory, errno: errno))
             }
             return nil
         }

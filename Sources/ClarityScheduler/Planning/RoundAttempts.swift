@@ -41,10 +41,7 @@ extension Round {
         let waiting = open.values.filter { $0.state == .enqueued }
             .sorted { ($0.scheduledFor, $0.id) < ($1.scheduledFor, $1.id) }
         for run in waiting {
-            // A run that was lost to another process and found again starts when its old attempt
-            // has ended: two at once could not be told apart.
-            guard let job = jobs[run.job], isInScope(run), planner.inFlight[run.id] == nil
-            else { continue }
+            guard let job = jobs[run.job], isInScope(run) else { continue }
             let deferrals = deferrals(of: run, job)
             add(.deferred(run.id, deferrals, at: moment.wall))
             if !deferrals.isEmpty {

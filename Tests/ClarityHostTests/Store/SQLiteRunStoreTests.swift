@@ -25,7 +25,7 @@ struct SQLiteRunStoreTests {
         "INSERT INTO attempts VALUES (1, 0, 0, NULL, 'running', NULL, NULL, '', 0)",
         "INSERT INTO attempts VALUES (1, 1, 0, NULL, 'succeeded', NULL, NULL, '', 0)",
         "INSERT INTO attempts VALUES (99, 1, 0, NULL, 'running', NULL, NULL, '', 0)",
-        "INSERT INTO occurrence_fates VALUES ('a', 2, 1, 1, 'skipped', NULL, 0)",
+        "INSERT INTO occurrence_fates VALUES ('a', 0, 2, 1, 1, 'skipped', NULL)",
     ])
     func `the schema refuses what the state machine does not have`(statement: String) throws {
         let (store, _) = try bed.open()
