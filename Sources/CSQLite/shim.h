@@ -13,4 +13,11 @@ static inline int csqlite_bind_blob(sqlite3_stmt *s, int i, const void *bytes, s
     return sqlite3_bind_blob64(s, i, bytes, n, SQLITE_TRANSIENT);
 }
 
+/* strerror(3) without a header: one here would change what those who import Glibc see of it. */
+
+static inline const char *csqlite_reason(int code) {
+    extern char *strerror(int code);
+    return strerror(code);
+}
+
 #endif

@@ -41,7 +41,7 @@ public final class Connection {
         let code = sqlite3_open_v2(
             name, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
         guard code == SQLITE_OK, let opened else {
-            let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            let message = opened.map { SQLiteError.message(of: $0, code) } ?? "out of memory"
             sqlite3_close_v2(opened)
             throw SQLiteError(code: code, message: message)
         }
@@ -220,7 +220,7 @@ public final class Connection {
 
     private func failure(_ code: Int32, _ sql: String?) -> SQLiteError {
         SQLiteError(
-            code: code, message: String(cString: sqlite3_errmsg(handle)), statement: sql)
+            code: code, message: SQLiteError.message(of: handle, code), statement: sql)
     }
 
     private static func escapedForURI(_ path: String) -> String {

@@ -20,6 +20,17 @@ public struct SQLiteError: Error, Hashable, Sendable {
     /// The primary result code, such as 19 for every kind of constraint.
     public var primaryCode: Int32 { code & 0xFF }
 
+    /// The words of a connection's last failure; where SQLite only knows that the system refused,
+    /// the system's reason with them.
+    static func message(of connection: OpaquePointer, _ code: Int32) -> String {
+        let message = String(cString: sqlite3_errmsg(connection))
+        let reason = sqlite3_system_errno(connection)
+        guard [SQLITE_IOERR, SQLITE_CANTOPEN].contains(code & 0xFF), reason != 0 else {
+            return message
+        }
+        return "\(message): \(String(cString: csqlite_reason(reason)).lowercased())"
+    }
+
     /// Whether a constraint of the schema refused a row.
     public var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
 
@@ -45,6 +56,7 @@ public struct SQLiteError: Error, Hashable, Sendable {
 }
 
 extension SQLiteError: CustomStringConvertible {
-    /// `database or disk is full (SQLite 13)`; the statement is left to whoever debugs.
+    /// `database or disk is full (SQLite 13)`, `unable to open database file: permission denied
+    /// (SQLite 14)`; the statement is left to whoever debugs.
     public var description: String { "\(message) (SQLite \(primaryCode))" }
 }

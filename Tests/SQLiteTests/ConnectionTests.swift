@@ -29,6 +29,13 @@ import Testing
         #expect(found == value)
     }
 
+    @Test func `a file that cannot be opened is said with the system's reason`() {
+        let error = #expect(throws: SQLiteError.self) { try Connection(path: "/dev/null/a.db") }
+
+        #expect(
+            error?.description == "unable to open database file: not a directory (SQLite 14)")
+    }
+
     @Test func `an ignored insert changes no row`() throws {
         let connection = try connection()
         try connection.run("INSERT INTO t (id) VALUES (1)")
