@@ -25,17 +25,16 @@ public enum HealthStoreError: Error, Sendable {
     public var failure: Failure {
         let category: Failure.Category =
             switch self {
+            case .key(.file(_, let code)): isDisk(code) ? .disk : .configuration
             case .key, .lostKey, .wrongKey, .schema, .otherUser: .configuration
             // As for the history beside it, which the same fault makes unreachable.
             case .directory(let error): error.isDisk ? .disk : .unreachable
             case .sealing: .disk
             case .database(let error, _):
-                if error.isBusy {
+                if error.isBusy || error.isAccess {
                     .unreachable
                 } else if error.isDisk || error.isDamage {
                     .disk
-                } else if error.isAccess {
-                    .configuration
                 } else {
                     .internalFault
                 }

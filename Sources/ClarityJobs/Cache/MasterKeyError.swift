@@ -28,4 +28,7 @@ extension MasterKeyError: CustomStringConvertible {
 }
 
 /// The system's words for an error number.
-func errnoText(_ code: Int32) -> String { String(cString: strerror(code)) }
+func errnoText(_ code: Int32) -> String { String(cString: strerror(code)).lowercased() }
+
+/// Whether an error number says that the disk is full or fails.
+func isDisk(_ code: Int32) -> Bool { [ENOSPC, EDQUOT, EIO].contains(code) }

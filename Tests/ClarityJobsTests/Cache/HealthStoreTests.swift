@@ -124,6 +124,7 @@ import Testing
         #expect(
             error?.description
                 == "cannot use state directory `\(folder.path)/state`: it is no folder")
+        #expect(error?.failure.category == .unreachable)
     }
 
     @Test func `a full disk is a disk failure, a held file is busy`() {
