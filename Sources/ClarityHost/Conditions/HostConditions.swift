@@ -16,7 +16,8 @@ public struct HostConditions: ConditionMonitor {
     /// - Parameters:
     ///   - root: The folder in which `proc` and `sys` are found; another than `/` is a captured
     ///     machine.
-    ///   - stateDirectory: The folder whose file system's free space is told; not below `root`.
+    ///   - stateDirectory: The folder whose file system's free space is told, or would be once
+    ///     it is made; not below `root`.
     public init(root: String = "/", stateDirectory: String) {
         tree = HostTree(root: root)
         self.stateDirectory = stateDirectory
@@ -50,13 +51,18 @@ public struct HostConditions: ConditionMonitor {
 
     private var storageFreeBytes: Conditions.Reading<Int64> {
         var status = statvfs()
-        guard statvfs(stateDirectory, &status) == 0 else {
-            return .unknown("\(stateDirectory): \(String(cString: strerror(errno)))")
+        // A state directory that is not made yet will be on its nearest ancestor's file system.
+        var folder = stateDirectory
+        while statvfs(folder, &status) != 0 {
+            guard errno == ENOENT, let slash = folder.lastIndex(of: "/") else {
+                return .unknown("\(folder): \(String(cString: strerror(errno)))")
+            }
+            folder = slash == folder.startIndex ? "/" : String(folder[..<slash])
         }
         // Not `f_bfree`: what is kept for root is not this program's to use.
         let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
             by: UInt64(status.f_frsize))
         return Conditions.Reading(
-            overflow ? .max : Int64(clamping: bytes), source: stateDirectory)
+            overflow ? .max : Int64(clamping: bytes), source: folder)
     }
 }

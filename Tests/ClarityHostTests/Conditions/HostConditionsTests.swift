@@ -9,9 +9,11 @@ import Testing
         throws
     {
         let captured = try CapturedTree([:])
-        let missing = captured.root + "/state"
+        // Below a file there can be no folder.
+        let impossible = "/dev/null/state"
 
-        let conditions = HostConditions(root: captured.root, stateDirectory: missing).conditions()
+        let conditions = HostConditions(root: captured.root, stateDirectory: impossible)
+            .conditions()
 
         #expect(
             conditions
@@ -24,7 +26,7 @@ import Testing
                     battery: .init(.absent, source: "no battery in /sys/class/power_supply"),
                     lowPower: .unknown("no power daemon is asked"),
                     idle: .unknown("no login manager is asked"),
-                    storageFreeBytes: .unknown("\(missing): No such file or directory"),
+                    storageFreeBytes: .unknown("\(impossible): Not a directory"),
                     pressurePercent: .unknown("/proc/pressure/cpu: No such file or directory")))
     }
 
@@ -41,6 +43,19 @@ import Testing
         let wanted = Int64(before.f_bavail) * Int64(before.f_frsize)
         let measured = try #require(storage.value)
         #expect(abs(measured - wanted) < 1 << 30)
+        #expect(storage.source == captured.root)
+    }
+
+    @Test func `a state directory that is not made yet has the space of the folder above it`()
+        throws
+    {
+        let captured = try CapturedTree([:])
+
+        let storage = HostConditions(
+            root: captured.root, stateDirectory: "\(captured.root)/not/yet"
+        ).conditions().storageFreeBytes
+
+        #expect(storage.value ?? 0 > 0)
         #expect(storage.source == captured.root)
     }
 
