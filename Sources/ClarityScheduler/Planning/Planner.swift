@@ -49,7 +49,8 @@ public struct Planner: Sendable {
     public let maxParallel: Int
 
     var scope: Scope
-    var requestedRuns: Set<RunID> = []
+    /// The runs that were requested and what follows from them, in the order of the requests.
+    var requestedRuns: [RunID] = []
     var inFlight: [RunID: AttemptInFlight] = [:]
     var isDraining = false
     var nextRenewal: Duration = .zero

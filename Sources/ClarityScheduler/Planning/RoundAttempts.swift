@@ -35,11 +35,14 @@ extension Round {
         }
     }
 
-    /// Starts what may start, the longest due first; says of the rest why it waits.
+    /// Starts what may start, the requested in their order and the longest due first; says of the
+    /// rest why it waits.
     mutating func startWaitingRuns() {
         guard !planner.isDraining else { return }
         let waiting = open.values.filter { $0.state == .enqueued }
-            .sorted { ($0.scheduledFor, $0.id) < ($1.scheduledFor, $1.id) }
+            .map { ($0, planner.requestedRuns.firstIndex(of: $0.id) ?? .max) }
+            .sorted { ($0.1, $0.0.scheduledFor, $0.0.id) < ($1.1, $1.0.scheduledFor, $1.0.id) }
+            .map(\.0)
         for run in waiting {
             guard let job = jobs[run.job], isInScope(run) else { continue }
             let deferrals = deferrals(of: run, job)
@@ -73,7 +76,7 @@ extension Round {
             deferrals.append(
                 Deferral(
                     .overlap, subject: "overlap", wanted: "no other attempt of the job",
-                    measured: "an attempt of run \(ending) is being ended",
+                    measured: "an attempt of run \(ending) that is being ended",
                     source: "this process"))
         }
         // What lies further ahead than the policy can put it comes from a clock that was set back.

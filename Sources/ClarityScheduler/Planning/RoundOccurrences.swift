@@ -32,13 +32,13 @@ extension Round {
                 waiting.isForced = waiting.isForced || isForced
                 waiting.notBefore = nil
                 put(waiting)
-                planner.requestedRuns.insert(waiting.id)
+                noteRequested(waiting.id)
             } else if let running = runs.first {
                 add(waiting: Plan.Waiting(job: id, run: running.id, deferrals: [overlap(running)]))
             } else {
                 let run = enqueue(
                     job, .manual, for: moment.wall, isExpedited: true, isForced: isForced)
-                planner.requestedRuns.insert(run)
+                noteRequested(run)
             }
         }
     }
@@ -69,7 +69,7 @@ extension Round {
             let next =
                 waiting?.id
                 ?? enqueue(follower, .chain, for: moment.wall, causedBy: run.id)
-            if planner.requestedRuns.contains(run.id) { planner.requestedRuns.insert(next) }
+            if planner.requestedRuns.contains(run.id) { noteRequested(next) }
         }
     }
 
@@ -89,7 +89,11 @@ extension Round {
             }
         return Deferral(
             .overlap, subject: "overlap", wanted: "no other run of the job",
-            measured: "run \(other.id) is \(other.state.rawValue)", source: source)
+            measured: "run \(other.id), which is \(other.state.rawValue)", source: source)
+    }
+
+    private mutating func noteRequested(_ run: RunID) {
+        if !planner.requestedRuns.contains(run) { planner.requestedRuns.append(run) }
     }
 
     private mutating func settle(_ due: DueOccurrences, of job: Job) {

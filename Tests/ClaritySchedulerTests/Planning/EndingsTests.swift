@@ -181,7 +181,7 @@ struct EndingsTests {
         #expect(lost.started == [])
         #expect(
             lost.waiting.first?.deferrals.map(\.measured)
-                == ["an attempt of run 1 is being ended"])
+                == ["an attempt of run 1 that is being ended"])
         #expect(gone.started.map(\.attempt) == [3])
         #expect(store.runs[RunID(1)]?.interruptions == 2)
     }

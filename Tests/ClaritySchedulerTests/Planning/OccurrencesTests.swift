@@ -137,7 +137,7 @@ struct OccurrencesTests {
             failed.waiting.last?.deferrals == [
                 Deferral(
                     .overlap, subject: "overlap", wanted: "no other run of the job",
-                    measured: "run 1 is enqueued", source: "history")
+                    measured: "run 1, which is enqueued", source: "history")
             ])
         #expect(again.started.map(\.run) == [RunID(1)])
         #expect(after.started.map(\.run) == [RunID(2)])
@@ -208,6 +208,20 @@ struct OccurrencesTests {
         #expect(third.isIdle)
     }
 
+    @Test func `requested jobs run in their order also when they wait already`() throws {
+        let store = MemoryRunStore()
+        let jobs = [try job("a"), try job("b"), try job("c")]
+        var other = PlanningDesk(jobs, store: store, scope: .requested)
+        try other.handle(.tick)
+        var desk = PlanningDesk(jobs, store: store, maxParallel: 1, scope: .requested)
+
+        let first = try desk.handle(.requested([try id("c"), try id("a")], isForced: false))
+        let second = try desk.handle(.finished(RunID(3), .success()))
+
+        #expect(first.started.map(\.job) == [try id("c")])
+        #expect(second.started.map(\.job) == [try id("a")])
+    }
+
     @Test func `a request for a job that runs elsewhere says who runs it`() throws {
         let store = MemoryRunStore()
         var other = PlanningDesk([try job()], store: store, owner: "other")
@@ -221,7 +235,7 @@ struct OccurrencesTests {
             plan.waiting.first?.deferrals == [
                 Deferral(
                     .overlap, subject: "overlap", wanted: "no other run of the job",
-                    measured: "run 1 is running", source: "lease of other")
+                    measured: "run 1, which is running", source: "lease of other")
             ])
     }
 
