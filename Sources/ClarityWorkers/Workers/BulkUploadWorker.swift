@@ -17,7 +17,13 @@ public struct BulkUploadWorker: KindWorker {
         var reading = SourceImport(context)
         let broken = try reading.run(options.sources(now: context.clock.now))
         var upload = UploadPass(context, batchSize: batchSize)
-        try await upload.run()
+        do {
+            try await upload.run()
+        } catch {
+            // The run ends with the later failure, and still says what else was wrong.
+            if let broken { context.note(broken.reason) }
+            throw error
+        }
         return broken.map { .failure($0) } ?? .success
     }
 }

@@ -18,7 +18,7 @@ public struct CleanupWorker: KindWorker {
         counts.add(pruned.insights, to: "insights_removed")
         counts.add(pruned.archived, to: "versions_removed")
         counts.add(pruned.batches, to: "batches_removed")
-        context.note("removed what was confirmed or last listed before \(cutoff)")
+        context.note("what counts as old was confirmed or last listed before \(cutoff)")
         try context.checkTime()
         counts.add(try context.store.compact(), to: "bytes_freed")
         return .success

@@ -25,14 +25,17 @@ struct SourceImport {
         var failure: Failure?
         for source in sources {
             do {
-                let broken = try read(source)
-                failure = failure ?? broken
+                keep(try read(source), in: &failure)
             } catch let error as SourceError {
-                context.note(error.description)
-                failure = failure ?? error.failure
+                keep(error.failure, in: &failure)
             }
         }
         return failure
+    }
+
+    /// Keeps the first failure, which the run then ends with; further ones are notes.
+    private func keep(_ next: Failure?, in failure: inout Failure?) {
+        if failure == nil { failure = next } else if let next { context.note(next.reason) }
     }
 
     private mutating func read(_ source: any SampleSource) throws -> Failure? {
@@ -60,10 +63,10 @@ struct SourceImport {
         count(report, inbox.counts)
         describe(report, of: source)
         if let broken = report.brokeAt {
-            let reason =
-                "`\(source.name)` breaks off at byte \(broken.byteOffset): \(broken.reason)"
-            context.note("\(reason); what was read before it is kept")
-            return Failure(.work, reason)
+            return Failure(
+                .work,
+                "`\(source.name)` breaks off at byte \(broken.byteOffset) of its text: "
+                    + "\(broken.reason); what was read before it is kept")
         }
         // A sample from the future is refused today and taken tomorrow: such a file is read again.
         let isSettled = report.refused["in the future"] == nil

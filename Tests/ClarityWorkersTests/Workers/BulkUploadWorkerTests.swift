@@ -178,6 +178,21 @@ import Testing
         #expect(reports.tally["samples_accepted"] == 3)
     }
 
+    @Test func `a fault of a source is said once, as the failure or else as a note`() async throws {
+        let bench = try bench()
+
+        let (outcome, reports) = await bench.attempt("bulk-upload", bench.source)
+        let unsent = WorkBench()
+        try unsent.enqueue(0..<1)
+        let early = await unsent.attempt("bulk-upload", unsent.source)
+
+        let reason = "no file or folder `\(bench.exportPath)`"
+        #expect(outcome == .failure(Failure(.configuration, reason)))
+        #expect(reports.notes == [])
+        #expect(early.outcome == APIError.notLoggedIn.outcome)
+        #expect(early.reports.notes == ["no file or folder `\(unsent.exportPath)`"])
+    }
+
     @Test func `without a login the samples are queued and the run fails`() async throws {
         let bench = WorkBench()
         bench.writeExport(0..<5)

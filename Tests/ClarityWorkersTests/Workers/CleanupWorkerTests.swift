@@ -25,7 +25,7 @@ import Testing
         #expect(reports.tally["batches_removed"] == 1)
         #expect(
             reports.notes == [
-                "removed what was confirmed or last listed before 2025-10-09T08:53:21Z"
+                "what counts as old was confirmed or last listed before 2025-10-09T08:53:21Z"
             ])
         #expect(try bench.states() == [.confirmed: 3, .queued: 2])
         #expect(bench.backend.calls == [])

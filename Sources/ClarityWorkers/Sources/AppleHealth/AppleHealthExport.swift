@@ -69,7 +69,7 @@ public struct AppleHealthExport: Sendable {
 
     private func xmlFiles() throws(SourceError) -> [String] {
         guard let folder = opendir(path) else {
-            throw .unreadable(path: path, reason: String(cString: strerror(errno)))
+            throw .unreadable(path: path, reason: String(cString: strerror(errno)).lowercased())
         }
         defer { closedir(folder) }
         var names: [String] = []

@@ -14,12 +14,13 @@ final class OpenFile {
             switch errno {
             case ENOENT, ENOTDIR: throw .missing(path: path)
             case EACCES, EPERM: throw .noPermission(path: path)
-            case let code: throw .unreadable(path: path, reason: String(cString: strerror(code)))
+            case let code:
+                throw .unreadable(path: path, reason: String(cString: strerror(code)).lowercased())
             }
         }
         var found = stat()
         guard fstat(descriptor, &found) == 0 else {
-            let reason = String(cString: strerror(errno))
+            let reason = String(cString: strerror(errno)).lowercased()
             close(descriptor)
             throw .unreadable(path: path, reason: reason)
         }
@@ -39,7 +40,7 @@ final class OpenFile {
             retrying { pread(descriptor, buffer.baseAddress, buffer.count, 0) }
         }
         guard count >= 0 else {
-            throw .unreadable(path: path, reason: String(cString: strerror(errno)))
+            throw .unreadable(path: path, reason: String(cString: strerror(errno)).lowercased())
         }
         return Array(bytes.prefix(count))
     }
@@ -56,7 +57,7 @@ final class FileSource: ByteSource {
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
         let count = retrying { Glibc.read(file.descriptor, buffer.baseAddress, buffer.count) }
         guard count >= 0 else {
-            throw ByteSourceBreak(reason: String(cString: strerror(errno)))
+            throw ByteSourceBreak(reason: String(cString: strerror(errno)).lowercased())
         }
         return count
     }
