@@ -26,7 +26,8 @@ enum AuthMode {
         let email = try flags.value("email")
         let client = try client(flags)
         guard let password = readLine(), !password.isEmpty else {
-            return Program.usageError("no password on the standard input")
+            complain("no password on standard input; wanted one line with it")
+            return .usage
         }
         let session = try await client.login(email: email, password: Secret(password))
         print("logged in as \(session.email) (\(session.userID)) until \(session.expiresAt)")

@@ -1,7 +1,11 @@
 @preconcurrency import Glibc
 
-/// Writes one line of complaint to the error output.
-func complain(_ message: String) { printError("clarity-jobs-worker: \(message)") }
+/// Writes one line of complaint to the error output, in the name under which this program was
+/// started: `clarity-jobs` where that became this program for a person.
+func complain(_ message: String) {
+    let name = CommandLine.arguments.first?.split(separator: "/").last ?? "clarity-jobs-worker"
+    printError("\(name): \(message)")
+}
 
 func printError(_ text: String) { fputs("\(text)\n", stderr) }
 

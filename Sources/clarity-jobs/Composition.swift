@@ -151,10 +151,12 @@ struct Composition {
         return found
     }
 
-    /// Becomes another program of this package; returns only when that fails.
+    /// Becomes another program of this package, which then speaks in this one's name; returns only
+    /// when that fails.
     func become(_ name: String, _ words: [String]) throws(CommandFailure) -> Never {
         let path = try companion(name)
-        var vector: [UnsafeMutablePointer<CChar>?] = ([name] + words).map { strdup($0) }
+        var vector: [UnsafeMutablePointer<CChar>?] =
+            (["clarity-jobs"] + words).map { strdup($0) }
         vector.append(nil)
         execv(path, vector)
         let problem = String(cString: strerror(errno)).lowercased()

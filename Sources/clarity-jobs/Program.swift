@@ -34,7 +34,9 @@ enum Program {
         }
         if arguments.has("help") || (arguments.path.isEmpty && arguments.operands.isEmpty) {
             let path = ["clarity-jobs"] + arguments.path
-            console.result(command.help(path: path, common: CommandSyntax.program.options))
+            let page = command.help(path: path, common: CommandSyntax.program.options)
+            page.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+                .forEach { console.result(String($0)) }
             return arguments.has("help") ? .done : .usage
         }
         let composition = Composition(

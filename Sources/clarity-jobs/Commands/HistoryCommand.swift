@@ -12,22 +12,45 @@ struct HistoryCommand {
         guard arguments.operands.count <= 1 else {
             throw CommandFailure(.usage, "`history` takes one job, got \(arguments.operands.count)")
         }
-        let file = try composition.jobFile()
-        // A job that is no longer declared keeps its history, so any id will do.
         var job: JobID?
         if let name = arguments.operands.first {
             job = JobID(name)
             guard job != nil else { throw CommandFailure(.usage, "`\(name)` is no job's id") }
         }
-        let history = try composition.history(file)
         let limit = try limit()
-        let runs = try askingStore { () throws(RunStoreError) in
-            try history.runs(of: job, limit: limit)
+        let file = try composition.jobFile()
+        let history = try composition.history(file)
+        let (runs, waits) = try askingStore {
+            () throws(RunStoreError) -> ([Run], [RunID: [Deferral]]) in
+            let runs = try history.runs(of: job, limit: limit)
+            return (runs, try deferrals(holding: runs, history))
+        }
+        // A job that is no longer declared keeps its history.
+        if runs.isEmpty, let job, !file.jobs.contains(where: { $0.id == job }) {
+            let suggestion = closest(to: job.rawValue, among: file.jobs.map(\.id.rawValue)).map {
+                "; did you mean `\($0)`?"
+            }
+            throw CommandFailure(
+                .usage, "no job `\(job)` in the job file or in the history\(suggestion ?? "")")
         }
         composition.console.results(
-            runs.map(RunText.object),
-            table: Table(heading: RunText.heading, rows: runs.map(RunText.row)))
+            runs.map { RunText.object($0, waitingOn: waits[$0.id] ?? []) },
+            table: Table(
+                heading: RunText.heading,
+                rows: runs.map { RunText.row($0, waitingOn: waits[$0.id] ?? []) }))
         return .done
+    }
+
+    /// What holds back those of the runs that wait, as it was found at the last decision.
+    private func deferrals(
+        holding runs: [Run], _ history: borrowing RunHistory
+    ) throws(RunStoreError) -> [RunID: [Deferral]] {
+        var waits: [RunID: [Deferral]] = [:]
+        for run in runs where run.state == .enqueued {
+            waits[run.id] = try history.deferrals(of: run.id).filter { $0.until == nil }
+                .map(\.deferral)
+        }
+        return waits
     }
 
     private func limit() throws(CommandFailure) -> Int {
@@ -106,16 +129,15 @@ struct HistoryShowCommand {
     }
 
     private func object(_ run: Run, _ attempts: [Attempt], _ spans: [DeferralSpan]) -> JSONText {
-        guard case .object(let members) = RunText.object(run) else { return .null }
+        let waits = spans.filter { $0.until == nil }.map(\.deferral)
+        guard case .object(let members) = RunText.object(run, waitingOn: waits) else {
+            return .null
+        }
         let deferrals = spans.map { span in
-            JSONText.object([
-                ("reason", .string(span.deferral.reason.rawValue)),
-                ("subject", .string(span.deferral.subject)),
-                ("wanted", .string(span.deferral.wanted)),
-                ("measured", .string(span.deferral.measured)),
-                ("source", .string(span.deferral.source)), ("since", .string(span.since)),
-                ("until", .string(span.until)),
-            ])
+            JSONText.object(
+                RunText.members(span.deferral) + [
+                    ("since", .string(span.since)), ("until", .string(span.until)),
+                ])
         }
         return .object(
             members.filter { $0.0 != "attempts" } + [

@@ -37,16 +37,7 @@ struct ListCommand {
             ("state", .string(state(standing))),
             (
                 "waiting_on",
-                .array(
-                    (standing?.deferrals ?? []).map { deferral in
-                        .object([
-                            ("reason", .string(deferral.reason.rawValue)),
-                            ("subject", .string(deferral.subject)),
-                            ("wanted", .string(deferral.wanted)),
-                            ("measured", .string(deferral.measured)),
-                            ("source", .string(deferral.source)),
-                        ])
-                    })
+                .array((standing?.deferrals ?? []).map { .object(RunText.members($0)) })
             ),
         ])
     }

@@ -9,15 +9,15 @@ struct RunCommand {
 
     func run() async throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
-        let file = try composition.jobFile()
         let isDue = arguments.has("due")
-        let jobs = try requestedJobs(file)
-        guard isDue != !jobs.isEmpty else {
+        guard isDue == arguments.operands.isEmpty else {
             throw CommandFailure(.usage, "`run` wants either jobs or --due")
         }
         guard !isDue || !arguments.has("force") else {
             throw CommandFailure(.usage, "--force goes with named jobs only")
         }
+        let file = try composition.jobFile()
+        let jobs = try requestedJobs(file)
         let store = try composition.store(file)
         // Named jobs run one after the other, in the order in which they were named.
         let planner = composition.planner(

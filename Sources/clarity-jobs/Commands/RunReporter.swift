@@ -38,7 +38,7 @@ final class RunReporter: Sendable {
     /// Writes the runs as JSON where that was asked for; as a table they came line by line.
     func summarize() {
         guard console.form != .table else { return }
-        console.results(runs.withLock { $0.map(RunText.object) }, table: Table(heading: []))
+        console.results(runs.withLock { $0.map { RunText.object($0) } }, table: Table(heading: []))
     }
 
     /// Says why something that is due waits.

@@ -14,9 +14,11 @@ enum RunText {
             + "(\(deferral.source))"
     }
 
-    /// What a run did, and why it did not do more; empty when there is nothing to say.
-    static func summary(_ run: Run) -> String {
-        [run.tally.summary, run.failure?.reason ?? ""].filter { !$0.isEmpty }
+    /// What a run did, why it did not do more, and what it waits for; empty when there is nothing
+    /// to say.
+    static func summary(_ run: Run, waitingOn deferrals: [Deferral] = []) -> String {
+        let waits = deferrals.map { "waits: \(line($0))" }
+        return ([run.tally.summary, run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
             .joined(separator: "; ")
     }
 
@@ -31,27 +33,38 @@ enum RunText {
         "RUN", "JOB", "TRIGGER", "STATE", "ATTEMPTS", "SCHEDULED FOR", "FINISHED", "SUMMARY",
     ]
 
-    static func row(_ run: Run) -> [String] {
+    static func row(_ run: Run, waitingOn deferrals: [Deferral] = []) -> [String] {
         [
             run.id.description, run.job.rawValue, run.trigger.rawValue, run.state.rawValue,
             String(run.attempts), seconds(run.scheduledFor), run.finishedAt.map(seconds) ?? "-",
-            summary(run),
+            summary(run, waitingOn: deferrals),
         ]
     }
 
-    static func object(_ run: Run) -> JSONText {
+    static func object(_ run: Run, waitingOn deferrals: [Deferral] = []) -> JSONText {
         .object([
             ("run", .number(run.id.rawValue)), ("job", .string(run.job.rawValue)),
             ("kind", .string(run.kind.rawValue)), ("trigger", .string(run.trigger.rawValue)),
             ("state", .string(run.state.rawValue)), ("attempts", .number(Int64(run.attempts))),
             ("scheduled_for", .string(run.scheduledFor)), ("started_at", .string(run.startedAt)),
-            ("finished_at", .string(run.finishedAt)), ("summary", .string(summary(run))),
+            ("finished_at", .string(run.finishedAt)),
+            ("summary", .string(summary(run, waitingOn: deferrals))),
+            ("waiting_on", .array(deferrals.map { .object(members($0)) })),
             ("counts", object(run.tally)), ("failure", .string(run.failure?.reason)),
             ("stop_reason", .string(run.stopReason?.rawValue)),
             ("not_before", .string(run.notBefore)),
             ("caused_by", run.causedBy.map { .number($0.rawValue) } ?? .null),
             ("notes", .array(run.notes.map { .string($0) })),
         ])
+    }
+
+    /// What a run waits for: what was wanted, what was measured instead, and where.
+    static func members(_ deferral: Deferral) -> [(String, JSONText)] {
+        [
+            ("reason", .string(deferral.reason.rawValue)), ("subject", .string(deferral.subject)),
+            ("wanted", .string(deferral.wanted)), ("measured", .string(deferral.measured)),
+            ("source", .string(deferral.source)),
+        ]
     }
 
     static func object(_ attempt: Attempt) -> JSONText {
