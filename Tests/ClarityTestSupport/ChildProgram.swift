@@ -84,8 +84,7 @@ public final class ChildProgram: @unchecked Sendable {
         await withCheckedContinuation { continuation in
             let queue = DispatchQueue(label: "child", attributes: .concurrent)
             queue.async { @Sendable in
-                let bytes = Array(text.utf8)
-                if !bytes.isEmpty { _ = write(self.input, bytes, bytes.count) }
+                self.give(Array(text.utf8))
                 close(self.input)
                 self.input = -1
                 let result = self.collect()
@@ -95,12 +94,17 @@ public final class ChildProgram: @unchecked Sendable {
     }
 
     /// Reads one line of standard output; `nil` at its end.
-    public func readLine() async -> String? {
+    public func readLine() async -> String? { await line(from: output) }
+
+    /// Reads one line of standard error; `nil` at its end.
+    public func readErrorLine() async -> String? { await line(from: errors) }
+
+    private func line(from descriptor: Int32) async -> String? {
         await withCheckedContinuation { continuation in
             DispatchQueue(label: "child").async { @Sendable in
                 var line: [UInt8] = []
                 var byte: UInt8 = 0
-                while read(self.output, &byte, 1) == 1, byte != UInt8(ascii: "\n") {
+                while read(descriptor, &byte, 1) == 1, byte != UInt8(ascii: "\n") {
                     line.append(byte)
                 }
                 let text = String(decoding: line, as: UTF8.self)
@@ -111,6 +115,22 @@ public final class ChildProgram: @unchecked Sendable {
 
     /// Sends a signal to the program.
     public func signal(_ number: Int32) { kill(processID, number) }
+
+    /// Writes the input; a program that ends without reading it is no reason to end the tests, which
+    /// SIGPIPE would do.
+    private func give(_ bytes: [UInt8]) {
+        guard !bytes.isEmpty else { return }
+        var pipe = sigset_t()
+        var before = sigset_t()
+        sigemptyset(&pipe)
+        sigaddset(&pipe, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &pipe, &before)
+        if write(input, bytes, bytes.count) < 0, errno == EPIPE {
+            var soon = timespec()
+            sigtimedwait(&pipe, nil, &soon)
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nil)
+    }
 
     private func collect() -> ProgramResult {
         var collected: [Int32: [UInt8]] = [output: [], errors: []]

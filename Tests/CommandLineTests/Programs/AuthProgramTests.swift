@@ -1,0 +1,93 @@
+import ClarityTestSupport
+import Testing
+
+@Suite("auth", .timeLimit(.minutes(1)))
+struct AuthProgramTests {
+    private static let right = "Demo-Passw0rd!"
+    private static let wrong = "Wr0ng-Passw0rd!"
+
+    @Test func `whoever logs in is known from then on, and no password is kept`() async throws {
+        let playground = try await Playground()
+
+        let before = try await playground.run("auth", "status")
+        let refused = try await login(playground, Self.wrong)
+        let login = try await login(playground, Self.right)
+        let status = try await playground.run("auth", "status")
+        let run = try await playground.run("run", "refresh", "-v")
+        let history = try await playground.run("history", "show", "1", "-o", "json")
+
+        #expect(
+            before.isRefusal(
+                77, "clarity-jobs: nobody is logged in; run `clarity-jobs auth login`"))
+        #expect(
+            refused.isRefusal(
+                77, "clarity-jobs: the backend refused the e-mail address or the password"))
+        #expect(login.status == 0 && login.errors == "")
+        #expect(
+            login.output.wholeMatch(
+                of: /logged in as demo@example.com \([0-9a-f-]{36}\) until [0-9T:.-]+Z\n/) != nil)
+        #expect(status.status == 0 && status.output == login.output)
+        #expect(run.status == 0)
+        for result in [before, refused, login, status, run, history] {
+            expectNoPassword(Array((result.output + result.errors).utf8), "an output")
+        }
+        // The stand-in backend's own folder is beside the state.
+        for (name, bytes) in try playground.folder.contents() where !name.hasPrefix("sandbox/") {
+            expectNoPassword(bytes, name)
+        }
+    }
+
+    private func login(_ playground: Playground, _ password: String) async throws -> ProgramResult {
+        try await playground.run(
+            "auth", "login", "--email", "demo@example.com", "--password-stdin",
+            input: "\(password)\n")
+    }
+
+    private func expectNoPassword(_ bytes: [UInt8], _ place: String) {
+        for password in [Self.right, Self.wrong] {
+            #expect(bytes.firstRange(of: Array(password.utf8)) == nil, "a password in \(place)")
+        }
+    }
+
+    @Test func `a backend that is down is unreachable`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await login(playground, Self.right)
+
+        #expect(
+            result.isRefusal(
+                69,
+                "clarity-jobs: the backend cannot be reached: no network, or no answer at its address"
+            ))
+    }
+
+    @Test func `a login without a password is refused before anything is asked`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.run(
+            "auth", "login", "--email", "demo@example.com", "--password-stdin")
+
+        #expect(
+            result.isRefusal(
+                64, "clarity-jobs: no password on standard input; wanted one line with it"))
+    }
+
+    @Test(arguments: [
+        (["auth", "login"], ["clarity-jobs: `auth login` wants --email EMAIL"]),
+        (
+            ["auth", "login", "--email", "demo@example.com"],
+            [
+                "clarity-jobs: `auth login` wants --password-stdin",
+                "help: the password is read from standard input, so that it is in no history",
+            ]
+        ),
+        (["auth"], ["clarity-jobs: `auth` wants a command", "help: clarity-jobs auth --help"]),
+    ])
+    func `what a login lacks is said`(words: [String], lines: [String]) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.start(words).finish()
+
+        #expect(result.status == 64 && result.errorLines == lines)
+    }
+}

@@ -1,0 +1,85 @@
+import ClarityTestSupport
+import Testing
+
+@Suite("Constraints as the programs show them", .timeLimit(.minutes(1)))
+struct ConstraintProgramTests {
+    private func playground() async throws -> Playground {
+        try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "every: 1d } }",
+                with: "every: 1d }, constraints: { storage_free: 900TiB, battery_above: 1% } }")
+        }
+    }
+
+    @Test func `what is held back says what was wanted, what is, and who says so`() async throws {
+        let playground = try await playground()
+        try playground.writeExport(heartRates: 1)
+
+        let run = try await playground.run("run", "cleanup")
+        let due = try await playground.run("run", "--due")
+
+        #expect(run.status == 75 && run.output == "")
+        let shape =
+            /(?:.* )?waits: storage_free: wanted 900 TiB free, is [0-9.]+ [KMGT]iB free \((.*)\)/
+        let line = try #require(run.errorLines.first)
+        let match = try #require(line.wholeMatch(of: shape), "\(line)")
+        #expect(match.output.1 == playground.statePath[...])
+        #expect(run.errorLines.count == 1)
+        // Silent for cron where it is no failure; nobody is logged in, which is one.
+        #expect(due.status == 77 && !due.errors.contains("cleanup"))
+        let wanted = try await playground.json("list").elements.last?["waiting_on"]
+        let reasons = try await playground.lastRun(of: "cleanup")
+        let shown = try await playground.json("history", "show", "1")["deferrals"].elements
+        for deferral in [wanted?.elements.first, reasons["waiting_on"].elements.first, shown.first]
+        {
+            let deferral = try #require(deferral)
+            #expect(deferral["reason"] == .string("constraint"))
+            #expect(deferral["subject"] == .string("storage_free"))
+            #expect(deferral["wanted"] == .string("900 TiB free"))
+            #expect(deferral["measured"].text?.hasSuffix("iB free") == true)
+            #expect(deferral["source"] == .string(playground.statePath))
+        }
+        #expect(reasons["state"] == .string("enqueued"))
+        #expect(reasons["summary"].text?.wholeMatch(of: shape) != nil)
+        #expect(isInstant(shown.first?["since"].text) && shown.first?["until"] == .null)
+        let table = try await playground.run("history", "cleanup").outputLines
+        #expect(table.last?.wholeMatch(of: shape) != nil, "\(table)")
+        let text = try await playground.run("history", "show", "1").outputLines
+        #expect(text.last?.hasPrefix("waited since 2") == true)
+        #expect(text.last?.contains(" until now: storage_free: wanted 900 TiB free, is ") == true)
+    }
+
+    @Test func `force runs it nevertheless, and the history keeps why it waited`() async throws {
+        let playground = try await playground()
+        _ = try await playground.run("run", "cleanup")
+
+        let forced = try await playground.run("run", "cleanup", "--force")
+
+        #expect(forced.status == 0)
+        #expect(forced.output == "cleanup: succeeded: 0 samples removed (run 1)\n")
+        let run = try await playground.json("history", "show", "1")
+        #expect(run["state"] == .string("succeeded") && run["attempts"].elements.count == 1)
+        #expect(isInstant(run["deferrals"].elements.first?["until"].text))
+        #expect(try await playground.lastRun(of: "cleanup")["waiting_on"] == .array([]))
+    }
+
+    @Test func `a backoff is shown with the failure that it follows`() async throws {
+        let playground = try await Playground()
+        try await playground.logIn()
+        try await playground.sandbox?.addFault("GET /auth/me: 503 x*")
+
+        let run = try await playground.run("run", "refresh")
+
+        #expect(run.status == 75)
+        #expect(run.errorLines.count == 2)
+        #expect(run.errorLines.first?.hasPrefix("refresh: to be tried again at 2") == true)
+        #expect(
+            run.errorLines.first?.hasSuffix("Z: the backend is out of order (503) (run 1)") == true)
+        let last = try await playground.lastRun(of: "refresh")
+        #expect(last["state"] == .string("enqueued") && last["attempts"] == .number(1))
+        #expect(last["failure"] == .string("the backend is out of order (503)"))
+        let waiting = try #require(last["waiting_on"].elements.first)
+        #expect(waiting["reason"] == .string("backoff"))
+        #expect(waiting["source"] == .string("failure 1 of the run"))
+    }
+}

@@ -1,0 +1,103 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+/// Compares the whole way of an export with a generator of exports that somebody else wrote; see
+/// `GeneratedExportTests`, which compares the reader.
+@Suite(
+    .timeLimit(.minutes(5)),
+    .enabled(
+        if: getenv("CLARITY_EXPORT_GENERATOR").map { access($0, R_OK) == 0 } ?? false,
+        "CLARITY_EXPORT_GENERATOR names no script"))
+struct GeneratedExportProgramTests {
+    /// The types of the generator that CLARITY has a field for.
+    private static let mapped: Set<String> = [
+        "ActiveEnergyBurned", "AppleExerciseTime", "BloodPressureDiastolic",
+        "BloodPressureSystolic", "DistanceWalkingRunning", "FlightsClimbed", "HeartRate",
+        "HeartRateVariabilitySDNN",
+        "OxygenSaturation", "RespiratoryRate", "RestingHeartRate", "StepCount", "VO2Max",
+    ]
+
+    @Test func `a hundred thousand generated records are counted, and each sample arrives once`()
+        async throws
+    {
+        let playground = try await Playground.quick()
+        let sandbox = try #require(playground.sandbox)
+        try await playground.logIn()
+        let truth = try await generate(in: playground)
+
+        let result = try await playground.run("run", "upload")
+
+        #expect(result.status == 0, "\(result.errors)")
+        let run = try await playground.lastRun(of: "upload")
+        let counts = run["counts"]
+        let unmapped = truth["types"].keys.subtracting(Self.types)
+        let total = { (names: Set<String>) in
+            names.compactMap { truth["types"][$0].number }.reduce(0, +)
+        }
+        #expect(counts["samples_read"] == truth["top_records"])
+        #expect(counts["samples_nested"] == truth["nested_records"])
+        #expect(counts["samples_refused"] == .number(0))
+        #expect(counts["samples_unmapped"] == .number(total(unmapped)))
+        // The note names the eight largest.
+        let largest = unmapped.sorted { total([$1]) < total([$0]) }.prefix(8)
+        for type in largest {
+            #expect(
+                run["notes"].elements.contains {
+                    $0.text?.contains("\(type) (\(total([type])))") == true
+                })
+        }
+        let paired = try #require(
+            truth["types"]["HKQuantityTypeIdentifierBloodPressureSystolic"].number)
+        #expect(counts["samples_paired"] == .number(paired))
+        let samples = total(truth["types"].keys.intersection(Self.types)) - paired
+        let queued = try #require(counts["samples_queued"].number)
+        let duplicates = try #require(counts["samples_duplicate"].number)
+        #expect(queued + duplicates == samples)
+        #expect(duplicates == (try await repetitions(in: playground)))
+        #expect(counts["samples_accepted"] == .number(queued))
+        #expect(try await sandbox.count("metrics") == queued)
+        #expect(try await sandbox.count("distinct_metric_ids") == queued)
+    }
+
+    private static let types = Set(
+        mapped.map { "HKQuantityTypeIdentifier\($0)" }
+            + ["HKCategoryTypeIdentifierMindfulSession"])
+
+    /// How many records repeat type, times, value and unit of another, in another language's count:
+    /// which device wrote a record does not make it another sample. Blood pressures, which are two
+    /// records each, are left out; the generator repeats none.
+    private func repetitions(in playground: Playground) async throws -> Int {
+        let script = """
+            import re, sys
+            types = set(sys.argv[2].split(","))
+            seen, count = set(), 0
+            for line in open(sys.argv[1], encoding="utf-8"):
+                if not line.startswith(" <Record "): continue
+                fields = dict(re.findall(r'(\\w+)="([^"]*)"', line))
+                if fields["type"] not in types: continue
+                count += 1
+                value = fields.get("value", "")
+                seen.add((fields["type"], fields["startDate"], fields["endDate"],
+                    float(value) if fields.get("unit") else value, fields.get("unit")))
+            print(count - len(seen))
+            """
+        let types = Self.types.filter { !$0.contains("BloodPressure") }.joined(separator: ",")
+        let result = try await ChildProgram.run(
+            "/usr/bin/env",
+            ["python3", "-c", script, "\(playground.folder.path)/export.xml", types],
+            environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"])
+        return try #require(Int(result.outputLines.first ?? ""), "\(result.errors)")
+    }
+
+    private func generate(in playground: Playground) async throws -> JSONValue {
+        let script = try #require(getenv("CLARITY_EXPORT_GENERATOR").map { String(cString: $0) })
+        let path = "\(playground.folder.path)/export.xml"
+        let result = try await ChildProgram.run(
+            "/usr/bin/env", ["python3", script, "--records", "100000", "--out", path, "--truth"],
+            environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"])
+        #expect(result.status == 0, "\(result.errors)")
+        let truth = try TemporaryFolder.read("\(path).truth.json")
+        return try JSONValue(String(decoding: truth, as: UTF8.self))
+    }
+}

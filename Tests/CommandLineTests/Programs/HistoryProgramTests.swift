@@ -1,0 +1,173 @@
+import ClarityTestSupport
+import Testing
+
+@Suite("list and history", .timeLimit(.minutes(2)))
+struct HistoryProgramTests {
+    @Test func `history is an array of runs, newest first`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        _ = try await playground.run("run", "status", "cleanup")
+        _ = try await playground.run("run", "refresh")
+
+        let runs = try await playground.json("history").elements
+        let ofOne = try await playground.json("history", "cleanup").elements
+        let newest = try await playground.json("history", "--limit", "1").elements
+
+        for run in runs {
+            #expect(
+                run.keys.isSuperset(of: [
+                    "run", "job", "kind", "trigger", "state", "attempts", "scheduled_for",
+                    "started_at", "finished_at", "summary",
+                ]))
+            #expect(isInstant(run["scheduled_for"].text))
+        }
+        let numbers = runs.compactMap { $0["run"].number }
+        #expect(numbers == numbers.sorted(by: >) && numbers.count == 5)
+        let cleanup = try #require(runs.first { $0["job"] == .string("cleanup") })
+        #expect(cleanup["kind"] == .string("cleanup"))
+        #expect(cleanup["trigger"] == .string("manual"))
+        #expect(cleanup["state"] == .string("succeeded"))
+        #expect(cleanup["attempts"] == .number(1))
+        #expect(isInstant(cleanup["started_at"].text) && isInstant(cleanup["finished_at"].text))
+        #expect(cleanup["summary"] == .string("0 samples removed"))
+        let waiting = try #require(runs.first { $0["job"] == .string("upload") })
+        #expect(waiting["state"] == .string("enqueued") && waiting["attempts"] == .number(0))
+        #expect(waiting["started_at"] == .null && waiting["finished_at"] == .null)
+        #expect(ofOne == [cleanup])
+        #expect(newest == Array(runs.prefix(1)))
+    }
+
+    @Test func `one object a line is the same`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        _ = try await playground.run("run", "status", "cleanup")
+
+        for command in ["history", "list"] {
+            let whole = try await playground.json(command).elements
+            let lines = try await playground.run(command, "-o", "ndjson").outputLines
+
+            #expect(try lines.map { try JSONValue($0) } == whole)
+        }
+    }
+
+    @Test func `history is a table for people`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let empty = try await playground.run("history")
+        _ = try await playground.run("run", "status")
+
+        let lines = try await playground.run("history", "status").outputLines
+
+        #expect(empty.status == 0 && empty.output == "" && empty.errors == "")
+        try #require(lines.count == 2)
+        #expect(
+            lines[0].split(separator: #/  +/#) == [
+                "RUN", "JOB", "TRIGGER", "STATE", "ATTEMPTS", "SCHEDULED FOR", "FINISHED",
+                "SUMMARY",
+            ])
+        let cells = lines[1].split(separator: #/  +/#)
+        #expect(cells.prefix(5) == ["1", "status", "manual", "succeeded", "1"])
+        #expect(cells.last == "0 uploads confirmed")
+    }
+
+    @Test func `a run is shown with its attempts and all that held it back`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "every: 4h } }", with: "every: 4h }, retry: { attempts: 1 } }")
+        }
+        try await blocked(playground)
+
+        let run = try await playground.json("history", "show", "1")
+        let text = try await playground.run("history", "show", "1")
+
+        #expect(
+            run.keys.isSuperset(of: [
+                "run", "job", "kind", "trigger", "state", "scheduled_for", "started_at",
+                "finished_at", "summary", "attempts", "deferrals", "failure",
+            ]))
+        #expect(run["state"] == .string("failed"))
+        #expect(
+            run["failure"] == .string("nobody is logged in; run `clarity-jobs auth login`"))
+        let attempt = try #require(run["attempts"].elements.first)
+        #expect(run["attempts"].elements.count == 1)
+        #expect(attempt["attempt"] == .number(1) && attempt["result"] == .string("failed"))
+        #expect(isInstant(attempt["started_at"].text) && isInstant(attempt["finished_at"].text))
+        #expect(attempt["reason"] == run["failure"])
+        // 0 for one that ended before its memory was looked at.
+        #expect(attempt["peak_memory_bytes"].number != nil)
+        #expect(run["deferrals"] == .array([]))
+        #expect(text.outputLines.first == "run 1 of refresh (refresh): failed")
+        #expect(
+            text.outputLines.contains("why: nobody is logged in; run `clarity-jobs auth login`"))
+    }
+
+    private func blocked(_ playground: Playground) async throws {
+        let result = try await playground.run("run", "refresh")
+        #expect(result.status == 77)
+    }
+
+    @Test func `list says where each job stands`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder)
+                + "  - { id: off, kind: cleanup, enabled: false }\n"
+        }
+        let before = try await playground.json("list").elements
+        _ = try await playground.run("run", "status")
+
+        let after = try await playground.json("list").elements
+        let lines = try await playground.run("list").outputLines
+
+        try #require(before.count == 6 && after.count == 6 && lines.count == 7)
+        for job in before + after {
+            #expect(job.keys == ["job", "kind", "class", "next", "state", "waiting_on"])
+        }
+        #expect(
+            before.map { $0["job"].text } == [
+                "refresh", "upload", "status", "insights", "cleanup", "off",
+            ])
+        #expect(before.map { $0["class"].text }.prefix(2) == ["app-refresh", "processing"])
+        #expect(before.dropLast().allSatisfy { isInstant($0["next"].text) })
+        #expect(before.dropLast().allSatisfy { $0["state"] == .string("idle") })
+        #expect(before.last?["state"] == .string("disabled") && before.last?["next"] == .null)
+        #expect(
+            after.map { $0["state"].text } == [
+                "enqueued", "enqueued", "idle", "enqueued", "enqueued", "disabled",
+            ])
+        let waiting = try #require(after[2]["waiting_on"].elements.first)
+        #expect(waiting.keys == ["reason", "subject", "wanted", "measured", "source"])
+        #expect(waiting["reason"] == .string("notDue"))
+        #expect(
+            lines.first?.split(separator: #/  +/#)
+                == ["JOB", "KIND", "CLASS", "NEXT", "STATE", "WAITING ON"])
+        #expect(lines[3].split(separator: #/  +/#).last == "not due")
+    }
+
+    @Test(arguments: [
+        (["history", "show", "99"], "no run 99 in the history"),
+        (["history", "show", "x"], "`history show` wants a run's number"),
+        (["history", "show"], "`history show` wants a run's number"),
+        (["history", "a", "b"], "`history` takes one job, got 2"),
+        (["history", "-n", "0"], "--limit is a number from 1 to 1000000, got `0`"),
+        (
+            ["history", "clenup"],
+            "no job `clenup` in the job file or in the history; did you mean `cleanup`?"
+        ),
+    ])
+    func `what is not there is said`(words: [String], message: String) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.start(words).finish()
+
+        #expect(result.isRefusal(64, "clarity-jobs: \(message)"))
+    }
+
+    @Test func `a job that is declared no more keeps its history`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        _ = try await playground.run("run", "status")
+        let text = Playground.standardJobFile(url: playground.url, folder: playground.folder.path)
+            .replacing("then: [status]", with: "then: []")
+            .split(separator: "\n").filter { !$0.contains("id: status") }
+        try playground.folder.write("jobs.yaml", Array((text.joined(separator: "\n") + "\n").utf8))
+
+        let runs = try await playground.json("history", "status").elements
+
+        #expect(runs.map { $0["kind"].text } == ["processing-status"])
+    }
+}

@@ -1,0 +1,124 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+@Suite("loop", .timeLimit(.minutes(2)))
+struct LoopProgramTests {
+    /// Starts the loop and waits until it has told of the end of so many runs.
+    private func loop(
+        _ playground: Playground, ended count: Int
+    ) async throws -> (loop: ChildProgram, lines: [String]) {
+        let loop = try playground.start(["loop"])
+        var lines: [String] = []
+        while lines.count <= count {
+            lines.append(try #require(await loop.readErrorLine(), "the loop ended: \(lines)"))
+        }
+        return (loop, lines)
+    }
+
+    @Test(arguments: [(SIGTERM, Int32(143)), (SIGINT, Int32(130))] as [(Int32, Int32)])
+    func `a loop runs what is due and drains at a signal`(signal: Int32, status: Int32) async throws
+    {
+        let playground = try await Playground.quick()
+        try playground.writeExport(heartRates: 5)
+        try await playground.logIn()
+
+        // Five jobs, and the status of the upload once more if it was asked for too early.
+        let (loop, lines) = try await loop(playground, ended: 5)
+        let list = try await playground.json("list").elements
+        loop.signal(signal)
+        let end = await loop.finish()
+
+        #expect(lines.first == "clarity-jobs: loop over 5 jobs")
+        #expect(lines.dropFirst().allSatisfy { $0.contains(": succeeded: ") }, "\(lines)")
+        #expect(list.count == 5)
+        #expect(end.status == status)
+        #expect(end.output == "")
+        let runs = try await playground.json("history").elements
+        #expect(
+            Set(runs.compactMap { $0["job"].text })
+                == ["refresh", "upload", "status", "insights", "cleanup"])
+        #expect(!runs.contains { $0["state"] == .string("running") })
+        #expect(try await playground.sandbox?.count("metrics") == 5)
+    }
+
+    @Test func `a run of due jobs beside a loop finds nothing left to do`() async throws {
+        let playground = try await Playground.quick()
+        try playground.writeExport(heartRates: 5)
+        try await playground.logIn()
+        let (loop, _) = try await loop(playground, ended: 5)
+        let before = try await playground.json("history").elements.filter {
+            $0["trigger"] == .string("schedule")
+        }
+
+        let beside = try await playground.run("run", "--due")
+        let named = try await playground.run("run", "cleanup")
+        loop.signal(SIGTERM)
+        let end = await loop.finish()
+
+        #expect([0, 75].contains(beside.status) && beside.output == "" && beside.errors == "")
+        #expect(named.status == 0, "\(named.errors)")
+        #expect(end.status == 143)
+        let after = try await playground.json("history").elements.filter {
+            $0["trigger"] == .string("schedule")
+        }
+        #expect(after.count == 5 && before.count == 5)
+    }
+
+    @Test func `a run that does not end is shown to others, drained, and done by the next`()
+        async throws
+    {
+        let playground = try await Playground.quick { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "kind: bulk-upload", with: "kind: bulk-upload\n    warning: 200ms")
+        }
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 5)
+        try await playground.logIn()
+        try await sandbox.addFault("POST /health-data/upload: hang x*")
+        // All others end; the upload hangs.
+        let (loop, _) = try await loop(playground, ended: 4)
+
+        let due = try await playground.run("run", "--due")
+        let named = try await playground.run("run", "upload")
+        let list = try await playground.json("list").elements
+        loop.signal(SIGTERM)
+        let end = await loop.finish()
+        let drained = try await playground.lastRun(of: "upload")
+
+        #expect(due.status == 0 && due.errors == "")
+        #expect(named.status == 75 && named.output == "")
+        #expect(
+            named.errors.wholeMatch(
+                of:
+                    /upload: waits: overlap: wanted no other run of the job, is run \d+ in progress \(lease of [^)]+\)\n/
+            ) != nil, "\(named.errors)")
+        #expect(list.dropFirst().first?["state"] == .string("running"))
+        #expect(end.status == 143)
+        #expect(drained["state"] == .string("enqueued"))
+        #expect(drained["stop_reason"] == .string("shutdown"))
+        #expect(
+            !(try await playground.json("history").elements.contains {
+                $0["state"] == .string("running")
+            }))
+        try await expectCompletion(playground, sandbox)
+    }
+
+    private func expectCompletion(_ playground: Playground, _ sandbox: Sandbox) async throws {
+        try await sandbox.clearFaults()
+        let next = try await playground.run("run", "upload")
+
+        #expect(next.status == 0, "\(next.errors)")
+        #expect(try await sandbox.count("metrics") == 5)
+        #expect(try await sandbox.count("distinct_metric_ids") == 5)
+    }
+}
+
+extension Sandbox {
+    /// Lets every request through again.
+    func clearFaults() async throws {
+        let digits = url.dropFirst("http://127.0.0.1:".count).prefix { $0 != "/" }
+        let port = try #require(UInt16(digits))
+        _ = try await LoopbackRequest.send("DELETE", "/_sandbox/fault", port: port)
+    }
+}

@@ -1,0 +1,147 @@
+import ClarityTestSupport
+import Testing
+
+@Suite("run", .timeLimit(.minutes(2)))
+struct RunProgramTests {
+    @Test func `named jobs run in their order, and say how each ended`() async throws {
+        let playground = try await Playground.quick()
+        try playground.writeExport(heartRates: 20)
+        try await playground.logIn()
+
+        let result = try await playground.run("run", "cleanup", "insights", "upload", "refresh")
+        let again = try await playground.run("run", "upload", "insights")
+
+        #expect(result.status == 0)
+        #expect(
+            result.outputLines.map { $0.prefix { $0 != "(" } } == [
+                "cleanup: succeeded: 0 samples removed ",
+                "insights: succeeded: 23 insights pulled, 23 insights new ",
+                "upload: succeeded: 20 samples read, 20 samples queued, 20 samples sent, "
+                    + "20 samples accepted ",
+                "refresh: succeeded: 32 metrics pulled, 32 metrics new, 23 insights pulled ",
+                "status: succeeded: 1 uploads confirmed, 20 samples confirmed ",
+            ])
+        #expect(
+            again.outputLines.map { $0.prefix { $0 != ":" } } == ["upload", "insights", "status"])
+    }
+
+    @Test func `named jobs run in their order also when they were due already`() async throws {
+        let playground = try await Playground.quick()
+        try await playground.logIn()
+        // The first run makes all five jobs due.
+        _ = try await playground.run("run", "status")
+
+        let result = try await playground.run("run", "cleanup", "insights", "refresh")
+
+        #expect(
+            result.outputLines.map { $0.prefix { $0 != ":" } } == [
+                "cleanup", "insights", "refresh",
+            ])
+    }
+
+    @Test func `a job that succeeded starts what follows it, once`() async throws {
+        let playground = try await Playground.quick { url, folder in
+            Playground.standardJobFile(url: url, folder: folder)
+                .replacing(
+                    "kind: processing-status, schedule: { every: 15m }",
+                    with: "kind: processing-status")
+        }
+        try playground.writeExport(heartRates: 5)
+        try await playground.logIn()
+
+        let result = try await playground.run("run", "upload", "-o", "json")
+
+        let runs = try JSONValue(result.output).elements
+        #expect(runs.map { $0["job"] } == [.string("upload"), .string("status")])
+        #expect(runs.map { $0["trigger"] } == [.string("manual"), .string("chain")])
+        #expect(runs.last?["caused_by"] == runs.first?["run"])
+        #expect(runs.last?["counts"]["samples_confirmed"] == .number(5))
+    }
+
+    @Test func `what is due runs once and in silence, and nothing due is silent too`() async throws
+    {
+        let playground = try await Playground.quick()
+        try playground.writeExport(heartRates: 5)
+        try await playground.logIn()
+
+        let first = try await playground.run("run", "--due")
+        let second = try await playground.run("run", "--due")
+
+        for result in [first, second] {
+            #expect(result.status == 0)
+            #expect(result.output == "" && result.errors == "")
+        }
+        let runs = try await playground.json("history").elements
+        let jobs = runs.compactMap { $0["job"].text }
+        #expect(Set(jobs) == ["refresh", "upload", "status", "insights", "cleanup"])
+        #expect(runs.allSatisfy { $0["state"] == .string("succeeded") })
+        #expect(try await playground.sandbox?.count("metrics") == 5)
+    }
+
+    @Test func `a failure of what is due is one line`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        try playground.writeExport(heartRates: 1)
+
+        let result = try await playground.run("run", "--due")
+
+        #expect(result.status == 77)
+        #expect(result.output == "")
+        #expect(
+            result.errorLines.sorted().map { $0.prefix { $0 != "(" } } == [
+                "insights: failed: nobody is logged in; run `clarity-jobs auth login` ",
+                "refresh: failed: nobody is logged in; run `clarity-jobs auth login` ",
+                "upload: failed: 1 samples read, 1 samples queued; nobody is logged in; "
+                    + "run `clarity-jobs auth login` ",
+            ])
+    }
+
+    @Test func `thirty at once run each due job once`() async throws {
+        let playground = try await Playground.quick()
+        try playground.writeExport(heartRates: 50)
+        try await playground.logIn()
+
+        let children = try (0..<30).map { _ in try playground.start(["run", "--due"]) }
+        var results: [ProgramResult] = []
+        for child in children { results.append(await child.finish()) }
+        // What followed a run may have been left to the next process.
+        let last = try await playground.run("run", "--due")
+
+        #expect(Set(results.map(\.status)).isSubset(of: [0, 75]))
+        #expect(results.allSatisfy { $0.output == "" && $0.errors == "" })
+        #expect(last.status == 0)
+        let runs = try await playground.json("history").elements
+        let scheduled = runs.filter { $0["trigger"] == .string("schedule") }
+        #expect(
+            scheduled.compactMap { $0["job"].text }.sorted() == [
+                "cleanup", "insights", "refresh", "status", "upload",
+            ])
+        #expect(runs.allSatisfy { $0["state"] == .string("succeeded") })
+        #expect(runs.allSatisfy { $0["attempts"] == .number(1) })
+        #expect(try await playground.sandbox?.count("metrics") == 50)
+        #expect(try await playground.sandbox?.count("uploads") == 1)
+    }
+
+    @Test(arguments: [
+        ("upolad", "no job `upolad` in the job file; did you mean `upload`?"),
+        ("nightly-report", "no job `nightly-report` in the job file"),
+        ("off", "job `off` has `enabled: false` in the job file"),
+    ])
+    func `a job that cannot run is named`(name: String, message: String) async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder)
+                + "  - { id: off, kind: cleanup, enabled: false }\n"
+        }
+
+        let result = try await playground.run("run", name)
+
+        #expect(result.isRefusal(64, "clarity-jobs: \(message)"))
+    }
+
+    @Test func `a kind that one job has names the job`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.run("run", "processing-status")
+
+        #expect(result.output == "status: succeeded: 0 uploads confirmed (run 1)\n")
+    }
+}

@@ -1,0 +1,195 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+@Suite("Exports through the programs", .timeLimit(.minutes(2)))
+struct SourceProgramTests {
+    /// One way in which an export cannot be read at all.
+    struct Bad: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var status: Int32
+        /// What is said after `upload: failed: 0 samples sent; `, with `PATH` for the file's path.
+        var message: String
+        var make: @Sendable (_ path: String) -> Void
+    }
+
+    @Test(arguments: [
+        Bad(
+            testDescription: "missing", status: 78, message: "no file or folder `PATH`",
+            make: { _ in }),
+        Bad(
+            testDescription: "empty", status: 1,
+            message: "`PATH` is empty; export it from the phone again",
+            make: { write($0, "") }),
+        Bad(
+            testDescription: "not a zip", status: 78,
+            message: "`PATH` is neither a zip archive nor an Apple Health export",
+            make: { write($0, "nothing of the kind\n") }),
+        Bad(
+            testDescription: "a zip of nothing", status: 78,
+            message: "`PATH` has no Apple Health export in it (an xml file whose root is "
+                + "`HealthData`)",
+            // The end of central directory alone is the smallest zip there is.
+            make: { write($0, "PK\u{5}\u{6}" + String(repeating: "\0", count: 18)) }),
+        Bad(
+            testDescription: "an empty folder", status: 78,
+            message: "`PATH` has no Apple Health export in it (an xml file whose root is "
+                + "`HealthData`)",
+            make: { mkdir($0, 0o700) }),
+        Bad(
+            testDescription: "a link to itself", status: 74,
+            message: "cannot read `PATH`: too many levels of symbolic links",
+            make: { symlink($0, $0) }),
+        Bad(
+            testDescription: "a device", status: 78,
+            message: "`PATH` is neither a file nor a folder",
+            make: { symlink("/dev/null", $0) }),
+    ])
+    func `what cannot be read is one line, and its repair is taken`(bad: Bad) async throws {
+        let playground = try await Playground.quick()
+        try await playground.logIn()
+        let path = "\(playground.folder.path)/export.xml"
+        bad.make(path)
+
+        let result = try await playground.run("run", "upload")
+        if unlink(path) != 0 { rmdir(path) }
+        try playground.writeExport(heartRates: 3)
+        let repaired = try await playground.run("run", "upload")
+
+        let message = bad.message.replacing("PATH", with: path)
+        #expect(
+            result.isRefusal(
+                bad.status, "upload: failed: 0 samples sent; \(message) (run 1)"), "\(result)")
+        #expect(repaired.status == 0)
+        #expect(try await playground.sandbox?.count("metrics") == 3)
+    }
+
+    private static func write(_ path: String, _ text: String) {
+        guard let file = fopen(path, "w") else { return }
+        fwrite(Array(text.utf8), 1, text.utf8.count, file)
+        fclose(file)
+    }
+
+    @Test func `an export cut in the middle keeps what was read, and a whole one adds the rest`()
+        async throws
+    {
+        let playground = try await Playground.quick()
+        let sandbox = try #require(playground.sandbox)
+        try await playground.logIn()
+        try playground.useExample("export.zip", bytes: 30_000)
+
+        let cut = try await playground.run("run", "upload")
+        let kept = try await sandbox.count("metrics")
+        let run = try await playground.lastRun(of: "upload")
+        try playground.useExample("export.zip")
+        let whole = try await playground.run("run", "upload")
+
+        #expect(cut.status == 1 && cut.output == "")
+        #expect(cut.errorLines.count == 1)
+        #expect(
+            cut.errors.contains(
+                /`export.xml` breaks off at byte \d+ of its text: the archive is damaged or cut off/
+            ))
+        #expect(cut.errors.contains("; what was read before it is kept (run "))
+        #expect(run["state"] == .string("failed"))
+        #expect(kept > 0 && kept == run["counts"]["samples_accepted"].number)
+        #expect(whole.status == 0, "\(whole.errors)")
+        let truth = try await truth("export")
+        #expect(try await sandbox.count("metrics") == 1792)
+        #expect(try await sandbox.count("distinct_metric_ids") == 1792)
+        let again = try await playground.lastRun(of: "upload")["counts"]
+        #expect(again["samples_read"] == truth["recordsRead"])
+        #expect(again["samples_accepted"].number == 1792 - kept)
+    }
+
+    @Test func `a text cut inside a record says the byte where that begins`() async throws {
+        let playground = try await Playground.quick()
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 10)
+        let text = try TemporaryFolder.read("\(playground.folder.path)/export.xml")
+        let last = try #require(text.ranges(of: Array("<Record".utf8)).last?.lowerBound)
+        try playground.folder.write("export.xml", text[..<(last + 20)])
+
+        let result = try await playground.run("run", "upload")
+
+        #expect(
+            result.isRefusal(
+                1,
+                "upload: failed: 9 samples read, 9 samples queued, 9 samples sent, "
+                    + "9 samples accepted; `export.xml` breaks off at byte \(last) of its text: "
+                    + "the text ends inside a tag; what was read before it is kept (run 1)"))
+    }
+
+    @Test func `a fault of the source is said also when the login is missing`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        // What waits in the outbox makes the run ask who is logged in.
+        try playground.writeExport(heartRates: 1)
+        _ = try await playground.run("run", "upload")
+        unlink("\(playground.folder.path)/export.xml")
+
+        let result = try await playground.run("run", "upload")
+
+        #expect(
+            result.isRefusal(
+                77,
+                "upload: failed: 0 samples sent; nobody is logged in; run `clarity-jobs auth login` "
+                    + "(run 6)",
+                "  no file or folder `\(playground.folder.path)/export.xml`"))
+    }
+
+    @Test func `the shipped example arrives with the counts of its maker`() async throws {
+        let playground = try await Playground.quick()
+        let sandbox = try #require(playground.sandbox)
+        try await playground.logIn()
+        try playground.useExample("export.zip")
+        let truth = try await truth("export")
+
+        let run = try await playground.run("run", "upload")
+
+        #expect(run.status == 0, "\(run.errors)")
+        let counts = try await playground.lastRun(of: "upload")["counts"]
+        expect(counts, truth)
+        let samples = total(truth["samples"])
+        let queued = try #require(counts["samples_queued"].number)
+        #expect(queued + (counts["samples_duplicate"].number ?? 0) == samples)
+        #expect(try await sandbox.count("metrics") == queued)
+        #expect(try await sandbox.count("distinct_metric_ids") == queued)
+    }
+
+    @Test func `the malformed example is read as far as it goes`() async throws {
+        let playground = try await Playground.quick()
+        let sandbox = try #require(playground.sandbox)
+        try await playground.logIn()
+        try playground.useExample("export-malformed.zip")
+        let truth = try await truth("export-malformed")
+
+        let run = try await playground.run("run", "upload")
+
+        #expect(run.status == 1)
+        let shown = try await playground.lastRun(of: "upload")
+        expect(shown["counts"], truth)
+        let offset = try #require(truth["brokeAt"]["byteOffset"].number)
+        #expect(
+            shown["failure"].text
+                == "`export.xml` breaks off at byte \(offset) of its text: "
+                + "\(truth["brokeAt"]["reason"].text ?? ""); what was read before it is kept")
+        #expect(try await sandbox.count("metrics") == total(truth["samples"]))
+    }
+
+    private func expect(_ counts: JSONValue, _ truth: JSONValue) {
+        #expect(counts["samples_read"] == truth["recordsRead"])
+        #expect(counts["samples_unmapped"] == .number(total(truth["unmapped"])))
+        #expect(counts["samples_refused"] == .number(total(truth["refused"])))
+        #expect(counts["samples_paired"] == truth["pairedPartners"])
+        #expect(counts["samples_nested"] == truth["nestedSkipped"])
+    }
+
+    private func truth(_ name: String) async throws -> JSONValue {
+        let bytes = try TemporaryFolder.read("\(Playground.examples)/\(name).truth.json")
+        return try JSONValue(String(decoding: bytes, as: UTF8.self))
+    }
+
+    private func total(_ counts: JSONValue) -> Int {
+        counts.keys.compactMap { counts[$0].number }.reduce(0, +)
+    }
+}

@@ -1,0 +1,103 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+/// A file system of its own on a folder, small enough to fill; needs the right to mount.
+struct TinyDisk {
+    let path: String
+
+    /// Whether this process may mount one.
+    static let isAllowed: Bool = {
+        guard let folder = try? TemporaryFolder() else { return false }
+        guard let disk = try? TinyDisk(on: "\(folder.path)/disk", kibibytes: 64) else {
+            return false
+        }
+        disk.remove()
+        return true
+    }()
+
+    init(on path: String, kibibytes: Int) throws {
+        self.path = path
+        guard mkdir(path, 0o700) == 0,
+            mount("tmpfs", path, "tmpfs", 0, "size=\(kibibytes)k,mode=0700") == 0
+        else { throw TemporaryFolder.Errno(code: errno) }
+    }
+
+    /// Ends it; whoever made it does this in any case, since the folder below could not go.
+    func remove() { umount2(path, Int32(MNT_DETACH)) }
+
+    /// Writes a file for as long as there is space.
+    func fill() throws {
+        let file = open("\(path)/filling", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw TemporaryFolder.Errno(code: errno) }
+        defer { close(file) }
+        let page = [UInt8](repeating: 1, count: 4096)
+        while write(file, page, page.count) > 0 {}
+        guard errno == ENOSPC else { throw TemporaryFolder.Errno(code: errno) }
+    }
+
+    /// Takes the filling away again and makes the disk larger.
+    func makeSpace(kibibytes: Int) throws {
+        unlink("\(path)/filling")
+        guard
+            mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT), "size=\(kibibytes)k") == 0
+        else { throw TemporaryFolder.Errno(code: errno) }
+    }
+}
+
+/// A user to whom permissions mean something: this one, or nobody (65534) where this one is root.
+enum PlainUser {
+    private static let words =
+        geteuid() == 0
+        ? ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
+
+    /// Whether such a user can start the programs, which may lie where only root can go.
+    static let isAtHand: Bool = {
+        guard !words.isEmpty else { return true }
+        guard access(words[0], X_OK) == 0 else { return false }
+        var child: pid_t = 0
+        let vector =
+            (words + ["\(ChildProgram.folder)/clarity-jobs", "--version"]).map { strdup($0) } + [
+                nil
+            ]
+        defer { vector.forEach { free($0) } }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        for number in [STDOUT_FILENO, STDERR_FILENO] {
+            posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_WRONLY, 0)
+        }
+        guard posix_spawn(&child, words[0], &actions, nil, vector, environ) == 0 else {
+            return false
+        }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        return status == 0
+    }()
+
+    /// Runs `clarity-jobs` as this user.
+    static func run(
+        _ playground: Playground, _ arguments: String..., input: String = ""
+    ) async throws -> ProgramResult {
+        let command = words + ["\(ChildProgram.folder)/clarity-jobs"] + arguments
+        return try await ChildProgram.run(
+            command[0], Array(command.dropFirst()),
+            environment: [
+                "CLARITY_JOBS_CONFIG": playground.jobFilePath,
+                "CLARITY_JOBS_STATE": playground.statePath, "HOME": playground.folder.path,
+            ], input: input)
+    }
+
+    /// Lets this user read what the playground has, and nothing more.
+    static func admit(to playground: Playground) {
+        chmod(playground.folder.path, 0o755)
+        chmod(playground.jobFilePath, 0o644)
+    }
+
+    /// Makes a folder of this user's with these permissions.
+    static func makeFolder(_ path: String, _ mode: mode_t) {
+        mkdir(path, 0o700)
+        if geteuid() == 0 { chown(path, 65534, 65534) }
+        chmod(path, mode)
+    }
+}

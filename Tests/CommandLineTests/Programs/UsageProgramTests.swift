@@ -1,0 +1,120 @@
+import ClarityTestSupport
+import Testing
+
+@Suite("The command line as a program", .timeLimit(.minutes(1)))
+struct UsageProgramTests {
+    @Test(arguments: [
+        (["lst"], "unknown command `lst`; did you mean `list`?"),
+        (["run", "--du"], "unknown option `--du`; did you mean `--due`?"),
+        (["list", "-o", "xml"], "`-o` is one of `table`, `json`, `ndjson`, got `xml`"),
+        (["validate", "it"], "`validate` takes no operand, got `it`"),
+        (["loop", "--config"], "option `--config` wants a value"),
+    ])
+    func `a word that is not understood ends with 64 and where to look`(
+        words: [String], message: String
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.start(words).finish()
+
+        #expect(result.isRefusal(64, "clarity-jobs: \(message)", "help: clarity-jobs --help"))
+    }
+
+    @Test(arguments: [
+        (["run"], "`run` wants either jobs or --due"),
+        (["run", "upload", "--due"], "`run` wants either jobs or --due"),
+        (["run", "--due", "--force"], "--force goes with named jobs only"),
+        (["dry-run"], "`dry-run` wants one job, got 0"),
+        (["dry-run", "upload", "status"], "`dry-run` wants one job, got 2"),
+        (["dry-run", "upolad"], "no job `upolad` in the job file; did you mean `upload`?"),
+    ])
+    func `a command that is not complete is said in one line`(
+        words: [String], message: String
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.start(words).finish()
+
+        #expect(result.isRefusal(64, "clarity-jobs: \(message)"))
+        #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
+    }
+
+    @Test func `the command line is checked before the job file`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in "version: 1\n" }
+
+        let result = try await playground.run("run", "--due", "--force")
+
+        #expect(result.isRefusal(64, "clarity-jobs: --force goes with named jobs only"))
+    }
+
+    @Test(arguments: [
+        [], ["run"], ["loop"], ["dry-run"], ["list"], ["history"], ["history", "show"],
+        ["validate"], ["auth"], ["auth", "login"], ["auth", "status"],
+    ])
+    func `every command has a page of help`(words: [String]) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.start(words + ["--help"]).finish()
+
+        #expect(result.status == 0 && result.errors == "")
+        let usage = (["Usage: clarity-jobs"] + words).joined(separator: " ")
+        #expect(result.outputLines.contains { $0.hasPrefix(usage) })
+        #expect(result.output.contains("\n  -c, --config FILE "))
+        #expect(result.output.hasSuffix("\n") && !result.output.hasSuffix("\n\n"))
+        #expect(result.outputLines.allSatisfy { $0.count <= 100 })
+    }
+
+    @Test func `no command at all is the help page and a fault`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.start([]).finish()
+
+        #expect(result.status == 64)
+        #expect(result.output.contains("\nCommands:\n  run "))
+    }
+
+    @Test func `the version is one line`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.run("--version")
+
+        #expect(result.status == 0 && result.output == "clarity-jobs 0.1.0\n")
+    }
+
+    @Test func `the sandbox starts from the main program and ends with its input`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let sandbox = try playground.start([
+            "sandbox", "--listen", "127.0.0.1:0", "--data", "\(playground.folder.path)/data",
+            "--exit-with-stdin",
+        ])
+        let ready = try #require(await sandbox.readLine())
+        let port = try #require(
+            ready.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)\/api\/v1$/).flatMap {
+                UInt16($0.output.1)
+            })
+        let summary = try JSONValue(
+            try await LoopbackRequest.send("GET", "/_sandbox/summary", port: port))
+        let end = await sandbox.finish()
+
+        #expect(summary["metrics"] == .number(0))
+        #expect(
+            summary.keys.isSuperset(of: [
+                "metrics", "distinct_metric_ids", "samples", "uploads", "requests", "by_status",
+            ]))
+        #expect(end.status == 0 && end.errors == "")
+    }
+
+    @Test func `the sandbox listens on this machine alone`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.run(
+            "sandbox", "--listen", "0.0.0.0:0", "--data", "\(playground.folder.path)/data")
+
+        #expect(
+            result.isRefusal(
+                64,
+                "clarity-jobs-sandbox: `--listen 0.0.0.0:0` is no loopback address; "
+                    + "write `127.0.0.1:PORT`"))
+    }
+}

@@ -1,0 +1,97 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+@Suite("validate", .timeLimit(.minutes(1)))
+struct ValidateProgramTests {
+    @Test func `a job file without fault is valid`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let result = try await playground.run("validate")
+        let quiet = try await playground.run("validate", "--quiet")
+
+        #expect(result.status == 0 && result.errors == "")
+        #expect(result.output == "\(playground.jobFilePath): valid, 5 jobs\n")
+        #expect(quiet.status == 0 && quiet.output == "")
+    }
+
+    @Test func `eight faults are eight lines with line and column, and nothing runs`() async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            backend: { url: "http://clarity.example/api/v1" }
+            sources:
+              - { kind: apple-health-exprt, path: export.xml }
+            jobs:
+              - { id: refresh, kind: refresh, schedule: { every: 4 } }
+              - { id: refresh, kind: cleanup }
+              - { id: upload, kind: bulk-uplaod, colour: red }
+              - id: status
+                kind: processing-status
+                then: [statsu]
+                constraints: { battery_above: 120% }
+
+            """
+        }
+
+        let result = try await playground.run("validate")
+        let run = try await playground.run("run", "--due")
+
+        let places = result.errorLines.filter { !$0.hasPrefix("help: ") }
+        #expect(result.status == 65 && result.output == "")
+        #expect(
+            places.map { String($0.dropFirst("\(playground.folder.path)/".count)) } == [
+                "jobs.yaml:2:17: url leads to `clarity.example` over http, where anybody on the way "
+                    + "can read it",
+                "jobs.yaml:4:13: unknown kind `apple-health-exprt`; did you mean "
+                    + "`apple-health-export`?",
+                "jobs.yaml:6:54: every `4` has no unit; write `4s`, `4m` or `4h`",
+                "jobs.yaml:7:11: duplicate job id `refresh`; first at line 6",
+                "jobs.yaml:8:25: unknown kind `bulk-uplaod`; did you mean `bulk-upload`?",
+                "jobs.yaml:8:38: unknown key `colour` in job `upload`",
+                "jobs.yaml:11:12: unknown job `statsu` in `then` of job `status`; did you mean "
+                    + "`status`?",
+                "jobs.yaml:12:35: battery_above `120%` is out of range, wanted 0% to 99%",
+            ])
+        #expect(run.status == 65 && run.errors == result.errors)
+        #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
+    }
+
+    @Test(
+        .enabled(
+            if: access("/etc/clarity-jobs/jobs.yaml", F_OK) != 0, "this machine has a job file"))
+    func `a missing job file is said with where it was looked for`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        mkdir("\(playground.folder.path)/empty", 0o700)
+
+        let given = try await playground.run("validate", "-c", "/nowhere/jobs.yaml")
+        let usual = try await ChildProgram.run(
+            "/usr/bin/env",
+            [
+                "-C", "\(playground.folder.path)/empty", "\(ChildProgram.folder)/clarity-jobs",
+                "list",
+            ],
+            environment: ["HOME": playground.folder.path])
+
+        #expect(given.isRefusal(66, "clarity-jobs: no job file `/nowhere/jobs.yaml`"))
+        let home = playground.folder.path
+        #expect(
+            usual.isRefusal(
+                66,
+                "clarity-jobs: no job file: tried `jobs.yaml`, "
+                    + "`\(home)/.config/clarity-jobs/jobs.yaml`, `/etc/clarity-jobs/jobs.yaml`",
+                "help: name one with --config FILE"))
+    }
+
+    @Test func `a folder in place of the job file, and an empty one, are said`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let empty = try playground.folder.write("empty.yaml", [])
+
+        let folder = try await playground.run("validate", "-c", playground.folder.path)
+        let nothing = try await playground.run("validate", "-c", empty)
+
+        #expect(folder.isRefusal(65, "\(playground.folder.path): cannot read it: is a directory"))
+        #expect(nothing.isRefusal(65, "\(empty): the file holds no document"))
+    }
+}
