@@ -6,10 +6,12 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 int clinux_pidfd_open(int pid) {
@@ -72,6 +74,22 @@ static int listen_to(int protocol, unsigned groups) {
 
 int clinux_listen_routes(void) {
     return listen_to(NETLINK_ROUTE, RTMGRP_LINK | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE);
+}
+
+int clinux_watch_wall_clock(void) {
+    int timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (timer < 0) return -1;
+    /* The end of time: as late as the kernel counts. */
+    struct itimerspec never = {.it_value = {.tv_sec = INT64_MAX}};
+    int flags = TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET;
+    /* A step at this very moment is told, and the timer set all the same. */
+    if (timerfd_settime(timer, flags, &never, NULL) < 0 && errno != ECANCELED) {
+        int error = errno;
+        close(timer);
+        errno = error;
+        return -1;
+    }
+    return timer;
 }
 
 int clinux_listen_devices(void) {

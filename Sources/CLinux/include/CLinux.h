@@ -36,6 +36,10 @@ int clinux_listen_routes(void);
 /* A non-blocking netlink socket that hears the kernel's device events. */
 int clinux_listen_devices(void);
 
+/* A non-blocking timerfd(2) that never fires, and whose read(2) fails with ECANCELED once after each
+   step of the wall clock. */
+int clinux_watch_wall_clock(void);
+
 /* Makes this process leave no core dump, and closes its memory to debuggers and to other processes of
    its user: what it decrypts stays with it. */
 int clinux_keep_memory_private(void);

@@ -38,8 +38,8 @@ public struct HostConditions: ConditionMonitor {
             pressurePercent: PressureProbe(tree: tree).pressurePercent)
     }
 
-    /// An element whenever a link, a route or a power supply changes; changes that come faster
-    /// than they are taken are one element.
+    /// An element whenever a link, a route or a power supply changes or the wall clock is set;
+    /// changes that come faster than they are taken are one element.
     ///
     /// The kernel's own events are waited for, nothing is polled. Where it gives none, as in a
     /// sandbox without netlink or for power supplies in a container, the stream stays silent: a

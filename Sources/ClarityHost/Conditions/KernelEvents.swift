@@ -6,21 +6,23 @@ import Glibc
 enum KernelEvents {
     /// One place that the kernel announces in.
     struct Feed: Sendable {
-        /// An open socket that does not block; the stream closes it.
-        var socket: Int32
+        /// An open socket or timer that does not block; the stream closes it.
+        var descriptor: Int32
         /// Whether an announcement matters; sees its first 8 KiB.
         var matters: @Sendable (ArraySlice<UInt8>) -> Bool
     }
 
-    /// A stream over the kernel's links, routes and power supplies; it ends with its consumer.
+    /// A stream over the kernel's links, routes and power supplies and the steps of its wall clock;
+    /// it ends with its consumer.
     ///
     /// A feed that cannot be opened stays silent.
     static func stream() -> AsyncStream<Void> {
         var feeds: [Feed] = []
         let routes = clinux_listen_routes()
-        if routes >= 0 { feeds.append(Feed(socket: routes) { _ in true }) }
+        if routes >= 0 { feeds.append(Feed(descriptor: routes) { _ in true }) }
         let devices = clinux_listen_devices()
-        if devices >= 0 { feeds.append(Feed(socket: devices, matters: isPowerSupply)) }
+        if devices >= 0 { feeds.append(Feed(descriptor: devices, matters: isPowerSupply)) }
+        if let wallClock { feeds.append(wallClock) }
         return stream(of: feeds)
     }
 
@@ -30,17 +32,23 @@ enum KernelEvents {
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let queue = DispatchQueue(label: "clarity.kernel-events")
         let sources = feeds.map { feed in
-            let source = DispatchSource.makeReadSource(fileDescriptor: feed.socket, queue: queue)
+            let source = DispatchSource.makeReadSource(fileDescriptor: feed.descriptor, queue: queue)
             source.setEventHandler { @Sendable in
                 if hasNews(feed) { continuation.yield() }
             }
-            source.setCancelHandler { @Sendable in close(feed.socket) }
+            source.setCancelHandler { @Sendable in close(feed.descriptor) }
             return source
         }
         let group = Sources(sources)
         continuation.onTermination = { @Sendable _ in group.cancel() }
         group.resume()
         return stream
+    }
+
+    /// A timer that never fires, and fails when the wall clock is set; `nil` where there is none.
+    static var wallClock: Feed? {
+        let timer = clinux_watch_wall_clock()
+        return timer >= 0 ? Feed(descriptor: timer) { _ in true } : nil
     }
 
     /// Whether an announcement is about a power supply: `SUBSYSTEM=power_supply` is one of its
@@ -56,18 +64,24 @@ enum KernelEvents {
         var buffer = [UInt8](repeating: 0, count: 8 << 10)
         var news = false
         while true {
-            let count = recv(feed.socket, &buffer, buffer.count, 0)
+            let count = read(feed.descriptor, &buffer, buffer.count)
             if count > 0 {
                 if feed.matters(buffer[..<count]) { news = true }
             } else if count < 0, errno == EINTR {
                 continue
-            } else if count < 0, errno == ENOBUFS {
-                // The kernel dropped announcements; any of them may have mattered.
+            } else if count < 0, isNews(errno) {
                 news = true
             } else {
                 return news
             }
         }
+    }
+
+    /// Whether a failure to read tells of something.
+    static func isNews(_ code: Int32) -> Bool {
+        // The kernel dropped announcements, any of which may have mattered; or the wall clock was
+        // set (timerfd_create(2)).
+        code == ENOBUFS || code == ECANCELED
     }
 
     /// The sources of one stream.

@@ -4,6 +4,7 @@ public protocol ConditionMonitor: Sendable {
     /// unknown.
     func conditions() -> Conditions
 
-    /// Elements say that the conditions may have changed; ends when its consumer ends.
+    /// Elements say that the conditions may have changed, or that the wall clock was set, which no
+    /// wait for a span of elapsed time notices; ends when its consumer ends.
     func changes() -> AsyncStream<Void>
 }

@@ -33,7 +33,7 @@ import Testing
             socketpair(
                 AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
         defer { for end in ends { close(end) } }
-        let feed = KernelEvents.Feed(socket: ends[1], matters: KernelEvents.isPowerSupply)
+        let feed = KernelEvents.Feed(descriptor: ends[1], matters: KernelEvents.isPowerSupply)
         for bytes in announcements { #expect(send(ends[0], bytes, bytes.count, 0) == bytes.count) }
 
         let first = KernelEvents.hasNews(feed)
@@ -43,6 +43,22 @@ import Testing
         #expect(!second, "everything has been taken")
     }
 
+    @Test(arguments: [(ECANCELED, true), (ENOBUFS, true), (EAGAIN, false), (EBADF, false)])
+    func `a clock that was set and an overflow are news, and no other failure`(
+        _ code: Int32, _ isNews: Bool
+    ) {
+        #expect(KernelEvents.isNews(code) == isNews)
+    }
+
+    @Test func `a wall clock that runs on is no news`() throws {
+        let clock = try #require(KernelEvents.wallClock)
+        defer { close(clock.descriptor) }
+
+        let news = KernelEvents.hasNews(clock)
+
+        #expect(!news)
+    }
+
     @Test func `news becomes an element`() async throws {
         var ends: [Int32] = [-1, -1]
         #expect(
@@ -50,7 +66,7 @@ import Testing
                 AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
         let (kernel, heard) = (ends[0], ends[1])
         defer { close(kernel) }
-        let feed = KernelEvents.Feed(socket: heard, matters: KernelEvents.isPowerSupply)
+        let feed = KernelEvents.Feed(descriptor: heard, matters: KernelEvents.isPowerSupply)
         var elements = KernelEvents.stream(of: [feed]).makeAsyncIterator()
 
         #expect(send(kernel, Self.battery, Self.battery.count, 0) == Self.battery.count)
@@ -64,7 +80,7 @@ import Testing
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
         let (kernel, heard) = (ends[0], ends[1])
         defer { close(kernel) }
-        let stream = KernelEvents.stream(of: [KernelEvents.Feed(socket: heard) { _ in true }])
+        let stream = KernelEvents.stream(of: [KernelEvents.Feed(descriptor: heard) { _ in true }])
 
         let consumer = Task { for await _ in stream {} }
         consumer.cancel()
