@@ -21,36 +21,47 @@ public struct PruneCounts: Hashable, Sendable {
 // What is kept no longer than a retention. Nothing that the backend has not confirmed is touched.
 
 extension HealthStore {
-    /// Removes what is older than `cutoff`.
+    /// Removes some of what is older than `cutoff`, at most `limit` rows of each kind, so that no
+    /// other process waits for long; nothing is left when the counts are all 0.
     ///
     /// A sample goes by the instant at which its upload was confirmed; only its value is removed,
     /// so that it is not sent again from the next export. A pulled row goes when both its own time
     /// and the last time that the backend listed it are before `cutoff`. An archived version goes by
     /// when it was archived.
-    public func prune(before cutoff: Instant) throws(HealthStoreError) -> PruneCounts {
+    public func prune(
+        before cutoff: Instant, limit: Int = 10_000
+    ) throws(HealthStoreError) -> PruneCounts {
         try change { connection in
             var counts = PruneCounts()
             let before = Value.integer(cutoff.millisecondsSince1970)
+            let most = Value.integer(Int64(limit))
             try connection.run(
                 """
-                UPDATE outbox SET sealed = NULL, batch_id = NULL
-                WHERE state = 'confirmed' AND batch_id IN
-                    (SELECT id FROM batches WHERE finished_at_ms < ?)
-                """, before)
+                UPDATE outbox SET sealed = NULL, batch_id = NULL WHERE id IN (
+                    SELECT outbox.id FROM batches JOIN outbox ON batch_id = batches.id
+                    WHERE finished_at_ms < ? AND outbox.state = 'confirmed' LIMIT ?)
+                """, before, most)
             counts.samples = Int64(connection.changes)
             try connection.run(
                 """
-                DELETE FROM batches WHERE finished_at_ms < ? AND NOT EXISTS
-                    (SELECT 1 FROM outbox WHERE batch_id = batches.id)
-                """, before)
+                DELETE FROM batches WHERE id IN (
+                    SELECT id FROM batches WHERE finished_at_ms < ? AND NOT EXISTS
+                        (SELECT 1 FROM outbox WHERE batch_id = batches.id) LIMIT ?)
+                """, before, most)
             counts.batches = Int64(connection.changes)
+            for (table, count) in [("metrics", \PruneCounts.metrics), ("insights", \.insights)] {
+                try connection.run(
+                    """
+                    DELETE FROM \(table) WHERE id IN (
+                        SELECT id FROM \(table) WHERE timestamp_ms < ? AND synced_at_ms < ? LIMIT ?)
+                    """, before, before, most)
+                counts[keyPath: count] = Int64(connection.changes)
+            }
             try connection.run(
-                "DELETE FROM metrics WHERE timestamp_ms < ? AND synced_at_ms < ?", before, before)
-            counts.metrics = Int64(connection.changes)
-            try connection.run(
-                "DELETE FROM insights WHERE timestamp_ms < ? AND synced_at_ms < ?", before, before)
-            counts.insights = Int64(connection.changes)
-            try connection.run("DELETE FROM archive WHERE archived_at_ms < ?", before)
+                """
+                DELETE FROM archive WHERE id IN (
+                    SELECT id FROM archive WHERE archived_at_ms < ? LIMIT ?)
+                """, before, most)
             counts.archived = Int64(connection.changes)
             return counts
         }

@@ -11,15 +11,18 @@ public struct CleanupWorker: KindWorker {
     public func run(_ context: WorkContext) async throws -> Outcome {
         let retain = try WorkOptions(context.order).duration("retain")
         let cutoff = context.clock.now - retain
-        let pruned = try context.store.prune(before: cutoff)
         var counts = WorkCounts(context)
-        counts.add(pruned.samples, to: "samples_removed")
-        counts.add(pruned.metrics, to: "metrics_removed")
-        counts.add(pruned.insights, to: "insights_removed")
-        counts.add(pruned.archived, to: "versions_removed")
-        counts.add(pruned.batches, to: "batches_removed")
+        var pruned: PruneCounts
+        repeat {
+            pruned = try context.store.prune(before: cutoff)
+            counts.add(pruned.samples, to: "samples_removed")
+            counts.add(pruned.metrics, to: "metrics_removed")
+            counts.add(pruned.insights, to: "insights_removed")
+            counts.add(pruned.archived, to: "versions_removed")
+            counts.add(pruned.batches, to: "batches_removed")
+            try context.checkTime()
+        } while pruned != PruneCounts()
         context.note("what counts as old was confirmed or last listed before \(cutoff)")
-        try context.checkTime()
         counts.add(try context.store.compact(), to: "bytes_freed")
         return .success
     }

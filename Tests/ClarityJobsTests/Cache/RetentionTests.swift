@@ -41,6 +41,32 @@ import Testing
         #expect(try store.prune(before: noon + .seconds(50)) == PruneCounts())
     }
 
+    @Test func `what is old goes in portions until nothing is left`() throws {
+        let store = try folder.open()
+        try settled(store, 0..<5, at: noon)
+        try store.confirm(store.openUploads()[0], at: noon)
+        for table in CachedTable.allCases {
+            for version in 0..<2 {
+                _ = try store.upsert(
+                    (0..<3).map {
+                        CachedRow(
+                            id: "\($0)", type: "t", timestamp: noon, json: [UInt8(version)])
+                    }, into: table, syncedAt: noon)
+            }
+        }
+
+        var counts: [PruneCounts] = []
+        while counts.last != PruneCounts(), counts.count < 9 {
+            counts.append(try store.prune(before: noon + .seconds(1), limit: 2))
+        }
+
+        #expect(counts.map(\.samples) == [2, 2, 1, 0])
+        #expect(counts.map(\.batches) == [0, 0, 1, 0])
+        #expect(counts.map(\.metrics) == [2, 1, 0, 0])
+        #expect(counts.map(\.insights) == [2, 1, 0, 0])
+        #expect(counts.map(\.archived) == [2, 2, 2, 0])
+    }
+
     @Test func `a pulled row goes when it is old and no longer listed`() throws {
         let store = try folder.open()
         let old = CachedRow(id: "old", type: "t", timestamp: noon - .seconds(500), json: [])
