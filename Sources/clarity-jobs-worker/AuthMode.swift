@@ -30,7 +30,7 @@ enum AuthMode {
             return .usage
         }
         let session = try await client.login(email: email, password: Secret(password))
-        print("logged in as \(session.email) (\(session.userID)) until \(session.expiresAt)")
+        print(session.sentence)
         return .done
     }
 
@@ -49,7 +49,7 @@ enum AuthMode {
                 stateDirectory: state, environment: keyEnvironment()
             ).load()
         else { throw APIError.notLoggedIn }
-        print("logged in as \(session.email) (\(session.userID)) until \(session.expiresAt)")
+        print(flags.isJSON ? session.json : session.sentence)
         return .done
     }
 
@@ -75,7 +75,7 @@ struct AuthFlags {
         var name: String
     }
 
-    private static let names = ["email", "backend", "state", "retry-wait"]
+    private static let names = ["email", "backend", "state", "retry-wait", "output"]
     private var values: [String: String] = [:]
 
     /// `nil` for anything but known flags with their values.
@@ -91,7 +91,13 @@ struct AuthFlags {
         guard values["retry-wait"].map({ (1...60_000).contains(Int64($0) ?? 0) }) ?? true else {
             return nil
         }
+        guard values["output"].map({ ["table", "json", "ndjson"].contains($0) }) ?? true else {
+            return nil
+        }
     }
+
+    /// Whether the answer is to be JSON.
+    var isJSON: Bool { ["json", "ndjson"].contains(values["output"]) }
 
     func value(_ name: String) throws(Missing) -> String {
         guard let value = values[name], !value.isEmpty else { throw Missing(name: name) }

@@ -64,6 +64,7 @@ enum Program {
         case ["history", "show"]: try HistoryShowCommand(composition).run()
         case ["validate"]: try ValidateCommand(composition).run()
         case ["auth", "login"]: try AuthCommand(composition).login()
+        case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()
         case ["sandbox"]:
             try composition.become(

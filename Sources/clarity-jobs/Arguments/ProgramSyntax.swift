@@ -63,7 +63,7 @@ extension CommandSyntax {
             CommandSyntax(
                 name: "validate", summary: "Checks the job file and reports every fault in it."),
             CommandSyntax(
-                name: "auth", summary: "Logs in to the backend, and says who is logged in.",
+                name: "auth", summary: "Logs in to the backend and out, and says who is logged in.",
                 commands: [
                     CommandSyntax(
                         name: "login", summary: "Logs in.",
@@ -76,6 +76,9 @@ extension CommandSyntax {
                             "clarity-jobs auth login --email you@example.com --password-stdin"
                                 + " < password.txt"
                         ]),
+                    CommandSyntax(
+                        name: "logout",
+                        summary: "Ends the session, here and at the backend; all data stays."),
                     CommandSyntax(name: "status", summary: "Says who is logged in."),
                 ]),
             CommandSyntax(

@@ -1,6 +1,6 @@
 internal import ClarityHost
 
-/// `auth login` and `auth status`: done by the worker's program, which links what HTTP needs.
+/// `auth login`, `auth logout` and `auth status`: done by the worker's program, which links what HTTP needs.
 struct AuthCommand {
     private let composition: Composition
 
@@ -21,9 +21,16 @@ struct AuthCommand {
             "clarity-jobs-worker", ["auth", "login", "--email", email] + settings(file))
     }
 
+    func logout() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        try composition.become("clarity-jobs-worker", ["auth", "logout"] + settings(file))
+    }
+
     func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        try composition.become("clarity-jobs-worker", ["auth", "status"] + settings(file))
+        try composition.become(
+            "clarity-jobs-worker",
+            ["auth", "status", "--output", composition.console.form.rawValue] + settings(file))
     }
 
     private func settings(_ file: JobFile) -> [String] {

@@ -78,6 +78,20 @@ import Testing
         #expect(try sessions.load()?.userID == WorkBench.user)
     }
 
+    @Test func `a session is written down without its tokens`() {
+        let session = Session(
+            userID: "u1", email: "a\u{1B}[2J\"@example.com", accessToken: Secret("MARKER"),
+            refreshToken: Secret("MARKER"), expiresAt: Instant(secondsSince1970: 1_760_000_000))
+
+        #expect(
+            session.sentence
+                == "logged in as a\u{FFFD}[2J\"@example.com (u1) until 2025-10-09T08:53:20Z")
+        #expect(
+            session.json
+                == #"{"email":"a\u001b[2J\"@example.com","user_id":"u1","#
+                + #""expires_at":"2025-10-09T08:53:20Z"}"#)
+    }
+
     @Test(arguments: [
         String(repeating: "\\", count: 4000), String(repeating: "é", count: 2000), "\u{1B}[31mx",
         "\u{9B}31mx", "\u{202E}x", "a\nb", "a\r\nb",

@@ -159,10 +159,17 @@ import Testing
         process.type(["PASSWORD-MARKER"])
         let login = process.end()
         let status = try WorkerProcess(["auth", "status", "--state", bench.state]).end()
+        let json = try WorkerProcess([
+            "auth", "status", "--output", "json", "--state", bench.state,
+        ]).end()
 
         #expect(login.status == 0 && status.status == 0)
         #expect(login.output.hasPrefix("logged in as a@example.com (u1) until 2"))
         #expect(status.output == login.output)
+        #expect(
+            json.output.wholeMatch(
+                of: /{"email":"a@example.com","user_id":"u1","expires_at":"2[0-9T:.-]+Z"}\n/) != nil
+        )
         #expect(!(login.output + login.errors).contains("MARKER"))
         #expect(server.requests.first?.body.contains("PASSWORD-MARKER") == true)
     }
@@ -206,6 +213,7 @@ import Testing
     @Test(arguments: [
         [], ["fly"], ["attempt", "now"], ["auth"], ["auth", "fly"], ["auth", "status"],
         ["auth", "status", "--state"], ["auth", "status", "--colour", "red"],
+        ["auth", "status", "--state", "/nowhere", "--output", "red"],
         ["auth", "login", "--email", "a@example.com", "--state", "/nowhere"],
     ])
     func `what is not understood ends with 64 and the usage`(arguments: [String]) throws {

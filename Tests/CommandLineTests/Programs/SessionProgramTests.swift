@@ -1,0 +1,44 @@
+import ClarityTestSupport
+import Testing
+
+@Suite("auth status and logout", .timeLimit(.minutes(1)))
+struct SessionProgramTests {
+    private func login(_ playground: Playground) async throws -> ProgramResult {
+        try await playground.run(
+            "auth", "login", "--email", "demo@example.com", "--password-stdin",
+            input: "Demo-Passw0rd!\n")
+    }
+
+    @Test(arguments: ["json", "ndjson"])
+    func `who is logged in can be had as an object`(form: String) async throws {
+        let playground = try await Playground()
+        let login = try await login(playground)
+
+        let status = try await playground.run("auth", "status", "--output", form)
+
+        #expect(login.status == 0)
+        #expect(status.status == 0 && status.errors == "")
+        #expect(
+            status.output.wholeMatch(
+                of: /{"email":"demo@example.com","user_id":"[0-9a-f-]{36}","expires_at":"[0-9T:.-]+Z"}\n/
+            ) != nil)
+    }
+
+    @Test func `a logout ends the session and keeps the data`() async throws {
+        let playground = try await Playground()
+        _ = try await login(playground)
+
+        let logout = try await playground.run("auth", "logout")
+        let status = try await playground.run("auth", "status", "-o", "json")
+        let again = try await playground.run("auth", "logout")
+        let files = try playground.folder.contents().keys
+
+        #expect(logout.status == 0 && logout.output == "logged out\n" && logout.errors == "")
+        for result in [status, again] {
+            #expect(result.status == 77 && result.output == "")
+            #expect(
+                result.errors.hasSuffix("nobody is logged in; run `clarity-jobs auth login`\n"))
+        }
+        #expect(files.contains("state/health.db") && files.contains("state/master.key"))
+    }
+}
