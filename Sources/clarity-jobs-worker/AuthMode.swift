@@ -54,6 +54,7 @@ enum AuthMode {
     }
 
     private static func client(_ flags: AuthFlags) throws -> APIClient {
+        let backend = try flags.value("backend")
         let store = try HealthStore(
             stateDirectory: flags.value("state"), environment: keyEnvironment())
         let transport: CurlTransport
@@ -63,8 +64,9 @@ enum AuthMode {
             throw Failure(.internalFault, "libcurl cannot start")
         }
         return APIClient(
-            base: try flags.value("backend"), dialect: .blueprint, transport: transport,
-            sessions: StoredSessions(store), clock: SystemClock(), retryWait: flags.retryWait)
+            base: backend, dialect: .blueprint, transport: transport,
+            sessions: StoredSessions(store, backend: backend), clock: SystemClock(),
+            retryWait: flags.retryWait)
     }
 }
 

@@ -53,6 +53,7 @@ extension Session {
         bytes.append(field: accessToken.reveal())
         bytes.append(field: refreshToken.reveal())
         bytes.append(littleEndian: expiresAt.millisecondsSince1970)
+        bytes.append(field: backend)
         return bytes
     }
 
@@ -61,10 +62,12 @@ extension Session {
         var reader = ByteReader(sealedForm)
         guard let userID = reader.field(), let email = reader.field(),
             let access = reader.field(), let refresh = reader.field(),
-            let expiry = reader.number(Int64.self)
+            let expiry = reader.number(Int64.self),
+            let backend = reader.isAtEnd ? "" : reader.field()
         else { return nil }
         self.init(
             userID: userID, email: email, accessToken: Secret(access),
-            refreshToken: Secret(refresh), expiresAt: Instant(millisecondsSince1970: expiry))
+            refreshToken: Secret(refresh), expiresAt: Instant(millisecondsSince1970: expiry),
+            backend: backend)
     }
 }

@@ -16,9 +16,11 @@ public enum Attempt {
             let options = WorkOptions(order)
             let store = try HealthStore(
                 stateDirectory: options.stateDirectory(), environment: environment)
+            let base = try options.backendURL()
             let client = APIClient(
-                base: try options.backendURL(), dialect: try options.dialect(),
-                transport: try transport(), sessions: StoredSessions(store), clock: clock,
+                base: base, dialect: try options.dialect(),
+                transport: try transport(), sessions: StoredSessions(store, backend: base),
+                clock: clock,
                 retryWait: try options.retryWait())
             return await work(
                 WorkContext(

@@ -23,7 +23,8 @@ public enum DryRun {
                 base: base, dialect: dialect, user: try store.load(), show: show)
             let client = APIClient(
                 base: base, dialect: dialect, transport: transport,
-                sessions: StoredSessions(store), clock: clock, retryWait: try options.retryWait())
+                sessions: StoredSessions(store, backend: base), clock: clock,
+                retryWait: try options.retryWait())
             var order = order
             // One round of questions: nothing moves while nothing is sent.
             order.timeout = .zero

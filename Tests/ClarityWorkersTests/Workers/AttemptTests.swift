@@ -67,7 +67,7 @@ import Testing
     @Test func `the login of another user is a configuration failure`() async throws {
         let bench = WorkBench()
         try bench.logIn()
-        let sessions = StoredSessions(try bench.store())
+        let sessions = StoredSessions(try bench.store(), backend: WorkBench.url)
         let other = Session(
             userID: "other", email: "o@example.com", accessToken: Secret("a"),
             refreshToken: Secret("r"), expiresAt: bench.clock.now)
@@ -76,6 +76,28 @@ import Testing
 
         #expect(failure?.category == .configuration)
         #expect(try sessions.load()?.userID == WorkBench.user)
+    }
+
+    @Test(arguments: ["refresh", "bulk-upload", "processing-status", "insight-history"])
+    func `another backend sees neither tokens nor samples`(kind: String) async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+        try bench.enqueue(0..<1)
+        let batch = try #require(try bench.store().nextBatch(limit: 1, at: bench.clock.now))
+        try bench.store().settle(batch, processingID: "p", at: bench.clock.now)
+        try bench.enqueue(1..<2)
+
+        let (outcome, _) = await bench.attempt(kind, ["backend.url": "http://127.0.0.1:9/api/v2"])
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(
+                        .credential,
+                        "the login is for another backend than `backend.url`; run "
+                            + "`clarity-jobs auth login`")))
+        #expect(bench.backend.calls == [])
+        #expect(try bench.states() == [.accepted: 1, .queued: 1])
     }
 
     @Test func `a session is written down without its tokens`() {

@@ -132,7 +132,7 @@ import Testing
 
     @Test func `what the real transport refuses is refused here`() async throws {
         let bench = WorkBench()
-        try bench.logIn()
+        try bench.logIn(at: "http://clarity.example/api/v1")
 
         let (outcome, _) = await rehearse(
             bench, "refresh", ["backend.url": "http://clarity.example/api/v1"])

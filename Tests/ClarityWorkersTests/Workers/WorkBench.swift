@@ -13,6 +13,7 @@ final class WorkBench: Sendable {
     let folder: String
     let backend: ScriptedBackend
     static let user = "9b2f6c1e-0000-4000-8000-000000000001"
+    static let url = "http://127.0.0.1:9/api/v1"
 
     init(_ answer: @escaping ScriptedBackend.Answer = { _ in .ok("{}") }) {
         var template = Array("/tmp/clarity-workers-test.XXXXXX".utf8CString)
@@ -35,12 +36,12 @@ final class WorkBench: Sendable {
         try HealthStore(stateDirectory: state, environment: [:])
     }
 
-    func logIn(expiresIn life: Duration = .seconds(3600)) throws {
+    func logIn(expiresIn life: Duration = .seconds(3600), at url: String = WorkBench.url) throws {
         try store().save(
             Session(
                 userID: WorkBench.user, email: "demo@example.com",
                 accessToken: Secret("TOKEN-MARKER"), refreshToken: Secret("REFRESH-MARKER"),
-                expiresAt: clock.now + life))
+                expiresAt: clock.now + life, backend: url))
     }
 
     func order(_ kind: String, _ options: [String: String] = [:]) -> AttemptOrder {
@@ -50,7 +51,7 @@ final class WorkBench: Sendable {
             generation: 1, scheduledFor: clock.now, timeout: .seconds(30), warning: .seconds(5),
             memoryLimitBytes: 1 << 30,
             options: [
-                "state.directory": state, "backend.url": "http://127.0.0.1:9/api/v1",
+                "state.directory": state, "backend.url": WorkBench.url,
                 "backend.retry_wait": "1",
             ].merging(options) { $1 })
     }

@@ -56,6 +56,7 @@ import Testing
         let server = try ScriptedServer([
             .answer(200, #"{"user_id":"u"}"#), .answer(200, page),
         ])
+        try bench.logIn(at: server.url)
         let process = try WorkerProcess(["attempt"])
 
         kill(process.id, SIGTERM)
@@ -72,6 +73,7 @@ import Testing
     @Test func `a worker ends at once with its scheduler`() async throws {
         let bench = try bench()
         let server = try ScriptedServer([.silence])
+        try bench.logIn(at: server.url)
         let process = try WorkerProcess(["attempt"])
         process.order(lines(bench, "refresh", at: server.url))
         for await event in server.events {
