@@ -1,4 +1,3 @@
-import CLinux
 import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
@@ -20,19 +19,50 @@ enum AttemptMode {
             complain("cannot start: \(String(cString: strerror(errno)))")
             return .internalFault
         }
-        let outcome = await Attempt.run(
-            order, environment: keyEnvironment(), clock: SystemClock(),
-            transport: { try CurlTransport(version: programVersion) },
-            report: { reports.write($0) }, isEnding: { isWarned })
-        reports.write(.outcome(outcome))
+        let attempt = Task {
+            await Attempt.run(
+                order, environment: keyEnvironment(), clock: SystemClock(),
+                transport: { try CurlTransport(version: programVersion) },
+                report: { reports.write($0) }, isEnding: { isWarned })
+        }
+        guard startThread({ cancel(attempt, after: order.warning / 2) }) else {
+            complain("cannot start: \(String(cString: strerror(errno)))")
+            return .internalFault
+        }
+        reports.write(.outcome(await attempt.value))
         return .done
+    }
+
+    /// Cancels what is still under way when half of the time from the warning to the end is over: a
+    /// request whose answer does not come would otherwise be waited for until the end, and then the
+    /// place where the work stood would be lost.
+    private static func cancel(_ attempt: Task<Outcome, Never>, after span: Duration) {
+        var byte: UInt8 = 0
+        let descriptor = wake.hear.load(ordering: .relaxed)
+        while read(descriptor, &byte, 1) < 0, errno == EINTR {}
+        var rest = timespec()
+        rest.tv_sec = Int(span.components.seconds)
+        rest.tv_nsec = Int(span.components.attoseconds / 1_000_000_000)
+        var left = timespec()
+        while nanosleep(&rest, &left) != 0, errno == EINTR { rest = left }
+        attempt.cancel()
     }
 
     /// Takes the signals and descriptors over; the first thing that the program does.
     static func prepare() {
-        // Read first: the handler must not be the one that makes the flag.
+        // Made first: the handler must not be the one that makes the flag.
         _ = isWarned
-        signal(SIGTERM) { _ in warning.store(true, ordering: .relaxed) }
+        var ends: [Int32] = [-1, -1]
+        if pipe(&ends) != 0 { complain("cannot be warned: \(String(cString: strerror(errno)))") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        wake.hear.store(ends[0], ordering: .relaxed)
+        wake.ring.store(ends[1], ordering: .relaxed)
+        signal(SIGTERM) { _ in
+            var byte: UInt8 = 1
+            warning.store(true, ordering: .relaxed)
+            // A pipe that is full has woken whoever waits long ago.
+            _ = write(wake.ring.load(ordering: .relaxed), &byte, 1)
+        }
         // Whoever started this process may have held the signal back.
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -43,9 +73,6 @@ enum AttemptMode {
         for descriptor in [orderNumber, reportNumber, lockNumber] {
             // One that is not open needs no flag.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        }
-        if clinux_keep_memory_private() != 0 {
-            complain("cannot close this process's memory to others")
         }
     }
 
@@ -94,6 +121,14 @@ enum AttemptMode {
 
 /// Set by SIGTERM. Global, since a signal's handler has no other way to anything.
 private let warning = Atomic(false)
+
+/// The two ends of a pipe, by which the handler wakes a thread.
+private let wake = WakingPipe()
+
+private final class WakingPipe: Sendable {
+    let hear = Atomic<Int32>(-1)
+    let ring = Atomic<Int32>(-1)
+}
 
 /// Writes reports, each as one line in one piece.
 private final class ReportWriter: Sendable {

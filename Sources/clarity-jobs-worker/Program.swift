@@ -1,3 +1,4 @@
+import CLinux
 @preconcurrency import Glibc
 
 /// Does what the scheduler must not do itself: one attempt, its rehearsal, or a login.
@@ -7,13 +8,18 @@
                clarity-jobs-worker dry-run < ORDER
                clarity-jobs-worker auth login --email E --backend URL --state DIR [--retry-wait MS] < PASSWORD
                clarity-jobs-worker auth logout --backend URL --state DIR [--retry-wait MS]
-               clarity-jobs-worker auth status --state DIR
+               clarity-jobs-worker auth status --state DIR [--output table|json|ndjson]
         """
 
     /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that lets signals
     /// through before there is a handler for them.
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
+        // Whatever this process does, it holds keys, tokens or a password.
+        umask(0o077)
+        if clinux_keep_memory_private() != 0 {
+            complain("cannot close this process's memory to others")
+        }
         if arguments == ["attempt"] { AttemptMode.prepare() }
         Task.detached { exit(await run(arguments).rawValue) }
         while true { pause() }

@@ -70,6 +70,33 @@ import Testing
             ])
     }
 
+    @Test func `a warning ends a request whose answer does not come`() async throws {
+        let bench = try bench()
+        let page = #"{"data":[],"pagination":{"has_next":true,"next_cursor":"c1"}}"#
+        let server = try ScriptedServer([
+            .answer(200, #"{"user_id":"u"}"#), .answer(200, page), .silence,
+        ])
+        try bench.logIn(at: server.url)
+        let process = try WorkerProcess(["attempt"])
+        var order = bench.order("refresh", ["backend.url": server.url])
+        order.warning = .milliseconds(20)
+        process.order(order.lines)
+        var requests = 0
+        for await event in server.events {
+            if case .request = event { requests += 1 }
+            if requests == 3 { break }
+        }
+
+        kill(process.id, SIGTERM)
+        let end = process.end()
+
+        #expect(end.status == 0)
+        #expect(
+            end.reports.suffix(2) == [
+                "checkpoint c1", "outcome retry - work stopped before it was done",
+            ])
+    }
+
     @Test func `a worker ends at once with its scheduler`() async throws {
         let bench = try bench()
         let server = try ScriptedServer([.silence])
