@@ -54,7 +54,7 @@ enum HealthSchema {
             CHECK ((state IN ('confirmed', 'unconfirmed', 'failed')) = (finished_at_ms IS NOT NULL)),
             CHECK (state <> 'failed' OR reason IS NOT NULL)
         ) STRICT;
-        CREATE INDEX batches_open ON batches (state, id) WHERE state IN ('sending', 'accepted');
+        CREATE INDEX batches_state ON batches (state, id);
 
         -- `sealed` is NULL once a confirmed value was pruned; the row stays so that the sample is
         -- recognised in the next export and not sent again.

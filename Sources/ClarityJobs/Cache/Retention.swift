@@ -35,10 +35,12 @@ extension HealthStore {
             var counts = PruneCounts()
             let before = Value.integer(cutoff.millisecondsSince1970)
             let most = Value.integer(Int64(limit))
+            // CROSS keeps the batches outside: from the samples each portion would pass over all
+            // whose values are gone already.
             try connection.run(
                 """
                 UPDATE outbox SET sealed = NULL, batch_id = NULL WHERE id IN (
-                    SELECT outbox.id FROM batches JOIN outbox ON batch_id = batches.id
+                    SELECT outbox.id FROM batches CROSS JOIN outbox ON batch_id = batches.id
                     WHERE finished_at_ms < ? AND outbox.state = 'confirmed' LIMIT ?)
                 """, before, most)
             counts.samples = Int64(connection.changes)
