@@ -32,7 +32,8 @@ enum KernelEvents {
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let queue = DispatchQueue(label: "clarity.kernel-events")
         let sources = feeds.map { feed in
-            let source = DispatchSource.makeReadSource(fileDescriptor: feed.descriptor, queue: queue)
+            let source = DispatchSource.makeReadSource(
+                fileDescriptor: feed.descriptor, queue: queue)
             source.setEventHandler { @Sendable in
                 if hasNews(feed) { continuation.yield() }
             }

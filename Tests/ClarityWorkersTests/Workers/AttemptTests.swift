@@ -123,8 +123,12 @@ import Testing
 
         let (outcome, reports) = await bench.attempt(
             "bulk-upload",
-            ["sources.0.kind": "apple-health-export", "sources.0.path": "/nowhere/\(name)"])
+            [
+                "sources.0.kind": "apple-health-export", "sources.0.path": "/nowhere/\(name)",
+                "sources.1.kind": "apple-health-export", "sources.1.path": "/nowhere/\(name)2",
+            ])
 
+        // The first source's fault ends the run, the second one's is a note.
         #expect(reports.notes.count == 1)
         for report in [AttemptReport.outcome(outcome)] + reports.notes.map({ .note($0) }) {
             #expect(report.line.utf8.count <= AttemptReport.longestLine)

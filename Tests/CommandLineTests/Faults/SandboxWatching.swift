@@ -19,11 +19,6 @@ extension Sandbox {
         while try await count(self) < wanted { try Task.checkCancellation() }
     }
 
-    /// Takes back every fault that is still to come.
-    func clearFaults() async throws {
-        _ = try await LoopbackRequest.send("DELETE", "/_sandbox/fault", port: port)
-    }
-
     /// Ends the access tokens, and those that renew them.
     func expireAllTokens() async throws {
         _ = try await LoopbackRequest.send(

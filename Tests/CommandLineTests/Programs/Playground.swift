@@ -138,6 +138,11 @@ final class Sandbox: Sendable {
         _ = try await LoopbackRequest.send("POST", "/_sandbox/fault", body: fault, port: port)
     }
 
+    /// Takes back every fault that is still to come.
+    func clearFaults() async throws {
+        _ = try await LoopbackRequest.send("DELETE", "/_sandbox/fault", port: port)
+    }
+
     /// Ends every access token that was given out.
     func expireTokens() async throws {
         _ = try await LoopbackRequest.send("POST", "/_sandbox/expire-tokens", port: port)

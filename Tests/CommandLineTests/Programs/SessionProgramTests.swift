@@ -20,7 +20,8 @@ struct SessionProgramTests {
         #expect(status.status == 0 && status.errors == "")
         #expect(
             status.output.wholeMatch(
-                of: /{"email":"demo@example.com","user_id":"[0-9a-f-]{36}","expires_at":"[0-9T:.-]+Z"}\n/
+                of:
+                    /{"email":"demo@example.com","user_id":"[0-9a-f-]{36}","expires_at":"[0-9T:.-]+Z"}\n/
             ) != nil)
     }
 
