@@ -23,6 +23,7 @@ public struct FakeWorker: Worker {
 /// Conditions that a test sets, with their changes announced.
 public final class FakeConditions: ConditionMonitor {
     private let current: Mutex<Conditions>
+    private let calls = Mutex(0)
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
@@ -34,7 +35,13 @@ public final class FakeConditions: ConditionMonitor {
 
     public func conditions() -> Conditions { current.withLock { $0 } }
 
-    public func changes() -> AsyncStream<Void> { stream }
+    /// How often somebody began to listen for changes.
+    public var listeners: Int { calls.withLock { $0 } }
+
+    public func changes() -> AsyncStream<Void> {
+        calls.withLock { $0 += 1 }
+        return stream
+    }
 
     /// Answers `conditions` from now on and says so.
     public func change(to conditions: Conditions) {

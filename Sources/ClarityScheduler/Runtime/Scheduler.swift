@@ -67,11 +67,9 @@ public struct Scheduler {
         first.forEach(inbox.post)
         await withDiscardingTaskGroup { group in
             group.addTask {
-                for await _ in monitor.changes() { inbox.post(.tick) }
-            }
-            group.addTask {
                 for await event in events { inbox.post(event) }
             }
+            var isListening = false
             var isDraining = false
             while true {
                 let taken = await inbox.take()
@@ -101,6 +99,16 @@ public struct Scheduler {
                 }
                 report.waiting = plan.waiting
                 if plan.isIdle, isDraining || end == .idle { break }
+                // Most of the looks that cron asks for find nothing due and need no ear. What
+                // changed before there was one is seen by another look.
+                if !isListening {
+                    isListening = true
+                    let changes = monitor.changes()
+                    group.addTask {
+                        for await _ in changes { inbox.post(.tick) }
+                    }
+                    inbox.post(.tick)
+                }
                 // One timer at a time; it is no child of the group because a group cannot cancel
                 // one child alone.
                 timer?.cancel()

@@ -25,6 +25,18 @@ struct SchedulerTests {
         #expect(store.runs[RunID(1)]?.tally["things_done"] == 2)
     }
 
+    @Test func `it listens for changes only when there is something to wait for`() async throws {
+        var idle = scheduler([try job(schedule: nil)]) { _, _ in .success() }
+        _ = try await idle.run(until: .idle)
+        let before = conditions.listeners
+
+        var busy = scheduler([try job()]) { _, _ in .success() }
+        _ = try await busy.run(until: .idle)
+
+        #expect(before == 0)
+        #expect(conditions.listeners == 1)
+    }
+
     @Test func `it returns when all that is due waits, and says why`() async throws {
         conditions.change(to: Conditions())
         var scheduler = scheduler([try job(constraints: [.connected])]) { _, _ in .success() }
