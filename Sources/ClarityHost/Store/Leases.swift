@@ -4,8 +4,9 @@ internal import ClarityScheduler
 /// Tells what a lease found in the store is worth.
 ///
 /// A lease lapses when the machine has started anew since, when its holder has not renewed it for
-/// `Planner.leaseTerm` of elapsed time, or when no process holds its owner's lock any more. Wall
-/// time has no part in it, so that no step of the clock ends a lease.
+/// `Planner.leaseTerm` while the machine was awake, or when no process holds its owner's lock any
+/// more. Wall time has no part in it, so that no step of the clock ends a lease; nor has time spent
+/// in suspend, after which whoever looks first would take over from holders that are alive.
 struct Leases {
     let bootID: String
     private let folder: String
@@ -17,12 +18,13 @@ struct Leases {
         bootID = Leases.readBootID()
     }
 
-    /// When a lease that is taken or renewed now lapses, in milliseconds since the machine started.
-    var nextExpiry: Int64 { Leases.bootMilliseconds + Planner.leaseTerm.milliseconds }
+    /// When a lease that is taken or renewed now lapses, in milliseconds awake since the machine
+    /// started.
+    var nextExpiry: Int64 { Leases.awakeMilliseconds + Planner.leaseTerm.milliseconds }
 
     func standing(of owner: String, boot: String, expires: Int64) -> Lease.Standing {
         if owner == ownOwner { return .mine }
-        guard boot == bootID, expires > Leases.bootMilliseconds, isAlive(owner) else {
+        guard boot == bootID, expires > Leases.awakeMilliseconds, isAlive(owner) else {
             return .lapsed
         }
         return .held
@@ -77,10 +79,10 @@ struct Leases {
         return state == UInt8(ascii: "Z") || state == UInt8(ascii: "X")
     }
 
-    /// The elapsed time since the machine started, suspend included.
-    private static var bootMilliseconds: Int64 {
+    /// The time since the machine started, without that spent in suspend (clock_gettime(2)).
+    private static var awakeMilliseconds: Int64 {
         var time = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &time)
+        clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
