@@ -52,11 +52,13 @@ public struct FileWatch: Sendable {
                 guard count > 0 else { return isWatched }
                 var offset = 0
                 while offset + MemoryLayout<inotify_event>.size <= count {
-                    let (watch, length) = buffer.withUnsafeBytes { bytes in
+                    let (watch, mask, length) = buffer.withUnsafeBytes { bytes in
                         let event = bytes.loadUnaligned(
                             fromByteOffset: offset, as: inotify_event.self)
-                        return (event.wd, Int(event.len))
+                        return (event.wd, event.mask, Int(event.len))
                     }
+                    // The kernel dropped events, any of which may have been of a watched name.
+                    if mask & UInt32(IN_Q_OVERFLOW) != 0 { isWatched = true }
                     let start = offset + MemoryLayout<inotify_event>.size
                     let name = buffer[start..<min(start + length, count)].prefix { $0 != 0 }
                     if names[watch]?.contains(String(decoding: name, as: UTF8.self)) == true {

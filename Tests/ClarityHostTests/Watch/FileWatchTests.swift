@@ -41,6 +41,23 @@ struct FileWatchTests {
         #expect(own)
     }
 
+    @Test func `events that the kernel dropped may have been of a watched name`() throws {
+        let watch = try #require(FileWatch.Watch(["\(folder.path)/export.zip"]))
+        defer { close(watch.descriptor) }
+        let text = String(
+            decoding: try TemporaryFolder.read("/proc/sys/fs/inotify/max_queued_events"),
+            as: UTF8.self)
+        let limit = try #require(Int(text.filter(\.isNumber)))
+
+        // Two names in turn: the kernel makes one event of two that are the same.
+        for number in 0...limit {
+            let path = "\(folder.path)/other-\(number % 2)"
+            close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600))
+        }
+
+        #expect(watch.takeEvents())
+    }
+
     @Test func `a file that is still being written has not changed yet`() throws {
         let watch = try #require(FileWatch.Watch(["\(folder.path)/export.zip"]))
         defer { close(watch.descriptor) }
