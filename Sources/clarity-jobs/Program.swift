@@ -6,6 +6,7 @@ internal import Glibc
 @main
 enum Program {
     static func main() async {
+        openStandardDescriptors()
         // A reader that goes away, as `head` does, must end no command in the middle.
         signal(SIGPIPE, SIG_IGN)
         // What it keeps is nobody else's to read.
@@ -42,7 +43,10 @@ enum Program {
         let composition = Composition(
             arguments: arguments, environment: environment, console: console)
         do throws(CommandFailure) {
-            return try await perform(arguments.path, composition)
+            let status = try await perform(arguments.path, composition)
+            guard let problem = console.lostResult else { return status }
+            Console.fault("clarity-jobs: cannot write to standard output: \(problem)")
+            return status.joined(with: .disk)
         } catch {
             for (index, line) in error.lines.enumerated() {
                 let isPlace = error.status == .jobFileFaulty
@@ -73,6 +77,14 @@ enum Program {
             throw CommandFailure(
                 .usage, "`\(path.joined(separator: " "))` wants a command",
                 "help: clarity-jobs \(path.joined(separator: " ")) --help")
+        }
+    }
+
+    /// Opens what the caller closed of the standard descriptors, so that no file of ours gets the
+    /// number of one and what is meant for people.
+    private static func openStandardDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", O_RDWR)
         }
     }
 

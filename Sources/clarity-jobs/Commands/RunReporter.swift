@@ -66,7 +66,8 @@ final class RunReporter: Sendable {
         switch (run.state, detail) {
         case (.failed, _): Console.fault(RunText.line(run))
         case (_, .failures): return
-        case (.succeeded, .everything): if !console.isQuiet { console.result(RunText.line(run)) }
+        case (.succeeded, .everything):
+            if !console.isQuiet { console.result(printable(RunText.line(run))) }
         case (_, .everything): console.note(RunText.line(run))
         }
         for note in run.notes { console.note("  \(note)") }

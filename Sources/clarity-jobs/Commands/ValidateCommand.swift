@@ -12,7 +12,7 @@ struct ValidateCommand {
         let count = file.jobs.count
         let console = composition.console
         guard !console.isQuiet else { return .done }
-        console.result("\(path): valid, \(count) \(count == 1 ? "job" : "jobs")")
+        console.result(printable("\(path): valid, \(count) \(count == 1 ? "job" : "jobs")"))
         return .done
     }
 }

@@ -1,4 +1,5 @@
-internal import Glibc
+@preconcurrency internal import Glibc
+internal import Synchronization
 
 /// Where a command's words go: results to standard output, the rest to standard error.
 struct Console: Sendable {
@@ -12,6 +13,19 @@ struct Console: Sendable {
     var form: Form
     var isQuiet: Bool
     var isVerbose: Bool
+    private let loss = Loss()
+
+    init(form: Form, isQuiet: Bool, isVerbose: Bool) {
+        self.form = form
+        self.isQuiet = isQuiet
+        self.isVerbose = isVerbose
+    }
+
+    /// Why a result could not be written, as on a full disk; `nil` when none was lost. A reader
+    /// that went away, as `head` does, is no loss.
+    var lostResult: String? {
+        loss.code.withLock { $0.map { String(cString: strerror($0)).lowercased() } }
+    }
 
     /// Writes results as the form asks for: objects as JSON, or the table.
     func results(_ objects: [JSONText], table: @autoclosure () -> Table) {
@@ -23,26 +37,41 @@ struct Console: Sendable {
     }
 
     /// Writes a line of a result.
-    func result(_ line: String) { Console.write(line, to: STDOUT_FILENO) }
+    func result(_ line: String) {
+        let code = Console.write(line, to: STDOUT_FILENO)
+        if code != 0, code != EPIPE { loss.code.withLock { $0 = $0 ?? code } }
+    }
 
     /// Writes a line for people, unless they asked for quiet.
     func note(_ line: String) {
-        if !isQuiet { Console.write(printable(line), to: STDERR_FILENO) }
+        if !isQuiet { Console.fault(line) }
     }
 
-    /// Writes a line about a fault.
-    static func fault(_ line: String) { write(printable(line), to: STDERR_FILENO) }
+    /// Writes a line about a fault; where that cannot be, there is nobody left to tell.
+    static func fault(_ line: String) { _ = write(printable(line), to: STDERR_FILENO) }
 
     /// Writes whole lines with write(2), so that lines of two processes never mix.
     ///
-    /// What cannot be written is dropped: a reader that went away, as `head` does, is no fault.
-    private static func write(_ line: String, to descriptor: Int32) {
+    /// - Returns: 0, or the error's number; the rest of the line is dropped then.
+    private static func write(_ line: String, to descriptor: Int32) -> Int32 {
         var bytes = Array((line + "\n").utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }
-            bytes = bytes.dropFirst(count)
+            if count >= 0 {
+                bytes = bytes.dropFirst(count)
+            } else if errno == EAGAIN {
+                // Somebody shares the pipe and has made it not block.
+                var full = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&full, 1, -1)
+            } else if errno != EINTR {
+                return errno
+            }
         }
+        return 0
+    }
+
+    /// The first error at writing a result.
+    private final class Loss: Sendable {
+        let code = Mutex<Int32?>(nil)
     }
 }

@@ -63,7 +63,8 @@ enum JSONText {
         text += close
     }
 
-    /// Writes a string by RFC 8259, section 7.
+    /// Writes a string by RFC 8259, section 7. Every control character is escaped, for the result
+    /// may be shown on a terminal.
     private static func write(_ string: String, to text: inout String) {
         text += "\""
         for scalar in string.unicodeScalars {
@@ -73,7 +74,7 @@ enum JSONText {
             case "\n": text += "\\n"
             case "\t": text += "\\t"
             case "\r": text += "\\r"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
+            case _ where scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value):
                 let digits = String(scalar.value, radix: 16)
                 text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
             default: text.unicodeScalars.append(scalar)

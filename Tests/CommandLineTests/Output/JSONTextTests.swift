@@ -9,6 +9,7 @@ struct JSONTextTests {
         (.string("plain"), "\"plain\""), (.string("a\"b\\c"), "\"a\\\"b\\\\c\""),
         (.string("line\nfeed\ttab\rreturn"), "\"line\\nfeed\\ttab\\rreturn\""),
         (.string("\u{1B}[31m\u{7F}"), "\"\\u001b[31m\\u007f\""),
+        (.string("\u{9B}31m"), "\"\\u009b31m\""),
         (.string("h\u{E9} \u{1F600}"), "\"h\u{E9} \u{1F600}\""), (.array([]), "[]"),
         (.object([]), "{}"),
         (
