@@ -22,7 +22,7 @@ struct ListCommand {
             return [
                 job.id.rawValue, job.kind.rawValue, job.jobClass.rawValue,
                 standing?.next.map(RunText.seconds) ?? "-", state(standing),
-                standing.map(waits) ?? "",
+                waits(waitsFor(standing)),
             ]
         }
         composition.console.results(
@@ -35,18 +35,21 @@ struct ListCommand {
             ("job", .string(job.id.rawValue)), ("kind", .string(job.kind.rawValue)),
             ("class", .string(job.jobClass.rawValue)), ("next", .string(standing?.next)),
             ("state", .string(state(standing))),
-            (
-                "waiting_on",
-                .array((standing?.deferrals ?? []).map { .object(RunText.members($0)) })
-            ),
+            ("waiting_on", .array(waitsFor(standing).map { .object(RunText.members($0)) })),
         ])
+    }
+
+    /// What holds the job back; nothing does while it runs.
+    private func waitsFor(_ standing: JobStanding?) -> [Deferral] {
+        guard let standing, standing.open?.state != .running else { return [] }
+        return standing.deferrals
     }
 
     /// What the job waits for, in a cell: `not due` stands for every reason that is only time, since
     /// the column beside it has that.
-    private func waits(_ standing: JobStanding) -> String {
-        let others = standing.deferrals.filter { $0.reason != .notDue }
-        if others.isEmpty { return standing.deferrals.isEmpty ? "" : "not due" }
+    private func waits(_ deferrals: [Deferral]) -> String {
+        let others = deferrals.filter { $0.reason != .notDue }
+        if others.isEmpty { return deferrals.isEmpty ? "" : "not due" }
         return others.map(RunText.line).joined(separator: "; ")
     }
 
