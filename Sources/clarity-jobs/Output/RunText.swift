@@ -79,15 +79,6 @@ enum RunText {
         ])
     }
 
-    /// A deferral as the members of an object.
-    static func members(_ deferral: Deferral) -> [(String, JSONText)] {
-        [
-            ("reason", .string(deferral.reason.rawValue)),
-            ("subject", .string(deferral.subject)), ("wanted", .string(deferral.wanted)),
-            ("measured", .string(deferral.measured)), ("source", .string(deferral.source)),
-        ]
-    }
-
     /// The instant without its milliseconds, for people.
     static func seconds(_ instant: Instant) -> String {
         Instant(secondsSince1970: instant.secondsSince1970).description
