@@ -93,7 +93,10 @@ struct SandboxFaultTests {
         let after = try await playground.run("run", "upload")
 
         #expect(during.status == 75, "\(during.errors)")
-        #expect(told.failure == "did not end within its time of 1s")
+        // A worker that comes to heed its warning says so; the kill follows 200 ms later.
+        #expect(
+            ["stopped before it was done", "did not end within its time of 1s"]
+                .contains(told.failure))
         #expect(attempts.map(\.stopReason) == ["timeout"])
         #expect(after.status == 0, "\(after.errors)")
         try await playground.expectEverySampleOnce(250)

@@ -13,14 +13,17 @@ struct TakeoverTests {
         try await sandbox.wait(for: 1) { try await $0.answers("hang") }
         let worker = try #require(ProcessTable.children(of: scheduler.processID).first)
 
+        let requests = try await sandbox.count("requests")
         scheduler.signal(SIGKILL)
         // The worker has the error stream as well: it ends with the later of the two.
         let killed = await scheduler.finish()
+        let later = try await sandbox.count("requests")
         let told = try await playground.history("upload").first
         let rescue = try await playground.run("run", "--due")
 
         #expect(killed.status == 137)
         #expect(!ProcessTable.isAlive(worker))
+        #expect(later == requests, "it did not live to repeat the request that hung")
         #expect(told?.state == "running", "nobody has looked at it yet")
         #expect(rescue.status == 0, "\(rescue.errors)")
         let run = try #require(try await playground.history("upload").last)

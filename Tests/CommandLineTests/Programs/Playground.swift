@@ -4,8 +4,9 @@ import Testing
 /// A home of its own for the built programs: a folder, a job file, a state directory and, when asked
 /// for, a sandbox that ends with it.
 final class Playground: Sendable {
-    let folder: TemporaryFolder
+    /// Before the folder, so that it has ended when that is removed.
     let sandbox: Sandbox?
+    let folder: TemporaryFolder
 
     /// The address of the sandbox, or one where nobody listens.
     var url: String { sandbox?.url ?? "http://127.0.0.1:9/api/v1" }
