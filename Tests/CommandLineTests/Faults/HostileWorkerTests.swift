@@ -68,7 +68,9 @@ struct HostileWorkerTests {
             reason: "its worker was ended by signal 11"),
         Misbehaviour(
             name: "hangs", script: "trap 'report note warned' TERM; while :; do wait_for_end; done",
-            settings: ", timeout: 1s", reason: "did not end within its time of 1s",
+            // Time to be ready for the warning, and time to say so, on a busy machine too.
+            settings: ", timeout: 3s, warning: 1500ms",
+            reason: "did not end within its time of 3s",
             stopReason: "timeout"),
         Misbehaviour(
             name: "ignores its warning", script: "trap '' TERM; wait_for_end",
