@@ -24,13 +24,18 @@ struct Leases {
 
     func standing(of owner: String, boot: String, expires: Int64) -> Lease.Standing {
         if owner == ownOwner { return .mine }
-        guard boot == bootID, expires > Leases.awakeMilliseconds, isAlive(owner) else {
+        guard boot == bootID, expires > Leases.awakeMilliseconds, isAlive(owner, patience: .zero)
+        else {
             return .lapsed
         }
         return .held
     }
 
     /// Removes the lock files of owners that are gone.
+    ///
+    /// Where a scheduler is gone, its last workers get a second to notice: they end at once when their
+    /// order's descriptor closes, but that takes them a moment. Done once, before the first decision,
+    /// since a decision keeps every other process waiting.
     func removeLapsed() {
         guard let listing = opendir(folder) else { return }
         defer { closedir(listing) }
@@ -38,7 +43,7 @@ struct Leases {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if !name.hasPrefix("."), name != ownOwner, !isAlive(name) {
+            if !name.hasPrefix("."), name != ownOwner, !isAlive(name, patience: .seconds(1)) {
                 unlink("\(folder)/\(name)")
             }
         }
@@ -46,17 +51,16 @@ struct Leases {
 
     /// Whether any process still holds the lock of `owner`.
     ///
-    /// Where the scheduler itself is gone, its last workers get a second to notice: they end at once
-    /// when their order's descriptor closes, but that takes them a moment.
-    private func isAlive(_ owner: String) -> Bool {
+    /// Waits up to `patience` for the workers of a scheduler that is gone.
+    private func isAlive(_ owner: String, patience: Duration) -> Bool {
         let descriptor = open("\(folder)/\(owner)", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         let processID = owner.split(separator: "-").first.flatMap { pid_t($0) }
-        var patience = 100
+        var looksLeft = patience.milliseconds / 10
         while flock(descriptor, LOCK_SH | LOCK_NB) != 0 {
-            guard let processID, Leases.hasEnded(processID), patience > 0 else { return true }
-            patience -= 1
+            guard let processID, looksLeft > 0, Leases.hasEnded(processID) else { return true }
+            looksLeft -= 1
             usleep(10_000)
         }
         return false
