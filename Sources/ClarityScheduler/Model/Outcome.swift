@@ -72,6 +72,9 @@ public struct Tally: Hashable, Sendable {
 
     public var isEmpty: Bool { names.isEmpty }
 
+    /// Whether any count is above zero.
+    public var hasCounted: Bool { counts.values.contains { $0 > 0 } }
+
     /// The counts for one line: `2041 samples read, 420 samples queued`.
     ///
     /// The first count is always there, of the others those above zero.

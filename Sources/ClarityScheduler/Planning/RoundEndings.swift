@@ -13,7 +13,7 @@ extension Round {
         run.lease = nil
         run.stopReason = attempt.stop
         run.failure = nil
-        switch verdict(on: end.result, of: attempt, run) {
+        switch verdict(on: end, of: attempt, run) {
         case .succeeded:
             close(&run, .succeeded, attempt, end, .succeeded)
             enqueueFollowers(of: run, attempt.job)
@@ -103,12 +103,15 @@ extension Round {
     }
 
     private func verdict(
-        on result: AttemptEnd.Result, of attempt: AttemptInFlight, _ run: Run
+        on end: AttemptEnd, of attempt: AttemptInFlight, _ run: Run
     ) -> EndVerdict {
-        switch (result, attempt.stop) {
+        switch (end.result, attempt.stop) {
         case (.reported(.success), _): return .succeeded
         case (_, .cancelled): return .cancelled
         case (.reported(.failure(let failure)), _): return .failed(failure)
+        case (.reported(.retry(_, let failure)), .timeout) where !end.tally.hasCounted:
+            // It heeded its warning and had nothing to show: a backend that hangs looks like this.
+            return .again(failure, wish: nil)
         case (.reported(.retry(_, let failure)), .some): return .stopped(failure)
         case (.reported(.retry(let after, let failure)), nil):
             return .again(failure, wish: after)

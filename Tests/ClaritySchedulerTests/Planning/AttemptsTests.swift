@@ -56,6 +56,8 @@ struct AttemptsTests {
     }
 
     @Test func `a worker that heeds its warning has not failed and goes on later`() throws {
+        var sentOne = Tally()
+        sentOne["samples_sent"] = 1
         var desk = PlanningDesk([try job()])
         try desk.handle(.tick)
         desk.pass(.seconds(80))
@@ -66,13 +68,32 @@ struct AttemptsTests {
                 RunID(1),
                 AttemptEnd(
                     .reported(.retry(after: nil, Failure(.work, "its time ended"))),
-                    checkpoint: "half")))
+                    tally: sentOne, checkpoint: "half")))
         desk.pass(.seconds(30))
         let again = try desk.handle(.tick)
 
         #expect(desk.store.runs[RunID(1)]?.failures == 0)
         #expect(desk.store.attempts[RunID(1)]?[1]?.result == .stopped)
         #expect(again.started.map(\.checkpoint) == ["half"])
+    }
+
+    @Test func `a worker that heeds its warning with nothing to show has failed`() throws {
+        var idle = Tally()
+        idle["samples_sent"] = 0
+        var desk = PlanningDesk([try job(attempts: 1)])
+        try desk.handle(.tick)
+        desk.pass(.seconds(80))
+        try desk.handle(.tick)
+
+        try desk.handle(
+            .finished(
+                RunID(1),
+                AttemptEnd(
+                    .reported(.retry(after: nil, Failure(.work, "its time ended"))), tally: idle)))
+
+        #expect(desk.store.runs[RunID(1)]?.state == .failed)
+        #expect(desk.store.runs[RunID(1)]?.failures == 1)
+        #expect(desk.store.runs[RunID(1)]?.stopReason == .timeout)
     }
 
     @Test func `a constraint lost while running stops the attempt without a failure`() throws {
