@@ -1,4 +1,4 @@
-@preconcurrency internal import Glibc
+@preconcurrency import Glibc
 
 /// The folder that holds everything the program remembers, open to its owner alone.
 public struct StateDirectory: Hashable, Sendable {

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import Glibc
+import Glibc
 
 /// The machine's own clock.
 public struct SystemClock: WallClock {

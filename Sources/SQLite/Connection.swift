@@ -1,4 +1,4 @@
-internal import CSQLite
+import CSQLite
 
 /// One connection to a database file; owned by one task or actor at a time.
 ///

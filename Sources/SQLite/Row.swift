@@ -1,4 +1,4 @@
-internal import CSQLite
+import CSQLite
 
 /// The current row of a query; valid only inside the closure that receives it.
 ///

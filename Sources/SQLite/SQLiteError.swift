@@ -1,4 +1,4 @@
-internal import CSQLite
+import CSQLite
 
 /// A refusal of SQLite: its extended result code, its words and the statement.
 ///

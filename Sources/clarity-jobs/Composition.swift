@@ -1,9 +1,9 @@
-internal import ClarityHost
-internal import ClarityJobs
-internal import ClarityScheduler
-internal import ClaritySystem
-internal import Dispatch
-@preconcurrency internal import Glibc
+import ClarityHost
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import Dispatch
+@preconcurrency import Glibc
 
 /// Supplies the real parts: files, clocks, the environment and the programs beside this one.
 struct Composition {

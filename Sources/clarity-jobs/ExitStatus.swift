@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// The program's exit statuses: those of sysexits.h where one fits.
 enum ExitStatus: Int32, CaseIterable {

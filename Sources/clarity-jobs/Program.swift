@@ -1,5 +1,5 @@
-internal import ClaritySystem
-internal import Glibc
+import ClaritySystem
+import Glibc
 
 /// `clarity-jobs`: reads the command line, performs the command, turns errors into lines and a
 /// status.

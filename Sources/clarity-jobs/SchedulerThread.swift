@@ -1,5 +1,5 @@
-internal import ClarityScheduler
-internal import Dispatch
+import ClarityScheduler
+import Dispatch
 
 /// Runs a scheduler away from the threads that everything else shares, since it blocks its own for
 /// as long as the store commits.

@@ -1,7 +1,7 @@
-internal import ClarityScheduler
-internal import Dispatch
-@preconcurrency internal import Glibc
-internal import Synchronization
+import ClarityScheduler
+import Dispatch
+@preconcurrency import Glibc
+import Synchronization
 
 /// Turns SIGINT and SIGTERM into requests to drain.
 ///

@@ -1,4 +1,4 @@
-internal import Dispatch
+import Dispatch
 
 /// Runs `body`, which may block, on a thread of its own.
 ///

@@ -1,6 +1,6 @@
-internal import CLinux
-internal import Dispatch
-internal import Glibc
+import CLinux
+import Dispatch
+import Glibc
 
 /// A program that a test runs, with what it wrote.
 public struct ProgramResult: Sendable {

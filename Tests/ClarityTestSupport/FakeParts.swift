@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import Synchronization
+import Synchronization
 
 /// A worker in this process whose attempts go as a test says.
 public struct FakeWorker: Worker {

@@ -1,4 +1,4 @@
-internal import Glibc
+import Glibc
 
 /// One plain HTTP request to a server on this machine, without any client's opinions.
 public enum LoopbackRequest {

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import Synchronization
+import Synchronization
 
 /// A wall clock that moves only when it is told to or slept on.
 ///

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import Testing
+import Testing
 
 /// Stores of one kind, as the processes that share one see them.
 public protocol RunStoreBed: AnyObject {

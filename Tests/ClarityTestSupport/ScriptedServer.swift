@@ -1,5 +1,5 @@
-@preconcurrency internal import Glibc
-internal import Synchronization
+@preconcurrency import Glibc
+import Synchronization
 
 /// An HTTP server on a loopback port that plays a list of answers, one for each request, and can
 /// break off wherever a real one might.

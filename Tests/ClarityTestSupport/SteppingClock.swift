@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import Synchronization
+import Synchronization
 
 /// A clock that stands still until a test moves it; whoever sleeps on it waits for that.
 public final class SteppingClock: WallClock {

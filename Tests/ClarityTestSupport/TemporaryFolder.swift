@@ -1,4 +1,4 @@
-internal import Glibc
+import Glibc
 
 /// A folder that lives as long as its owner.
 public final class TemporaryFolder: Sendable {

@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// The options of one kind or section, in the form in which they are handed on.
 struct OptionsDraft: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// What both a job and `defaults:` may say, as it stands in the file.
 struct CommonDraft: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// What is known around a job file while it is read.
 struct Surroundings: Sendable {

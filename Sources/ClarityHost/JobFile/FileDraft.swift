@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// A whole job file as it stands.
 struct FileDraft: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// How a value is written in a job file: the code that reads it, and the same as data.
 struct Form<Value: Hashable & Sendable>: Sendable {

@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// Makes jobs of drafts: fills in what the file's defaults and the engine's standards say, and
 /// checks what no key shows by itself.

@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// A job as it stands in the file.
 struct JobDraft: Hashable, Sendable {

@@ -1,4 +1,4 @@
-@preconcurrency internal import Glibc
+@preconcurrency import Glibc
 
 extension JobFileReader {
     /// Reads the file at a path, which may be a pipe, and no more of it than a job file may have.

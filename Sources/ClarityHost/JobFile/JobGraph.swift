@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// Which job starts which: checks ids and `then:` across the whole list.
 struct JobGraph {

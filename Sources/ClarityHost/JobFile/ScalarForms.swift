@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 extension Form where Value == String {
     /// Any scalar, as it is written.

@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 extension Form where Value == CronExpression {
     /// A cron expression that fires at some time.

@@ -1,4 +1,4 @@
-internal import CYAML
+import CYAML
 
 /// Turns the bytes of a YAML file into a tree, within bounds.
 ///

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import SQLite
+import SQLite
 
 /// A deferral with the time during which it held.
 public struct DeferralSpan: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import SQLite
+import SQLite
 
 /// The steps that make `history.db`. Append-only: a released step never changes.
 let historyMigrations = Migrations(

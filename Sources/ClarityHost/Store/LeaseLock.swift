@@ -1,5 +1,5 @@
-internal import ClaritySystem
-@preconcurrency internal import Glibc
+import ClaritySystem
+@preconcurrency import Glibc
 
 /// The proof that the holder of leases, or a worker of it, is alive: a lock that the kernel lets go.
 ///

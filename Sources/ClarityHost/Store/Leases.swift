@@ -1,5 +1,5 @@
-internal import ClarityScheduler
-@preconcurrency internal import Glibc
+import ClarityScheduler
+@preconcurrency import Glibc
 
 /// Tells what a lease found in the store is worth.
 ///

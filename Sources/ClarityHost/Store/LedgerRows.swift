@@ -1,5 +1,5 @@
-internal import ClarityScheduler
-internal import SQLite
+import ClarityScheduler
+import SQLite
 
 /// Reads the ledger from the tables.
 enum LedgerRows {

@@ -1,6 +1,6 @@
 public import ClarityScheduler
-@preconcurrency internal import Glibc
-internal import SQLite
+@preconcurrency import Glibc
+import SQLite
 
 /// Answers questions about past and present runs; changes nothing.
 public struct RunHistory: ~Copyable {

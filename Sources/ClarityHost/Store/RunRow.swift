@@ -1,5 +1,5 @@
-internal import ClarityScheduler
-internal import SQLite
+import ClarityScheduler
+import SQLite
 
 /// A run as a row of `runs`.
 enum RunRow {

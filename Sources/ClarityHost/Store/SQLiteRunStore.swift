@@ -1,6 +1,6 @@
 public import ClarityScheduler
 public import ClaritySystem
-internal import SQLite
+import SQLite
 
 /// Keeps runs in `history.db`, a SQLite file in WAL mode that any number of processes share.
 ///

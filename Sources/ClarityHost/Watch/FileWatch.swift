@@ -1,5 +1,5 @@
-internal import Dispatch
-@preconcurrency internal import Glibc
+import Dispatch
+@preconcurrency import Glibc
 
 /// Tells when named files or folders have new contents, by inotify(7), without polling.
 ///

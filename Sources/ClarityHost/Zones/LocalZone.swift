@@ -1,4 +1,4 @@
-@preconcurrency internal import Glibc
+@preconcurrency import Glibc
 
 /// Finds the name of the zone that this machine's clock on the wall follows.
 public enum LocalZone {

@@ -1,4 +1,4 @@
-@preconcurrency internal import Glibc
+@preconcurrency import Glibc
 public import ClarityScheduler
 
 /// The time zones that are installed on this machine, as TZif files in a folder.

@@ -1,4 +1,4 @@
-internal import CSodium
+import CSodium
 
 /// BLAKE2b-256 of bytes, as 64 lower-case hex digits: says whether two contents are the same.
 public func contentDigest(_ bytes: [UInt8]) -> String {

@@ -1,5 +1,5 @@
-@preconcurrency internal import Glibc
-internal import SQLite
+@preconcurrency import Glibc
+import SQLite
 
 /// Copies a database that others may be writing to, without leaving a trace beside it.
 ///

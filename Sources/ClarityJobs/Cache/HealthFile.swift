@@ -1,5 +1,5 @@
-internal import ClaritySystem
-@preconcurrency internal import Glibc
+import ClaritySystem
+@preconcurrency import Glibc
 
 /// The file with health data in a state directory.
 struct HealthFile: Sendable {

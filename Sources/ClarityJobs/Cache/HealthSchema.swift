@@ -1,4 +1,4 @@
-internal import SQLite
+import SQLite
 
 /// The schema of `health.db`, step by step; a step that was released is never changed.
 ///

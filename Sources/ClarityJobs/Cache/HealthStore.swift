@@ -1,7 +1,7 @@
-internal import ClarityScheduler
-internal import ClaritySystem
-internal import SQLite
-internal import Synchronization
+import ClarityScheduler
+import ClaritySystem
+import SQLite
+import Synchronization
 
 /// Keeps a person's health data on this machine: the outbox, what was pulled, and the session.
 ///

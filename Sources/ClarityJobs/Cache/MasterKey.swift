@@ -1,4 +1,4 @@
-internal import CSodium
+import CSodium
 
 /// The key from which all others are derived; 32 bytes that never reach an error, log or output.
 public struct MasterKey: Sendable {

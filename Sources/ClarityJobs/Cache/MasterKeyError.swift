@@ -1,4 +1,4 @@
-internal import Glibc
+import Glibc
 
 /// Why there is no usable master key.
 public enum MasterKeyError: Error, Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import CSodium
+import CSodium
 
 /// The id under which the backend knows a sample: a UUID that depends on the user and on the
 /// sample's identity alone.

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import SQLite
+import SQLite
 
 // The outbox as a queue: what goes in and what is taken out to be sent.
 

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import SQLite
+import SQLite
 
 // What becomes of a batch after it was sent. A batch that is no longer `sending`, because another
 // process settled it meanwhile, is left as it is.

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import SQLite
+import SQLite
 
 // What becomes of an accepted upload.
 

@@ -1,5 +1,5 @@
-internal import ClarityScheduler
-internal import SQLite
+import ClarityScheduler
+import SQLite
 
 /// Samples of one kind that wait for a person, without their values.
 public struct OutboxReviewEntry: Hashable, Sendable {

@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import SQLite
+import SQLite
 
 // What was pulled from the backend and stays readable offline.
 

@@ -1,4 +1,4 @@
-internal import SQLite
+import SQLite
 
 // A store to rehearse with: it starts as the real one is and vanishes with its last reference.
 

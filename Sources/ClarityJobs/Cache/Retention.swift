@@ -1,5 +1,5 @@
 public import ClarityScheduler
-internal import SQLite
+import SQLite
 
 /// What a cleanup removed, or would remove.
 public struct PruneCounts: Hashable, Sendable {

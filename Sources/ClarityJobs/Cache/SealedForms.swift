@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 // What of a sample and of a session is sealed, as bytes.
 

@@ -1,4 +1,4 @@
-internal import CSodium
+import CSodium
 
 /// Seals bytes so that only the key opens them, and only in the row for which they were sealed.
 ///

@@ -1,5 +1,5 @@
-internal import ClarityScheduler
-internal import SQLite
+import ClarityScheduler
+import SQLite
 
 // Who is logged in. The store belongs to the first user that ever was: the outbox and the cache
 // are theirs, and nobody else's data may mix with them.

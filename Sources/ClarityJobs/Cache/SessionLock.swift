@@ -1,5 +1,5 @@
-internal import ClaritySystem
-@preconcurrency internal import Glibc
+import ClaritySystem
+@preconcurrency import Glibc
 
 /// The right to renew the session, which one process has at a time.
 ///

@@ -1,6 +1,6 @@
 public import ClarityScheduler
-@preconcurrency internal import Glibc
-internal import SQLite
+@preconcurrency import Glibc
+import SQLite
 
 /// What tells one state of a file from every other without reading it.
 ///

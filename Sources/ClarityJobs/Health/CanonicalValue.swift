@@ -1,5 +1,5 @@
 // Rounding is a function of the C library in builds that are not optimised.
-internal import Glibc
+import Glibc
 
 extension SampleKind {
     /// The decimals that a value keeps when two samples are compared.

@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 extension Sample {
     /// The bytes by which the same sample is recognised in another export.

@@ -1,5 +1,5 @@
 // Rounding is a function of the C library in builds that are not optimised.
-internal import Glibc
+import Glibc
 
 /// Turns a number in a unit as HealthKit writes it into the unit of a `SampleKind`.
 ///

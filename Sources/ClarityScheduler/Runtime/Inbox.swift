@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// Collects events from anywhere for one consumer, which takes all of them at once.
 ///

@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// Carries out what a `Planner` decides: writes it down, starts and signals attempts, waits.
 ///

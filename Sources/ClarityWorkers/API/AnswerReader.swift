@@ -1,5 +1,5 @@
-internal import ClarityScheduler
-internal import FoundationEssentials
+import ClarityScheduler
+import FoundationEssentials
 
 /// Reads the answers of one call; every fault names the call and the field, never what is in it.
 struct AnswerReader {

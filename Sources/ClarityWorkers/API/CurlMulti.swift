@@ -1,5 +1,5 @@
-internal import CCurl
-internal import ClarityScheduler
+import CCurl
+import ClarityScheduler
 
 /// libcurl's connections, and the loop that moves one transfer over them.
 ///

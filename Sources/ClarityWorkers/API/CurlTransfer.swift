@@ -1,4 +1,4 @@
-internal import CCurl
+import CCurl
 
 /// What libcurl's callbacks fill while one answer comes in.
 ///

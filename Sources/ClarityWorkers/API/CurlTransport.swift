@@ -1,6 +1,6 @@
-internal import CCurl
-internal import ClarityScheduler
-internal import Synchronization
+import CCurl
+import ClarityScheduler
+import Synchronization
 
 /// Sends requests with libcurl, one at a time, over connections that it keeps.
 ///

@@ -1,4 +1,4 @@
-internal import CCurl
+import CCurl
 
 /// Where a request goes, and what that asks of the connection.
 ///

@@ -1,4 +1,4 @@
-internal import CCurl
+import CCurl
 
 /// One libcurl easy handle: the options of the request at hand.
 struct EasyHandle: ~Copyable {

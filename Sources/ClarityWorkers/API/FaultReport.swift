@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+import FoundationEssentials
 
 /// What a backend's refusal names: which metrics, by which field and code.
 ///

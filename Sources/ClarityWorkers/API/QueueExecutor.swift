@@ -1,4 +1,4 @@
-internal import Dispatch
+import Dispatch
 
 /// Runs an actor's work on a thread of its own, one piece after the other.
 ///

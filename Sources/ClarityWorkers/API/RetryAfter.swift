@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// Reads the `Retry-After` field of RFC 9110, section 10.2.3: seconds, or a date.
 enum RetryAfter {

@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 extension APIError {
     /// Reads why there is no answer.

@@ -1,5 +1,5 @@
-internal import CCurl
-@preconcurrency internal import Glibc
+import CCurl
+@preconcurrency import Glibc
 
 extension TransportError {
     /// Reads libcurl's verdict of a transfer.

@@ -1,5 +1,5 @@
-internal import ClarityJobs
-internal import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 
 extension Dialect {
     /// The body of the upload of `batch`.

@@ -1,4 +1,4 @@
-internal import ClarityJobs
+import ClarityJobs
 public import ClarityScheduler
 
 /// One attempt from its order to its outcome.

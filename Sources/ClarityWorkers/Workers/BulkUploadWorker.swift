@@ -1,4 +1,4 @@
-internal import ClarityJobs
+import ClarityJobs
 public import ClarityScheduler
 
 /// Reads the sources into the outbox and sends what the backend does not have yet.

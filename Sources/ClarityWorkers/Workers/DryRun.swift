@@ -1,6 +1,6 @@
-internal import ClarityJobs
+import ClarityJobs
 public import ClarityScheduler
-internal import Synchronization
+import Synchronization
 
 /// Runs a worker over a copy of the store and a transport that sends nothing.
 ///

@@ -1,4 +1,4 @@
-internal import ClarityJobs
+import ClarityJobs
 public import ClarityScheduler
 
 /// Does the work of one kind of job.

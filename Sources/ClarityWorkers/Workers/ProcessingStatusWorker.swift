@@ -1,4 +1,4 @@
-internal import ClarityJobs
+import ClarityJobs
 public import ClarityScheduler
 
 /// Asks what became of the uploads that the backend accepted.

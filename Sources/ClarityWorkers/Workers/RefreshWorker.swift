@@ -1,4 +1,4 @@
-internal import ClarityJobs
+import ClarityJobs
 public import ClarityScheduler
 
 /// Pulls what a person looks at first: the profile, the metrics and the latest insights.

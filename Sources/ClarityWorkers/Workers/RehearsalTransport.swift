@@ -1,5 +1,5 @@
 public import ClarityJobs
-internal import Synchronization
+import Synchronization
 
 /// Shows each request instead of sending it, and answers as a backend would that has nothing to
 /// give and takes everything.

@@ -1,6 +1,6 @@
-internal import ClarityJobs
-internal import ClarityScheduler
-internal import ClaritySystem
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
 
 /// A place that samples come from.
 protocol SampleSource: Sendable {

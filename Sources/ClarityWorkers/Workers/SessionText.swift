@@ -1,5 +1,5 @@
 public import ClarityJobs
-internal import ClarityScheduler
+import ClarityScheduler
 
 // Who is logged in, for people and for programs; the tokens are in neither.
 

@@ -1,5 +1,5 @@
-internal import ClarityJobs
-internal import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 
 /// Brings the samples of the sources into the outbox and accounts for every record.
 ///
@@ -8,6 +8,10 @@ internal import ClarityScheduler
 struct SourceImport {
     /// How many samples are taken before they are put into the outbox.
     static let portion = 4096
+    /// How many names a note holds, so that it is never cut.
+    private static let namesPerNote = 8
+    /// How many notes one title may take: 160 names, where a decade's export has about 100.
+    private static let notesPerTitle = 20
 
     private let context: WorkContext
     private var counts: WorkCounts
@@ -92,7 +96,7 @@ struct SourceImport {
             ("no field for", report.unmapped), ("refused", report.refused),
             ("read in spite of", report.malformations),
         ] where !entries.isEmpty {
-            context.note("`\(source.name)`: \(title) \(listed(entries))")
+            for line in listed(entries) { context.note("`\(source.name)`: \(title) \(line)") }
         }
         if report.unexplained != 0 {
             context.note(
@@ -101,12 +105,19 @@ struct SourceImport {
         }
     }
 
-    /// The largest counts with their names: `StepCount (120), BodyMass (3), 4 more`.
-    private func listed(_ entries: [String: Int64]) -> String {
-        let sorted = entries.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        var parts = sorted.prefix(8).map { "\($0.key.cut(toBytes: 80)) (\($0.value))" }
-        if sorted.count > 8 { parts.append("\(sorted.count - 8) more") }
-        return parts.joined(separator: ", ")
+    /// All counts with their names, the largest first, as many lines as notes of bounded length take:
+    /// `StepCount (120), BodyMass (3)`.
+    private func listed(_ entries: [String: Int64]) -> [String] {
+        let parts = entries.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+            .map { "\($0.key.cut(toBytes: 80)) (\($0.value))" }
+        let starts = stride(from: 0, to: parts.count, by: SourceImport.namesPerNote)
+        var lines = starts.prefix(SourceImport.notesPerTitle).map { start in
+            parts[start..<min(start + SourceImport.namesPerNote, parts.count)]
+                .joined(separator: ", ")
+        }
+        let left = parts.count - SourceImport.namesPerNote * SourceImport.notesPerTitle
+        if left > 0 { lines.append("\(left) more") }
+        return lines
     }
 }
 

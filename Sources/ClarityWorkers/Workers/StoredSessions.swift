@@ -1,5 +1,5 @@
 public import ClarityJobs
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// The sealed store as the place where the client keeps its session with one backend.
 public struct StoredSessions: SessionStore {

@@ -1,5 +1,5 @@
-internal import ClarityJobs
-internal import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 
 /// Sends what waits in the outbox, batch after batch.
 struct UploadPass {

@@ -1,4 +1,4 @@
-internal import ClarityHost
+import ClarityHost
 
 /// `auth login`, `auth logout` and `auth status`: done by the worker's program, which links what HTTP needs.
 struct AuthCommand {

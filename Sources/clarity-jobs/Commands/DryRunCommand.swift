@@ -1,6 +1,6 @@
-internal import ClarityHost
-internal import ClarityScheduler
-internal import Glibc
+import ClarityHost
+import ClarityScheduler
+import Glibc
 
 /// `dry-run JOB`: shows what a job would send or remove, and changes nothing.
 struct DryRunCommand {

@@ -1,5 +1,5 @@
-internal import ClarityHost
-internal import ClarityScheduler
+import ClarityHost
+import ClarityScheduler
 
 /// `history [JOB]`: past and present runs, newest first.
 struct HistoryCommand {

@@ -1,5 +1,5 @@
-internal import ClarityHost
-internal import ClarityScheduler
+import ClarityHost
+import ClarityScheduler
 
 /// `list`: the jobs, what comes next and what they wait for.
 struct ListCommand {

@@ -1,5 +1,5 @@
-internal import ClarityHost
-internal import ClarityScheduler
+import ClarityHost
+import ClarityScheduler
 
 /// `loop`: runs jobs as they fall due, until a signal drains it.
 struct LoopCommand {

@@ -1,5 +1,5 @@
-internal import ClarityHost
-internal import ClarityScheduler
+import ClarityHost
+import ClarityScheduler
 
 /// `run [JOB...] [--due] [--force]`: runs jobs now, in the given order, or all that is due.
 struct RunCommand {

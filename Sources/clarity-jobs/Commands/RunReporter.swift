@@ -1,5 +1,5 @@
-internal import ClarityScheduler
-internal import Synchronization
+import ClarityScheduler
+import Synchronization
 
 /// Tells people how runs go, as they go.
 final class RunReporter: Sendable {

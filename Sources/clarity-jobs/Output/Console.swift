@@ -1,5 +1,5 @@
-@preconcurrency internal import Glibc
-internal import Synchronization
+@preconcurrency import Glibc
+import Synchronization
 
 /// Where a command's words go: results to standard output, the rest to standard error.
 struct Console: Sendable {

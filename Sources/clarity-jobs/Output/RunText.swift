@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// How runs are shown: one form for lines, tables and JSON each.
 enum RunText {

@@ -105,6 +105,26 @@ import Testing
         #expect(reports.notes == ["`export.xml`: no field for (other types) (1)"])
     }
 
+    @Test func `every type without a field is named, however many there are`() async throws {
+        let bench = try bench()
+        let types = (1...20).map { "HKQuantityTypeIdentifierInvented\($0)" }
+        bench.writeExport(
+            0..<1,
+            extra: types.map { type in
+                """
+                <Record type="\(type)" sourceName="Invented" unit="kg" value="70" \
+                startDate="2024-01-01 00:00:00 +0000" endDate="2024-01-01 00:00:00 +0000"/>\n
+                """
+            }.joined())
+        try bench.logIn()
+
+        let (_, reports) = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(reports.notes.count == 3)
+        let named = reports.notes.joined(separator: ", ")
+        #expect(types.filter { !named.contains("\($0) (1)") } == [])
+    }
+
     @Test func `a warning stops the reading of records that are no samples`() async throws {
         let bench = try bench()
         let line = """

@@ -1,7 +1,7 @@
 public import ClarityJobs
 public import ClarityScheduler
 
-@preconcurrency internal import Glibc
+@preconcurrency import Glibc
 
 /// An Apple Health export: the zip archive that the phone makes, the folder in it, or its xml file.
 ///

@@ -1,4 +1,4 @@
-internal import CArchive
+import CArchive
 
 /// A zip archive, and the blocks of the member at which it stands.
 ///

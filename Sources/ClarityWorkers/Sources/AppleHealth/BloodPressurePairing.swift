@@ -1,5 +1,5 @@
-internal import ClarityJobs
-internal import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 
 /// Puts the two halves of a blood pressure together.
 ///

@@ -1,4 +1,4 @@
-@preconcurrency internal import Glibc
+@preconcurrency import Glibc
 
 /// A piece of the text, valid only while the window that it lies in is not moved.
 typealias Bytes = UnsafeBufferPointer<UInt8>

@@ -1,4 +1,4 @@
-internal import ClarityJobs
+import ClarityJobs
 
 /// Drives a scanner over a source through one window of memory.
 ///

@@ -1,4 +1,4 @@
-internal import ClarityJobs
+import ClarityJobs
 
 /// Finds the records in the text of an export, piece by piece.
 ///

@@ -1,4 +1,4 @@
-internal import ClarityScheduler
+import ClarityScheduler
 
 /// The dates of an export.
 enum HealthKitDate {

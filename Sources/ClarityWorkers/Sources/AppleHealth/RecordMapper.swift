@@ -1,5 +1,5 @@
-internal import ClarityJobs
-internal import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 
 /// Makes samples of records and keeps the account of every one of them.
 struct RecordMapper {

@@ -1,0 +1,22 @@
+/// The right to run a run's attempt and to write down its end.
+public struct Lease: Hashable, Sendable {
+    /// What a lease is worth, as seen by the process that reads it.
+    public enum Standing: String, CaseIterable, Sendable {
+        /// This process holds it.
+        case mine
+        /// Another process holds it and is alive.
+        case held
+        /// Its holder is gone, or has not renewed it in time.
+        case lapsed
+    }
+
+    /// The holder's name, unique to a process.
+    public var owner: String
+    public var standing: Standing
+
+    /// Creates a lease.
+    public init(owner: String, standing: Standing) {
+        self.owner = owner
+        self.standing = standing
+    }
+}

@@ -1,0 +1,16 @@
+/// A change that a decision makes to the store. All changes of one decision are one transaction.
+public enum LedgerChange: Hashable, Sendable {
+    case setClock(JobID, JobClock)
+    /// `count` of the occurrences from `first` to `latest` share a fate, and a run where one stands
+    /// for them.
+    case recordFate(
+        JobID, OccurrenceFate, first: Instant, latest: Instant, count: Int, run: RunID?)
+    /// Adds a run, or replaces what is known of it.
+    case put(Run)
+    /// Adds an attempt, or replaces what is known of it.
+    case putAttempt(Attempt)
+    /// From this instant on the run waits for these reasons and no others.
+    case deferred(RunID, [Deferral], at: Instant)
+    /// This process still holds the leases of its running runs.
+    case renewLeases
+}

@@ -1,0 +1,13 @@
+/// Why a running attempt was stopped from outside.
+public enum StopReason: String, CaseIterable, Sendable {
+    /// Its time was over.
+    case timeout
+    /// A constraint of its job no longer held.
+    case constraintLost
+    /// The scheduler was told to end.
+    case shutdown
+    /// A person cancelled the run.
+    case cancelled
+    /// Another process took the run over.
+    case leaseLost
+}

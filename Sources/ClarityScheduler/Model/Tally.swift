@@ -1,0 +1,32 @@
+/// Counts that a worker reports, in the order in which they first appeared.
+///
+/// A name is lowercase words joined by `_`, such as `samples_read`.
+public struct Tally: Hashable, Sendable {
+    public private(set) var names: [String] = []
+    private var counts: [String: Int64] = [:]
+
+    /// Creates an empty tally.
+    public init() {}
+
+    /// The count under `name`, 0 when it was never set.
+    public subscript(name: String) -> Int64 {
+        get { counts[name] ?? 0 }
+        set {
+            if counts.updateValue(newValue, forKey: name) == nil { names.append(name) }
+        }
+    }
+
+    public var isEmpty: Bool { names.isEmpty }
+
+    /// Whether any count is above zero.
+    public var hasCounted: Bool { counts.values.contains { $0 > 0 } }
+
+    /// The counts for one line: `2041 samples read, 420 samples queued`.
+    ///
+    /// The first count is always there, of the others those above zero.
+    public var summary: String {
+        names.enumerated().filter { $0.offset == 0 || self[$0.element] > 0 }.map(\.element).map {
+            "\(self[$0]) \($0.replacing("_", with: " "))"
+        }.joined(separator: ", ")
+    }
+}
