@@ -31,7 +31,6 @@ extension Round {
             if !attempt.isKilled {
                 wake(after: (attempt.isWarned ? attempt.killAt : attempt.warnAt) - moment.elapsed)
             }
-            if !attempt.job.constraints.isEmpty, !attempt.isForced { wake(after: Planner.recheck) }
         }
     }
 
@@ -80,7 +79,7 @@ extension Round {
                     source: "this process"))
         }
         // What lies further ahead than the policy can put it comes from a clock that was set back.
-        if let notBefore = run.notBefore, notBefore > moment.wall, !run.isExpedited,
+        if let notBefore = run.notBefore, notBefore > moment.wall,
             notBefore - moment.wall <= job.retry.longestWait
         {
             deferrals.append(

@@ -67,6 +67,7 @@ extension Round {
                     run.state = .failed
                     run.finishedAt = moment.wall
                 } else {
+                    run.isExpedited = false
                     run.notBefore =
                         moment.wall
                         + retry.wait(afterFailures: run.failures, using: &planner.random)

@@ -195,6 +195,37 @@ struct AttemptsTests {
         #expect(due.started.map(\.run) == [RunID(2)])
     }
 
+    @Test func `the earliest begin does not hold back a repetition, and is looked for`() throws {
+        var desk = PlanningDesk(
+            [
+                try job(
+                    schedule: nil, earliestBegin: .seconds(900), events: [.sourceChanged])
+            ])
+        try desk.handle(.happened(.sourceChanged))
+        try desk.handle(.finished(RunID(1), .success()))
+
+        let waits = try desk.handle(.happened(.sourceChanged))
+        desk.pass(.seconds(900))
+        let starts = try desk.handle(.tick)
+        try desk.handle(.finished(RunID(2), .retry()))
+        desk.pass(.seconds(30))
+        let again = try desk.handle(.tick)
+
+        #expect(waits.wakeAfter == .seconds(900))
+        #expect(starts.started.map(\.run) == [RunID(2)])
+        #expect(again.started.map(\.attempt) == [2])
+    }
+
+    @Test func `force frees a run that waits for a constraint`() throws {
+        var desk = PlanningDesk([try job(constraints: [.connected])])
+        desk.conditions.connected = Conditions.Reading(false, source: "test")
+        try desk.handle(.tick)
+
+        let forced = try desk.handle(.requested([try id("a")], isForced: true))
+
+        #expect(forced.started.map(\.run) == [RunID(1)])
+    }
+
     @Test func `the earliest begin counts from a run that ended this instant`() throws {
         var desk = PlanningDesk(
             [

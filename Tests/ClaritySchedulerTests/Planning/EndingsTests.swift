@@ -91,6 +91,68 @@ struct EndingsTests {
         #expect(desk.store.attempts[RunID(1)]?[4]?.result == .failed)
     }
 
+    @Test(arguments: [AttemptEnd.retry(), .killed(by: 11)])
+    func `a failure begins the count of workers killed in a row anew`(
+        between: AttemptEnd
+    ) throws {
+        var desk = PlanningDesk([try job(attempts: 9)])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .killed()))
+
+        try desk.handle(.finished(RunID(1), between))
+        desk.pass(.seconds(3600))
+        try desk.handle(.tick)
+        for _ in 1...3 { try desk.handle(.finished(RunID(1), .killed())) }
+
+        let killed = desk.store.attempts[RunID(1)]?.values.filter { $0.result == .interrupted }
+        #expect(killed?.count == 4)
+    }
+
+    @Test func `a stop begins the count of workers killed in a row anew`() throws {
+        var desk = PlanningDesk([try job(constraints: [.externalPower])])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .killed()))
+
+        desk.conditions.externalPower = Conditions.Reading(false, source: "test")
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .retry()))
+
+        #expect(desk.store.runs[RunID(1)]?.interruptions == 0)
+        #expect(desk.store.attempts[RunID(1)]?[2]?.result == .stopped)
+    }
+
+    @Test func `a checkpoint stays until an attempt leaves another`() throws {
+        var desk = PlanningDesk([try job(attempts: 9)])
+        try desk.handle(.tick)
+        let broken = AttemptEnd.killed(by: 11).result
+        try desk.handle(.finished(RunID(1), AttemptEnd(broken, checkpoint: "half")))
+        desk.pass(.seconds(3600))
+        try desk.handle(.tick)
+
+        try desk.handle(.finished(RunID(1), AttemptEnd(broken)))
+
+        #expect(desk.store.runs[RunID(1)]?.checkpoint == "half")
+    }
+
+    @Test func `a run whose schedulers die again and again fails one attempt in four`() throws {
+        let store = MemoryRunStore()
+        var failures: [Int] = []
+        for number in 1...4 {
+            var desk = PlanningDesk([try job()], store: store, owner: "\(number)")
+            try desk.handle(.tick)
+            store.deadOwners.insert("\(number)")
+            failures.append(try #require(store.runs[RunID(1)]).failures)
+        }
+        var desk = PlanningDesk([try job()], store: store, owner: "last")
+
+        let plan = try desk.handle(.tick)
+
+        #expect(failures == [0, 0, 0, 0])
+        #expect(store.runs[RunID(1)]?.failures == 1)
+        #expect(plan.started == [])
+        #expect(plan.waiting.first?.deferrals.map(\.reason) == [.backoff])
+    }
+
     @Test(arguments: [
         (
             AttemptFault.exitedWithoutReport(status: 0),

@@ -239,6 +239,59 @@ struct OccurrencesTests {
             ])
     }
 
+    @Test func `a run behind one of another process is looked after`() throws {
+        let store = MemoryRunStore()
+        let jobs = [try job(schedule: nil, events: [.sourceChanged])]
+        var other = PlanningDesk(jobs, store: store, owner: "other")
+        try other.handle(.happened(.sourceChanged))
+        var desk = PlanningDesk(jobs, store: store)
+
+        let plan = try desk.handle(.happened(.sourceChanged))
+
+        #expect(plan.wakeAfter == Planner.recheck)
+    }
+
+    @Test func `a network that comes back is an event, and one that is there is none`() throws {
+        var desk = PlanningDesk([try job(schedule: nil, events: [.networkRestored])])
+        let first = try desk.handle(.tick)
+
+        desk.conditions.connected = Conditions.Reading(false, source: "test")
+        let lost = try desk.handle(.tick)
+        desk.conditions.connected = .unknown("test")
+        try desk.handle(.tick)
+        desk.conditions.connected = Conditions.Reading(true, source: "test")
+        let restored = try desk.handle(.tick)
+
+        #expect(first.started == [])
+        #expect(lost.started == [])
+        #expect(restored.started.map(\.run) == [RunID(1)])
+        #expect(desk.store.runs[RunID(1)]?.trigger == .event)
+    }
+
+    @Test func `events and successes find the run that waits already`() throws {
+        let jobs = [
+            try job("a", then: [try id("b")]),
+            try job("b", schedule: nil, constraints: [.externalPower], events: [.sourceChanged]),
+        ]
+        var desk = PlanningDesk(jobs)
+        desk.conditions.externalPower = Conditions.Reading(false, source: "test")
+
+        try desk.handle(.happened(.sourceChanged), .happened(.sourceChanged))
+        try desk.handle(.finished(RunID(2), .success()))
+
+        #expect(desk.store.runs.values.map(\.job).sorted() == [try id("a"), try id("b")])
+    }
+
+    @Test func `what follows a requested run belongs to the request`() throws {
+        let jobs = [try job("a", then: [try id("b")]), try job("b", schedule: nil)]
+        var desk = PlanningDesk(jobs, scope: .requested)
+        try desk.handle(.requested([try id("a")], isForced: false))
+
+        let follower = try desk.handle(.finished(RunID(1), .success()))
+
+        #expect(follower.started.map(\.job) == [try id("b")])
+    }
+
     @Test func `a success starts what follows it, and a failure does not`() throws {
         let jobs = [try job("a", then: [try id("b")]), try job("b", schedule: nil)]
         var desk = PlanningDesk(jobs)
