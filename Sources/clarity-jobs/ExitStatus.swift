@@ -60,13 +60,22 @@ enum ExitStatus: Int32, CaseIterable {
         }
     }
 
-    /// The graver of two: a failure before a deferral before success.
-    func joined(with other: ExitStatus) -> ExitStatus {
-        switch (self, other) {
-        case (.done, _): other
-        case (_, .done): self
-        case (.deferred, _): other
-        default: self
+    /// The graver of two, so that of several failures the same one always decides.
+    func joined(with other: ExitStatus) -> ExitStatus { gravity < other.gravity ? other : self }
+
+    /// From "nothing is wrong" to "nothing can be relied on".
+    private var gravity: Int {
+        switch self {
+        case .done: 0
+        case .deferred: 1
+        case .failed: 2
+        case .timeout: 3
+        case .unreachable: 4
+        case .credential: 5
+        case .configuration, .jobFileMissing, .jobFileFaulty, .usage: 6
+        case .disk: 7
+        case .internalFault: 8
+        case .interrupted, .terminated: 9
         }
     }
 }

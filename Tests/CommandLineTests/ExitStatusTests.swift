@@ -36,6 +36,9 @@ struct ExitStatusTests {
         #expect(ExitStatus.deferred.joined(with: .failed) == .failed)
         #expect(ExitStatus.failed.joined(with: .deferred) == .failed)
         #expect(ExitStatus.disk.joined(with: .failed) == .disk)
+        #expect(ExitStatus.failed.joined(with: .disk) == .disk)
+        #expect(ExitStatus.credential.joined(with: .configuration) == .configuration)
+        #expect(ExitStatus.configuration.joined(with: .credential) == .configuration)
         #expect(ExitStatus.done.joined(with: .done) == .done)
     }
 
