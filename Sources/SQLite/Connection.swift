@@ -136,28 +136,12 @@ public final class Connection {
     ///
     /// An error rolls everything back and is thrown on. Transactions do not nest.
     public func transaction<Result>(_ body: () throws -> Result) throws -> Result {
-        try execute("BEGIN IMMEDIATE")
-        do {
-            let result = try body()
-            try execute("COMMIT")
-            return result
-        } catch {
-            rollBack()
-            throw error
-        }
+        try within("BEGIN IMMEDIATE", body)
     }
 
     /// Runs `body` in a transaction that sees one state of the database and writes nothing.
     public func snapshot<Result>(_ body: () throws -> Result) throws -> Result {
-        try execute("BEGIN DEFERRED")
-        do {
-            let result = try body()
-            try execute("COMMIT")
-            return result
-        } catch {
-            rollBack()
-            throw error
-        }
+        try within("BEGIN DEFERRED", body)
     }
 
     /// Copies the whole database into `target`, replacing what is there.
@@ -178,6 +162,19 @@ public final class Connection {
         // ROLLBACK would only hide the error that led here; the next BEGIN reports it.
         if sqlite3_get_autocommit(handle) == 0 {
             sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+        }
+    }
+
+    private func within<Result>(_ begin: String, _ body: () throws -> Result) throws -> Result {
+        try execute(begin)
+        do {
+            let result = try body()
+            try execute("COMMIT")
+            return result
+        } catch {
+            // SQLite itself has rolled back after some errors, a full disk for one.
+            if sqlite3_get_autocommit(handle) == 0 { try execute("ROLLBACK") }
+            throw error
         }
     }
 

@@ -93,10 +93,13 @@ struct SandboxFaultTests {
         let after = try await playground.run("run", "upload")
 
         #expect(during.status == 75, "\(during.errors)")
-        // A worker that comes to heed its warning says so; the kill follows 200 ms later.
+        // The warning may find the worker between two requests or within one, and on a busy machine
+        // the kill that follows 200 ms later may come first.
         #expect(
-            ["stopped before it was done", "did not end within its time of 1s"]
-                .contains(told.failure))
+            [
+                "its time ended before everything was done", "stopped before it was done",
+                "did not end within its time of 1s",
+            ].contains(told.failure))
         #expect(attempts.map(\.stopReason) == ["timeout"])
         #expect(after.status == 0, "\(after.errors)")
         try await playground.expectEverySampleOnce(250)
