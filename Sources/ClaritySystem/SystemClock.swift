@@ -20,6 +20,13 @@ public struct SystemClock: WallClock {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
+    /// The time since the machine started, without that spent in suspend.
+    public var awake: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     /// Returns after `span` of elapsed time, the time that the machine was suspended included, or
     /// at once when the task is cancelled or `span` is not above zero.
     ///

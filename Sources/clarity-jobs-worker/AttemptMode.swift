@@ -40,11 +40,11 @@ enum AttemptMode {
         var byte: UInt8 = 0
         let descriptor = wake.hear.load(ordering: .relaxed)
         while read(descriptor, &byte, 1) < 0, errno == EINTR {}
-        var rest = timespec()
-        rest.tv_sec = Int(span.components.seconds)
-        rest.tv_nsec = Int(span.components.attoseconds / 1_000_000_000)
-        var left = timespec()
-        while nanosleep(&rest, &left) != 0, errno == EINTR { rest = left }
+        let clock = SystemClock()
+        let end = clock.elapsed + span
+        while clock.elapsed < end {
+            poll(nil, 0, Int32(clamping: (end - clock.elapsed).milliseconds + 1))
+        }
         attempt.cancel()
     }
 

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 @preconcurrency import Glibc
 
 /// Tells what a lease found in the store is worth.
@@ -83,12 +84,8 @@ struct Leases {
         return state == UInt8(ascii: "Z") || state == UInt8(ascii: "X")
     }
 
-    /// The time since the machine started, without that spent in suspend (clock_gettime(2)).
-    private static var awakeMilliseconds: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-    }
+    /// The time since the machine started, without that spent in suspend.
+    private static var awakeMilliseconds: Int64 { SystemClock().awake.milliseconds }
 
     /// The kernel's name for the time since the machine started (proc(5), `random/boot_id`).
     private static func readBootID() -> String {
