@@ -8,10 +8,10 @@ extension Form where Value == CronExpression {
             do throws(CronError) {
                 expression = try CronExpression(text)
             } catch {
-                let field = error.field.map { " for the \($0.rawValue)" } ?? ""
+                let got = error.field.map { " has \(shown(error.got)) for the \($0.rawValue)" }
                 decoding.report(
                     node.position,
-                    "\(place.key) \(shown(text)) has \(shown(error.got))\(field), "
+                    "\(place.key) \(shown(text))\(got ?? " is no schedule"), "
                         + "wanted \(error.wanted)")
                 return nil
             }

@@ -18,7 +18,9 @@ enum RunText {
     /// to say.
     static func summary(_ run: Run, waitingOn deferrals: [Deferral] = []) -> String {
         let waits = deferrals.map { "waits: \(line($0))" }
-        return ([run.tally.summary, run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
+        // Beside a failure, a row of noughts tells nothing.
+        let counts = run.failure == nil || run.tally.hasCounted ? run.tally.summary : ""
+        return ([counts, run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
             .joined(separator: "; ")
     }
 

@@ -253,7 +253,7 @@ struct MessageCase: Sendable, CustomTestStringConvertible {
             "jobs.yaml:6:23: cron `0 25 * * *` has `25` for the hour, wanted 0 to 23"),
         MessageCase(
             job: "schedule: { cron: '0 0' }",
-            "jobs.yaml:6:23: cron `0 0` has `0 0`, wanted five fields: minute, hour, "
+            "jobs.yaml:6:23: cron `0 0` is no schedule, wanted five fields: minute, hour, "
                 + "day of month, month and day of week"),
         MessageCase(
             job: "schedule: { cron: '0 0 30 2 *' }",

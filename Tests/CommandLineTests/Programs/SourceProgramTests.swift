@@ -8,7 +8,7 @@ struct SourceProgramTests {
     struct Bad: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var status: Int32
-        /// What is said after `upload: failed: 0 samples sent; `, with `PATH` for the file's path.
+        /// What is said after `upload: failed: `, with `PATH` for the file's path.
         var message: String
         var make: @Sendable (_ path: String) -> Void
     }
@@ -59,7 +59,7 @@ struct SourceProgramTests {
         let message = bad.message.replacing("PATH", with: path)
         #expect(
             result.isRefusal(
-                bad.status, "upload: failed: 0 samples sent; \(message) (run 1)"), "\(result)")
+                bad.status, "upload: failed: \(message) (run 1)"), "\(result)")
         #expect(repaired.status == 0)
         #expect(try await playground.sandbox?.count("metrics") == 3)
     }
@@ -132,7 +132,7 @@ struct SourceProgramTests {
         #expect(
             result.isRefusal(
                 77,
-                "upload: failed: 0 samples sent; nobody is logged in; run `clarity-jobs auth login` "
+                "upload: failed: nobody is logged in; run `clarity-jobs auth login` "
                     + "(run 6)",
                 "  no file or folder `\(playground.folder.path)/export.xml`"))
     }
