@@ -1,0 +1,224 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import ClarityTestSupport
+import Synchronization
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct SourceImportTests {
+    private let desk = UploadDesk()
+
+    private func bench() throws -> WorkBench {
+        let desk = desk
+        let bench = WorkBench { request in desk.take(request) }
+        try bench.logIn()
+        return bench
+    }
+
+    @Test func `what is read is sent, and every record is accounted for`() async throws {
+        let bench = try bench()
+        bench.writeExport(
+            0..<250,
+            extra: """
+                <Record type="HKQuantityTypeIdentifierBodyMass" sourceName="Invented" unit="kg" \
+                startDate="2024-01-01 00:00:00 +0000" endDate="2024-01-01 00:00:00 +0000" \
+                value="70"/>
+                <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="Invented" \
+                unit="count/min" startDate="nonsense" endDate="2024-01-01 00:00:00 +0000" \
+                value="61"/>
+                <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="Other" \
+                unit="count/min" startDate="2024-01-01 00:00:00 +0000" \
+                endDate="2024-01-01 00:00:00 +0000" value="50"/>\n
+                """)
+        try bench.logIn()
+
+        let (outcome, reports) = await bench.attempt("bulk-upload", bench.source)
+
+        let tally = reports.tally
+        #expect(outcome == .success)
+        #expect(tally["samples_read"] == 253)
+        #expect(tally["samples_queued"] == 250)
+        #expect(tally["samples_duplicate"] == 1)
+        #expect(tally["samples_unmapped"] == 1)
+        #expect(tally["samples_refused"] == 1)
+        #expect(tally["samples_sent"] == 250)
+        #expect(tally["samples_accepted"] == 250)
+        #expect(bench.backend.requests.map(\.metricIDs.count) == [100, 100, 50])
+        #expect(Set(desk.metricIDs).count == 250)
+        #expect(try bench.states() == [.accepted: 250])
+        #expect(
+            reports.notes.contains {
+                $0.contains("no field for HKQuantityTypeIdentifierBodyMass (1)")
+            })
+    }
+
+    @Test func `an unchanged file is not read again, a changed one is`() async throws {
+        let bench = try bench()
+        bench.writeExport(0..<10)
+        try bench.logIn()
+        _ = await bench.attempt("bulk-upload", bench.source)
+
+        let second = await bench.attempt("bulk-upload", bench.source)
+        bench.writeExport(0..<12)
+        let third = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(second.reports.tally["samples_read"] == 0)
+        #expect(second.reports.notes.contains { $0.contains("is as it was when it was read") })
+        #expect(third.reports.tally["samples_duplicate"] == 10)
+        #expect(third.reports.tally["samples_sent"] == 2)
+    }
+
+    @Test func `a file that an earlier version of this program has read is read again`()
+        async throws
+    {
+        let bench = try bench()
+        bench.writeExport(0..<3)
+        try bench.logIn()
+        let path = bench.exportPath
+        for (version, read) in [(programVersion, Int64(0)), ("0.0.9", 3)] {
+            let stamp = SourceStamp(
+                path: path, reader: "apple-health-export \(version)", at: bench.clock.now)
+            try bench.store().noteRead(path, #require(stamp), at: bench.clock.now)
+
+            let (_, reports) = await bench.attempt("bulk-upload", bench.source)
+
+            #expect(reports.tally["samples_read"] == read, "\(version)")
+        }
+    }
+
+    @Test func `a type that is no name is not repeated in a note`() async throws {
+        let bench = try bench()
+        bench.writeExport(
+            0..<1,
+            extra: """
+                <Record type="Ada 120/80" sourceName="Invented" unit="kg" value="70" \
+                startDate="2024-01-01 00:00:00 +0000" endDate="2024-01-01 00:00:00 +0000"/>\n
+                """)
+        try bench.logIn()
+
+        let (_, reports) = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(reports.notes == ["`export.xml`: no field for (other types) (1)"])
+    }
+
+    @Test func `every type without a field is named, however many there are`() async throws {
+        let bench = try bench()
+        let types = (1...20).map { "HKQuantityTypeIdentifierInvented\($0)" }
+        bench.writeExport(
+            0..<1,
+            extra: types.map { type in
+                """
+                <Record type="\(type)" sourceName="Invented" unit="kg" value="70" \
+                startDate="2024-01-01 00:00:00 +0000" endDate="2024-01-01 00:00:00 +0000"/>\n
+                """
+            }.joined())
+        try bench.logIn()
+
+        let (_, reports) = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(reports.notes.count == 3)
+        let named = reports.notes.joined(separator: ", ")
+        #expect(types.filter { !named.contains("\($0) (1)") } == [])
+    }
+
+    @Test func `a warning stops the reading of records that are no samples`() async throws {
+        let bench = try bench()
+        let line = """
+            <Record type="HKQuantityTypeIdentifierBodyMass" sourceName="Invented" unit="kg" \
+            startDate="2024-01-01 00:00:00 +0000" endDate="2024-01-01 00:00:00 +0000" value="70"/>\n
+            """
+        bench.writeExport(0..<0, extra: String(repeating: line, count: 4000))
+        try bench.logIn()
+
+        let (outcome, reports) = await bench.attempt(
+            "bulk-upload", bench.source, isEnding: { true })
+
+        #expect(
+            outcome
+                == .retry(
+                    after: nil, Failure(.work, "its time ended before everything was done")))
+        #expect(reports.tally.names == [])
+    }
+
+    @Test func `a file with a sample from the future is read again`() async throws {
+        let bench = try bench()
+        bench.writeExport(
+            0..<2,
+            extra: """
+                <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="Invented" \
+                unit="count/min" startDate="2099-01-01 00:00:00 +0000" \
+                endDate="2099-01-01 00:00:00 +0000" value="61"/>\n
+                """)
+        try bench.logIn()
+
+        let early = await bench.attempt("bulk-upload", bench.source)
+        bench.clock.set(Instant(secondsSince1970: 4_080_000_000))
+        try bench.logIn()
+        let late = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(early.reports.tally["samples_refused"] == 1)
+        #expect(early.reports.tally["samples_sent"] == 2)
+        #expect(late.reports.tally["samples_duplicate"] == 2)
+        #expect(late.reports.tally["samples_sent"] == 1)
+    }
+
+    @Test func `a source that breaks off is sent as far as it goes, then fails`() async throws {
+        let bench = try bench()
+        bench.writeExport(0..<10, isCut: true)
+        try bench.logIn()
+
+        let (outcome, reports) = await bench.attempt("bulk-upload", bench.source)
+        let again = await bench.attempt("bulk-upload", bench.source)
+
+        guard case .failure(let failure) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(failure.category == .work)
+        #expect(failure.reason.hasPrefix("`export.xml` breaks off at byte "))
+        #expect(reports.tally["samples_accepted"] == 10)
+        #expect(again.outcome == outcome)
+        #expect(again.reports.tally["samples_duplicate"] == 10)
+    }
+
+    @Test func `a missing source does not hold back what waits`() async throws {
+        let bench = try bench()
+        try bench.enqueue(0..<3)
+
+        let (outcome, reports) = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(.configuration, "no file or folder `\(bench.exportPath)`")))
+        #expect(reports.tally["samples_accepted"] == 3)
+    }
+
+    @Test func `a fault of a source is said once, as the failure or else as a note`() async throws {
+        let bench = try bench()
+
+        let (outcome, reports) = await bench.attempt("bulk-upload", bench.source)
+        let unsent = WorkBench()
+        try unsent.enqueue(0..<1)
+        let early = await unsent.attempt("bulk-upload", unsent.source)
+
+        let reason = "no file or folder `\(bench.exportPath)`"
+        #expect(outcome == .failure(Failure(.configuration, reason)))
+        #expect(reports.notes == [])
+        #expect(early.outcome == APIError.notLoggedIn.outcome)
+        #expect(early.reports.notes == ["no file or folder `\(unsent.exportPath)`"])
+    }
+
+    @Test func `without a login the samples are queued and the run fails`() async throws {
+        let bench = WorkBench()
+        bench.writeExport(0..<5)
+
+        let (outcome, _) = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(outcome == APIError.notLoggedIn.outcome)
+        #expect(try bench.states() == [.queued: 5])
+        #expect(bench.backend.calls == [])
+    }
+}
