@@ -105,7 +105,7 @@ struct Composition {
         _ file: JobFile, owner: String, scope: Planner.Scope, maxParallel: Int? = nil
     ) -> Planner {
         Planner(
-            jobs: jobs(file), owner: owner, maxParallel: maxParallel ?? file.maxParallel ?? 4,
+            jobs: jobs(file), owner: owner, maxParallel: maxParallel ?? file.maxParallel ?? 2,
             scope: scope, seed: UInt64.random(in: .min ... .max))
     }
 
