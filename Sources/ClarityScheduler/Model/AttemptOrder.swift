@@ -5,7 +5,8 @@ public struct AttemptOrder: Hashable, Sendable {
     public var kind: JobKind
     /// The number of the attempt within its run, from 1.
     public var attempt: Int
-    /// The fencing generation: higher than that of every earlier attempt of the job.
+    /// Higher than that of every earlier attempt of the run, for whoever can refuse an older one.
+    /// This program's own workers do not compare it: their repeats are harmless by the samples' ids.
     public var generation: Int64
     public var scheduledFor: Instant
     /// The time that the attempt has from its start to its deadline.

@@ -20,7 +20,7 @@ public struct Run: Hashable, Sendable {
     public var failures: Int
     /// The attempts that vanished in a row: killed from outside, or lost with the machine.
     public var interruptions: Int
-    /// Rises with each attempt; a worker with an older one is fenced off.
+    /// Rises with each attempt; see `AttemptOrder.generation`.
     public var generation: Int64
     /// Who may write the running attempt's end; `nil` unless running.
     public var lease: Lease?
