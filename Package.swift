@@ -49,11 +49,13 @@ let package = Package(
         .target(name: "CLinux"),
 
         // Libraries; each sees only what stands to its right.
+        library("JSON"),
         library("SQLite", ["CSQLite"]),
         library("ClarityScheduler"),
         library("ClaritySystem", ["ClarityScheduler"]),
         library(
-            "ClarityHost", ["ClaritySystem", "ClarityScheduler", "SQLite", "CYAML", "CLinux"]),
+            "ClarityHost",
+            ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux"]),
         library("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "SQLite", "CSodium"]),
         library(
             "ClarityWorkers",
@@ -62,25 +64,28 @@ let package = Package(
         // Programs: composition only.
         program(
             "clarity-jobs",
-            ["ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CLinux"]),
+            ["ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CLinux"]),
         program(
             "clarity-jobs-worker",
             ["ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CLinux"]),
-        program("clarity-jobs-sandbox", ["SQLite", "CMicroHTTPD"]),
+        program("clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD"]),
 
         // Tests mirror the sources.
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],
             path: "Tests/ClarityTestSupport", swiftSettings: strict),
+        tests("JSONTests", ["JSON"]),
         tests("SQLiteTests", ["SQLite"]),
         tests("ClaritySchedulerTests", ["ClarityScheduler"]),
         tests("ClaritySystemTests", ["ClaritySystem", "ClarityScheduler"]),
-        tests("ClarityHostTests", ["ClarityHost", "ClaritySystem", "ClarityScheduler", "SQLite"]),
+        tests(
+            "ClarityHostTests",
+            ["ClarityHost", "ClaritySystem", "ClarityScheduler", "JSON", "SQLite"]),
         tests("ClarityJobsTests", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "SQLite"]),
         tests(
             "ClarityWorkersTests",
             ["ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler"]),
-        tests("SandboxTests", ["clarity-jobs-sandbox"]),
+        tests("SandboxTests", ["clarity-jobs-sandbox", "JSON"]),
         tests(
             "CommandLineTests",
             [

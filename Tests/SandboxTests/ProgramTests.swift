@@ -1,4 +1,5 @@
 import Glibc
+import JSON
 import Testing
 
 @testable import clarity_jobs_sandbox

@@ -1,3 +1,5 @@
+import JSON
+
 /// A request as the routes see it.
 struct Request: Sendable {
     var method: String

@@ -1,3 +1,5 @@
+import JSON
+
 /// An answer as the routes make it.
 struct Response: Hashable, Sendable {
     /// A header with its value.

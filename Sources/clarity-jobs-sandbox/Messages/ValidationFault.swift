@@ -1,3 +1,5 @@
+import JSON
+
 /// A place in a request: `["body", "metrics", 7, "created_at"]`.
 struct Location: Hashable, Sendable, ExpressibleByStringLiteral {
     enum Step: Hashable, Sendable {

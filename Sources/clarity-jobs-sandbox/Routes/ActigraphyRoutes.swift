@@ -1,3 +1,5 @@
+import JSON
+
 extension Service {
     func analyzeSteps(_ call: Call) throws -> Response {
         let body = try call.body()

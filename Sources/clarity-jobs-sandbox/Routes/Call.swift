@@ -1,3 +1,5 @@
+import JSON
+
 extension Service.Call {
     /// The body, which must be a JSON object.
     ///

@@ -1,3 +1,5 @@
+import JSON
+
 extension Service {
     func uploadMetrics(_ call: Call) throws -> Response {
         let caller = try call.account.id

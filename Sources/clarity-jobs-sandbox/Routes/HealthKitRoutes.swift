@@ -1,3 +1,5 @@
+import JSON
+
 extension Service {
     private static let sampleKinds = [
         "quantity_samples", "category_samples", "workouts", "correlation_samples",

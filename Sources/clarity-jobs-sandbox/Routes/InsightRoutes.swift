@@ -1,3 +1,5 @@
+import JSON
+
 extension Service {
     func generateInsight(_ call: Call) throws -> Response {
         let caller = try call.account.id

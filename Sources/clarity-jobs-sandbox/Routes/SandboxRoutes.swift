@@ -1,3 +1,5 @@
+import JSON
+
 extension Service {
     /// The answers outside the contract, for demos and tests: no token, not counted.
     func sandbox(_ request: Request, _ segments: ArraySlice<Substring>) throws -> Response {

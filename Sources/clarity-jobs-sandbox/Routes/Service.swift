@@ -1,3 +1,5 @@
+import JSON
+
 /// The service behind the HTTP server: a request in, a reply out.
 ///
 /// It belongs to one thread at a time, as its store does.

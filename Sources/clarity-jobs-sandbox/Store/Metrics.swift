@@ -1,3 +1,4 @@
+import JSON
 import SQLite
 
 /// A metric as it is stored.
@@ -45,7 +46,7 @@ extension Store {
             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (metric_id) DO NOTHING
             """,
             .text(metric.id), .text(user), .text(work), .text(metric.type),
-            .integer(metric.createdAt.milliseconds), .text(metric.body.text))
+            .integer(metric.createdAt.milliseconds), .text(metric.body.line))
         return database.changes == 1
     }
 
@@ -57,7 +58,7 @@ extension Store {
             """
             INSERT INTO healthkit_samples (identifier, user_id, work_id, kind, body)
             VALUES (?, ?, ?, ?, ?) ON CONFLICT (user_id, identifier) DO NOTHING
-            """, .text(identifier), .text(user), .text(work), .text(kind), .text(body.text))
+            """, .text(identifier), .text(user), .text(work), .text(kind), .text(body.line))
     }
 
     /// Up to `limit` of the user's metrics, newest first, after `cursor`.

@@ -1,3 +1,5 @@
+import JSON
+
 /// What a new server knows: one user with a history that was made elsewhere.
 struct Seed {
     /// The demo user's id, the same on every server.

@@ -1,3 +1,4 @@
+import JSON
 import SQLite
 
 /// Something that the server works at after it has answered.
@@ -60,7 +61,7 @@ extension Store {
             """,
             .text(work.id), .text(work.kind.rawValue), .text(work.user),
             .text(work.state.rawValue), .integer(Int64(work.progress)),
-            .integer(Int64(work.polls)), .text(work.endsIn.rawValue), .text(work.result.text),
+            .integer(Int64(work.polls)), .text(work.endsIn.rawValue), .text(work.result.line),
             .integer(work.createdAt.milliseconds), .integer(work.updatedAt.milliseconds),
             digest.map { .blob($0) } ?? .null)
     }

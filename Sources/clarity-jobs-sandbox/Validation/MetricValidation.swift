@@ -1,3 +1,5 @@
+import JSON
+
 /// A metric that keeps to the contract.
 struct AcceptedMetric: Hashable, Sendable {
     /// A UUID in lower case.

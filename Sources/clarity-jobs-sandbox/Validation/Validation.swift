@@ -1,3 +1,5 @@
+import JSON
+
 /// A value of the request, or its absence, with its place.
 struct Node {
     var value: JSON?

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import JSON
 
 /// `history [JOB]`: past and present runs, newest first.
 struct HistoryCommand {
@@ -128,21 +129,22 @@ struct HistoryShowCommand {
         composition.console.result(printable(words))
     }
 
-    private func object(_ run: Run, _ attempts: [Attempt], _ spans: [DeferralSpan]) -> JSONText {
+    private func object(_ run: Run, _ attempts: [Attempt], _ spans: [DeferralSpan]) -> JSON {
         let waits = spans.filter { $0.until == nil }.map(\.deferral)
         guard case .object(let members) = RunText.object(run, waitingOn: waits) else {
             return .null
         }
         let deferrals = spans.map { span in
-            JSONText.object(
+            JSON.object(
                 RunText.members(span.deferral) + [
-                    ("since", .string(span.since)), ("until", .string(span.until)),
+                    JSON.Member(name: "since", value: .text(span.since)),
+                    JSON.Member(name: "until", value: .text(span.until)),
                 ])
         }
         return .object(
-            members.filter { $0.0 != "attempts" } + [
-                ("attempts", .array(attempts.map(RunText.object))),
-                ("deferrals", .array(deferrals)),
+            members.filter { $0.name != "attempts" } + [
+                JSON.Member(name: "attempts", value: .array(attempts.map(RunText.object))),
+                JSON.Member(name: "deferrals", value: .array(deferrals)),
             ])
     }
 }

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import JSON
 
 /// `list`: the jobs, what comes next and what they wait for.
 struct ListCommand {
@@ -30,13 +31,13 @@ struct ListCommand {
         return .done
     }
 
-    private func object(_ job: Job, _ standing: JobStanding?) -> JSONText {
-        .object([
-            ("job", .string(job.id.rawValue)), ("kind", .string(job.kind.rawValue)),
-            ("class", .string(job.jobClass.rawValue)), ("next", .string(standing?.next)),
-            ("state", .string(state(standing))),
-            ("waiting_on", .array(waitsFor(standing).map { .object(RunText.members($0)) })),
-        ])
+    private func object(_ job: Job, _ standing: JobStanding?) -> JSON {
+        [
+            "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
+            "class": .string(job.jobClass.rawValue), "next": .text(standing?.next),
+            "state": .string(state(standing)),
+            "waiting_on": .array(waitsFor(standing).map { .object(RunText.members($0)) }),
+        ]
     }
 
     /// What holds the job back; nothing does while it runs.

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import JSON
 import Synchronization
 
 /// Where a command's words go: results to standard output, the rest to standard error.
@@ -28,9 +29,9 @@ struct Console: Sendable {
     }
 
     /// Writes results as the form asks for: objects as JSON, or the table.
-    func results(_ objects: [JSONText], table: @autoclosure () -> Table) {
+    func results(_ objects: [JSON], table: @autoclosure () -> Table) {
         switch form {
-        case .json: result(JSONText.array(objects).page)
+        case .json: result(JSON.array(objects).page)
         case .ndjson: objects.forEach { result($0.line) }
         case .table: table().lines.forEach(result)
         }

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import JSON
 
 /// How runs are shown: one form for lines, tables and JSON each.
 enum RunText {
@@ -43,42 +44,41 @@ enum RunText {
         ]
     }
 
-    static func object(_ run: Run, waitingOn deferrals: [Deferral] = []) -> JSONText {
-        .object([
-            ("run", .number(run.id.rawValue)), ("job", .string(run.job.rawValue)),
-            ("kind", .string(run.kind.rawValue)), ("trigger", .string(run.trigger.rawValue)),
-            ("state", .string(run.state.rawValue)), ("attempts", .number(Int64(run.attempts))),
-            ("scheduled_for", .string(run.scheduledFor)), ("started_at", .string(run.startedAt)),
-            ("finished_at", .string(run.finishedAt)),
-            ("summary", .string(summary(run, waitingOn: deferrals))),
-            ("waiting_on", .array(deferrals.map { .object(members($0)) })),
-            ("counts", object(run.tally)), ("failure", .string(run.failure?.reason)),
-            ("stop_reason", .string(run.stopReason?.rawValue)),
-            ("not_before", .string(run.notBefore)),
-            ("caused_by", run.causedBy.map { .number($0.rawValue) } ?? .null),
-            ("notes", .array(run.notes.map { .string($0) })),
-        ])
-    }
-
-    /// What a run waits for: what was wanted, what was measured instead, and where.
-    static func members(_ deferral: Deferral) -> [(String, JSONText)] {
+    static func object(_ run: Run, waitingOn deferrals: [Deferral] = []) -> JSON {
         [
-            ("reason", .string(deferral.reason.rawValue)), ("subject", .string(deferral.subject)),
-            ("wanted", .string(deferral.wanted)), ("measured", .string(deferral.measured)),
-            ("source", .string(deferral.source)),
+            "run": .integer(run.id.rawValue), "job": .string(run.job.rawValue),
+            "kind": .string(run.kind.rawValue), "trigger": .string(run.trigger.rawValue),
+            "state": .string(run.state.rawValue), "attempts": .count(run.attempts),
+            "scheduled_for": .text(run.scheduledFor), "started_at": .text(run.startedAt),
+            "finished_at": .text(run.finishedAt),
+            "summary": .string(summary(run, waitingOn: deferrals)),
+            "waiting_on": .array(deferrals.map { .object(members($0)) }),
+            "counts": object(run.tally), "failure": .text(run.failure?.reason),
+            "stop_reason": .text(run.stopReason?.rawValue), "not_before": .text(run.notBefore),
+            "caused_by": run.causedBy.map { .integer($0.rawValue) } ?? .null,
+            "notes": .array(run.notes.map { .string($0) }),
         ]
     }
 
-    static func object(_ attempt: Attempt) -> JSONText {
-        .object([
-            ("attempt", .number(Int64(attempt.number))),
-            ("result", .string(attempt.result.rawValue)),
-            ("started_at", .string(attempt.startedAt)),
-            ("finished_at", .string(attempt.finishedAt)),
-            ("stop_reason", .string(attempt.stopReason?.rawValue)),
-            ("reason", .string(attempt.reason)), ("counts", object(attempt.tally)),
-            ("peak_memory_bytes", .number(attempt.peakMemoryBytes)),
-        ])
+    /// What a run waits for: what was wanted, what was measured instead, and where.
+    static func members(_ deferral: Deferral) -> [JSON.Member] {
+        [
+            JSON.Member(name: "reason", value: .string(deferral.reason.rawValue)),
+            JSON.Member(name: "subject", value: .string(deferral.subject)),
+            JSON.Member(name: "wanted", value: .string(deferral.wanted)),
+            JSON.Member(name: "measured", value: .string(deferral.measured)),
+            JSON.Member(name: "source", value: .string(deferral.source)),
+        ]
+    }
+
+    static func object(_ attempt: Attempt) -> JSON {
+        [
+            "attempt": .count(attempt.number), "result": .string(attempt.result.rawValue),
+            "started_at": .text(attempt.startedAt), "finished_at": .text(attempt.finishedAt),
+            "stop_reason": .text(attempt.stopReason?.rawValue), "reason": .text(attempt.reason),
+            "counts": object(attempt.tally),
+            "peak_memory_bytes": .integer(attempt.peakMemoryBytes),
+        ]
     }
 
     /// The instant without its milliseconds, for people.
@@ -86,7 +86,7 @@ enum RunText {
         Instant(secondsSince1970: instant.secondsSince1970).description
     }
 
-    private static func object(_ tally: Tally) -> JSONText {
-        .object(tally.names.map { ($0, .number(tally[$0])) })
+    private static func object(_ tally: Tally) -> JSON {
+        .object(tally.names.map { JSON.Member(name: $0, value: .integer(tally[$0])) })
     }
 }

@@ -1,3 +1,5 @@
+import JSON
+
 @testable import clarity_jobs_sandbox
 
 /// A service without a socket: a clock that stands, identifiers that follow from a seed.
@@ -149,7 +151,7 @@ extension JSON {
         get throws {
             try self["detail"].elements.map { fault in
                 let path = try fault["loc"].elements.map { step in
-                    if case .string(let name) = step { name } else { step.text }
+                    if case .string(let name) = step { name } else { step.line }
                 }
                 return path.joined(separator: ".") + " " + (try fault["type"].string)
             }

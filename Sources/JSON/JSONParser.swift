@@ -1,7 +1,15 @@
 /// Why a text is not JSON, and at which byte.
-struct JSONFault: Error, Hashable {
-    var offset: Int
-    var reason: String
+public struct JSONFault: Error, Hashable, Sendable {
+    /// The byte, counted from 0, at which reading stopped.
+    public var offset: Int
+    /// What is wrong there: `a name should stand here`.
+    public var reason: String
+
+    /// Creates a fault.
+    public init(offset: Int, reason: String) {
+        self.offset = offset
+        self.reason = reason
+    }
 }
 
 /// Reads one JSON text (RFC 8259) and nothing after it.
@@ -9,7 +17,7 @@ struct JSONFault: Error, Hashable {
 /// It is strict: no byte order mark, comments or trailing commas; raw control characters, bad
 /// UTF-8, half a surrogate pair and numbers beyond a double are refused. Arrays and objects nest
 /// at most 64 deep.
-struct JSONParser {
+public struct JSONParser {
     private static let deepest = 64
 
     private let bytes: [UInt8]
@@ -18,8 +26,15 @@ struct JSONParser {
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The value that `bytes` hold.
-    static func parse(_ bytes: [UInt8]) throws(JSONFault) -> JSON {
+    /// The value that `bytes` hold, at most `limit` of them: 64 MiB unless it says otherwise.
+    ///
+    /// - Throws: `JSONFault` for anything but one valid text within the limits.
+    public static func parse(
+        _ bytes: [UInt8], limit: Int = 64 << 20
+    ) throws(JSONFault) -> JSON {
+        guard bytes.count <= limit else {
+            throw JSONFault(offset: limit, reason: "more than \(limit) bytes")
+        }
         var parser = JSONParser(bytes)
         parser.skipSpace()
         let value = try parser.value()

@@ -1,0 +1,59 @@
+/// A JSON value; the members of an object keep their order.
+public enum JSON: Hashable, Sendable {
+    case null
+    case bool(Bool)
+    /// A number written without fraction and exponent that fits in 64 bits; exact.
+    case integer(Int64)
+    /// Every other number; one that was read is finite.
+    case number(Double)
+    case string(String)
+    case array([JSON])
+    case object([Member])
+
+    /// A name of an object with its value.
+    public struct Member: Hashable, Sendable {
+        public var name: String
+        public var value: JSON
+
+        /// Creates a member.
+        public init(name: String, value: JSON) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// The member's value; `nil` when this is no object or has no such member. Of members with the
+    /// same name the last counts.
+    public subscript(name: String) -> JSON? {
+        guard case .object(let members) = self else { return nil }
+        return members.last { $0.name == name }?.value
+    }
+
+    /// A string of what describes the value, or null for `nil`.
+    public static func text(_ value: (some CustomStringConvertible)?) -> JSON {
+        value.map { .string($0.description) } ?? .null
+    }
+
+    /// A count.
+    public static func count(_ count: Int) -> JSON { .integer(Int64(count)) }
+
+    /// The members but those whose value is null.
+    public var withoutNulls: JSON {
+        guard case .object(let members) = self else { return self }
+        return .object(members.filter { $0.value != .null })
+    }
+}
+
+extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral,
+    ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral
+{
+    public init(dictionaryLiteral elements: (String, JSON)...) {
+        self = .object(elements.map { Member(name: $0.0, value: $0.1) })
+    }
+    public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+    public init(floatLiteral value: Double) { self = .number(value) }
+}

@@ -1,0 +1,110 @@
+extension JSON {
+    /// The value as UTF-8 on one line, without spaces.
+    ///
+    /// Every control character is escaped, those from U+007F to U+009F too, for the result may be
+    /// shown on a terminal. A number that is not finite, which JSON cannot say, becomes null.
+    public var bytes: [UInt8] {
+        var writer = JSONWriter(isIndented: false)
+        writer.write(self)
+        return writer.bytes
+    }
+
+    /// The value on one line, without spaces; escaped as `bytes` are.
+    public var line: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// The value with each element and member on a line of its own, indented by two spaces a
+    /// level; escaped as `bytes` are.
+    public var page: String {
+        var writer = JSONWriter(isIndented: true)
+        writer.write(self)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}
+
+/// Writes values by RFC 8259.
+private struct JSONWriter {
+    var bytes: [UInt8] = []
+    private let isIndented: Bool
+    private var level = 0
+
+    init(isIndented: Bool) { self.isIndented = isIndented }
+
+    mutating func write(_ value: JSON) {
+        switch value {
+        case .null: bytes += "null".utf8
+        case .bool(let value): bytes += (value ? "true" : "false").utf8
+        case .integer(let value): bytes += String(value).utf8
+        case .number(let value): bytes += (value.isFinite ? String(value) : "null").utf8
+        case .string(let value): write(value)
+        case .array(let values):
+            begin("[")
+            for (index, value) in values.enumerated() {
+                separate(isFirst: index == 0)
+                write(value)
+            }
+            end("]", isEmpty: values.isEmpty)
+        case .object(let members):
+            begin("{")
+            for (index, member) in members.enumerated() {
+                separate(isFirst: index == 0)
+                write(member.name)
+                bytes += (isIndented ? ": " : ":").utf8
+                write(member.value)
+            }
+            end("}", isEmpty: members.isEmpty)
+        }
+    }
+
+    private mutating func begin(_ bracket: Unicode.Scalar) {
+        bytes.append(UInt8(ascii: bracket))
+        level += 1
+    }
+
+    private mutating func separate(isFirst: Bool) {
+        if !isFirst { bytes.append(UInt8(ascii: ",")) }
+        breakLine()
+    }
+
+    private mutating func end(_ bracket: Unicode.Scalar, isEmpty: Bool) {
+        level -= 1
+        if !isEmpty { breakLine() }
+        bytes.append(UInt8(ascii: bracket))
+    }
+
+    private mutating func breakLine() {
+        guard isIndented else { return }
+        bytes.append(UInt8(ascii: "\n"))
+        bytes += repeatElement(UInt8(ascii: " "), count: level * 2)
+    }
+
+    private mutating func write(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        // The first byte of U+0080 to U+00BF, of which the second tells what becomes of it.
+        var isLatin = false
+        for byte in text.utf8 {
+            if isLatin {
+                isLatin = false
+                if byte < 0xA0 {
+                    escape(byte)
+                } else {
+                    bytes += [0xC2, byte]
+                }
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+            case 0x0A: bytes += #"\n"#.utf8
+            case 0x0D: bytes += #"\r"#.utf8
+            case 0x09: bytes += #"\t"#.utf8
+            case 0..<0x20, 0x7F: escape(byte)
+            case 0xC2: isLatin = true
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func escape(_ code: UInt8) {
+        bytes += "\\u00\(code < 16 ? "0" : "")\(String(code, radix: 16))".utf8
+    }
+}
