@@ -45,9 +45,3 @@ private func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
     default: scalar.value >= 0xA0
     }
 }
-
-/// The scalar as Unicode writes it: `U+0007`.
-func codePoint(_ scalar: Unicode.Scalar) -> String {
-    let digits = String(scalar.value, radix: 16, uppercase: true)
-    return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-}
