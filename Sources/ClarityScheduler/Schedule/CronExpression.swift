@@ -15,11 +15,7 @@
 public struct CronExpression: Hashable, Sendable, CustomStringConvertible {
     /// The expression as it was written.
     public let description: String
-    let minutes: CronField
-    let hours: CronField
-    private let daysOfMonth: CronField
-    private let months: CronField
-    private let daysOfWeek: CronField
+    let times: ClockTimes
 
     /// Reads an expression; blanks around it and between its fields do not count.
     ///
@@ -42,41 +38,21 @@ public struct CronExpression: Hashable, Sendable, CustomStringConvertible {
                 wanted: "five fields: minute, hour, day of month, month and day of week")
         }
         description = text
-        minutes = try CronField(fields[0], as: .minute)
-        hours = try CronField(fields[1], as: .hour)
-        daysOfMonth = try CronField(fields[2], as: .dayOfMonth)
-        months = try CronField(fields[3], as: .month)
-        daysOfWeek = try CronField(fields[4], as: .dayOfWeek)
+        let minutes = try CronField(fields[0], as: .minute)
+        let hours = try CronField(fields[1], as: .hour)
+        let daysOfMonth = try CronField(fields[2], as: .dayOfMonth)
+        let months = try CronField(fields[3], as: .month)
+        let daysOfWeek = try CronField(fields[4], as: .dayOfWeek)
+        let dates = ClockDates(
+            months: months.values, days: daysOfMonth.values, weekdays: daysOfWeek.values,
+            isEitherDayEnough: !daysOfMonth.isWildcard && !daysOfWeek.isWildcard)
+        times = ClockTimes(
+            dates: dates, hours: hours.values, minutes: minutes.values, seconds: NumberSet([0]),
+            isWildcard: minutes.isWildcard || hours.isWildcard)
     }
 
     /// Whether no date of any year has the day and month that the expression names.
-    public var neverFires: Bool {
-        if isEitherDayEnough { return false }
-        // A date that exists falls on each day of the week in some year, 29 February included, and
-        // a day of the week that begins with `*` names Sunday at least.
-        return !(1...12).contains { month in
-            // 2000 was a leap year.
-            months.contains(month)
-                && (1...CivilTime.daysIn(month: month, year: 2000)).contains {
-                    daysOfMonth.contains($0)
-                }
-        }
-    }
-
-    /// Whether the expression follows elapsed time where the clock changes, as cron(8) has it for
-    /// jobs with `*` in hour or minute.
-    var isWildcard: Bool { minutes.isWildcard || hours.isWildcard }
-
-    func names(month: Int) -> Bool { months.contains(month) }
-
-    /// Whether the expression names a date of a month that it names; `weekday` is 0 for Sunday.
-    func names(day: Int, weekday: Int) -> Bool {
-        let ofMonth = daysOfMonth.contains(day)
-        let ofWeek = daysOfWeek.contains(weekday)
-        return isEitherDayEnough ? ofMonth || ofWeek : ofMonth && ofWeek
-    }
-
-    private var isEitherDayEnough: Bool { !daysOfMonth.isWildcard && !daysOfWeek.isWildcard }
+    public var neverFires: Bool { times.neverFires }
 
     private static var names: [String: String] {
         [

@@ -1,12 +1,10 @@
 /// The values that one field of a cron expression names.
 struct CronField: Hashable, Sendable {
-    /// Bit `n` is set when the field names `n`; Sunday is 0.
-    private(set) var values: UInt64 = 0
+    /// Sunday is 0.
+    private(set) var values = NumberSet()
     /// Whether the text begins with `*`, which is all that crontab(5) and cron(8) ask when they
     /// tell a wildcard from a restriction: `*/2` is a wildcard, `0-59` is none.
     let isWildcard: Bool
-
-    func contains(_ value: Int) -> Bool { values >> UInt64(value) & 1 == 1 }
 
     /// Reads a field: a list of values and ranges, each range perhaps with a step.
     init(_ text: Substring, as field: CronError.Field) throws(CronError) {
@@ -33,7 +31,7 @@ struct CronField: Hashable, Sendable {
                 step = number
             }
             for value in stride(from: range.first, through: range.last, by: step) {
-                values |= 1 << UInt64(field == .dayOfWeek ? value % 7 : value)
+                values.insert(field == .dayOfWeek ? value % 7 : value)
             }
         }
     }

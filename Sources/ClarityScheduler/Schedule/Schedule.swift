@@ -1,66 +1,139 @@
 /// When a job's occurrences are.
-public enum Schedule: Hashable, Sendable {
-    /// At the job's anchor and each `period` after it, in elapsed time; at least 1 ms.
-    case every(Duration)
-    /// At the minutes that five fields name, on the clock of a zone.
-    case cron(CronExpression, Zone)
-    /// Once.
-    case at(Instant)
+///
+/// An occurrence is known by its instant, `delay` included: that is what the history keeps, and what
+/// questions and answers here are about. The bounds are about what the rule names, before it is
+/// delayed: a delay moves an occurrence and never makes or takes one.
+public struct Schedule: Hashable, Sendable {
+    /// What names the occurrences.
+    public enum Rule: Hashable, Sendable {
+        /// Equal spans of elapsed time of at least 1 ms: from the job's anchor on, itself the
+        /// first; or, with a phase, from 1970-01-01T00:00:00Z and the phase on, whatever the
+        /// anchor.
+        case every(Duration, phase: Duration?)
+        /// The minutes that five fields name, on the clock of a zone.
+        case cron(CronExpression, Zone)
+        /// The times that a calendar expression names, on the clock of a zone.
+        case calendar(CalendarExpression, Zone)
+        /// Once.
+        case at(Instant)
+    }
+
+    public var rule: Rule
+    /// What the rule names before this instant does not count.
+    public var notBefore: Instant?
+    /// What the rule names after this instant does not count.
+    public var notAfter: Instant?
+    /// How much later than the rule says each occurrence is; zero or more, in whole milliseconds.
+    public var delay: Duration
+    /// How far a run may be moved from its occurrence to suit the machine; zero or more. The
+    /// schedule itself does not look at it.
+    public var flex: Duration
+
+    /// Creates a schedule, unchecked.
+    public init(
+        _ rule: Rule, notBefore: Instant? = nil, notAfter: Instant? = nil,
+        delay: Duration = .zero, flex: Duration = .zero
+    ) {
+        self.rule = rule
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        self.delay = delay
+        self.flex = flex
+    }
+
+    /// A schedule without bounds of equal spans.
+    public static func every(_ period: Duration, phase: Duration? = nil) -> Schedule {
+        Schedule(.every(period, phase: phase))
+    }
+
+    /// A schedule without bounds of a cron expression.
+    public static func cron(_ expression: CronExpression, _ zone: Zone) -> Schedule {
+        Schedule(.cron(expression, zone))
+    }
+
+    /// A schedule without bounds of a calendar expression.
+    public static func calendar(_ expression: CalendarExpression, _ zone: Zone) -> Schedule {
+        Schedule(.calendar(expression, zone))
+    }
+
+    /// A schedule of one occurrence.
+    public static func at(_ instant: Instant) -> Schedule { Schedule(.at(instant)) }
 
     /// The first occurrence strictly after an instant; `nil` when there is none.
     ///
-    /// `every` counts from `anchor`, which is itself an occurrence and before which there is none;
-    /// the others do not look at it. Of a cron expression it finds what comes within 40 years, the
-    /// longest that one which fires at all can wait (29 February on a given day of the week, across
-    /// the year 2100), in the years 0 to 9999.
+    /// Only `every` without a phase looks at `anchor`. The search ends: of a cron or calendar
+    /// expression it finds what comes within 40 years, the longest that one which fires at all can
+    /// wait (29 February on a given day of the week, across the year 2100), or in the years that the
+    /// expression names; in the years 0 to 9999.
     public func next(after instant: Instant, anchor: Instant) -> Instant? {
-        switch self {
-        case .every(let period):
-            return Rhythm(period, from: anchor).next(after: instant)
-        case .at(let once):
-            return once > instant ? once : nil
-        case .cron(let expression, let zone):
-            guard !expression.neverFires else { return nil }
-            let start = max(instant.secondsSince1970, cronYears.lowerBound - 1)
-            let fortyYears: Int64 = 40 * 366 * 86_400
-            return CronOccurrences(expression: expression, zone: zone)
-                .first(in: cronWindow(after: start, through: start + fortyYears))
-                .map { Instant(secondsSince1970: $0) }
+        let lower = lowerBound(after: instant)
+        guard let named = rule.next(after: lower, anchor: anchor), named <= notAfter ?? named else {
+            return nil
         }
+        return delayed(named)
     }
 
     /// The occurrences strictly after `considered` and not after `now`; `nil` when there is none.
     ///
-    /// Takes constant time for `every` and `at`. For cron it walks days and not occurrences: some
-    /// milliseconds for a decade of minutes.
+    /// Takes constant time for `every` and `at`. For the others it walks days and not occurrences:
+    /// some milliseconds for a decade of minutes.
     public func due(
         after considered: Instant, through now: Instant, anchor: Instant
     ) -> DueOccurrences? {
-        guard considered < now else { return nil }
-        switch self {
-        case .every(let period):
-            return Rhythm(period, from: anchor).due(after: considered, through: now)
-        case .at(let once):
-            return considered < once && once <= now
-                ? DueOccurrences(first: once, latest: once, count: 1) : nil
-        case .cron(let expression, let zone):
-            guard !expression.neverFires else { return nil }
-            let window = cronWindow(
-                after: considered.secondsSince1970, through: now.secondsSince1970)
-            return CronOccurrences(expression: expression, zone: zone).all(in: window)
-                .map { found in
-                    DueOccurrences(
-                        first: Instant(secondsSince1970: found.first),
-                        latest: Instant(secondsSince1970: found.last), count: found.count)
-                }
+        let (lower, upper) = (lowerBound(after: considered), upperBound(through: now))
+        guard lower < upper, let due = rule.due(after: lower, through: upper, anchor: anchor) else {
+            return nil
         }
+        return DueOccurrences(
+            first: due.first + delay, latest: due.latest + delay, count: due.count)
     }
 
-    /// The seconds after one and up to another, within the years 0 to 9999.
-    private func cronWindow(after first: Int64, through last: Int64) -> Range<Int64> {
-        (first + 1..<max(first, last) + 1).clamped(to: cronYears)
+    /// The last `count` occurrences strictly after `considered` and not after `now`, oldest first;
+    /// fewer when there are fewer.
+    ///
+    /// Takes time for what it returns and not for what is due: it walks backwards from `now`.
+    public func latest(
+        _ count: Int, after considered: Instant, through now: Instant, anchor: Instant
+    ) -> [Instant] {
+        let (lower, upper) = (lowerBound(after: considered), upperBound(through: now))
+        guard lower < upper, count > 0 else { return [] }
+        return rule.latest(count, after: lower, through: upper, anchor: anchor)
+            .reversed().map { $0 + delay }
     }
 
-    /// The years 0 to 9999 in seconds since 1970.
-    private var cronYears: Range<Int64> { -62_167_219_200..<253_402_300_800 }
+    /// Whether the schedule certainly has no occurrence in any year.
+    ///
+    /// `every` without a phase may still have none when bounds hold it: that depends on its anchor.
+    public var neverFires: Bool {
+        if let notBefore, let notAfter, notAfter < notBefore { return true }
+        if case .every(_, nil) = rule { return false }
+        let earliest = Instant(millisecondsSince1970: .min)
+        return next(after: earliest, anchor: earliest) == nil
+    }
+
+    // MARK: From occurrences to what the rule names
+
+    private func lowerBound(after instant: Instant) -> Instant {
+        let undelayed = undelayed(instant)
+        guard let notBefore, notBefore.millisecondsSince1970 > .min else { return undelayed }
+        return max(undelayed, notBefore - .milliseconds(1))
+    }
+
+    private func upperBound(through instant: Instant) -> Instant {
+        let undelayed = undelayed(instant)
+        return notAfter.map { min(undelayed, $0) } ?? undelayed
+    }
+
+    private func undelayed(_ instant: Instant) -> Instant {
+        let (milliseconds, overflow) = instant.millisecondsSince1970
+            .subtractingReportingOverflow(delay.milliseconds)
+        return Instant(millisecondsSince1970: overflow ? .min : milliseconds)
+    }
+
+    /// `nil` when no `Instant` is as late.
+    private func delayed(_ instant: Instant) -> Instant? {
+        let (milliseconds, overflow) = instant.millisecondsSince1970
+            .addingReportingOverflow(delay.milliseconds)
+        return overflow ? nil : Instant(millisecondsSince1970: milliseconds)
+    }
 }

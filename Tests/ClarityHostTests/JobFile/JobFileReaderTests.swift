@@ -138,7 +138,7 @@ import Testing
         let file = try JobFileSamples.read(
             JobFileSamples.file(job: "schedule: \(schedule)", top: top))
 
-        guard case .cron(_, let found) = file.jobs.first?.schedule else {
+        guard case .cron(_, let found) = file.jobs.first?.schedule?.rule else {
             Issue.record("no cron schedule in \(file)")
             return
         }

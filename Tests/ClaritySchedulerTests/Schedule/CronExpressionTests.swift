@@ -15,7 +15,7 @@ struct CronExpressionTests {
 
     @Test(arguments: ["*", "*/1", "0-59", "0-59/1"])
     func `a star names every minute`(field: String) throws {
-        let values = try CronExpression("\(field) * * * *").minutes
+        let values = try CronExpression("\(field) * * * *").times.minutes
 
         #expect((0..<64).filter { values.contains($0) } == Array(0...59))
     }
@@ -27,7 +27,7 @@ struct CronExpressionTests {
         ("*/30,1", [0, 1, 30]),
     ])
     func `lists, ranges and steps name minutes`(field: String, minutes: [Int]) throws {
-        let values = try CronExpression("\(field) * * * *").minutes
+        let values = try CronExpression("\(field) * * * *").times.minutes
 
         #expect((0..<60).filter { values.contains($0) } == minutes)
     }
@@ -40,13 +40,13 @@ struct CronExpressionTests {
     func `days of the week have numbers and names`(field: String, days: [Int]) throws {
         let expression = try CronExpression("0 0 * * \(field)")
 
-        #expect((0..<7).filter { expression.names(day: 1, weekday: $0) } == days)
+        #expect((0..<7).filter { expression.times.dates.names(day: 1, weekday: $0) } == days)
     }
 
     @Test func `months have numbers and names`() throws {
         let expression = try CronExpression("0 0 1 2,apr-JUN,Dec *")
 
-        #expect((1...12).filter { expression.names(month: $0) } == [2, 4, 5, 6, 12])
+        #expect((1...12).filter { expression.times.dates.months.contains($0) } == [2, 4, 5, 6, 12])
     }
 
     @Test(arguments: [
@@ -66,7 +66,7 @@ struct CronExpressionTests {
             #expect(a == b)
         }
 
-        #expect(try CronExpression(name).isWildcard == CronExpression(fields).isWildcard)
+        #expect(try CronExpression(name).times == CronExpression(fields).times)
     }
 
     @Test(arguments: [
@@ -88,7 +88,7 @@ struct CronExpressionTests {
     ) throws {
         let expression = try CronExpression("0 0 \(days)")
 
-        #expect(expression.names(day: day, weekday: weekday) == isNamed)
+        #expect(expression.times.dates.names(day: day, weekday: weekday) == isNamed)
     }
 
     @Test(arguments: [
@@ -99,7 +99,7 @@ struct CronExpressionTests {
     func `a star at the start of minute or hour makes a wildcard`(
         text: String, isWildcard: Bool
     ) throws {
-        #expect(try CronExpression(text).isWildcard == isWildcard)
+        #expect(try CronExpression(text).times.isWildcard == isWildcard)
     }
 
     @Test(arguments: [

@@ -88,4 +88,59 @@ struct ScheduleTests {
         #expect(due(0, 4999) == nil)
         #expect(due(5000, 9000) == nil)
     }
+
+    @Test(arguments: [
+        // period, phase, after, next: the anchor of 7 ms plays no part.
+        (3_600_000, 600_000, 0, 600_000), (3_600_000, 600_000, 600_000, 4_200_000),
+        (3_600_000, 600_000, 1_795_154_400_000, 1_795_155_000_000), (1000, 0, -5, 0),
+    ])
+    func `an interval with a phase counts from 1970`(
+        period: Int64, phase: Int64, after: Int64, next: Int64
+    ) {
+        let schedule = Schedule.every(.milliseconds(period), phase: .milliseconds(phase))
+
+        let found = schedule.next(after: ScheduleTests.at(after), anchor: ScheduleTests.at(7))
+        let due = schedule.due(
+            after: ScheduleTests.at(after), through: ScheduleTests.at(next),
+            anchor: ScheduleTests.at(7))
+
+        #expect(found == ScheduleTests.at(next))
+        #expect(due?.first == ScheduleTests.at(next))
+    }
+
+    @Test(
+        arguments: [
+            // count, after, through, latest
+            (3, 0, 10_000, [8000, 9000, 10_000]), (2, 0, 9999, [8000, 9000]),
+            (5, 0, 2000, [1000, 2000]),
+            (5, -1, 2000, [0, 1000, 2000]), (0, 0, 9000, []), (1, 5000, 5000, []),
+            (1, 5000, 4000, []),
+            (2, 0, .max, [9_223_372_036_854_774_000, 9_223_372_036_854_775_000]),
+        ] as [(Int, Int64, Int64, [Int64])])
+    func `the latest of an interval are its last, oldest first`(
+        count: Int, after: Int64, through: Int64, latest: [Int64]
+    ) {
+        let schedule = Schedule.every(.seconds(1))
+
+        let found = schedule.latest(
+            count, after: ScheduleTests.at(after), through: ScheduleTests.at(through),
+            anchor: ScheduleTests.at(0))
+
+        #expect(found == latest.map { ScheduleTests.at($0) })
+    }
+
+    @Test func `the latest of a decade of minutes are found without walking it`() throws {
+        let schedule = Schedule.cron(try CronExpression("* * * * *"), .utc)
+        let (start, end) = (
+            try Instant("2014-05-13T16:53:20Z"), try Instant("2024-05-10T16:53:20Z")
+        )
+
+        let found = schedule.latest(3, after: start, through: end, anchor: start)
+
+        #expect(
+            try found == [
+                Instant("2024-05-10T16:51:00Z"), Instant("2024-05-10T16:52:00Z"),
+                Instant("2024-05-10T16:53:00Z"),
+            ])
+    }
 }

@@ -14,7 +14,7 @@ enum SystemZones {
             throw Missing(identifier: identifier)
         }
         defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 1 << 20)
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
         let count = fread(&bytes, 1, bytes.count, file)
         return Array(bytes.prefix(count))
     }

@@ -1,0 +1,78 @@
+/// A calendar expression: the times that weekdays, a date and a time of day name, as in
+/// systemd.time(7).
+///
+/// It is `[weekdays] [[year-]month-day] [hour:minute[:second]]`, one of the three at least: without
+/// weekdays every one counts, without a date every day, without a time midnight. Weekdays are names
+/// and ranges of them: `Mon..Fri`, `Mon,Wed`. Each number is `*`, a value, a range `9..17`, either
+/// with a step `0/15` or `9..17/2`, or a list of these joined by `,`; a value with a step goes on as
+/// far as the field does. `~` before the day counts it from the month's end: `*-02~01` is the last
+/// day of February, `*~07/1` each of a month's last seven. `minutely`, `hourly`, `daily`,
+/// `weekly`, `monthly`, `quarterly`, `semiannually` and `yearly` stand for what they say.
+///
+/// Weekdays and date must both hold, other than in cron. Seconds are whole, and there is no zone in
+/// an expression: a schedule has one beside it.
+///
+/// Where the clock of the zone changes, the rule of `CronExpression` holds: wildcards are those
+/// whose hour or minute begins with `*`.
+public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
+    /// The expression as it was written.
+    public let description: String
+    let times: ClockTimes
+
+    /// Reads an expression; blanks around it do not count.
+    ///
+    /// - Throws: `CalendarError` with the part at fault. An expression that is well formed and names
+    ///   no date (30 February) is not an error here; see `neverFires`.
+    public init(_ text: String) throws(CalendarError) {
+        description = text
+        var words = text.split { $0 == " " || $0 == "\t" }[...]
+        if words.count == 1, let meaning = words.first.flatMap({ Self.names[$0.lowercased()] }) {
+            words = meaning.split(separator: " ")[...]
+        }
+        guard !words.isEmpty else { throw CalendarError(nil, got: text, wanted: Self.form) }
+        var weekdays = NumberSet(0..<7)
+        var date = CalendarDate()
+        var time = CalendarTime()
+        if let word = words.first, word.first?.isLetter == true {
+            weekdays = try NumberSet(calendarWeekdays(word))
+            words.removeFirst()
+        }
+        if let word = words.first, !word.contains(":"), word.first?.isLetter != true {
+            date = try CalendarDate(word, of: text)
+            words.removeFirst()
+        }
+        if let word = words.first, word.contains(":") {
+            time = try CalendarTime(word)
+            words.removeFirst()
+        }
+        if let rest = words.first {
+            guard rest.contains("/") || rest.allSatisfy(\.isUppercase) else {
+                throw CalendarError(nil, got: text, wanted: Self.form)
+            }
+            throw CalendarError(
+                nil, got: rest, wanted: "no time zone in it; `time_zone` is the place for one")
+        }
+        let dates = ClockDates(
+            years: date.years, months: date.months, days: date.days,
+            countsFromMonthEnd: date.countsFromMonthEnd, weekdays: weekdays)
+        times = ClockTimes(
+            dates: dates, hours: time.hours, minutes: time.minutes, seconds: time.seconds,
+            isWildcard: time.isWildcard)
+    }
+
+    /// Whether no date of any year has the day, the month and the weekday that the expression
+    /// names.
+    public var neverFires: Bool { times.neverFires }
+
+    /// What messages say is wanted.
+    static var form: String { "weekdays, a date and a time, such as `Mon..Fri *-*-* 06:00`" }
+
+    private static var names: [String: String] {
+        [
+            "minutely": "*:*", "hourly": "*:00", "daily": "*-*-*", "weekly": "Mon",
+            "monthly": "*-*-01", "quarterly": "*-01,04,07,10-01", "semiannually": "*-01,07-01",
+            "semi-annually": "*-01,07-01", "biannually": "*-01,07-01",
+            "bi-annually": "*-01,07-01", "yearly": "*-01-01", "annually": "*-01-01",
+        ]
+    }
+}

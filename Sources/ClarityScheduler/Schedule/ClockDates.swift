@@ -1,0 +1,68 @@
+/// The dates that an expression names; a day is counted from 1970-01-01.
+struct ClockDates: Hashable, Sendable {
+    /// The years, rising; `nil` for every year.
+    var years: [Int]?
+    /// 1 to 12.
+    var months: NumberSet
+    /// 1 to 31.
+    var days: NumberSet
+    /// Whether `days` count from the month's end, its last day being 1.
+    var countsFromMonthEnd = false
+    /// 0 for Sunday to 6.
+    var weekdays: NumberSet
+    /// Whether a day of the month or one of the week is enough, as cron(8) has it when both are
+    /// restricted.
+    var isEitherDayEnough = false
+
+    /// Where a day stands.
+    enum Standing {
+        case named
+        /// With the nearest days on both sides that may be named.
+        case notNamed(before: Int64, after: Int64)
+    }
+
+    func standing(ofDay day: Int64) -> Standing {
+        let date = CivilTime.date(daysSince1970: Int(day))
+        if let years {
+            let next = years.first { $0 >= date.year }
+            guard next == date.year else {
+                let previous = years.last { $0 < date.year }
+                return .notNamed(
+                    before: previous.map { Self.firstDay(of: $0 + 1) - 1 } ?? Self.noDay.before,
+                    after: next.map { Self.firstDay(of: $0) } ?? Self.noDay.after)
+            }
+        }
+        let length = CivilTime.daysIn(month: date.month, year: date.year)
+        guard months.contains(date.month) else {
+            let first = day - Int64(date.day - 1)
+            return .notNamed(before: first - 1, after: first + Int64(length))
+        }
+        // 1970-01-01 was a Thursday.
+        let weekday = Int(((day + 4) % 7 + 7) % 7)
+        let number = countsFromMonthEnd ? length - date.day + 1 : date.day
+        return names(day: number, weekday: weekday)
+            ? .named : .notNamed(before: day - 1, after: day + 1)
+    }
+
+    /// Whether a day of a month that is named is named too; `day` counts as `days` do.
+    func names(day: Int, weekday: Int) -> Bool {
+        let ofMonth = days.contains(day)
+        let ofWeek = weekdays.contains(weekday)
+        return isEitherDayEnough ? ofMonth || ofWeek : ofMonth && ofWeek
+    }
+
+    /// The days among which one is named if any is: those of the named years; else 40 years from
+    /// `day` on, the longest that a date which exists can let wait (29 February on a given day of
+    /// the week, across the year 2100).
+    func search(from day: Int64) -> Range<Int64> {
+        guard let years else { return day..<day + 40 * 366 }
+        return day..<max(day, years.last.map { Self.firstDay(of: $0 + 1) } ?? day)
+    }
+
+    /// Days before and after all that an `Instant` can be.
+    private static let noDay: (before: Int64, after: Int64) = (-1 << 40, 1 << 40)
+
+    private static func firstDay(of year: Int) -> Int64 {
+        Int64(CivilTime.daysSince1970(year: year, month: 1, day: 1))
+    }
+}

@@ -1,0 +1,94 @@
+/// The occurrences of an expression's times on the clock of a zone.
+///
+/// Each question walks the spans of constant offset, inside which the clock runs evenly. What a
+/// fixed time needs to know at a change is how far the clock ever was: what it jumps over from there
+/// fires at the change, what it shows again does not fire.
+struct ClockOccurrences {
+    let times: ClockTimes
+    let zone: Zone
+
+    /// The first occurrence in a range of seconds since 1970.
+    func first(in window: Range<Int64>) -> Int64? {
+        var next = firstSpan(of: window)
+        while let span = next {
+            let part = part(of: span, in: window)
+            if let change = part.change { return change }
+            if let time = times.first(in: part.times) { return time - span.offset }
+            next = self.span(after: span, in: window)
+        }
+        return nil
+    }
+
+    /// The last occurrence in a range of seconds since 1970.
+    func last(in window: Range<Int64>) -> Int64? {
+        var previous = window.isEmpty ? nil : zone.span(at: window.upperBound - 1)
+        while let span = previous {
+            let part = part(of: span, in: window)
+            if let time = times.last(in: part.times) { return time - span.offset }
+            if let change = part.change { return change }
+            previous =
+                span.start > max(window.lowerBound, Zone.earliest)
+                ? zone.span(at: span.start - 1) : nil
+        }
+        return nil
+    }
+
+    /// The number of the occurrences in a range of seconds since 1970.
+    func count(in window: Range<Int64>) -> Int {
+        var count = 0
+        var next = firstSpan(of: window)
+        while let span = next {
+            let part = part(of: span, in: window)
+            count += times.count(in: part.times) + (part.change == nil ? 0 : 1)
+            next = self.span(after: span, in: window)
+        }
+        return count
+    }
+
+    private func firstSpan(of window: Range<Int64>) -> Zone.Span? {
+        window.isEmpty ? nil : zone.span(at: window.lowerBound)
+    }
+
+    private func span(after span: Zone.Span, in window: Range<Int64>) -> Zone.Span? {
+        span.end < min(window.upperBound, Zone.latest) ? zone.span(at: span.end) : nil
+    }
+
+    /// What a span of constant offset holds.
+    private struct Part {
+        /// The span's start, when fixed times that the clock jumped over fire there.
+        var change: Int64?
+        /// The range of the clock's own seconds in which the named times fire.
+        var times: Range<Int64>
+    }
+
+    private func part(of span: Zone.Span, in window: Range<Int64>) -> Part {
+        var lower = max(window.lowerBound, span.start) + span.offset
+        let upper = min(window.upperBound, span.end) + span.offset
+        guard !times.isWildcard else { return Part(times: lower..<upper) }
+        let reached = furthest(before: span)
+        lower = max(lower, reached)
+        let start = span.start + span.offset
+        var change: Int64?
+        if window.contains(span.start), reached < start, times.first(in: reached..<start) != nil {
+            change = span.start
+            // A time that is due at the change itself is the same occurrence.
+            if lower == start { lower += 1 }
+        }
+        return Part(change: change, times: lower..<max(lower, upper))
+    }
+
+    /// The furthest time that the clock showed before a span; the span's own start when it is the
+    /// first.
+    private func furthest(before span: Zone.Span) -> Int64 {
+        // A span that ended longer ago than clocks can be apart cannot have shown a later time.
+        let reach = Zone.offsetSeconds.upperBound - Zone.offsetSeconds.lowerBound
+        var result: Int64?
+        var start = span.start
+        while start > Zone.earliest, start > span.start - reach {
+            let earlier = zone.span(at: start - 1)
+            result = max(result ?? .min, earlier.end + earlier.offset)
+            start = earlier.start
+        }
+        return result ?? span.start + span.offset
+    }
+}

@@ -1,0 +1,166 @@
+/// The times that an expression names on a clock that never changes, in seconds from
+/// 1970-01-01T00:00:00 on that clock.
+///
+/// Both forms of expression, cron and calendar, come to this. Each question walks the days of its
+/// range, years and months that are not named in one step, so that a second of the range costs
+/// nothing and a year of it some microseconds.
+struct ClockTimes: Hashable, Sendable {
+    let dates: ClockDates
+    let hours: NumberSet
+    let minutes: NumberSet
+    let seconds: NumberSet
+    /// Whether the times follow elapsed time where a zone's clock changes; others are fixed.
+    let isWildcard: Bool
+    /// Whether no date of any year is named.
+    let neverFires: Bool
+
+    init(
+        dates: ClockDates, hours: NumberSet, minutes: NumberSet, seconds: NumberSet,
+        isWildcard: Bool
+    ) {
+        self.dates = dates
+        self.hours = hours
+        self.minutes = minutes
+        self.seconds = seconds
+        self.isWildcard = isWildcard
+        neverFires = Self.firstDay(of: dates, in: dates.search(from: 0)) == nil
+    }
+
+    /// The first named time of a range.
+    func first(in range: Range<Int64>) -> Int64? {
+        var days = Self.days(of: range)
+        while let day = Self.firstDay(of: dates, in: days) {
+            if let second = first(ofDay: part(of: range, in: day)) {
+                return day * secondsADay + Int64(second)
+            }
+            days = day + 1..<days.upperBound
+        }
+        return nil
+    }
+
+    /// The last named time of a range.
+    func last(in range: Range<Int64>) -> Int64? {
+        let days = Self.days(of: range)
+        var day = days.upperBound - 1
+        while day >= days.lowerBound {
+            switch dates.standing(ofDay: day) {
+            case .named:
+                if let second = last(ofDay: part(of: range, in: day)) {
+                    return day * secondsADay + Int64(second)
+                }
+                day -= 1
+            case .notNamed(let before, _): day = before
+            }
+        }
+        return nil
+    }
+
+    /// The number of named times in a range.
+    func count(in range: Range<Int64>) -> Int {
+        let aDay = hours.count * minutes.count * seconds.count
+        var count = 0
+        var days = Self.days(of: range)
+        while let day = Self.firstDay(of: dates, in: days) {
+            let ofDay = part(of: range, in: day)
+            count += ofDay.count == Int(secondsADay) ? aDay : self.count(ofDay: ofDay)
+            days = day + 1..<days.upperBound
+        }
+        return count
+    }
+
+    // MARK: Days
+
+    private static func firstDay(of dates: ClockDates, in days: Range<Int64>) -> Int64? {
+        var day = days.lowerBound
+        while day < days.upperBound {
+            switch dates.standing(ofDay: day) {
+            case .named: return day
+            case .notNamed(_, let after): day = after
+            }
+        }
+        return nil
+    }
+
+    /// The days that a range touches.
+    private static func days(of range: Range<Int64>) -> Range<Int64> {
+        guard !range.isEmpty else { return 0..<0 }
+        let last = (range.upperBound - 1).flooredQuotient(secondsADay)
+        return range.lowerBound.flooredQuotient(secondsADay)..<last + 1
+    }
+
+    // MARK: Times of a day
+
+    /// The part of a range that lies in a day, as seconds of the day.
+    private func part(of range: Range<Int64>, in day: Int64) -> Range<Int> {
+        let start = day * secondsADay
+        let clipped = range.clamped(to: start..<start + secondsADay)
+        return Int(clipped.lowerBound - start)..<Int(clipped.upperBound - start)
+    }
+
+    private func first(ofDay range: Range<Int>) -> Int? {
+        var left = range
+        while let hour = hours.first(in: left.parts(of: 3600)) {
+            var ofHour = range.part(from: hour * 3600, of: 3600)
+            while let minute = minutes.first(in: ofHour.parts(of: 60)) {
+                let ofMinute = ofHour.part(from: minute * 60, of: 60)
+                if let second = seconds.first(in: ofMinute) {
+                    return hour * 3600 + minute * 60 + second
+                }
+                ofHour = ofHour.from((minute + 1) * 60)
+            }
+            left = left.from((hour + 1) * 3600)
+        }
+        return nil
+    }
+
+    private func last(ofDay range: Range<Int>) -> Int? {
+        var left = range
+        while let hour = hours.last(in: left.parts(of: 3600)) {
+            var ofHour = range.part(from: hour * 3600, of: 3600)
+            while let minute = minutes.last(in: ofHour.parts(of: 60)) {
+                let ofMinute = ofHour.part(from: minute * 60, of: 60)
+                if let second = seconds.last(in: ofMinute) {
+                    return hour * 3600 + minute * 60 + second
+                }
+                ofHour = ofHour.before(minute * 60)
+            }
+            left = left.before(hour * 3600)
+        }
+        return nil
+    }
+
+    private func count(ofDay range: Range<Int>) -> Int {
+        (0..<24).reduce(0) { count, hour in
+            let ofHour = range.part(from: hour * 3600, of: 3600)
+            guard hours.contains(hour), !ofHour.isEmpty else { return count }
+            if ofHour.count == 3600 { return count + minutes.count * seconds.count }
+            return (0..<60).reduce(count) { count, minute in
+                let ofMinute = ofHour.part(from: minute * 60, of: 60)
+                return minutes.contains(minute) ? count + seconds.count(in: ofMinute) : count
+            }
+        }
+    }
+}
+
+private let secondsADay: Int64 = 86_400
+
+extension Range<Int> {
+    /// What lies in the `length` numbers from `start` on, counted from there.
+    fileprivate func part(from start: Int, of length: Int) -> Range<Int> {
+        let clipped = clamped(to: start..<start + length)
+        return clipped.lowerBound - start..<clipped.upperBound - start
+    }
+
+    /// The hours or minutes that a range of seconds touches; the range begins at 0 or later.
+    fileprivate func parts(of length: Int) -> Range<Int> {
+        isEmpty ? 0..<0 : lowerBound / length..<(upperBound - 1) / length + 1
+    }
+
+    fileprivate func from(_ start: Int) -> Range<Int> {
+        Swift.max(lowerBound, start)..<Swift.max(upperBound, start)
+    }
+
+    fileprivate func before(_ end: Int) -> Range<Int> {
+        Swift.min(lowerBound, end)..<Swift.min(upperBound, end)
+    }
+}

@@ -1,0 +1,38 @@
+/// A set of numbers from 0 to 63.
+struct NumberSet: Hashable, Sendable {
+    /// Bit `n` is set when the set has `n`.
+    private(set) var bits: UInt64 = 0
+
+    init(_ numbers: some Sequence<Int> = []) {
+        for number in numbers { insert(number) }
+    }
+
+    var count: Int { bits.nonzeroBitCount }
+
+    func contains(_ number: Int) -> Bool { bits >> UInt64(number) & 1 == 1 }
+
+    mutating func insert(_ number: Int) { bits |= 1 << UInt64(number) }
+
+    /// The least number of a range, which may reach beyond 0 to 63.
+    func first(in range: Range<Int>) -> Int? {
+        let left = part(range)
+        return left == 0 ? nil : left.trailingZeroBitCount
+    }
+
+    /// The greatest number of a range.
+    func last(in range: Range<Int>) -> Int? {
+        let left = part(range)
+        return left == 0 ? nil : 63 - left.leadingZeroBitCount
+    }
+
+    /// How many numbers of a range the set has.
+    func count(in range: Range<Int>) -> Int { part(range).nonzeroBitCount }
+
+    private func part(_ range: Range<Int>) -> UInt64 {
+        let lower = UInt64(min(max(range.lowerBound, 0), 64))
+        let upper = UInt64(min(max(range.upperBound, 0), 64))
+        // A shift by 64 gives 0, so that the mask of all 64 is right too.
+        let below = { (end: UInt64) in (1 as UInt64) << end &- 1 }
+        return bits & below(upper) & ~below(lower)
+    }
+}

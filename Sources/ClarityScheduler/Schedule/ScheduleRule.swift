@@ -1,0 +1,94 @@
+// What a rule names, without bounds and delay.
+extension Schedule.Rule {
+    /// The first instant that the rule names strictly after another.
+    func next(after instant: Instant, anchor: Instant) -> Instant? {
+        switch kind {
+        case .rhythm(let period, let phase):
+            return rhythm(period, phase, anchor).next(after: instant)
+        case .once(let once):
+            return once > instant ? once : nil
+        case .clock(let clock):
+            guard !clock.times.neverFires else { return nil }
+            let start = max(instant.secondsSince1970, clockYears.lowerBound - 1)
+            let days = clock.times.dates.search(from: start.flooredQuotient(86_400))
+            // A day more, since the clock of the zone may be behind.
+            let end = max(start, (days.upperBound + 1) * 86_400)
+            return clock.first(in: clockWindow(after: start, through: end))
+                .map { Instant(secondsSince1970: $0) }
+        }
+    }
+
+    /// What the rule names after one instant and not after another; the first is the earlier.
+    func due(after considered: Instant, through now: Instant, anchor: Instant) -> DueOccurrences? {
+        switch kind {
+        case .rhythm(let period, let phase):
+            return rhythm(period, phase, anchor).due(after: considered, through: now)
+        case .once(let once):
+            return considered < once && once <= now
+                ? DueOccurrences(first: once, latest: once, count: 1) : nil
+        case .clock(let clock):
+            guard !clock.times.neverFires else { return nil }
+            let window = clockWindow(
+                after: considered.secondsSince1970, through: now.secondsSince1970)
+            guard let first = clock.first(in: window), let last = clock.last(in: window) else {
+                return nil
+            }
+            return DueOccurrences(
+                first: Instant(secondsSince1970: first), latest: Instant(secondsSince1970: last),
+                count: clock.count(in: window))
+        }
+    }
+
+    /// The last `count` of what the rule names in the same stretch, latest first.
+    func latest(
+        _ count: Int, after considered: Instant, through now: Instant, anchor: Instant
+    ) -> [Instant] {
+        var found: [Instant] = []
+        switch kind {
+        case .rhythm(let period, _):
+            guard let due = due(after: considered, through: now, anchor: anchor) else { break }
+            found = (0..<min(count, due.count)).map { due.latest - period * $0 }
+        case .once:
+            found = due(after: considered, through: now, anchor: anchor).map { [$0.latest] } ?? []
+        case .clock(let clock):
+            guard !clock.times.neverFires else { break }
+            var window = clockWindow(
+                after: considered.secondsSince1970, through: now.secondsSince1970)
+            while found.count < count, let last = clock.last(in: window) {
+                found.append(Instant(secondsSince1970: last))
+                window = window.lowerBound..<last
+            }
+        }
+        return found
+    }
+
+    /// The rules by how they are reckoned: both forms of expression are one.
+    private enum Kind {
+        case rhythm(Duration, phase: Duration?)
+        case clock(ClockOccurrences)
+        case once(Instant)
+    }
+
+    private var kind: Kind {
+        switch self {
+        case .every(let period, let phase): .rhythm(period, phase: phase)
+        case .cron(let expression, let zone):
+            .clock(ClockOccurrences(times: expression.times, zone: zone))
+        case .calendar(let expression, let zone):
+            .clock(ClockOccurrences(times: expression.times, zone: zone))
+        case .at(let instant): .once(instant)
+        }
+    }
+
+    private func rhythm(_ period: Duration, _ phase: Duration?, _ anchor: Instant) -> Rhythm {
+        Rhythm(period, from: phase.map { Instant(millisecondsSince1970: 0) + $0 } ?? anchor)
+    }
+
+    /// The seconds after one and up to another, within the years 0 to 9999.
+    private func clockWindow(after first: Int64, through last: Int64) -> Range<Int64> {
+        (first + 1..<max(first, last) + 1).clamped(to: clockYears)
+    }
+
+    /// The years 0 to 9999 in seconds since 1970.
+    private var clockYears: Range<Int64> { -62_167_219_200..<253_402_300_800 }
+}

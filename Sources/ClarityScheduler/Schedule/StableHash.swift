@@ -1,0 +1,44 @@
+/// A hash that is the same on every machine, in every process and in every version.
+///
+/// FNV-1a of 64 bits, finished as MurmurHash3 does so that near texts come out far apart. It keeps
+/// no secret and is no defence against somebody who chooses the texts.
+public struct StableHash: Sendable {
+    private var state: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    /// Creates the hash of no text.
+    public init() {}
+
+    /// Adds a text; `ab` and `c` are not `a` and `bc`.
+    public mutating func combine(_ text: String) {
+        for byte in text.utf8 { add(byte) }
+        // No byte of UTF-8, so it parts texts.
+        add(0xFF)
+    }
+
+    /// The hash of the texts so far.
+    public var value: UInt64 {
+        var value = state
+        value = (value ^ value >> 33) &* 0xFF51_AFD7_ED55_8CCD
+        value = (value ^ value >> 33) &* 0xC4CE_B9FE_1A85_EC53
+        return value ^ value >> 33
+    }
+
+    private mutating func add(_ byte: UInt8) {
+        state = (state ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
+    }
+}
+
+/// The fixed part of a span by which a host puts off a job's occurrences, so that many hosts with one
+/// job file do not start at once; whole milliseconds, from 0 to below `span`.
+///
+/// The same host and job always have the same delay, whatever the process and its uptime: drawn anew
+/// at each start, an occurrence would move whenever the machine starts, and one that starts often
+/// could put it off for ever. `span` is zero or more.
+public func stableDelay(within span: Duration, host: String, job: JobID) -> Duration {
+    precondition(span >= .zero, "a delay is within a span of zero or more, got \(span)")
+    var hash = StableHash()
+    hash.combine(host)
+    hash.combine(job.rawValue)
+    let (high, _) = hash.value.multipliedFullWidth(by: UInt64(span.milliseconds))
+    return .milliseconds(Int64(high))
+}

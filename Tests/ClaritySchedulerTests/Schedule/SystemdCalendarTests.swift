@@ -1,0 +1,152 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Glibc
+import Testing
+
+private let systemdAnalyze = "/usr/bin/systemd-analyze"
+
+/// Holds calendar expressions against `systemd-analyze calendar`, the form's own program.
+@Suite(.enabled(if: access(systemdAnalyze, X_OK) == 0, "no `systemd-analyze` to compare with"))
+struct SystemdCalendarTests {
+    private static let base = "2026-11-20T06:00:00Z"
+    private static let iterations = 12
+
+    @Test func `expressions elapse when systemd says`() async throws {
+        let expressions = [
+            "minutely", "hourly", "daily", "weekly", "monthly", "quarterly", "semiannually",
+            "semi-annually", "biannually", "bi-annually", "yearly", "annually", "DAILY", "mon",
+            "Mon-Fri", "Mon..Fri *-*-* 06:00", "Sat,Thu,Mon..Wed,Sat..Sun",
+            "Mon,Sun 29-*-* 2,1:23", "Wed *-1", "Wed..Wed,Wed *-1", "Wed, 17:48",
+            "Wed..Sat,Tue 12-10-15 1:2:3", "*-*-7 0:0:0", "10-15", "monday *-12-* 17:00",
+            "Mon,Fri *-*-3,1,2 *:30:45", "12,14,13,12:20,10,30", "12..14:10,20,30",
+            "mon,fri *-1/2-1,3 *:30:45", "03-05 08:05:40", "08:05:40", "05:40",
+            "Sat,Sun 12-05 08:05:40", "Sat,Sun 08:05:40", "2003-03-05 05:40", "2027-02..04-05",
+            "2003-03-05", "03-05", "*-02~01", "*-02~03", "*-*~1", "*-*~1..3", "*-*~1,3,5",
+            "*-05~07/1", "Mon *-05~07/1", "*~7/2", "*~1..7/2", "*~2..7/2", "*-02-29", "*-02-30",
+            "Mon 2026-11-20", "Fri 2026-11-20 6:0:1", "2026-11-20 06:00:00", "9..17/2:00",
+            "*:0/15", "*-*-* 00/2:10", "00:05:40..59/3", "00:00:00..59/7,3", "*:*:*", "*:*:0/13",
+            "*:30/29", "0/23:00", "*-1/11-*", "*-*-1/30", "2026/2-*-*", "2030..2199/3-7-4",
+            "70-1-2", "1-2-3", "*-*", "*-*-31", "*-2,4-30,29", "1..3,7/2:10", "007:00",
+            "Sun..Sun 23:59:59", "Mon,Wed, 06:00", "2026-2..4/2-1..7",
+        ]
+
+        let compared = try await compare(expressions)
+
+        #expect(compared == expressions.count)
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `random expressions elapse when systemd says`(seed: UInt64) async throws {
+        var random = SeededGenerator(seed: seed)
+
+        let expressions = (0..<80).map { _ in Self.expression(&random) }
+
+        let compared = try await compare(expressions, "seed \(seed)")
+
+        // It refuses some lists of days from the month's end, such as `*~1,26`.
+        #expect(compared > 60, "seed \(seed)")
+    }
+
+    @Test func `what systemd refuses is refused`() async throws {
+        let expressions = [
+            "", "6", "*", "Mon *", "Mon 5", "Mon..", "Mon,,Tue", ",Mon", "Mon, Wed 06:00",
+            "Sun..Mon",
+            "Fri..Mon 12:00", "*/5", "*/2:00", "06:00,", "06:30..00", "06:00:60", "24:00", "*,3:00",
+            "1,*:00", "+5:00", "*:0/60", "*:0/0", "*:30/30", "0/24:00", "0/90:00", "23:59:59/1",
+            "*-1/12-*", "*-*-1/31", "2020/200-*-*", "1994..2300/3-*-*", "*-*-0", "*-13-1",
+            "2200-1-1",
+            "1969-1-1", "*-*-5/10~", "*-*~3..1", "*-*-*T06:00", "2026-11-20T06:00",
+        ]
+
+        let answers = try await Self.answers(expressions).answers
+        let accepted = expressions.filter { (try? CalendarExpression($0)) != nil }
+
+        #expect(answers == [])
+        #expect(accepted == [])
+    }
+
+    /// Compares the expressions that systemd takes, and counts them.
+    private func compare(_ expressions: [String], _ about: String = "") async throws -> Int {
+        let start = try Instant(Self.base)
+        let (answers, errors) = try await Self.answers(expressions)
+        let taken = expressions.filter { !errors.contains("specification '\($0)'") }
+        try #require(answers.count == taken.count, "\(about)")
+
+        for (expression, answer) in zip(taken, answers) {
+            let schedule = Schedule.calendar(try CalendarExpression(expression), .utc)
+            var found: [String] = []
+            var last = start
+            while found.count < Self.iterations,
+                let next = schedule.next(after: last, anchor: start)
+            {
+                found.append("\(next)")
+                last = next
+            }
+
+            #expect(found == answer, "\(expression) \(about)")
+        }
+        return taken.count
+    }
+
+    /// The instants that systemd names, one list an expression that it takes, and its errors.
+    private static func answers(
+        _ expressions: [String]
+    ) async throws -> (answers: [[String]], errors: String) {
+        let result = try await ChildProgram.run(
+            systemdAnalyze,
+            ["calendar", "--iterations=\(iterations)", "--base-time=2026-11-20 06:00:00 UTC", "--"]
+                + expressions,
+            environment: ["TZ": "UTC", "LC_ALL": "C"])
+        var answers: [[String]] = []
+        for line in result.outputLines {
+            if line.contains("Normalized form:") {
+                answers.append([])
+            } else if line.contains("Next elapse:") || line.contains("Iter. #") {
+                let words = line.split(separator: " ")
+                guard words.count >= 4, words.last == "UTC" else { continue }
+                answers[answers.count - 1]
+                    .append("\(words[words.count - 3])T\(words[words.count - 2])Z")
+            }
+        }
+        return (answers, result.errors)
+    }
+
+    /// An expression of the whole form, but for days that few months have: where a month has no
+    /// such day, systemd and sense part.
+    private static func expression(_ random: inout SeededGenerator) -> String {
+        func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
+        func list(_ range: ClosedRange<Int>, isFromEnd: Bool = false) -> String {
+            (0..<number(1...3)).map { _ in
+                let first = number(range)
+                let last = number(first...range.upperBound)
+                return switch number(0...3) {
+                case 0 where last > first: "\(first)..\(last)/\(number(1...(last - first)))"
+                case 1 where last > first: "\(first)..\(last)"
+                case 2 where first < range.upperBound && !isFromEnd:
+                    "\(first)/\(number(1...(range.upperBound - first)))"
+                default: "\(first)"
+                }
+            }.joined(separator: ",")
+        }
+        func field(_ range: ClosedRange<Int>) -> String { number(0...2) == 0 ? "*" : list(range) }
+        func day() -> String {
+            let isFromEnd = number(0...2) == 0
+            return isFromEnd ? "~" + list(1...27, isFromEnd: true) : "-" + field(1...28)
+        }
+        let days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+        var words: [String] = []
+        if number(0...2) == 0 {
+            let first = number(0...6)
+            words.append("\(days[number(0...6)]),\(days[first])..\(days[number(first...6)])")
+        }
+        if words.isEmpty || number(0...2) > 0 {
+            let year = number(0...3) == 0 ? list(2020...2199) + "-" : ""
+            words.append("\(year)\(field(1...12))\(day())")
+        }
+        if number(0...3) > 0 {
+            let second = number(0...1) == 0 ? ":" + field(0...59) : ""
+            words.append("\(field(0...23)):\(field(0...59))\(second)")
+        }
+        return words.joined(separator: " ")
+    }
+}
