@@ -49,7 +49,7 @@ struct Composition {
         JobFileReader(
             catalogue: clarityCatalogue, zones: SystemZones(environment: environment), home: home,
             workingDirectory: workingDirectory,
-            localZone: LocalZone.identifier(environment: environment))
+            localZone: LocalZone.identifier(environment: environment), host: HostIdentity.text())
     }
 
     // MARK: The state

@@ -7,8 +7,10 @@ struct Surroundings: Sendable {
     /// The job file's folder, from which relative paths count.
     var folder: String
     var zones: any ZoneSource
-    /// The zone of cron schedules that name none.
+    /// The zone of cron and calendar schedules that name none.
     var localZone: String
+    /// What tells this machine from others.
+    var host: String
 }
 
 /// A value that a job file gives to a key.

@@ -68,7 +68,7 @@ struct DefaultsDraft: Hashable, Sendable {
                 "the most attempts that run at the same time"),
             Key(
                 "time_zone", \.timeZone, .timeZone,
-                "the zone of cron schedules that name none; else the machine's"),
+                "the zone of cron and calendar schedules that name none; else the machine's"),
         ] + CommonDraft.shape.keys.map { $0.within(\.common) })
 }
 

@@ -53,6 +53,7 @@ indirect enum FormDescription: Hashable, Sendable {
     /// An instant as RFC 3339 writes it.
     case instant
     case cron
+    case calendar
     case timeZone
     case path
     case url
@@ -73,6 +74,7 @@ indirect enum FormDescription: Hashable, Sendable {
         case .percent: "a percentage"
         case .instant: "an instant"
         case .cron: "a cron expression"
+        case .calendar: "a calendar expression"
         case .timeZone: "a time zone"
         case .path: "a path"
         case .url: "a url"

@@ -82,26 +82,3 @@ struct JobDraft: Hashable, Sendable {
         var draft: JobDraft
     }
 }
-
-/// `schedule:` as it stands in the file.
-struct ScheduleDraft: Hashable, Sendable {
-    var every: Field<Duration>?
-    var cron: Field<CronExpression>?
-    var at: Field<Instant>?
-    var timeZone: Field<Zone>?
-    var earliestBegin: Field<Duration>?
-
-    static let shape = Shape(
-        ScheduleDraft(),
-        [
-            Key(
-                "every", \.every, .duration(.seconds(1) ... .seconds(366 * 86_400)),
-                "the span between two occurrences"),
-            Key("cron", \.cron, .cron, "five fields: minute, hour, day, month, day of the week"),
-            Key("at", \.at, .instant, "the one instant at which the job runs"),
-            Key("time_zone", \.timeZone, .timeZone, "the zone on whose clock `cron` runs"),
-            Key(
-                "earliest_begin", \.earliestBegin, .duration(.zero ... .seconds(366 * 86_400)),
-                "the least span between the end of one run and the start of the next"),
-        ])
-}

@@ -11,6 +11,7 @@ public struct JobFileReader: Sendable {
     private let home: String
     let workingDirectory: String
     private let localZone: String
+    private let host: String
 
     /// Creates a reader.
     ///
@@ -21,16 +22,19 @@ public struct JobFileReader: Sendable {
     ///   - home: the home folder, for paths that start with `~/`.
     ///   - workingDirectory: the folder from which the path of a job file counts when it is
     ///     relative, and so what that file names by relative paths.
-    ///   - localZone: the zone of cron schedules for which the file names none.
+    ///   - localZone: the zone of cron and calendar schedules for which the file names none.
+    ///   - host: what tells this machine from others, as `HostIdentity` gives it; each
+    ///     `randomized_delay` depends on it, and it goes nowhere else.
     public init(
         catalogue: JobCatalogue, zones: any ZoneSource, home: String, workingDirectory: String,
-        localZone: String
+        localZone: String, host: String
     ) {
         shape = FileDraft.shape(catalogue)
         self.zones = zones
         self.home = home
         self.workingDirectory = workingDirectory
         self.localZone = localZone
+        self.host = host
     }
 
     /// Reads a file's bytes; `path` is its name in messages, and its folder that of relative paths.
@@ -43,7 +47,8 @@ public struct JobFileReader: Sendable {
         }
         var decoding = Decoding(
             Surroundings(
-                home: home, folder: folder(of: path), zones: zones, localZone: localZone))
+                home: home, folder: folder(of: path), zones: zones, localZone: localZone,
+                host: host))
         if let version = document.root["version"],
             Form<Int>.version.decode(version, Place(key: "version", of: nil), &decoding) == nil
         {

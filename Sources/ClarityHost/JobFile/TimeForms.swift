@@ -8,11 +8,9 @@ extension Form where Value == CronExpression {
             do throws(CronError) {
                 expression = try CronExpression(text)
             } catch {
-                let got = error.field.map { " has \(shown(error.got)) for the \($0.rawValue)" }
-                decoding.report(
-                    node.position,
-                    "\(place.key) \(shown(text))\(got ?? " is no schedule"), "
-                        + "wanted \(error.wanted)")
+                decoding.reportExpression(
+                    text, node, place, field: error.field?.rawValue, got: error.got,
+                    wanted: error.wanted)
                 return nil
             }
             guard !expression.neverFires else {
@@ -23,6 +21,41 @@ extension Form where Value == CronExpression {
             }
             return expression
         }
+    }
+}
+
+extension Form where Value == CalendarExpression {
+    /// A calendar expression that fires at some time.
+    static var calendar: Form {
+        .scalar(.calendar) { text, node, place, decoding in
+            let expression: CalendarExpression
+            do throws(CalendarError) {
+                expression = try CalendarExpression(text)
+            } catch {
+                decoding.reportExpression(
+                    text, node, place, field: error.field?.rawValue, got: error.got,
+                    wanted: error.wanted)
+                return nil
+            }
+            guard !expression.neverFires else {
+                decoding.report(
+                    node.position, "\(place.key) \(shown(text)) never fires",
+                    help: "no date has the year, month, day and weekday that it names")
+                return nil
+            }
+            return expression
+        }
+    }
+}
+
+extension Decoding {
+    /// Records that a text is no expression; `field` is `nil` where it is the whole that is not.
+    fileprivate mutating func reportExpression(
+        _ text: String, _ node: YAMLNode, _ place: Place, field: String?, got: String,
+        wanted: String
+    ) {
+        let fault = field.map { "has \(shown(got)) for the \($0)" } ?? "is no schedule"
+        report(node.position, "\(place.key) \(shown(text)) \(fault), wanted \(wanted)")
     }
 }
 

@@ -35,6 +35,7 @@ import Testing
         for path in [
             "store.directory", "defaults.max_parallel", "defaults.constraints.storage_free",
             "defaults.time_zone", "jobs[].id", "jobs[].schedule.earliest_begin",
+            "jobs[].schedule.calendar", "jobs[].schedule.randomized_delay",
             "jobs[].retry.attempts", "jobs[].constraints.network", "jobs[].then",
             "jobs[].options<refresh>.page_size", "backend.url",
             "sources[]<spool>.recursive", "sources[]<spool>.kind",

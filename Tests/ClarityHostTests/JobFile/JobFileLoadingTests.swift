@@ -7,7 +7,7 @@ import Testing
     private func reader(in folder: String) -> JobFileReader {
         JobFileReader(
             catalogue: JobFileSamples.catalogue, zones: SampleZones(), home: "/home/ada",
-            workingDirectory: folder, localZone: "UTC")
+            workingDirectory: folder, localZone: "UTC", host: "ada")
     }
 
     private func faults(_ path: String, in folder: String) -> String? {

@@ -123,7 +123,8 @@ struct MessageCase: Sendable, CustomTestStringConvertible {
             "jobs.yaml:7:38: `options` of job `b` has no `program`"),
         MessageCase(
             job: "schedule: { earliest_begin: 5m }",
-            "jobs.yaml:6:15: `schedule` of job `a` has none of `every`, `cron` and `at`"),
+            "jobs.yaml:6:15: `schedule` of job `a` has none of `every`, `cron`, `calendar` "
+                + "and `at`"),
         MessageCase(
             "version: 2\njobs: 7",
             """
@@ -262,6 +263,33 @@ struct MessageCase: Sendable, CustomTestStringConvertible {
             help: no month that it names has a day that it names
             """),
         MessageCase(
+            job: "schedule: { calendar: 'Mon 24:00' }",
+            "jobs.yaml:6:27: calendar `Mon 24:00` has `24` for the hour, wanted 0 to 23"),
+        MessageCase(
+            job: "schedule: { calendar: '06:00:00.5' }",
+            "jobs.yaml:6:27: calendar `06:00:00.5` has `00.5` for the second, wanted whole seconds"),
+        MessageCase(
+            job: "schedule: { calendar: '06:00 Europe/London' }",
+            "jobs.yaml:6:27: calendar `06:00 Europe/London` is no schedule, wanted no time zone in "
+                + "it; `time_zone` is the place for one"),
+        MessageCase(
+            job: "schedule: { calendar: '0 6 * * *' }",
+            "jobs.yaml:6:27: calendar `0 6 * * *` is no schedule, wanted weekdays, a date and a "
+                + "time, such as `Mon..Fri *-*-* 06:00`"),
+        MessageCase(
+            job: "schedule: { calendar: '*-02-30' }",
+            """
+            jobs.yaml:6:27: calendar `*-02-30` never fires
+            help: no date has the year, month, day and weekday that it names
+            """),
+        MessageCase(
+            job: "schedule: { calendar: [daily] }",
+            "jobs.yaml:6:27: `calendar` of `schedule` of job `a` is a list, wanted a calendar "
+                + "expression"),
+        MessageCase(
+            job: "schedule: { cron: '@daily', randomized_delay: 25h }",
+            "jobs.yaml:6:51: randomized_delay `25h` is out of range, wanted 0s to 1d"),
+        MessageCase(
             job: "schedule: { cron: '0 0 * * *', time_zone: europe/london }",
             "jobs.yaml:6:47: unknown time zone `europe/london`; did you mean `Europe/London`?"),
         MessageCase(
@@ -363,7 +391,35 @@ struct MessageCase: Sendable, CustomTestStringConvertible {
             "jobs.yaml:6:15: `schedule` of job `a` has `every` and `cron`, wanted one of them"),
         MessageCase(
             job: "schedule: { every: 1h, time_zone: UTC }",
-            "jobs.yaml:6:39: `time_zone` of `schedule` of job `a` has no `cron` to serve"),
+            "jobs.yaml:6:39: `time_zone` of `schedule` of job `a` has no `cron` or `calendar` to "
+                + "serve"),
+        MessageCase(
+            job: "schedule: { calendar: daily, phase: 1h }",
+            "jobs.yaml:6:41: `phase` of `schedule` of job `a` has no `every` to serve"),
+        MessageCase(
+            job: "schedule: { cron: '@daily', flex: 1h }",
+            "jobs.yaml:6:39: `flex` of `schedule` of job `a` has no `every` to serve"),
+        MessageCase(
+            job: "schedule: { every: 1h, phase: 60m, flex: 2h, randomized_delay: 1h1m }",
+            "jobs.yaml:6:35: phase `1h` is not less than the period of `1h`",
+            "jobs.yaml:6:46: flex `2h` is not less than the period of `1h`",
+            "jobs.yaml:6:68: randomized_delay `1h1m` is not less than the period of `1h`"),
+        MessageCase(
+            job: "schedule: { every: 1h, not_before: 2026-11-20T07:00:00+01:00, "
+                + "not_after: 2026-11-20T05:59:59Z }",
+            "jobs.yaml:6:78: not_after `2026-11-20T05:59:59Z` is before the not_before "
+                + "`2026-11-20T06:00:00Z`"),
+        MessageCase(
+            job: "schedule: { cron: '@daily', time_zone: UTC, not_before: 2026-11-20T06:00:00Z, "
+                + "not_after: 2026-11-20T18:00:00Z }",
+            "jobs.yaml:6:94: `schedule` of job `a` names nothing within `not_before` and "
+                + "`not_after`"),
+        MessageCase(
+            job: "schedule: { at: 2026-11-20T06:00:00Z, not_before: 2026-11-20T06:00:01Z }",
+            "jobs.yaml:6:55: `schedule` of job `a` names nothing within `not_before`"),
+        MessageCase(
+            job: "schedule: { calendar: '2030-01-01', not_after: 2029-12-31T00:00:00Z }",
+            "jobs.yaml:6:52: `schedule` of job `a` names nothing within `not_after`"),
         MessageCase(
             job: "timeout: 10s\nwarning: 10s",
             "jobs.yaml:7:14: warning `10s` is not less than the timeout of `10s`"),
@@ -408,6 +464,25 @@ struct MessageCase: Sendable, CustomTestStringConvertible {
                 jobs.yaml:6:23: unknown time zone `CET-1CEST`
                 help: that is what the machine says; name one with `time_zone`
                 """
+            ])
+    }
+
+    @Test func `a fault of a schedule hides no other of it`() {
+        let text = JobFileSamples.file(
+            job: "schedule: { every: 1 hour, phase: 5m, time_zone: UTC, not_before: today }")
+
+        #expect(
+            JobFileSamples.faults(text) == [
+                """
+                jobs.yaml:6:24: every `1 hour` is not a span of time
+                help: write it as `30s`, `15m`, `6h`, `90d` or `1h30m`
+                """,
+                "jobs.yaml:6:54: `time_zone` of `schedule` of job `a` has no `cron` or `calendar` "
+                    + "to serve",
+                """
+                jobs.yaml:6:71: not_before `today` is not an instant
+                help: write it as `2026-11-20T06:00:00Z` or `2026-11-20T07:00:00+01:00`
+                """,
             ])
     }
 

@@ -89,6 +89,43 @@ import Testing
         #expect(at.jobs.first?.schedule == .at(instant))
     }
 
+    @Test(arguments: [
+        ("{ every: 1h, phase: 10m, flex: 5m }", "every 1h phase 10m flex 5m"),
+        (
+            "{ cron: '0 6 * * *', not_before: 2026-11-20T07:00:00+01:00 }",
+            "cron 0 6 * * * Europe/Berlin not before 2026-11-20T06:00:00Z"
+        ),
+        (
+            "{ calendar: Mon..Fri 06:00, time_zone: UTC, not_after: 2026-11-20T06:00:00Z }",
+            "calendar Mon..Fri 06:00 UTC not after 2026-11-20T06:00:00Z"
+        ),
+        ("{ calendar: weekly }", "calendar weekly Europe/Berlin"),
+        (
+            "{ at: 2026-11-20T06:00:00Z, not_after: 2026-11-20T06:00:00Z }",
+            "at 2026-11-20T06:00:00Z not after 2026-11-20T06:00:00Z"
+        ),
+        ("{ every: 4h, randomized_delay: 0s }", "every 4h"),
+    ])
+    func `every key of a schedule is read`(schedule: String, text: String) throws {
+        let file = try JobFileSamples.read(JobFileSamples.file(job: "schedule: \(schedule)"))
+
+        #expect(file.jobs.first?.schedule?.description == text)
+    }
+
+    @Test func `a randomized delay is the host's and the job's own`() throws {
+        let text = JobFileSamples.file(job: "schedule: { cron: '@daily', randomized_delay: 1d }")
+
+        let own = try JobFileSamples.read(text).jobs.first
+        let other = try JobFileSamples.reader(host: "bob").read(Array(text.utf8), path: "jobs.yaml")
+
+        let id = try #require(JobID("a"))
+        let day: Duration = .seconds(86_400)
+        #expect(own?.schedule?.delay == stableDelay(within: day, host: "ada", job: id))
+        #expect(
+            other.jobs.first?.schedule?.delay == stableDelay(within: day, host: "bob", job: id))
+        #expect(own?.schedule?.delay != other.jobs.first?.schedule?.delay)
+    }
+
     @Test func `a job takes from the defaults what it does not say, key by key`() throws {
         let text = JobFileSamples.file(
             job: """
@@ -131,18 +168,16 @@ import Testing
         ("{ cron: '0 6 * * *', time_zone: UTC }", "defaults: { time_zone: Europe/London }", "UTC"),
         ("{ cron: '0 6 * * *' }", "defaults: { time_zone: Europe/London }", "Europe/London"),
         ("{ cron: '0 6 * * *' }", "", "Europe/Berlin"),
+        ("{ calendar: daily, time_zone: UTC }", "defaults: { time_zone: Europe/London }", "UTC"),
+        ("{ calendar: daily }", "defaults: { time_zone: Europe/London }", "Europe/London"),
     ])
-    func `a cron schedule runs in its own zone, else the file's, else the machine's`(
+    func `a schedule runs in its own zone, else the file's, else the machine's`(
         schedule: String, top: String, zone: String
     ) throws {
         let file = try JobFileSamples.read(
             JobFileSamples.file(job: "schedule: \(schedule)", top: top))
 
-        guard case .cron(_, let found) = file.jobs.first?.schedule?.rule else {
-            Issue.record("no cron schedule in \(file)")
-            return
-        }
-        #expect(found.identifier == zone)
+        #expect(file.jobs.first?.schedule?.description.hasSuffix(" \(zone)") == true)
     }
 
     @Test func `sections are flattened into the settings and every job's options`() throws {

@@ -60,10 +60,12 @@ enum JobFileSamples {
                 ])),
         ])
 
-    static func reader(localZone: String = "Europe/Berlin") -> JobFileReader {
+    static func reader(
+        localZone: String = "Europe/Berlin", host: String = "ada"
+    ) -> JobFileReader {
         JobFileReader(
             catalogue: catalogue, zones: SampleZones(), home: "/home/ada",
-            workingDirectory: "/srv/clarity", localZone: localZone)
+            workingDirectory: "/srv/clarity", localZone: localZone, host: host)
     }
 
     /// What a text says as a file, or its faults as they are printed.

@@ -1,0 +1,112 @@
+import ClarityScheduler
+
+extension JobAssembly {
+    /// The schedule of a draft; exactly one of `every`, `cron`, `calendar` and `at` must be given.
+    func schedule(
+        _ field: Field<ScheduleDraft>, of entry: JobDraft.Listed, _ decoding: inout Decoding
+    ) -> Schedule? {
+        guard let draft = field.value else { return nil }
+        let name = "`schedule` of \(entry.name)"
+        let given = draft.givenRules
+        guard given.count == 1 else {
+            decoding.report(
+                field.position,
+                given.isEmpty
+                    ? "\(name) has none of \(listed(ScheduleDraft.rules, "and"))"
+                    : "\(name) has \(listed(given, "and")), wanted one of them")
+            return nil
+        }
+        reportIdleKeys(of: draft, name, &decoding)
+        reportLongSpans(of: draft, &decoding)
+        guard areBoundsInOrder(draft, &decoding), let rule = rule(draft, &decoding) else {
+            return nil
+        }
+        let schedule = Schedule(
+            rule, notBefore: draft.notBefore?.value, notAfter: draft.notAfter?.value,
+            delay: delay(draft, entry, decoding.surroundings.host),
+            flex: draft.flex?.value ?? .zero)
+        if let bound = draft.notAfter ?? draft.notBefore, schedule.neverFires {
+            let bounds = [
+                draft.notBefore.map { _ in "not_before" }, draft.notAfter.map { _ in "not_after" },
+            ].compactMap(\.self)
+            decoding.report(
+                bound.position, "\(name) names nothing within \(listed(bounds, "and"))")
+        }
+        return schedule
+    }
+
+    /// Reports keys that serve a rule which is not there.
+    private func reportIdleKeys(
+        of draft: ScheduleDraft, _ name: String, _ decoding: inout Decoding
+    ) {
+        let isClock = draft.cron != nil || draft.calendar != nil
+        let keys = [
+            ("phase", draft.phase?.position, draft.every != nil, ["every"]),
+            ("flex", draft.flex?.position, draft.every != nil, ["every"]),
+            ("time_zone", draft.timeZone?.position, isClock, ["cron", "calendar"]),
+        ]
+        for case (let key, let position?, false, let rules) in keys {
+            decoding.report(
+                position, "\(shown(key)) of \(name) has no \(listed(rules, "or")) to serve")
+        }
+    }
+
+    /// Reports spans that do not fit into the period of `every`.
+    private func reportLongSpans(of draft: ScheduleDraft, _ decoding: inout Decoding) {
+        guard let period = draft.every?.value else { return }
+        let spans = [
+            ("phase", draft.phase), ("flex", draft.flex),
+            ("randomized_delay", draft.randomizedDelay),
+        ]
+        for (key, span) in spans {
+            guard let span, let value = span.value, value >= period else { continue }
+            decoding.report(
+                span.position,
+                "\(key) `\(spanText(value))` is not less than the period of "
+                    + "`\(spanText(period))`")
+        }
+    }
+
+    /// Whether the bounds leave any time between them, or do not say so.
+    private func areBoundsInOrder(
+        _ draft: ScheduleDraft, _ decoding: inout Decoding
+    ) -> Bool {
+        guard let after = draft.notAfter, let last = after.value,
+            let first = draft.notBefore?.value, last < first
+        else { return true }
+        decoding.report(
+            after.position, "not_after `\(last)` is before the not_before `\(first)`")
+        return false
+    }
+
+    private func rule(_ draft: ScheduleDraft, _ decoding: inout Decoding) -> Schedule.Rule? {
+        if let period = draft.every?.value { return .every(period, phase: draft.phase?.value) }
+        if let instant = draft.at?.value { return .at(instant) }
+        if let cron = draft.cron, let expression = cron.value {
+            return zone(draft, at: cron.position, &decoding).map { .cron(expression, $0) }
+        }
+        if let calendar = draft.calendar, let expression = calendar.value {
+            return zone(draft, at: calendar.position, &decoding).map { .calendar(expression, $0) }
+        }
+        return nil
+    }
+
+    /// The zone of a clock: the schedule's own, else the file's, else the machine's.
+    private func zone(
+        _ draft: ScheduleDraft, at position: YAMLNode.Position, _ decoding: inout Decoding
+    ) -> Zone? {
+        if let zone = draft.timeZone ?? defaults.timeZone { return zone.value }
+        return decoding.zone(
+            decoding.surroundings.localZone, at: position,
+            help: "that is what the machine says; name one with `time_zone`")
+    }
+
+    private func delay(
+        _ draft: ScheduleDraft, _ entry: JobDraft.Listed, _ host: String
+    ) -> Duration {
+        guard let span = draft.randomizedDelay?.value, let id = entry.draft.id?.value else {
+            return .zero
+        }
+        return stableDelay(within: span, host: host, job: id)
+    }
+}
