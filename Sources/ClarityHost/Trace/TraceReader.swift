@@ -1,0 +1,144 @@
+import ClarityScheduler
+@preconcurrency import Glibc
+import JSON
+
+/// Reads a trace of conditions, one JSON object a line:
+///
+///     # A night at home, written by hand.
+///     {"at":"2026-11-20T22:00:00Z","connected":true,"metered":false,"battery":80,"idle":false}
+///     {"at":"2026-11-20T23:30:00Z","idle":true}
+///
+/// The names are those of `ConditionsNotation`. What a line does not name stays as the line before
+/// has it; what no line has named is unknown. Times must rise. Lines that are blank or begin with
+/// `#` are skipped.
+public struct TraceReader: Sendable {
+    /// The most bytes of a trace: 64 MiB.
+    public static let largestFileBytes = 64 << 20
+    /// The most lines of a trace.
+    public static let mostLines = 1_000_000
+
+    /// Creates a reader.
+    public init() {}
+
+    /// The trace in a file; anything that can be read to its end will do.
+    ///
+    /// - Throws: `TraceFault` for the first fault of the file.
+    public func read(fileAt path: String) throws(TraceFault) -> ConditionTrace {
+        try read(try bytes(of: path), path: path)
+    }
+
+    /// The trace that bytes hold; `path` is their name in faults and in the sources of conditions.
+    ///
+    /// - Throws: `TraceFault` for the first fault.
+    public func read(_ bytes: [UInt8], path: String) throws(TraceFault) -> ConditionTrace {
+        var entries: [ConditionTrace.Entry] = []
+        var conditions = Conditions.unnamed(path)
+        var number = 0
+        var lastNumber = 0
+        var start = 0
+        while start < bytes.count {
+            let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+            let line = bytes[start..<end]
+            start = end + 1
+            number += 1
+            guard number <= TraceReader.mostLines else {
+                throw TraceFault(
+                    path: path, problem: "more than \(TraceReader.mostLines) lines")
+            }
+            guard let first = line.first(where: { !TraceReader.isBlank($0) }),
+                first != UInt8(ascii: "#")
+            else { continue }
+            let (at, next) = try entry(
+                Array(line), onto: conditions, path: path, number: number)
+            if let last = entries.last, at <= last.at {
+                throw TraceFault(
+                    path: path, line: number,
+                    problem: "`at` is \(at), wanted later than \(last.at) of line \(lastNumber)")
+            }
+            conditions = next
+            lastNumber = number
+            entries.append(ConditionTrace.Entry(at: at, conditions: conditions))
+        }
+        guard let trace = ConditionTrace(entries) else {
+            throw TraceFault(path: path, problem: "no line holds conditions")
+        }
+        return trace
+    }
+
+    private func entry(
+        _ line: [UInt8], onto earlier: Conditions, path: String, number: Int
+    ) throws(TraceFault) -> (Instant, Conditions) {
+        let value: JSON
+        do throws(JSONFault) {
+            value = try JSONParser.parse(line)
+        } catch {
+            throw TraceFault(
+                path: path, line: number, column: error.offset + 1,
+                problem: "not JSON: \(error.reason)")
+        }
+        do throws(NotationFault) {
+            guard case .object(let members) = value else { throw .noObject(got: value.line) }
+            return (
+                try instant(members),
+                try ConditionsNotation.read(
+                    members.filter { $0.name != "at" }, onto: earlier,
+                    source: "\(path):\(number)")
+            )
+        } catch {
+            throw TraceFault(path: path, line: number, problem: error.description)
+        }
+    }
+
+    private func instant(_ members: [JSON.Member]) throws(NotationFault) -> Instant {
+        let given = members.filter { $0.name == "at" }
+        guard let value = given.first?.value else { throw .missing(name: "at") }
+        guard given.count == 1 else { throw .twice(name: "at") }
+        guard case .string(let text) = value, let instant = Instant(rfc3339: text) else {
+            throw .unexpected(
+                name: "at", got: value.line, wanted: "a time such as \"2026-11-20T06:00:00Z\"")
+        }
+        return instant
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09 || byte == 0x0D
+    }
+
+    private func bytes(of path: String) throws(TraceFault) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw unreadable(path) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw unreadable(path) }
+            if count == 0 { return bytes }
+            bytes += chunk[..<count]
+            guard bytes.count <= TraceReader.largestFileBytes else {
+                throw TraceFault(
+                    path: path, problem: "more than \(TraceReader.largestFileBytes) bytes")
+            }
+        }
+    }
+
+    private func unreadable(_ path: String) -> TraceFault {
+        let problem = String(cString: strerror(errno)).lowercased()
+        var fault = TraceFault(path: path, problem: "cannot read it: \(problem)")
+        fault.isUnreadable = true
+        return fault
+    }
+}
+
+extension Conditions {
+    /// Conditions that a trace has not named yet.
+    fileprivate static func unnamed(_ path: String) -> Conditions {
+        let reason = "not in \(path)"
+        return Conditions(
+            connected: .unknown(reason), metered: .unknown(reason), roaming: .unknown(reason),
+            externalPower: .unknown(reason), battery: .unknown(reason),
+            lowPower: .unknown(reason), idle: .unknown(reason),
+            storageFreeBytes: .unknown(reason), pressurePercent: .unknown(reason))
+    }
+}

@@ -1,0 +1,108 @@
+import ClarityHost
+import ClarityScheduler
+import JSON
+import Testing
+
+@Suite("Conditions as JSON")
+struct ConditionsNotationTests {
+    private let laptop = Conditions(
+        connected: .init(true, source: "/proc/net/route"), metered: .unknown("nobody is asked"),
+        roaming: .init(false, source: "r"), externalPower: .init(false, source: "p"),
+        battery: .init(.charge(percent: 80), source: "b"), lowPower: .init(true, source: "l"),
+        idle: .unknown("no login manager"), storageFreeBytes: .init(1 << 30, source: "/home"),
+        pressurePercent: .init(3, source: "/proc/pressure/io"))
+
+    private let written = """
+        {"connected":true,"metered":null,"roaming":false,"external_power":false,"battery":80,\
+        "low_power":true,"idle":null,"storage_free_bytes":1073741824,"pressure_percent":3,\
+        "sources":{"connected":"/proc/net/route","metered":"nobody is asked","roaming":"r",\
+        "external_power":"p","battery":"b","low_power":"l","idle":"no login manager",\
+        "storage_free_bytes":"/home","pressure_percent":"/proc/pressure/io"}}
+        """
+
+    @Test func `every condition is written with its source`() {
+        #expect(JSON.object(ConditionsNotation.members(laptop)).line == written)
+    }
+
+    @Test func `what is written is read as it was`() throws {
+        #expect(try read(written) == laptop)
+    }
+
+    @Test func `only values that changed are written, with their sources`() {
+        var later = laptop
+        later.battery = .init(.absent, source: "none")
+        later.idle = .unknown("another reason")
+        later.connected.source = "elsewhere"
+
+        let members = ConditionsNotation.members(later, since: laptop)
+
+        #expect(
+            JSON.object(members).line == #"{"battery":"absent","sources":{"battery":"none"}}"#)
+        #expect(ConditionsNotation.members(laptop, since: laptop) == [])
+    }
+
+    @Test func `what is not named stays, and a value without source has the one given`() throws {
+        let read = try read(
+            #"{"connected":false,"battery":null,"sources":{"battery":"pulled","idle":"why"}}"#,
+            onto: laptop)
+
+        var wanted = laptop
+        wanted.connected = .init(false, source: "here")
+        wanted.battery = .unknown("pulled")
+        wanted.idle.source = "why"
+        #expect(read == wanted)
+    }
+
+    @Test(arguments: [
+        (#"{"battery":"absent"}"#, Conditions.Battery.absent),
+        (#"{"battery":0}"#, .charge(percent: 0)),
+        (#"{"battery":100}"#, .charge(percent: 100)), (#"{"battery":null}"#, nil),
+    ])
+    func `a battery is absent, a charge or unknown`(
+        text: String, battery: Conditions.Battery?
+    ) throws {
+        #expect(try read(text).battery.value == battery)
+    }
+
+    @Test(arguments: [
+        (#"{"conected":true}"#, "unknown name `conected`; did you mean `connected`?"),
+        (#"{"weather":"fine"}"#, "unknown name `weather`"),
+        (#"{"sources":{"batery":"x"}}"#, "unknown name `batery`; did you mean `battery`?"),
+        (#"{"sources":{"sources":"x"}}"#, "unknown name `sources`"),
+        (#"{"idle":true,"idle":false}"#, "`idle` stands twice"),
+        (#"{"sources":{"idle":"a","idle":"b"}}"#, "`sources.idle` stands twice"),
+        (#"{"idle":"yes"}"#, #"`idle` is `"yes"`, wanted true, false or null"#),
+        (#"{"connected":1}"#, "`connected` is `1`, wanted true, false or null"),
+        (
+            #"{"battery":101}"#,
+            #"`battery` is `101`, wanted a whole number of 0 to 100, "absent" or null"#
+        ),
+        (
+            #"{"battery":"full"}"#,
+            #"`battery` is `"full"`, wanted a whole number of 0 to 100, "absent" or null"#
+        ),
+        (
+            #"{"pressure_percent":2.5}"#,
+            "`pressure_percent` is `2.5`, wanted a whole number of 0 to 100 or null"
+        ),
+        (
+            #"{"storage_free_bytes":-1}"#,
+            "`storage_free_bytes` is `-1`, wanted a whole number of 0 or more or null"
+        ),
+        (#"{"sources":[]}"#, "`sources` is `[]`, wanted an object"),
+        (#"{"sources":{"idle":3}}"#, "`sources.idle` is `3`, wanted a string"),
+    ])
+    func `what is no condition is said with what was wanted`(text: String, message: String) {
+        let fault = #expect(throws: NotationFault.self) { try read(text) }
+
+        #expect(fault?.description == message)
+    }
+
+    private func read(_ text: String, onto earlier: Conditions = Conditions()) throws -> Conditions
+    {
+        guard case .object(let members) = try JSONParser.parse(Array(text.utf8)) else {
+            throw NotationFault.noObject(got: text)
+        }
+        return try ConditionsNotation.read(members, onto: earlier, source: "here")
+    }
+}

@@ -1,0 +1,93 @@
+import ClarityHost
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("Recording a trace", .timeLimit(.minutes(1)))
+struct TraceRecorderTests {
+    private let clock = SteppingClock()
+    private let monitor = FakeConditions(Conditions(pressurePercent: .init(5, source: "p")))
+
+    /// Starts to record; the lines come one by one.
+    private func start(
+        for span: Duration? = nil
+    ) -> (lines: AsyncStream<String>.AsyncIterator, end: Task<Void, Never>) {
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        let recorder = TraceRecorder(monitor: monitor, clock: clock)
+        let end = Task {
+            await recorder.run(for: span) { continuation.yield($0) }
+            continuation.finish()
+        }
+        return (stream.makeAsyncIterator(), end)
+    }
+
+    private func pressure(_ line: String?) -> Substring? {
+        line?.firstMatch(of: #/"pressure_percent":(\d+)/#)?.output.1
+    }
+
+    @Test func `a line comes at the start and at each change that is announced`() async {
+        var (lines, end) = start()
+        let first = await lines.next()
+        monitor.change(to: Conditions(pressurePercent: .init(50, source: "p")))
+        let second = await lines.next()
+        end.cancel()
+        await end.value
+
+        #expect(first?.contains(#""connected":null"#) == true)
+        #expect(pressure(first) == "5")
+        #expect(
+            second
+                == #"{"at":"2026-11-20T12:00:00.001Z","pressure_percent":50,"#
+                + #""sources":{"pressure_percent":"p"}}"#)
+        #expect(await lines.next() == nil)
+    }
+
+    @Test func `what no event announces is looked at each minute`() async {
+        let monitor = SilentConditions()
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        let recorder = TraceRecorder(monitor: monitor, clock: clock)
+        let end = Task { await recorder.run { continuation.yield($0) } }
+        var lines = stream.makeAsyncIterator()
+        let first = await lines.next()
+        await clock.waitForSleeper(until: .seconds(60))
+        clock.advance(by: .seconds(60))
+        let second = await lines.next()
+        end.cancel()
+        await end.value
+
+        #expect(pressure(first) == "20")
+        #expect(second?.hasPrefix(#"{"at":"2026-11-20T12:01:00Z","pressure_percent":40,"#) == true)
+    }
+
+    @Test func `it ends when its span is over`() async {
+        var (lines, end) = start(for: .seconds(90))
+        _ = await lines.next()
+        await clock.waitForSleeper(until: .seconds(90))
+        clock.advance(by: .seconds(90))
+
+        await end.value
+
+        #expect(await lines.next() == nil)
+    }
+
+    @Test func `it ends with what the writing throws`() async {
+        struct Full: Error {}
+        let recorder = TraceRecorder(monitor: monitor, clock: clock)
+
+        await #expect(throws: Full.self) {
+            try await recorder.run { (_: String) throws(Full) in throw Full() }
+        }
+    }
+}
+
+/// Conditions with a pressure that rises by 20 with each look, without a word.
+private final class SilentConditions: ConditionMonitor {
+    private let looks = Journal<Void>()
+
+    func conditions() -> Conditions {
+        looks.add(())
+        return Conditions(pressurePercent: .init(20 * looks.entries.count, source: "p"))
+    }
+
+    func changes() -> AsyncStream<Void> { AsyncStream { _ in } }
+}
