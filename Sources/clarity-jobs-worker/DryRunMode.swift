@@ -14,8 +14,10 @@ enum DryRunMode {
             complain("the order on the standard input is faulty: expected \(error.expected)")
             return .faultyInput
         }
+        // Who asks for a dry run as if at another time schedules its order for then.
         let outcome = await DryRun.run(
-            order, environment: keyEnvironment(), clock: SystemClock(), show: { print($0) })
+            order, environment: keyEnvironment(), clock: FixedClock(order.scheduledFor),
+            show: { print($0) })
         return ExitStatus(outcome)
     }
 }

@@ -10,7 +10,24 @@ struct Composition {
     let arguments: Arguments
     let environment: [String: String]
     let console: Console
-    let clock = SystemClock()
+    /// The machine's clock, or one that stands where `--now` says.
+    let clock: any WallClock
+
+    init(
+        arguments: Arguments, environment: [String: String], console: Console
+    ) throws(CommandFailure) {
+        self.arguments = arguments
+        self.environment = environment
+        self.console = console
+        guard let text = arguments["now"] else {
+            clock = SystemClock()
+            return
+        }
+        clock = FixedClock(
+            try PresentTime(text: text).instant { () throws(CommandFailure) in
+                try Composition.localZone(environment)
+            })
+    }
 
     // MARK: The job file
 

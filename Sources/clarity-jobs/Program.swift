@@ -40,9 +40,9 @@ enum Program {
                 .forEach { console.result(String($0)) }
             return arguments.has("help") ? .done : .usage
         }
-        let composition = Composition(
-            arguments: arguments, environment: environment, console: console)
         do throws(CommandFailure) {
+            let composition = try Composition(
+                arguments: arguments, environment: environment, console: console)
             let status = try await perform(arguments.path, composition)
             guard let problem = console.lostResult else { return status }
             Console.fault("clarity-jobs: cannot write to standard output: \(problem)")
@@ -64,9 +64,11 @@ enum Program {
         case ["loop"]: try await LoopCommand(composition).run()
         case ["dry-run"]: try DryRunCommand(composition).run()
         case ["list"]: try ListCommand(composition).run()
+        case ["next"]: try NextCommand(composition).run()
         case ["history"]: try HistoryCommand(composition).run()
         case ["history", "show"]: try HistoryShowCommand(composition).run()
         case ["validate"]: try ValidateCommand(composition).run()
+        case ["trace", "record"]: try await TraceRecordCommand(composition).run()
         case ["auth", "login"]: try AuthCommand(composition).login()
         case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()

@@ -4,7 +4,8 @@ extension CommandSyntax {
         var usage = path.joined(separator: " ")
         if !commands.isEmpty { usage += " COMMAND" }
         if let operands { usage += " \(operands)" }
-        var page = "\(summary)\n\nUsage: \(usage) [OPTION...]\n"
+        let introduction = ([summary] + details).map { "\($0)\n" }.joined()
+        var page = "\(introduction)\nUsage: \(usage) [OPTION...]\n"
         if !examples.isEmpty {
             page += "\nExamples:\n" + examples.map { "  \($0)\n" }.joined()
         }

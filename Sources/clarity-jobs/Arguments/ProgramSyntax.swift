@@ -1,3 +1,9 @@
+extension OptionSyntax {
+    /// What every command has that only reads.
+    static let now = OptionSyntax(
+        "now", value: "TIME", summary: "answer as if it were this time, RFC 3339 or local")
+}
+
 extension CommandSyntax {
     /// The whole command line of `clarity-jobs`.
     static let program = CommandSyntax(
@@ -41,14 +47,30 @@ extension CommandSyntax {
             CommandSyntax(
                 name: "dry-run",
                 summary: "Shows what a job would send or remove, and changes nothing.",
-                operands: "JOB"),
+                operands: "JOB", options: [.now]),
             CommandSyntax(
-                name: "list", summary: "Lists the jobs, what comes next and what they wait for."),
+                name: "list", summary: "Lists the jobs, what comes next and what they wait for.",
+                options: [.now]),
+            CommandSyntax(
+                name: "next", summary: "Lists the coming occurrences of jobs, soonest first.",
+                operands: "[JOB...]",
+                options: [
+                    OptionSyntax("limit", "n", value: "N", summary: "how many, 20 at first"),
+                    OptionSyntax(
+                        "around-dst",
+                        summary: "only those within 36 h of a change of the clock in 400 days"),
+                    .now,
+                ],
+                examples: [
+                    "clarity-jobs next com.clarity.insights -n 5",
+                    "clarity-jobs next --around-dst --now 2026-03-01",
+                ]),
             CommandSyntax(
                 name: "history", summary: "Lists past and present runs, newest first.",
                 operands: "[JOB]",
                 options: [
-                    OptionSyntax("limit", "n", value: "N", summary: "how many runs, 20 at first")
+                    OptionSyntax("limit", "n", value: "N", summary: "how many runs, 20 at first"),
+                    .now,
                 ],
                 examples: [
                     "clarity-jobs history com.clarity.refresh -n 5",
@@ -61,7 +83,30 @@ extension CommandSyntax {
                         operands: "RUN")
                 ]),
             CommandSyntax(
-                name: "validate", summary: "Checks the job file and reports every fault in it."),
+                name: "validate", summary: "Checks the job file and reports every fault in it.",
+                options: [.now]),
+            CommandSyntax(
+                name: "trace", summary: "Records the machine's conditions over time.",
+                commands: [
+                    CommandSyntax(
+                        name: "record",
+                        summary:
+                            "Writes the machine's conditions as they change, one line of JSON each.",
+                        details: [
+                            "The first line is whole, the others have what changed. It ends at SIGINT,",
+                            "SIGTERM or after --for. Free storage counts as changed by 5 %, at least 1 MiB,",
+                            "pressure by 10 points; what no event announces is looked at once a minute.",
+                        ],
+                        options: [
+                            OptionSyntax(
+                                "file", value: "FILE",
+                                summary: "a new file, open to you alone; `-` is standard output"),
+                            OptionSyntax(
+                                "for", value: "SPAN", summary: "end after this span, such as 12h"),
+                            OptionSyntax("force", summary: "replace a file that exists"),
+                        ],
+                        examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
+                ]),
             CommandSyntax(
                 name: "auth", summary: "Logs in to the backend and out, and says who is logged in.",
                 commands: [

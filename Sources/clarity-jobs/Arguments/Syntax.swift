@@ -2,6 +2,8 @@
 struct CommandSyntax: Sendable {
     var name: String
     var summary: String
+    /// What its own page of help says below the summary, line by line.
+    var details: [String] = []
     /// The operands as help shows them: `[JOB...]`; `nil` when there are none.
     var operands: String?
     var options: [OptionSyntax] = []

@@ -18,7 +18,7 @@ struct HistoryCommand {
             job = JobID(name)
             guard job != nil else { throw CommandFailure(.usage, "`\(name)` is no job's id") }
         }
-        let limit = try limit()
+        let limit = try composition.limit(1...1_000_000)
         let file = try composition.jobFile()
         let history = try composition.history(file)
         let (runs, waits) = try askingStore {
@@ -52,14 +52,6 @@ struct HistoryCommand {
                 .map(\.deferral)
         }
         return waits
-    }
-
-    private func limit() throws(CommandFailure) -> Int {
-        guard let text = composition.arguments["limit"] else { return 20 }
-        guard let number = Int(text), (1...1_000_000).contains(number) else {
-            throw CommandFailure(.usage, "--limit is a number from 1 to 1000000, got `\(text)`")
-        }
-        return number
     }
 }
 

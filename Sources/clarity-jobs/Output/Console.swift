@@ -54,7 +54,7 @@ struct Console: Sendable {
     /// Writes whole lines with write(2), so that lines of two processes never mix.
     ///
     /// - Returns: 0, or the error's number; the rest of the line is dropped then.
-    private static func write(_ line: String, to descriptor: Int32) -> Int32 {
+    static func write(_ line: String, to descriptor: Int32) -> Int32 {
         var bytes = Array((line + "\n").utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

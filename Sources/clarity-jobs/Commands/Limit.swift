@@ -1,0 +1,13 @@
+extension Composition {
+    /// How many results were asked for with `--limit`; 20 unless it is given.
+    func limit(_ range: ClosedRange<Int>) throws(CommandFailure) -> Int {
+        guard let text = arguments["limit"] else { return 20 }
+        guard let number = Int(text), range.contains(number) else {
+            throw CommandFailure(
+                .usage,
+                "--limit is a number from \(range.lowerBound) to \(range.upperBound), "
+                    + "got `\(text)`")
+        }
+        return number
+    }
+}

@@ -1,0 +1,107 @@
+import ClarityHost
+import ClarityScheduler
+import JSON
+
+/// `next [JOB...]`: the coming occurrences of jobs, in the order of time.
+struct NextCommand {
+    private let composition: Composition
+    private let isAroundChanges: Bool
+
+    init(_ composition: Composition) {
+        self.composition = composition
+        isAroundChanges = composition.arguments.has("around-dst")
+    }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let limit = try composition.limit(1...10_000)
+        let file = try composition.jobFile()
+        let jobs = try jobs(file)
+        let history = try composition.history(file)
+        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let now = composition.clock.now
+        let localZone = localZone()
+        var withOccurrences: [JobOccurrences] = []
+        for job in jobs {
+            if file.disabled.contains(job.id) {
+                note("\(job.id): `enabled: false` in the job file")
+            } else if let schedule = job.schedule {
+                let occurrences = JobOccurrences(
+                    of: job.id, schedule, anchor: ledger.anchor(of: job.id) ?? now, after: now,
+                    zone: schedule.zone ?? localZone, aroundChanges: isAroundChanges)
+                var first = occurrences
+                if first.next() == nil {
+                    note(absence(of: occurrences, after: now))
+                } else {
+                    withOccurrences.append(occurrences)
+                }
+            } else {
+                note("\(job.id): no schedule")
+            }
+        }
+        show(
+            MergedOccurrences(withOccurrences).prefix(limit).map {
+                ($0.at, withOccurrences[$0.job])
+            })
+        return .done
+    }
+
+    /// The jobs that were named, else all, in the order of the file.
+    private func jobs(_ file: JobFile) throws(CommandFailure) -> [Job] {
+        let names = composition.arguments.operands
+        guard !names.isEmpty else { return file.jobs }
+        var wanted: Set<JobID> = []
+        for name in names { wanted.insert(try composition.job(named: name, in: file).id) }
+        return file.jobs.filter { wanted.contains($0.id) }
+    }
+
+    /// The zone in which times are shown that belong to none.
+    private func localZone() -> Zone {
+        do {
+            return try Composition.localZone(composition.environment)
+        } catch {
+            for line in error.lines { note("\(line); its times are shown in UTC") }
+            return .utc
+        }
+    }
+
+    private func absence(of occurrences: JobOccurrences, after now: Instant) -> String {
+        guard let changes = occurrences.changes else {
+            return "\(occurrences.job): no occurrence after \(now)"
+        }
+        let days = JobOccurrences.horizon.text
+        guard !changes.isEmpty else {
+            return "\(occurrences.job): no change of offset in \(occurrences.zone.identifier) "
+                + "within \(days) of \(now)"
+        }
+        return "\(occurrences.job): no occurrence within \(JobOccurrences.around.text) of a change "
+            + "of offset in \(occurrences.zone.identifier)"
+    }
+
+    private func show(_ occurrences: [(at: Instant, job: JobOccurrences)]) {
+        var table = Table(heading: ["JOB", "AT", "TIME ZONE"])
+        if isAroundChanges { table.heading.append("NOTE") }
+        var objects: [JSON] = []
+        for (at, job) in occurrences {
+            var members: [JSON.Member] = [
+                JSON.Member(name: "job", value: .string(job.job.rawValue)),
+                JSON.Member(name: "at", value: .text(at)),
+                JSON.Member(name: "local", value: .string(job.zone.text(at))),
+            ]
+            let whole = Instant(secondsSince1970: at.secondsSince1970)
+            var row = [job.job.rawValue, job.zone.text(whole), job.zone.identifier]
+            if isAroundChanges {
+                let note = job.note(on: at)
+                members.append(JSON.Member(name: "note", value: .text(note)))
+                row.append(note ?? "")
+            }
+            objects.append(.object(members))
+            table.rows.append(row)
+        }
+        composition.console.results(objects, table: table)
+    }
+
+    /// Says what is no occurrence to a person; who reads JSON asked for occurrences alone.
+    private func note(_ line: String) {
+        if composition.console.form == .table { composition.console.note(line) }
+    }
+}

@@ -1,0 +1,26 @@
+import ClarityScheduler
+import Testing
+
+@testable import clarity_jobs
+
+@Suite("Instants in a zone")
+struct ZonedTextTests {
+    @Test func `UTC has an offset like any other`() {
+        let text = Zone.utc.text(Instant(millisecondsSince1970: 1_795_154_400_123))
+
+        #expect(text == "2026-11-20T06:00:00.123+00:00")
+    }
+
+    @Test(arguments: [
+        ("America/New_York", Int64(1_795_154_400), "2026-11-20T01:00:00-05:00"),
+        ("Asia/Kathmandu", 1_795_154_400, "2026-11-20T11:45:00+05:45"),
+        ("Europe/Berlin", -2_500_000_000, "1890-10-11T20:26:48+00:53:28"),
+    ])
+    func `the local time has its offset, with seconds where it has some`(
+        name: String, seconds: Int64, text: String
+    ) throws {
+        let zone = try Composition.localZone(["TZ": name])
+
+        #expect(zone.text(Instant(secondsSince1970: seconds)) == text)
+    }
+}
