@@ -33,7 +33,7 @@ let package = Package(
     name: "clarity-jobs",
     products: [
         .library(name: "ClarityScheduler", targets: ["ClarityScheduler"]),
-        .library(name: "ClarityHost", targets: ["ClarityHost"]),
+        .library(name: "ClarityHost", targets: ["ClarityHost", "ClaritySystem"]),
         .executable(name: "clarity-jobs", targets: ["clarity-jobs"]),
         .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
         .executable(name: "clarity-jobs-sandbox", targets: ["clarity-jobs-sandbox"]),
