@@ -1,7 +1,7 @@
 # `make demo` and `make test` are all that is needed; each sets up what it lacks.
 
 SWIFT ?= swift
-SWIFT_FILES = Package.swift Sources Tests
+SWIFT_FILES = Package.swift Sources Tests Examples
 # A maker of exports of any size, when it is at hand; the checks that want it are skipped otherwise.
 CLARITY_EXPORT_GENERATOR ?= $(abspath $(wildcard ../shared/tools/gen_export.py))
 export CLARITY_EXPORT_GENERATOR

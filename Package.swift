@@ -37,6 +37,7 @@ let package = Package(
         .executable(name: "clarity-jobs", targets: ["clarity-jobs"]),
         .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
         .executable(name: "clarity-jobs-sandbox", targets: ["clarity-jobs-sandbox"]),
+        .executable(name: "house-jobs", targets: ["house-jobs"]),
     ],
     targets: [
         // C libraries, each imported in one folder only.
@@ -70,6 +71,11 @@ let package = Package(
             ["ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CLinux"]),
         program("clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD"]),
 
+        // Somebody else's jobs, on the engine alone.
+        .executableTarget(
+            name: "house-jobs", dependencies: ["ClarityHost", "ClarityScheduler"],
+            path: "Examples/HouseJobs", exclude: ["jobs.yaml"], swiftSettings: strict),
+
         // Tests mirror the sources.
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],
@@ -92,6 +98,7 @@ let package = Package(
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler",
                 "SQLite",
             ]),
+        tests("ExampleTests", ["house-jobs"]),
         tests("ArchitectureTests", []),
     ]
 )
