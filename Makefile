@@ -1,16 +1,17 @@
 # `make demo` and `make test` are all that is needed; each sets up what it lacks.
 
 SWIFT ?= swift
-SWIFT_FILES = Package.swift Sources Tests Examples
+SWIFT_FILES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources
 # A maker of exports of any size, when it is at hand; the checks that want it are skipped otherwise.
 CLARITY_EXPORT_GENERATOR ?= $(abspath $(wildcard ../shared/tools/gen_export.py))
 export CLARITY_EXPORT_GENERATOR
 
-.PHONY: help setup build demo test lint format release clean
+.PHONY: help setup build demo test bench lint format release clean
 
 help:
 	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine'
 	@echo 'make test     builds and runs the tests'
+	@echo 'make bench    measures the release beside its peers, some ten minutes, and writes Benchmarks/RESULTS.md'
 	@echo 'make lint     checks the form of the code'
 	@echo 'make format   puts the code into that form'
 	@echo 'make release  leaves programs that run without Swift, and what belongs to them, in dist/'
@@ -29,6 +30,9 @@ test: setup
 	@test -n "$(CLARITY_EXPORT_GENERATOR)" || echo 'skipped: checks against generated exports (no CLARITY_EXPORT_GENERATOR)'
 	$(SWIFT) build --build-tests --explicit-target-dependency-import-check error
 	$(SWIFT) test --skip-build --disable-xctest
+
+bench: setup
+	@Benchmarks/run
 
 lint: setup
 	$(SWIFT) format lint --strict --recursive $(SWIFT_FILES)

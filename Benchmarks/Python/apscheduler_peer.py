@@ -1,0 +1,64 @@
+"""The same instants through APScheduler with its SQLAlchemy store in a SQLite file.
+
+usage: apscheduler_peer.py DATABASE LEAD_MS OFFSET_MS...
+
+Writes a line `due_ms done_ms` for each job: the instant it was due, and that at which both its work was
+done and the store had committed that it is done with (it removes a job that is not due again).
+"""
+
+import datetime
+import sys
+import threading
+import time
+
+from apscheduler.events import EVENT_JOB_EXECUTED, EVENT_JOB_REMOVED
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
+from apscheduler.schedulers.background import BackgroundScheduler
+
+
+def work():
+    """Does nothing, as the worker that it is compared with."""
+
+
+def main():
+    database, lead, offsets = sys.argv[1], float(sys.argv[2]), [float(text) for text in sys.argv[3:]]
+    scheduler = BackgroundScheduler(
+        jobstores={"default": SQLAlchemyJobStore(url=f"sqlite:///{database}")},
+        executors={"default": ThreadPoolExecutor(20)},
+        job_defaults={"misfire_grace_time": None, "coalesce": False},
+        timezone=datetime.timezone.utc,
+    )
+    told = {}
+    lock = threading.Lock()
+    finished = threading.Event()
+
+    def hear(event):
+        instant = time.time()
+        with lock:
+            told.setdefault(event.job_id, []).append(instant)
+            if len(told) == len(offsets) and all(len(both) == 2 for both in told.values()):
+                finished.set()
+
+    scheduler.add_listener(hear, EVENT_JOB_EXECUTED | EVENT_JOB_REMOVED)
+    scheduler.start(paused=True)
+    # One transaction a job is what its store does; adding a thousand takes it some seconds.
+    first = time.time() + lead / 1000 + len(offsets) * 0.01
+    due = {}
+    for number, offset in enumerate(offsets):
+        instant = first + offset / 1000
+        due[str(number)] = instant
+        scheduler.add_job(
+            work, "date", id=str(number),
+            run_date=datetime.datetime.fromtimestamp(instant, datetime.timezone.utc))
+    if time.time() > first:
+        sys.exit("the jobs were not added before the first was due")
+    scheduler.resume()
+    if not finished.wait(600):
+        sys.exit("not every job came to its end")
+    scheduler.shutdown()
+    for name, instants in told.items():
+        print(f"{due[name] * 1000:.3f} {max(instants) * 1000:.3f}")
+
+
+main()

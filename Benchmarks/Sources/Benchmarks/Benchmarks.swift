@@ -1,0 +1,30 @@
+@preconcurrency import Glibc
+
+/// `benchmarks WORK PART`: takes one part's measurements and writes them as a section of Markdown.
+///
+/// `Benchmarks/run` prepares the folder `WORK`; see `Surroundings`.
+@main
+enum Benchmarks {
+    static func main() async {
+        let words = CommandLine.arguments
+        guard words.count == 3 else { exit(64) }
+        let surroundings = Surroundings(folder: words[1])
+        do {
+            let section: Section
+            switch words[2] {
+            case "startup": section = try Startup(surroundings).measure()
+            case "idle": section = try Idle(surroundings).measure()
+            case "reaction": section = try Reaction(surroundings).measure()
+            case "burst": section = try await Burst(surroundings).measure()
+            case "steady": section = try await Steady(surroundings).measure()
+            case "planning": section = try Planning(surroundings).measure()
+            case "history": section = try LongHistory(surroundings).measure()
+            default: exit(64)
+            }
+            print(section.markdown, terminator: "")
+        } catch {
+            fputs("benchmarks: \(words[2]): \(error)\n", stderr)
+            exit(1)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import ClarityScheduler
+@preconcurrency import Glibc
+
+/// What a loop costs that has nothing to do.
+struct Idle {
+    private let surroundings: Surroundings
+    private let count = 1000
+    private let seconds = 60
+
+    init(_ surroundings: Surroundings) { self.surroundings = surroundings }
+
+    func measure() throws -> Section {
+        let state = try surroundings.makeFolder("idle")
+        let jobFile = "\(surroundings.folder)/idle.yaml"
+        try write(JobFileText.mixed(count), to: jobFile)
+        try surroundings.makeQuietState(state, (0..<count).compactMap { JobID("job-\($0)") })
+        let loop = try Child(
+            [
+                surroundings.program("clarity-jobs"), "loop", "--config", jobFile, "--state",
+                state,
+            ], errors: "\(surroundings.folder)/idle.log")
+        defer {
+            loop.send(SIGTERM)
+            loop.wait()
+        }
+        pause(milliseconds: 5000)
+        let before = try switches(of: loop)
+        pause(milliseconds: seconds * 1000)
+        let after = try switches(of: loop)
+        let resident = try status(of: "\(loop.processID)", "VmRSS:") / 1024
+        let peak = try status(of: "\(loop.processID)", "VmHWM:") / 1024
+
+        var section = Section(title: "An idle loop with 1,000 jobs")
+        section.add(
+            Section.Figure(
+                what: "resident memory after settling", value: "\(decimal(resident)) MiB",
+                beside: "at its peak: \(decimal(peak)) MiB", target: "at most 25 MiB",
+                isMet: resident <= 25))
+        section.add(
+            Section.Figure(
+                what: "context switches in \(seconds) s", value: "\(after - before)",
+                target: "0 without cause", isMet: after == before))
+        if let calls = try systemCalls(of: loop) {
+            section.add(
+                Section.Figure(
+                    what: "system calls in \(seconds) s", value: "\(calls.count)",
+                    beside: Set(calls).sorted().joined(separator: ", "), target: "0 without cause",
+                    isMet: calls.isEmpty))
+        } else {
+            section.notes.append("There is no `strace` here, or it may not trace.")
+        }
+        section.notes.append(
+            "`clarity-jobs loop`, \(count) jobs with schedules and constraints of all forms, none due "
+                + "within the hour; voluntary switches of all threads, then their system calls "
+                + "(`strace -f`), \(seconds) s each, from 5 s after the start.")
+        return section
+    }
+
+    private func switches(of loop: Child) throws -> Int {
+        var sum = 0.0
+        guard let folder = opendir("/proc/\(loop.processID)/task") else {
+            throw Trouble("the loop has ended")
+        }
+        defer { closedir(folder) }
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard !name.hasPrefix(".") else { continue }
+            sum += try status(of: "\(loop.processID)/task/\(name)", "voluntary_ctxt_switches:")
+        }
+        return Int(sum)
+    }
+
+    private func status(of process: String, _ key: String) throws -> Double {
+        for line in try text(of: "/proc/\(process)/status").split(separator: "\n") {
+            let words = line.split { $0 == "\t" || $0 == " " }
+            if words.count > 1, words[0] == key, let value = Double(words[1]) { return value }
+        }
+        throw Trouble("there is no `\(key)` in a process's status")
+    }
+
+    /// The names of the system calls that were made, without those that attaching itself makes;
+    /// `nil` where nothing can be traced.
+    private func systemCalls(of loop: Child) throws -> [String]? {
+        let output = "\(surroundings.folder)/strace.txt"
+        guard
+            let trace = try? Child(
+                ["strace", "-f", "-qq", "-ttt", "-o", output, "-p", "\(loop.processID)"],
+                errors: "/dev/null")
+        else { return nil }
+        // Attaching interrupts what waits; the kernel then starts the waiting anew.
+        pause(milliseconds: 1000)
+        let start = wallMilliseconds() / 1000
+        pause(milliseconds: seconds * 1000)
+        let end = wallMilliseconds() / 1000
+        trace.send(SIGINT)
+        guard trace.wait() == 0 || access(output, R_OK) == 0 else { return nil }
+        return try text(of: output).split(separator: "\n").compactMap { line in
+            let words = line.split(separator: " ", maxSplits: 2)
+            guard words.count == 3, let instant = Double(words[1]),
+                (start...end).contains(instant), !words[2].hasPrefix("<")
+            else { return nil }
+            return String(words[2].prefix { $0 != "(" })
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import ClarityScheduler
+import ClaritySystem
+
+/// A planner with many jobs over a store, of which a known few fall due at each tick.
+///
+/// Time is invented: a second from tick to tick. What a tick starts has ended before the next.
+struct PlanningWorld {
+    private var planner: Planner
+    private let store: any RunStore
+    private let base: Moment
+    private var ticks: Int64 = 0
+
+    /// Makes the jobs and their clocks; `due` of them at each of the first `ticks` ticks.
+    init(jobs count: Int, due: Int, ticks: Int, owner: String, store: any RunStore) throws {
+        precondition(due * ticks <= count, "\(count) jobs are too few for \(ticks) ticks")
+        self.store = store
+        base = Moment(wall: SystemClock().now, elapsed: SystemClock().elapsed)
+        let day = Duration.seconds(86_400)
+        let jobs = (0..<count).compactMap { number in
+            JobID("job-\(number)").map {
+                Job(id: $0, kind: JobKind("nothing"), schedule: .every(day))
+            }
+        }
+        planner = Planner(jobs: jobs, owner: owner, maxParallel: 64, seed: 1)
+        let base = base.wall
+        try store.decide { _ in
+            jobs.enumerated().map { number, job in
+                let isDue = number < due * ticks
+                let wait = isDue ? Duration.seconds(number / max(due, 1) + 1) : day / 2
+                return .setClock(job.id, JobClock(anchor: base + wait - day, considered: base))
+            }
+        }
+        // The first look at a job file may cost what exists; the ticks after it may not.
+        _ = try decide([.tick], at: base)
+    }
+
+    /// Decides once; the milliseconds that it took, the writing included, and how many it started.
+    mutating func tick() throws -> (milliseconds: Double, started: Int) {
+        ticks += 1
+        let now = base.wall + .seconds(ticks)
+        let start = steadyMilliseconds()
+        let plan = try decide([.tick], at: now)
+        let end = steadyMilliseconds()
+        var ends: [Planner.Event] = []
+        for case .start(let order) in plan.acts {
+            ends.append(.finished(order.run, AttemptEnd(.reported(.success))))
+        }
+        if !ends.isEmpty { _ = try decide(ends, at: now) }
+        return (end - start, ends.count)
+    }
+
+    private mutating func decide(
+        _ events: [Planner.Event], at wall: Instant
+    ) throws(RunStoreError) -> Plan {
+        var next = planner
+        var plan = Plan()
+        let moment = Moment(wall: wall, elapsed: base.elapsed + (wall - base.wall))
+        try store.decide { ledger in
+            plan = next.handle(events, at: moment, conditions: Conditions(), ledger: ledger)
+            return plan.changes
+        }
+        planner = next
+        return plan
+    }
+}
+
+/// A store that only keeps the ledger, in memory.
+final class MemoryStore: RunStore {
+    private var kept = Ledger()
+
+    func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+        for change in decide(kept) { apply(change) }
+    }
+
+    func ledger() throws(RunStoreError) -> Ledger { kept }
+
+    private func apply(_ change: LedgerChange) {
+        switch change {
+        case .setClock(let job, let clock): kept.clocks[job] = clock
+        case .put(let run):
+            kept.nextRun = max(kept.nextRun, RunID(run.id.rawValue + 1))
+            kept.open.removeAll { $0.id == run.id }
+            if let finished = run.finishedAt {
+                kept.lastFinished[run.job] = finished
+            } else {
+                kept.open.append(run)
+            }
+        default: break
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import ClarityHost
+import ClarityScheduler
+import ClaritySystem
+@preconcurrency import Glibc
+
+/// The folder that `Benchmarks/run` prepares: `bin` has the programs, `jobs.yaml` is the shipped job
+/// file, `history.sql` and `apscheduler_peer.py` are beside it, and `venv` where there is a peer.
+struct Surroundings: Sendable {
+    let folder: String
+
+    var shippedJobFile: String { "\(folder)/jobs.yaml" }
+
+    func program(_ name: String) -> String { "\(folder)/bin/\(name)" }
+
+    /// The Python that has APScheduler; `nil` where it could not be installed.
+    var python: String? {
+        let path = "\(folder)/venv/bin/python"
+        return access(path, X_OK) == 0 ? path : nil
+    }
+
+    /// Makes an empty folder of its own for a state or a job file.
+    func makeFolder(_ name: String) throws -> String {
+        let path = "\(folder)/\(name)"
+        guard mkdir(path, 0o700) == 0 else { throw Trouble("cannot make folder `\(name)`") }
+        return path
+    }
+
+    /// Opens the store of a state directory.
+    func store(_ path: String) throws -> SQLiteRunStore {
+        try SQLiteRunStore(
+            in: try StateDirectory(path: path), uniqueNumber: .random(in: 0 ... .max))
+    }
+
+    /// Makes a state in which nothing of these jobs is due within the hour.
+    func makeQuietState(_ path: String, _ jobs: [JobID]) throws {
+        let now = SystemClock().now
+        try store(path).decide { _ in
+            jobs.map { .setClock($0, JobClock(anchor: now, considered: now + .seconds(3600))) }
+        }
+    }
+}
+
+/// Why a measurement could not be taken.
+struct Trouble: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// The whole text of a file.
+func text(of path: String) throws -> String {
+    guard let file = fopen(path, "re") else { throw Trouble("cannot read `\(path)`") }
+    defer { fclose(file) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    while true {
+        let count = fread(&chunk, 1, chunk.count, file)
+        if count == 0 { return String(decoding: bytes, as: UTF8.self) }
+        bytes += chunk[..<count]
+    }
+}
+
+/// Writes a file anew.
+func write(_ text: String, to path: String) throws {
+    guard let file = fopen(path, "we") else { throw Trouble("cannot write `\(path)`") }
+    defer { fclose(file) }
+    fputs(text, file)
+}
+
+/// The machine's clock in milliseconds since 1970, with what is below them.
+func wallMilliseconds() -> Double { milliseconds(CLOCK_REALTIME) }
+
+/// A clock that never steps, in milliseconds.
+func steadyMilliseconds() -> Double { milliseconds(CLOCK_MONOTONIC) }
+
+private func milliseconds(_ clock: clockid_t) -> Double {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1_000_000
+}
+
+func pause(milliseconds: Int) { usleep(UInt32(milliseconds) * 1000) }

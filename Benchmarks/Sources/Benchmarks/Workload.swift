@@ -1,0 +1,98 @@
+import ClarityHost
+import ClarityScheduler
+import ClaritySystem
+import Synchronization
+
+/// Jobs that are each due once, at given instants, through the whole engine: scheduler, SQLite store
+/// with `synchronous=FULL`, the machine's own conditions.
+struct Workload {
+    /// The instants at which jobs are due, in milliseconds after the first.
+    var offsets: [Double]
+    /// Makes what does the work.
+    var makeWorker: (SQLiteRunStore) -> any Worker = { _ in InstantWorker() }
+
+    /// Milliseconds from the instant at which each job was due.
+    struct Lateness {
+        /// Until the claim was durable, after which the work starts.
+        var started: Measurement
+        /// Until the completion was durable.
+        var completed: Measurement
+    }
+
+    func run(_ state: String, _ surroundings: Surroundings) async throws -> Lateness {
+        let store = try surroundings.store(state)
+        // Time to see a thousand jobs for the first time and to write down their clocks.
+        let first = SystemClock().now + .seconds(2)
+        let jobs = offsets.enumerated().compactMap { number, offset in
+            JobID("job-\(number)").map {
+                Job(
+                    id: $0, kind: JobKind("nothing"),
+                    schedule: .at(first + .milliseconds(Int64(offset))))
+            }
+        }
+        let (events, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
+        let watch = Stopwatch(count: jobs.count) { continuation.yield(.drain) }
+        var scheduler = Scheduler(
+            planner: Planner(
+                jobs: jobs, owner: store.leaseLock.owner, maxParallel: 1000, seed: 1),
+            store: store, worker: makeWorker(store),
+            monitor: HostConditions(stateDirectory: state), clock: SystemClock(),
+            observer: { watch.hear($0) })
+        _ = try await scheduler.run(until: .drained, events: events)
+        return try watch.lateness()
+    }
+}
+
+/// A worker in this process that has nothing to do.
+struct InstantWorker: Worker {
+    func run(
+        _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
+        progress: @escaping @Sendable (Int64, Int64) -> Void
+    ) async -> AttemptEnd {
+        AttemptEnd(.reported(.success))
+    }
+}
+
+/// Notes when each run's start and end became durable.
+private final class Stopwatch: Sendable {
+    private struct State {
+        var started: [RunID: Double] = [:]
+        var completed: [RunID: Double] = [:]
+        var failures = 0
+    }
+
+    private let state = Mutex(State())
+    private let count: Int
+    private let whenAllEnded: @Sendable () -> Void
+
+    init(count: Int, whenAllEnded: @escaping @Sendable () -> Void) {
+        self.count = count
+        self.whenAllEnded = whenAllEnded
+    }
+
+    func hear(_ change: LedgerChange) {
+        guard case .put(let run) = change, run.state != .enqueued else { return }
+        let late = wallMilliseconds() - Double(run.scheduledFor.millisecondsSince1970)
+        let isLast = state.withLock { state in
+            if run.state == .running {
+                state.started[run.id] = late
+            } else {
+                state.completed[run.id] = late
+                if run.state != .succeeded { state.failures += 1 }
+            }
+            return state.completed.count == count
+        }
+        if isLast { whenAllEnded() }
+    }
+
+    func lateness() throws -> Workload.Lateness {
+        try state.withLock { state in
+            guard state.failures == 0, state.completed.count == count else {
+                throw Trouble("\(state.failures) of \(count) runs failed")
+            }
+            return Workload.Lateness(
+                started: Measurement(Array(state.started.values)),
+                completed: Measurement(Array(state.completed.values)))
+        }
+    }
+}
