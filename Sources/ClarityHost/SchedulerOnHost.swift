@@ -23,8 +23,9 @@ extension Scheduler {
         let store = try SQLiteRunStore(
             in: directory, uniqueNumber: UInt64.random(in: .min ... .max))
         let planner = Planner(
-            jobs: file.enabledJobs, owner: store.leaseLock.owner,
-            maxParallel: file.maxParallel ?? 2, seed: UInt64.random(in: .min ... .max))
+            jobs: JobSet(file.enabledJobs, origin: file.origin, text: file.text),
+            owner: store.leaseLock.owner, maxParallel: file.maxParallel ?? 2,
+            retention: file.retention, seed: UInt64.random(in: .min ... .max))
         self.init(
             planner: planner, store: store, worker: worker,
             monitor: HostConditions(stateDirectory: stateDirectory), clock: SystemClock(),

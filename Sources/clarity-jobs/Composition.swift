@@ -118,12 +118,21 @@ struct Composition {
         }
     }
 
+    /// The most attempts at the same time: 2 unless the job file says otherwise.
+    func maxParallel(_ file: JobFile) -> Int { file.maxParallel ?? 2 }
+
+    /// The jobs to plan for, with the text that they come from.
+    func jobSet(_ file: JobFile) -> JobSet {
+        JobSet(jobs(file), origin: file.origin, text: file.text)
+    }
+
     func planner(
         _ file: JobFile, owner: String, scope: Planner.Scope, maxParallel: Int? = nil
     ) -> Planner {
         Planner(
-            jobs: jobs(file), owner: owner, maxParallel: maxParallel ?? file.maxParallel ?? 2,
-            scope: scope, seed: UInt64.random(in: .min ... .max))
+            jobs: jobSet(file), owner: owner,
+            maxParallel: maxParallel ?? self.maxParallel(file), scope: scope,
+            retention: file.retention, seed: UInt64.random(in: .min ... .max))
     }
 
     func scheduler(
@@ -146,6 +155,11 @@ struct Composition {
     func sourcePaths(_ file: JobFile) -> [String] {
         file.settings.filter { $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".path") }
             .map(\.value).sorted()
+    }
+
+    /// The files by which the machine says where it is.
+    var localZonePaths: [String] {
+        environment["TZ"] == nil ? ["/etc/localtime", "/etc/timezone"] : []
     }
 
     // MARK: The programs beside this one

@@ -3,20 +3,24 @@ public import ClarityScheduler
 /// A store that forgets with its process, for tests of what decides; held to the same suite as the
 /// real one.
 public final class MemoryRunStore: RunStore {
-    public private(set) var clocks: [JobID: JobClock] = [:]
+    /// All runs, the finished ones too.
     public private(set) var runs: [RunID: Run] = [:]
     public private(set) var attempts: [RunID: [Int: Attempt]] = [:]
-    public private(set) var deferrals: [RunID: [Deferral]] = [:]
     /// Each `recordFate` as it came.
     public private(set) var fates: [LedgerChange] = []
+    /// Each decision as it came.
+    public private(set) var decisions: [Decision] = []
+    /// Each `prune` as it came; nothing is forgotten.
+    public private(set) var prunes: [LedgerChange] = []
     public private(set) var renewals = 0
     /// The process that uses the store; a test may speak for one after the other.
     public var owner: String
     /// The owners that are gone, so that their leases have lapsed.
     public var deadOwners: Set<String> = []
+    private var present = Ledger()
     /// The runs whose lease ran out of time while its holder lives.
     private var lateRuns: Set<RunID> = []
-    /// How often a job's clock was set back, and the occurrences that have a run or a fate since.
+    /// The era of each job's clock, and the occurrences that have a run or a fate.
     private var eras: [JobID: Int] = [:]
     private var taken: Set<Taken> = []
 
@@ -30,38 +34,39 @@ public final class MemoryRunStore: RunStore {
     /// Creates an empty store.
     public init(owner: String = "me") { self.owner = owner }
 
+    /// What each unfinished run waits for.
+    public var deferrals: [RunID: [Deferral]] { present.waits }
+
+    /// How far each job's schedule has been dealt with.
+    public var clocks: [JobID: JobClock] { present.jobs.compactMapValues(\.clock) }
+
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         let changes = decide(try ledger())
-        let before = (clocks, runs, attempts, deferrals, fates, renewals)
-        let alsoBefore = (lateRuns, eras, taken)
+        let before = (runs, attempts, fates, decisions, prunes, renewals)
+        let alsoBefore = (present, lateRuns, eras, taken)
         do throws(RunStoreError) {
-            for change in changes { try apply(change) }
+            beginEras(changes)
+            for change in changes {
+                try write(change)
+                present.apply(change)
+            }
         } catch {
-            (clocks, runs, attempts, deferrals, fates, renewals) = before
-            (lateRuns, eras, taken) = alsoBefore
+            (runs, attempts, fates, decisions, prunes, renewals) = before
+            (present, lateRuns, eras, taken) = alsoBefore
             throw error
         }
     }
 
     /// Lets the time of the leases that `owner` holds run out.
     public func lapseLeases(of owner: String) {
-        lateRuns.formUnion(runs.values.filter { $0.lease?.owner == owner }.map(\.id))
+        lateRuns.formUnion(present.open.values.filter { $0.lease?.owner == owner }.map(\.id))
     }
 
     public func ledger() throws(RunStoreError) -> Ledger {
-        var ledger = Ledger(clocks: clocks)
-        ledger.open = runs.values.filter { !$0.state.isFinished }.sorted { $0.id < $1.id }
-            .map { run in
-                var run = run
-                let standing = standing(of: run)
-                run.lease?.standing = standing
-                return run
-            }
-        for run in runs.values.sorted(by: { $0.id < $1.id }) {
-            if let finished = run.finishedAt { ledger.lastFinished[run.job] = finished }
+        for run in present.open.values where run.lease != nil {
+            present.setStanding(standing(of: run), of: run.id)
         }
-        ledger.nextRun = RunID((runs.keys.map(\.rawValue).max() ?? 0) + 1)
-        return ledger
+        return present
     }
 
     private func standing(of run: Run) -> ClarityScheduler.Lease.Standing {
@@ -70,13 +75,14 @@ public final class MemoryRunStore: RunStore {
         return deadOwners.contains(owner) || lateRuns.contains(run.id) ? .lapsed : .held
     }
 
-    private func apply(_ change: LedgerChange) throws(RunStoreError) {
+    /// Takes down which clocks are set back, before the runs and fates that come after it.
+    private func beginEras(_ changes: [LedgerChange]) {
+        for case .setClock(let job, let clock) in changes { eras[job] = clock.era }
+    }
+
+    private func write(_ change: LedgerChange) throws(RunStoreError) {
         switch change {
-        case .setClock(let job, let clock):
-            if let known = clocks[job], clock.considered < known.considered {
-                eras[job, default: 0] += 1
-            }
-            clocks[job] = clock
+        case .setClock, .setPause: break
         case .recordFate(let job, _, let first, let latest, let count, _):
             guard latest >= first, count >= 1 else { throw .refused("a fate of no occurrence") }
             try take(job, first, isFate: true)
@@ -88,13 +94,24 @@ public final class MemoryRunStore: RunStore {
             }
             runs[run.id] = run
             lateRuns.remove(run.id)
+        case .requestStop(let run, let reason):
+            guard let known = runs[run] else { throw .refused("a request to an unknown run") }
+            if known.stopRequest == nil { runs[run]?.stopRequest = reason }
         case .putAttempt(let attempt):
             guard runs[attempt.run] != nil else { throw .refused("an attempt without its run") }
             attempts[attempt.run, default: [:]][attempt.number] = attempt
-        case .deferred(let run, let reasons, at: _): deferrals[run] = reasons
+        case .deferred(let run, _, at: _):
+            guard runs[run] != nil else { throw .refused("an unknown run that waits") }
+        case .recordDecision(let decision):
+            guard decision.touchedRuns.allSatisfy({ runs[$0] != nil }) else {
+                throw .refused("a decision about an unknown run")
+            }
+            decisions.append(decision)
         case .renewLeases:
             renewals += 1
             lateRuns = lateRuns.filter { runs[$0]?.lease?.owner != owner }
+        case .keepOrigin: break
+        case .prune: prunes.append(change)
         }
     }
 
@@ -107,8 +124,8 @@ public final class MemoryRunStore: RunStore {
 
     /// Holds the state machine, as the CHECK constraints of the real store do.
     private func check(_ run: Run) throws(RunStoreError) {
-        let running = runs.values.first { $0.job == run.job && $0.state == .running }
-        if run.state == .running, let running, running.id != run.id {
+        let running = present.openRuns(of: run.job).filter { present.open[$0]?.state == .running }
+        if run.state == .running, running.contains(where: { $0 != run.id }) {
             throw .refused("two running runs of `\(run.job)`")
         }
         guard (run.state == .running) == (run.lease != nil),
@@ -117,6 +134,7 @@ public final class MemoryRunStore: RunStore {
             run.startedAt != nil || ![.running, .succeeded].contains(run.state),
             (0...run.attempts).contains(run.failures), run.interruptions >= 0,
             run.notBefore == nil || run.state == .enqueued,
+            run.stopRequest == nil || run.state == .running,
             run.failure != nil || run.state != .failed
         else { throw .refused("run \(run.id) breaks the state machine") }
     }

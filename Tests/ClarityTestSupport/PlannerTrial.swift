@@ -12,6 +12,8 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         let store: any RunStore
         /// Whether it ends as soon as nothing runs, as a process that was asked for a run does.
         let endsWhenIdle: Bool
+        /// The jobs of each origin that it has had.
+        var origins: [String: JobSet] = [:]
         var isDraining = false
         var workers: [RunID: TrialWorker] = [:]
 
@@ -70,23 +72,45 @@ public struct PlannerTrial<Bed: RunStoreBed> {
             let wall = moment.wall
             moment.wall = draw.step(from: wall)
             note("the wall clock steps to \(moment.wall)")
+            // The kernel tells everybody.
+            for index in processes.indices.reversed() { try decide(index, [.tick]) }
         case 30..<42:
             draw.flip(&conditions)
             note("conditions change")
-            try decide(index, [.tick])
+            try decide(index, [.conditionsChanged])
         case 42..<62: try endAttempt(of: index)
         case 62..<70:
-            let jobs = draw.some(of: processes[index].planner.jobs.map(\.id))
+            let jobs = draw.some(of: processes[index].planner.jobs.jobs.map(\.id))
             try decide(index, [.requested(jobs, isForced: draw.isOne(in: 4))])
-        case 70..<74: try decide(index, [.happened(draw.one(of: EventName.allCases))])
-        case 74..<79: kill(index)
+        case 70..<73: try decide(index, [.happened(draw.one(of: EventName.allCases))])
+        case 73..<78: kill(index)
+        case 78:
+            let jobs = JobSet(draw.jobs(around: moment.wall), origin: "\(log.count)")
+            try decide(index, [.reload(jobs, maxParallel: Int(draw.number(1...3)))])
         case 79..<81:
             processes[index].isDraining = true
             try decide(index, [.drain])
         case 81..<84:
             note("the leases of \(processes[index].owner) run out")
             try bed.lapseLeases(of: processes[index].owner)
+        case 84..<92: try decide(index, [try wish(of: index)])
         default: try decide(index, [.tick])
+        }
+    }
+
+    /// What a person may want of a process.
+    private mutating func wish(of index: Int) throws -> Planner.Event {
+        let process = processes[index]
+        let jobs = draw.some(of: process.planner.jobs.jobs.map(\.id))
+        let run = RunID(draw.number(1...max(try process.store.ledger().nextRun.rawValue, 1)))
+        switch draw.number(0...5) {
+        case 0:
+            return .pause(jobs, until: draw.pauseEnd(after: moment.wall), reason: "a trial")
+        case 1...2: return .resume(jobs)
+        case 3: return .retry(run, of: jobs.first ?? draw.anyJob)
+        case 4 where !process.workers.isEmpty:
+            return .progressed(draw.one(of: process.workers.keys.sorted()), at: moment.elapsed)
+        default: return .cancel(run)
         }
     }
 
@@ -94,7 +118,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         let (store, owner) = try bed.open()
         let scope: Planner.Scope = draw.isOne(in: 5) ? .requested : .everything
         let planner = Planner(
-            jobs: draw.jobs(around: moment.wall), owner: owner,
+            jobs: JobSet(draw.jobs(around: moment.wall)), owner: owner,
             maxParallel: Int(draw.number(1...3)), scope: scope, seed: draw.seed)
         processes.append(
             Process(planner: planner, store: store, endsWhenIdle: scope == .requested))
@@ -159,9 +183,18 @@ public struct PlannerTrial<Bed: RunStoreBed> {
             return plan.changes
         }
         process.planner = planner
+        process.origins[planner.jobs.origin] = planner.jobs
         log.append(Entry(wall: moment.wall, text: process.owner, events: events, plan: plan))
+        do throws(ReplayDifference) {
+            try plan.checkReplay { process.origins[$0] }
+        } catch {
+            let again = error.again ?? []
+            let first = zip(error.decided, again).first { $0 != $1 }
+            throw BrokenRule(
+                "a decision made again is the same: \(first.map { "\($0)" } ?? "\(error)")")
+        }
         let rules = PlannerTrialRules(
-            jobs: Dictionary(uniqueKeysWithValues: planner.jobs.map { ($0.id, $0) }),
+            jobs: Dictionary(uniqueKeysWithValues: planner.jobs.jobs.map { ($0.id, $0) }),
             planner: planner, workers: process.workers,
             isDraining: process.isDraining, moment: moment, conditions: conditions,
             before: before, after: try process.store.ledger(), plan: plan)
@@ -180,8 +213,9 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         conditions = .everythingAllowed
         try start(draw.lastingJobs)
         let firstNewRun = try processes[0].store.ledger().nextRun
+        _ = try round(0, [.resume(processes[0].planner.jobs.jobs.map(\.id))])
         let deadline = moment.elapsed + PlannerTrialRules.patience
-        var idle = Set(processes[0].planner.jobs.map(\.id))
+        var idle = Set(processes[0].planner.jobs.jobs.map(\.id))
         var unfinished: Set<RunID> = []
         repeat {
             guard moment.elapsed < deadline else {
@@ -197,7 +231,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
                 pass(span)
             }
             unfinished = Set(
-                try processes[0].store.ledger().open.map(\.id).filter { $0 < firstNewRun })
+                try processes[0].store.ledger().open.keys.filter { $0 < firstNewRun })
         } while !idle.isEmpty || !unfinished.isEmpty
     }
 
@@ -205,7 +239,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         let (store, owner) = try bed.open()
         processes = [
             Process(
-                planner: Planner(jobs: jobs, owner: owner, maxParallel: 4, seed: draw.seed),
+                planner: Planner(jobs: JobSet(jobs), owner: owner, maxParallel: 4, seed: draw.seed),
                 store: store, endsWhenIdle: false)
         ]
         note("calm: \(owner) starts")
@@ -267,7 +301,7 @@ extension PlannerTrial.Process {
     fileprivate mutating func perform(_ act: Plan.Act, at elapsed: Duration) {
         switch act {
         case .start(let order):
-            guard let job = planner.jobs.first(where: { $0.id == order.job }) else { return }
+            guard let job = planner.jobs[order.job] else { return }
             workers[order.run] = TrialWorker(job: job, startedAt: elapsed)
         case .signal(let run, .warn): workers[run]?.warnedAt = elapsed
         case .signal(let run, .kill): workers[run]?.isKilled = true

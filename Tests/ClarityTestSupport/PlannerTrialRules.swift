@@ -14,10 +14,11 @@ struct PlannerTrialRules {
     let plan: Plan
 
     /// The longest that a run may wait, or a schedule stand still, once nothing is in the way: a
-    /// clock that was set back, the longest backoff, and the longest schedule and earliest begin
-    /// of `TrialDraw.lastingJobs`.
+    /// clock that was set back, the longest backoff, the longest schedule of
+    /// `TrialDraw.lastingJobs`, and as many earliest begins as runs may wait, and their spread.
     static let patience =
-        Planner.clockTolerance + RetryPolicy.longestMaximum + .seconds(86_400 + 7200 + 60)
+        Planner.clockTolerance + RetryPolicy.longestMaximum
+        + .seconds(86_400 + 7200 * (TrialDraw.mostCaughtUp + 2) + TrialDraw.longestSpread + 60)
 
     /// Checks all of them.
     ///
@@ -27,13 +28,15 @@ struct PlannerTrialRules {
         try checkAttempts(&tallies)
         for order in plan.started { try checkStart(order) }
         for act in plan.acts { try checkSignal(act) }
-        for job in planner.jobs { try checkOccurrences(of: job) }
+        for job in planner.jobs.jobs { try checkOccurrences(of: job) }
         try checkWakeUp()
     }
 
     private func expect(_ condition: Bool, _ rule: @autoclosure () -> String) throws(BrokenRule) {
         if !condition { throw BrokenRule(rule()) }
     }
+
+    private var openAfter: [Run] { after.open.values.sorted { $0.id < $1.id } }
 
     private var putRuns: [Run] {
         plan.changes.compactMap { if case .put(let run) = $0 { run } else { nil } }
@@ -42,20 +45,22 @@ struct PlannerTrialRules {
     // MARK: Runs
 
     private func checkRuns() throws(BrokenRule) {
-        let running = after.open.filter { $0.state == .running }
+        let running = openAfter.filter { $0.state == .running }
         try expect(Set(running.map(\.job)).count == running.count, "a job has one running run")
         try expect(
             running.allSatisfy { $0.lease?.standing != .lapsed },
             "no run is running under an owner that is gone")
         let changed = putRuns.map(\.id)
         try expect(Set(changed).count == changed.count, "a run is written once a decision")
-        let open = Set(before.open.map(\.id))
+        let open = Set(before.open.keys)
         try expect(
             changed.allSatisfy { open.contains($0) || $0 >= before.nextRun },
             "a run that is finished stays as it is")
-        // A waiting run, one behind it while it runs, and no pile of them.
-        let waiting = Dictionary(grouping: after.open, by: \.job).mapValues(\.count)
-        try expect(waiting.values.allSatisfy { $0 <= 2 }, "a job has two unfinished runs at most")
+        // A waiting run, one behind it while it runs, and no pile of them but of what is caught up.
+        let waiting = Dictionary(grouping: openAfter, by: \.job).mapValues(\.count)
+        try expect(
+            waiting.values.allSatisfy { $0 <= Int(TrialDraw.mostCaughtUp) + 2 },
+            "a job has few unfinished runs")
     }
 
     private func checkAttempts(_ tallies: inout TrialTallies) throws(BrokenRule) {
@@ -69,16 +74,21 @@ struct PlannerTrialRules {
             let most = (TrialDraw.mostAttempts + stops) * (Planner.toleratedInterruptions + 2)
             try expect(run.attempts <= most, "run \(run.id) had \(run.attempts) attempts")
             try expect(
-                run.state.isFinished || run.failures < job.retry.attempts
-                    || run.failures == before.open.first { $0.id == run.id }?.failures,
+                run.state.isFinished || run.failures < mostAttempts(of: job)
+                    || run.failures == before.open[run.id]?.failures,
                 "a run that exhausts its attempts fails")
         }
+    }
+
+    /// An attempt keeps the policy that it was started with, which a reload may have changed.
+    private func mostAttempts(of job: Job) -> Int {
+        planner.jobs.origin.isEmpty ? job.retry.attempts : TrialDraw.mostAttempts
     }
 
     // MARK: Acts
 
     private func checkStart(_ order: AttemptOrder) throws(BrokenRule) {
-        guard let job = jobs[order.job], let run = after.open.first(where: { $0.id == order.run })
+        guard let job = jobs[order.job], let run = after.open[order.run]
         else { throw BrokenRule("what starts is a run of a known job") }
         try expect(
             run.state == .running && run.lease?.standing == .mine
@@ -92,34 +102,53 @@ struct PlannerTrialRules {
             workers.count + plan.started.count <= planner.maxParallel,
             "no more attempts run at once than allowed")
         try expect(
-            run.isForced || job.constraints.allSatisfy { $0.verdict(in: conditions).allows },
+            run.isForced
+                || asked(of: job, by: run).allSatisfy { $0.verdict(in: conditions).allows },
             "an attempt starts only when its constraints hold, or by force")
+        let pause = after.jobs[job.id]?.pause
         try expect(
-            !after.open.contains { $0.job == job.id && $0.id < run.id },
+            run.isForced || !(pause?.holds(at: moment.wall) ?? false),
+            "a paused job starts nothing but by force")
+        try expect(
+            run.attempts > 1 || run.trigger == .manual
+                || job.startWithin.map { moment.wall - run.scheduledFor <= $0 } ?? true,
+            "a run starts within its time or not at all")
+        try expect(
+            !openAfter.contains { $0.job == job.id && $0.id < run.id },
             "the runs of a job go in their order")
         guard !run.isExpedited else { return }
         if run.attempts == 1, job.earliestBegin > .zero {
-            let ends = putRuns.filter { $0.job == job.id }.compactMap(\.finishedAt)
-            let last = ends.last ?? before.lastFinished[job.id]
+            let ends = putRuns.filter { $0.job == job.id && $0.attempts > 0 }
+                .compactMap(\.finishedAt)
+            let last = ends.last ?? before.jobs[job.id]?.lastFinished
             try expect(
                 last.map { moment.wall < $0 || moment.wall >= $0 + job.earliestBegin } ?? true,
                 "two runs of a job are its earliest begin apart")
         }
-        if let earlier = before.open.first(where: { $0.id == run.id && $0.state == .enqueued }),
+        if let earlier = before.open[run.id], earlier.state == .enqueued,
             let notBefore = earlier.notBefore
         {
             let rest = notBefore - moment.wall
+            let longest =
+                order.attempt > 1 ? job.retry.longestWait : job.catchUp.longestSpread
             try expect(
-                rest <= .zero || rest > job.retry.longestWait,
+                rest <= .zero || rest > longest,
                 "a run waits out its backoff, \(rest.text) are left")
         }
+    }
+
+    /// The constraints that a run of its lateness still asks for.
+    private func asked(of job: Job, by run: Run) -> [Constraint] {
+        let late = moment.wall - run.scheduledFor
+        let dropped = job.relaxations.filter { $0.after <= late }.map(\.drops)
+        return job.constraints.filter { !dropped.contains($0.name) }
     }
 
     private func checkSignal(_ act: Plan.Act) throws(BrokenRule) {
         guard case .signal(let run, let signal) = act else { return }
         guard let worker = workers[run] else { throw BrokenRule("a signal has somebody to go to") }
         try expect(!worker.isKilled, "nobody is killed twice, or warned when dead")
-        let isOurs = after.open.first { $0.id == run }?.lease?.standing == .mine
+        let isOurs = after.open[run]?.lease?.standing == .mine
         switch signal {
         case .warn: try expect(worker.warnedAt == nil, "nobody is warned twice")
         case .kill where isOurs:
@@ -149,17 +178,21 @@ struct PlannerTrialRules {
         guard let schedule = job.schedule else {
             return try expect(count == 0, "what has no schedule has no occurrences")
         }
-        guard let clock = after.clocks[job.id] else {
+        guard let clock = after.jobs[job.id]?.clock else {
             throw BrokenRule("a job that was seen has a clock")
         }
-        let last = before.clocks[job.id]?.considered ?? moment.wall - .milliseconds(1)
+        let last = before.jobs[job.id]?.clock?.considered ?? moment.wall - .milliseconds(1)
         if clock.considered < last {
             try expect(
                 last - moment.wall > Planner.clockTolerance && count == 0,
                 "only a clock that was set back takes occurrences back")
         } else {
-            let due = schedule.due(after: last, through: moment.wall, anchor: clock.anchor)
-            try expect(count == due?.count ?? 0, "each occurrence has one fate, \(count) have")
+            // With flex, an occurrence may be dealt with before it is due.
+            let end = max(moment.wall, clock.considered)
+            let due = schedule.due(after: last, through: end, anchor: clock.anchor)
+            try expect(
+                count == due?.count ?? 0,
+                "each occurrence of \(job.id) has one fate, \(count) have of \(due?.count ?? 0)")
             try expect(
                 runs.allSatisfy { last < $0 && $0 <= clock.considered },
                 "a fate is that of an occurrence that was due")
@@ -169,7 +202,7 @@ struct PlannerTrialRules {
                 == nil,
             "no due occurrence is left without a fate")
         try expect(
-            clock.considered - moment.wall <= Planner.clockTolerance,
+            clock.considered - moment.wall <= Planner.clockTolerance + schedule.flex,
             "a clock that was set back stops no schedule")
         if let next = schedule.next(after: clock.considered, anchor: clock.anchor) {
             try expectLook(within: next - moment.wall, "the next occurrence")
@@ -180,23 +213,24 @@ struct PlannerTrialRules {
 
     private func checkWakeUp() throws(BrokenRule) {
         for waiting in plan.waiting {
-            let isHeld = after.open.contains {
+            let isHeld = openAfter.contains {
                 $0.job == waiting.job && $0.lease?.standing == .held
             }
             // Who asks for a job that runs is told so; nothing of it waits.
-            guard let run = after.open.first(where: { $0.id == waiting.run && $0.lease == nil })
-            else { continue }
+            guard let run = waiting.run.flatMap({ after.open[$0] }), run.lease == nil else {
+                continue
+            }
             for deferral in waiting.deferrals {
                 if deferral.reason == .constraint || (deferral.reason == .overlap && isHeld) {
                     try expectLook(within: Planner.recheck, "\(deferral.subject)")
                 }
             }
             guard let job = jobs[run.job] else { continue }
-            if waiting.deferrals.contains(where: { $0.reason == .backoff }) {
+            if waiting.deferrals.contains(where: { ["backoff", "catch_up"].contains($0.subject) }) {
                 let notBefore = run.notBefore ?? moment.wall
                 try expectLook(within: notBefore - moment.wall, "the end of the backoff")
             }
-            if waiting.deferrals.contains(where: { $0.reason == .notDue }) {
+            if waiting.deferrals.contains(where: { $0.subject == "earliest_begin" }) {
                 try expectLook(within: job.earliestBegin, "the earliest begin")
             }
         }

@@ -6,17 +6,21 @@ public struct PlanningDesk {
     public let store: MemoryRunStore
     public var moment = Moment(wall: .noon, elapsed: .zero)
     public var conditions: Conditions
+    /// The jobs of each origin that the planner has had.
+    private var origins: [String: JobSet]
 
     /// Sets up a planner for `jobs`.
     public init(
         _ jobs: [Job], store: MemoryRunStore = MemoryRunStore(), owner: String = "me",
         maxParallel: Int = 4, scope: Planner.Scope = .everything,
-        conditions: Conditions = .everythingAllowed
+        retention: RetentionPolicy? = nil, conditions: Conditions = .everythingAllowed
     ) {
         self.store = store
         self.conditions = conditions
+        origins = ["": JobSet(jobs)]
         planner = Planner(
-            jobs: jobs, owner: owner, maxParallel: maxParallel, scope: scope, seed: 1)
+            jobs: JobSet(jobs), owner: owner, maxParallel: maxParallel, scope: scope,
+            retention: retention, seed: 1)
     }
 
     /// Lets both clocks run on.
@@ -26,6 +30,8 @@ public struct PlanningDesk {
     }
 
     /// Decides about events and writes the plan's changes down.
+    ///
+    /// Every decision is made again from what it kept of its inputs, and must come out the same.
     @discardableResult
     public mutating func handle(_ events: Planner.Event...) throws -> Plan {
         var plan = Plan()
@@ -38,11 +44,31 @@ public struct PlanningDesk {
             return plan.changes
         }
         self.planner = planner
+        origins[planner.jobs.origin] = planner.jobs
+        try plan.checkReplay { origins[$0] }
         return plan
     }
 }
 
 extension Plan {
+    /// Makes the decision again from what it kept of its inputs.
+    ///
+    /// - Throws: `ReplayDifference` when it comes out otherwise.
+    public func checkReplay(
+        jobs: (_ origin: String) -> JobSet?
+    ) throws(ReplayDifference) {
+        guard let decision else { return }
+        let again = decision.replayed(jobs: jobs)
+        guard again != decision.outcome else { return }
+        throw ReplayDifference(decided: decision.outcome, again: again)
+    }
+
+    /// What the plan keeps of its decision.
+    public var decision: Decision? {
+        for case .recordDecision(let decision) in changes { return decision }
+        return nil
+    }
+
     /// The orders that the plan starts.
     public var started: [AttemptOrder] {
         acts.compactMap { act in
@@ -56,6 +82,12 @@ extension Plan {
         for case .signal(let run, let signal) in acts { signals[run] = signal }
         return signals
     }
+}
+
+/// A decision that comes out otherwise when it is made again.
+public struct ReplayDifference: Error {
+    public let decided: [String]
+    public let again: [String]?
 }
 
 extension Instant {

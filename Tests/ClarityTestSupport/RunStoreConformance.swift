@@ -20,11 +20,20 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
     case writesAllOrNothing = "a refused change takes its whole decision back"
     case oneRunningRunAJob = "a job has one running run at most"
     case leaseWhileRunning = "a run has a lease exactly while it runs"
-    case finishedRunsAreNotOpen = "a finished run is not open, and a job's last end is known"
+    case finishedRunsAreNotOpen = "a finished run is not open, and the last end written is known"
+    case endsWithoutAttempt = "a run that ends without an attempt is no end to keep a distance from"
     case leasesAreSeenByAll = "a lease is mine, held by another, or lapsed with its process"
     case leasesRunOut = "a lease that ran out of time has lapsed until its holder renews it"
     case oneRunAnOccurrence = "an occurrence has one run and one fate, until its clock is set back"
+    case setBackBeforeItsRuns = "a clock is set back before the runs of the same decision"
     case clocksAreReplaced = "a job's clock is the last one written"
+    case pausesAreReplaced = "a job is paused until it is let go on, and keeps its clock"
+    case firstRequestStands = "of the requests to stop a run the first stands until it is finished"
+    case waitsAreKept = "what a run waits for is known in its order until it is finished"
+    case othersWritesAreSeen =
+        "each process sees what the others wrote, whatever it has read before"
+    case prunesAreMarked = "how far the past was pruned is known"
+    case decisionsNameRuns = "a decision is about runs that exist"
 
     /// Checks the sentence on stores of one kind.
     public func check(_ bed: some RunStoreBed) throws {
@@ -38,7 +47,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             let first = try RunStoreConformance.plainRun()
             try store.decide { _ in [.put(first), .put(run)] }
             let ledger = try store.ledger()
-            #expect(ledger.open.last == run)
+            #expect(ledger.open == [RunID(1): first, RunID(2): run])
             #expect(ledger.nextRun == RunID(3))
         case .writesAllOrNothing:
             let (store, _) = try bed.open()
@@ -70,31 +79,44 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             run.finishedAt = .noon + .seconds(5)
             let first = run
             run.id = RunID(2)
+            // Its clock was set back meanwhile.
             run.finishedAt = .noon + .seconds(4)
             let last = run
-            try store.decide { _ in [.put(last), .put(first)] }
+            try store.decide { _ in [.put(first)] }
+            try store.decide { _ in [.put(last)] }
             let ledger = try store.ledger()
-            #expect(ledger.open == [])
-            #expect(ledger.lastFinished == [run.job: .noon + .seconds(4)])
+            #expect(ledger.open.isEmpty)
+            #expect(ledger.openRuns(of: run.job) == [])
+            #expect(ledger.jobs == [run.job: JobRecord(lastFinished: .noon + .seconds(4))])
+            #expect(ledger.nextRun == RunID(3))
+        case .endsWithoutAttempt:
+            let (store, _) = try bed.open()
+            var run = try RunStoreConformance.plainRun()
+            run.state = .skipped
+            run.finishedAt = .noon
+            let skipped = run
+            try store.decide { _ in [.put(skipped)] }
+            #expect(try store.ledger().jobs[run.job]?.lastFinished == nil)
+            #expect(try store.ledger().open.isEmpty)
         case .leasesAreSeenByAll:
             let (mine, owner) = try bed.open()
             let (other, _) = try bed.open()
             let run = try RunStoreConformance.runningRun(1, owner)
             try mine.decide { _ in [.put(run)] }
-            #expect(try mine.ledger().open.first?.lease?.standing == .mine)
-            #expect(try other.ledger().open.first?.lease?.standing == .held)
+            #expect(try mine.ledger().open[RunID(1)]?.lease?.standing == .mine)
+            #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .held)
             bed.end(owner)
-            #expect(try other.ledger().open.first?.lease?.standing == .lapsed)
+            #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .lapsed)
         case .leasesRunOut:
             let (mine, owner) = try bed.open()
             let (other, _) = try bed.open()
             let run = try RunStoreConformance.runningRun(1, owner)
             try mine.decide { _ in [.put(run)] }
             try bed.lapseLeases(of: owner)
-            #expect(try mine.ledger().open.first?.lease?.standing == .mine)
-            #expect(try other.ledger().open.first?.lease?.standing == .lapsed)
+            #expect(try mine.ledger().open[RunID(1)]?.lease?.standing == .mine)
+            #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .lapsed)
             try mine.decide { _ in [.renewLeases] }
-            #expect(try other.ledger().open.first?.lease?.standing == .held)
+            #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .held)
         case .oneRunAnOccurrence:
             let (store, _) = try bed.open()
             let run = try RunStoreConformance.plainRun()
@@ -104,13 +126,27 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             let fate = LedgerChange.recordFate(
                 run.job, .skipped, first: .noon, latest: .noon, count: 1, run: nil)
             let clock = JobClock(anchor: .noon, considered: .noon)
-            let setBack = JobClock(anchor: .noon, considered: .noon - .milliseconds(1))
+            let setBack = JobClock(anchor: .noon, considered: .noon - .milliseconds(1), era: 1)
             try store.decide { _ in [.setClock(run.job, clock), .put(run), fate] }
             #expect(throws: RunStoreError.self) { try store.decide { _ in [.put(again)] } }
             #expect(throws: RunStoreError.self) { try store.decide { _ in [fate] } }
             try store.decide { _ in [.setClock(run.job, setBack)] }
             try store.decide { _ in [.put(again), fate] }
-            #expect(try store.ledger().open.map(\.id) == [RunID(1), RunID(2)])
+            #expect(try store.ledger().openRuns(of: run.job) == [RunID(1), RunID(2)])
+        case .setBackBeforeItsRuns:
+            let (store, _) = try bed.open()
+            let run = try RunStoreConformance.plainRun()
+            var second = run
+            second.id = RunID(2)
+            let again = second
+            let clock = JobClock(anchor: .noon, considered: .noon)
+            let setBack = JobClock(anchor: .noon, considered: .noon - .milliseconds(1), era: 1)
+            let later = JobClock(anchor: .noon, considered: .noon, era: 1)
+            try store.decide { _ in [.put(run), .setClock(run.job, clock)] }
+            try store.decide { _ in
+                [.put(again), .setClock(run.job, setBack), .setClock(run.job, later)]
+            }
+            #expect(try store.ledger().open.count == 2)
         case .clocksAreReplaced:
             let (store, _) = try bed.open()
             let job = try #require(JobID("a"))
@@ -118,7 +154,109 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             let second = JobClock(anchor: .noon, considered: .noon + .seconds(60))
             try store.decide { _ in [.setClock(job, first)] }
             try store.decide { _ in [.setClock(job, second)] }
-            #expect(try store.ledger().clocks == [job: second])
+            #expect(try store.ledger().jobs == [job: JobRecord(clock: second)])
+        case .pausesAreReplaced:
+            let (store, _) = try bed.open()
+            let job = try #require(JobID("a"))
+            let clock = JobClock(
+                anchor: .noon, considered: .noon + .seconds(60), schedule: "every 4h",
+                scheduleSince: .noon + .seconds(30))
+            let pause = Pause(since: .noon, reason: "a holiday")
+            let longer = Pause(since: .noon, until: .noon + .seconds(90))
+            try store.decide { _ in [.setPause(job, pause), .setClock(job, clock)] }
+            #expect(try store.ledger().jobs == [job: JobRecord(clock: clock, pause: pause)])
+            try store.decide { _ in [.setPause(job, longer)] }
+            #expect(try store.ledger().jobs[job]?.pause == longer)
+            try store.decide { _ in [.setPause(job, nil)] }
+            #expect(try store.ledger().jobs == [job: JobRecord(clock: clock)])
+        case .firstRequestStands:
+            let (mine, owner) = try bed.open()
+            let (other, _) = try bed.open()
+            let run = try RunStoreConformance.runningRun(1, owner)
+            try mine.decide { _ in [.put(run)] }
+            try other.decide { _ in [.requestStop(run.id, .superseded)] }
+            try other.decide { _ in [.requestStop(run.id, .cancelled)] }
+            #expect(try mine.ledger().open[run.id]?.stopRequest == .superseded)
+            #expect(try other.ledger().open[run.id]?.stopRequest == .superseded)
+            var waiting = run
+            waiting.state = .enqueued
+            waiting.lease = nil
+            let released = waiting
+            try mine.decide { _ in [.put(released)] }
+            #expect(try other.ledger().open[run.id] == released)
+        case .waitsAreKept:
+            let (store, _) = try bed.open()
+            let (other, _) = try bed.open()
+            var run = try RunStoreConformance.plainRun()
+            let waiting = run
+            func wait(_ subject: String, _ measured: String) -> Deferral {
+                Deferral(
+                    .constraint, subject: subject, wanted: "yes", measured: measured,
+                    source: "test")
+            }
+            let waits =
+                [[wait("network", "no"), wait("idle", "no")], [wait("idle", "no")]]
+                + [[wait("idle", "unknown"), wait("network", "no")], []]
+            try store.decide { _ in [.put(waiting)] }
+            for (second, reasons) in waits.enumerated() {
+                try store.decide { _ in
+                    [.deferred(waiting.id, reasons, at: .noon + .seconds(second))]
+                }
+                let known = reasons.isEmpty ? [:] : [run.id: reasons]
+                #expect(try store.ledger().waits == known)
+                #expect(try other.ledger().waits == known)
+            }
+            try store.decide { _ in [.deferred(waiting.id, waits[0], at: .noon)] }
+            run.state = .cancelled
+            run.finishedAt = .noon
+            let ended = run
+            try store.decide { _ in [.put(ended)] }
+            #expect(try store.ledger().waits == [:])
+            #expect(try other.ledger().waits == [:])
+        case .othersWritesAreSeen:
+            let (first, _) = try bed.open()
+            let (second, _) = try bed.open()
+            let job = try #require(JobID("a"))
+            for number in Int64(1)...6 {
+                var run = try RunStoreConformance.plainRun()
+                run.id = RunID(number)
+                run.scheduledFor = .noon + .seconds(number)
+                let new = run
+                let clock = JobClock(anchor: .noon, considered: run.scheduledFor)
+                try (number % 2 == 0 ? first : second).decide { ledger in
+                    #expect(ledger.nextRun == RunID(number))
+                    #expect(ledger.open.count == Int(number) - 1)
+                    return [.put(new), .setClock(job, clock)]
+                }
+            }
+            #expect(try first.ledger() == second.ledger())
+        case .prunesAreMarked:
+            let (store, _) = try bed.open()
+            let (other, _) = try bed.open()
+            let run = try RunStoreConformance.plainRun()
+            try store.decide { _ in [.put(run), .prune(RetentionPolicy(), at: .noon)] }
+            #expect(try store.ledger().pruned == PruneMark(at: .noon, through: RunID(1)))
+            #expect(try other.ledger() == store.ledger())
+        case .decisionsNameRuns:
+            let (store, owner) = try bed.open()
+            let run = try RunStoreConformance.plainRun()
+            var planner = Planner(
+                jobs: JobSet([Job(id: run.job, kind: run.kind)]), owner: owner, seed: 1)
+            var decisions: [Decision] = []
+            try store.decide { ledger in
+                let plan = planner.handle(
+                    [.requested([run.job], isForced: false)],
+                    at: Moment(wall: .noon, elapsed: .zero), conditions: .everythingAllowed,
+                    ledger: ledger)
+                for case .recordDecision(let made) in plan.changes { decisions.append(made) }
+                return plan.changes
+            }
+            var other = try #require(decisions.first)
+            other.touchedRuns = [RunID(99)]
+            let unfounded = other
+            #expect(throws: RunStoreError.self) {
+                try store.decide { _ in [.recordDecision(unfounded)] }
+            }
         }
     }
 
@@ -156,9 +294,10 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
         run.checkpoint = "line one\nline two = \\ \u{1F600}"
         run.failure = Failure(.unreachable, "the backend is out")
         run.stopReason = .timeout
+        run.stopRequest = .cancelled
         run.tally["samples_sent"] = 12
         run.tally["samples_read"] = 0
-        run.notes = ["a note", "another; with = signs"]
+        run.notes = ["a note", "another; with = signs", "", #"two\nlines\#nor \ more"#]
         return run
     }
 }

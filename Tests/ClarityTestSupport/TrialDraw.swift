@@ -72,6 +72,16 @@ struct TrialDraw {
         .connected, .unmetered, .notRoaming, .externalPower, .idle, .storageFree(bytes: 1 << 20),
     ]
 
+    /// A job's name.
+    var anyJob: JobID {
+        mutating get {
+            guard let id = JobID(one(of: TrialDraw.names)) else {
+                preconditionFailure("the names are job ids, got \(TrialDraw.names)")
+            }
+            return id
+        }
+    }
+
     /// Some jobs with everything drawn; another process may know others under the same names.
     mutating func jobs(around wall: Instant) -> [Job] {
         TrialDraw.names.indices.compactMap { index in
@@ -98,13 +108,50 @@ struct TrialDraw {
             earliestBegin: isOne(in: 3) ? .seconds(number(1...7200)) : .zero,
             events: Set(EventName.allCases.filter { _ in isOne(in: 3) }),
             constraints: TrialDraw.constraints.filter { _ in isOne(in: 4) },
+            relaxations: isOne(in: 3) ? [relaxation, relaxation] : [],
+            onLost: one(of: [.stop, .stop, .finish, .finishWithin(.seconds(number(1...600)))]),
+            startWithin: isOne(in: 3) ? .seconds(number(600...20_000)) : nil,
+            priority: one(of: Job.Priority.allCases),
             retry: RetryPolicy(
                 attempts: Int(number(1...Int64(TrialDraw.mostAttempts))),
                 backoff: one(of: RetryPolicy.Backoff.allCases),
                 initial: .seconds(number(10...600))),
-            overlap: one(of: [.skip, .queue]), catchUp: one(of: [.latest, .none]),
+            overlap: one(of: OverlapPolicy.allCases), catchUp: catchUp,
             timeout: timeout, warning: .seconds(number(1...(timeout.components.seconds - 1))),
+            stall: isOne(in: 3) ? .seconds(number(1...600)) : nil,
             then: later.filter { _ in isOne(in: 3) })
+    }
+
+    private var relaxation: Relaxation {
+        mutating get {
+            Relaxation(
+                after: .seconds(number(1...10_000)), drops: one(of: TrialDraw.constraints).name)
+        }
+    }
+
+    /// The most runs of a job that `catch_up: all` lets wait.
+    static let mostCaughtUp: Int64 = 4
+    /// The longest over which they are spread.
+    static let longestSpread: Int64 = 7200
+
+    private var catchUp: CatchUpPolicy {
+        mutating get {
+            switch number(0...3) {
+            case 0: .none
+            case 1...2: .latest
+            default:
+                .all(
+                    CatchUpBounds(
+                        atMost: Int(number(1...TrialDraw.mostCaughtUp)),
+                        window: isOne(in: 2) ? .seconds(number(60...100_000)) : nil,
+                        spread: .seconds(isOne(in: 2) ? 0 : number(1...TrialDraw.longestSpread))))
+            }
+        }
+    }
+
+    /// When a pause may be over.
+    mutating func pauseEnd(after wall: Instant) -> Instant? {
+        isOne(in: 2) ? nil : wall + .seconds(number(-100...30_000))
     }
 
     private mutating func schedule(around wall: Instant) -> Schedule? {

@@ -6,7 +6,11 @@ struct CommonDraft: Hashable, Sendable {
     var retry: Field<RetryDraft>?
     var overlap: Field<OverlapPolicy>?
     var catchUp: Field<CatchUpPolicy>?
+    var onLost: Field<LossPolicy>?
+    var startWithin: Field<Duration>?
+    var relax: Field<[Field<RelaxationDraft>]>?
     var timeout: Field<Duration>?
+    var stall: Field<Duration>?
     var memoryLimitBytes: Field<Int64>?
 
     static let shape = Shape(
@@ -22,11 +26,23 @@ struct CommonDraft: Hashable, Sendable {
                 "overlap", \.overlap, .choice(of: OverlapPolicy.self),
                 "what becomes of an occurrence while a run is not finished"),
             Key(
-                "catch_up", \.catchUp, .choice(of: CatchUpPolicy.self),
+                "catch_up", \.catchUp, .catchUp,
                 "what becomes of occurrences that were missed"),
+            Key(
+                "on_lost", \.onLost, .onLost,
+                "what becomes of an attempt when a constraint no longer holds"),
+            Key(
+                "start_within", \.startWithin, .duration(.seconds(60) ... .seconds(366 * 86_400)),
+                "the span after its occurrence in which a run starts, or is skipped as expired"),
+            Key(
+                "relax", \.relax, .list(of: .mapping(RelaxationDraft.shape)),
+                "the constraints that a late run no longer asks for"),
             Key(
                 "timeout", \.timeout, .duration(.seconds(1) ... .seconds(7 * 86_400)),
                 "the time one attempt has"),
+            Key(
+                "stall", \.stall, .duration(.seconds(1) ... .seconds(7 * 86_400)),
+                "the longest that an attempt goes without progress"),
             Key(
                 "memory_limit", \.memoryLimitBytes, .size((16 << 20)...(1 << 40)),
                 "the memory that ends an attempt when exceeded"),

@@ -48,10 +48,49 @@ struct FileDraft: Hashable, Sendable {
 /// `store:` as it stands in the file.
 struct StoreDraft: Hashable, Sendable {
     var directory: Field<String>?
+    var history: Field<HistoryDraft>?
 
     static let shape = Shape(
         StoreDraft(),
-        [Key("directory", \.directory, .path, "the folder of the history and the health data")])
+        [
+            Key("directory", \.directory, .path, "the folder of the history and the health data"),
+            Key(
+                "history", \.history, .mapping(HistoryDraft.shape),
+                "how much of the past is kept"),
+        ])
+}
+
+/// `history:` of `store:` as it stands in the file.
+struct HistoryDraft: Hashable, Sendable {
+    var runs: Field<Int>?
+    var age: Field<Duration>?
+    var failureAge: Field<Duration>?
+    var bytes: Field<Int64>?
+
+    static let shape = Shape(
+        HistoryDraft(),
+        [
+            Key(
+                "keep_runs", \.runs, .integer(1...1_000_000),
+                "the finished runs kept of each job; of failed ones ten times as many"),
+            Key("keep_for", \.age, .duration(spans), "how long a run is kept after its end"),
+            Key(
+                "keep_failures_for", \.failureAge, .duration(spans),
+                "how long a run that failed is kept after its end"),
+            Key(
+                "max_size", \.bytes, .size((1 << 20)...(1 << 40)),
+                "the most that the history may take; the oldest goes first"),
+        ])
+
+    private static let spans: ClosedRange<Duration> = .seconds(3600) ... .seconds(3660 * 86_400)
+
+    var policy: RetentionPolicy {
+        let standard = RetentionPolicy()
+        return RetentionPolicy(
+            runs: runs?.value ?? standard.runs, age: age?.value ?? standard.age,
+            failureAge: failureAge?.value ?? standard.failureAge,
+            bytes: bytes?.value ?? standard.bytes)
+    }
 }
 
 /// `defaults:` as it stands in the file.

@@ -60,6 +60,8 @@ indirect enum FormDescription: Hashable, Sendable {
     case jobID
     case list(of: FormDescription)
     case mapping([KeyDescription])
+    /// One form or the other.
+    case either(FormDescription, FormDescription)
     /// A mapping whose keys depend on what its neighbour or own key `by` says.
     case variants(by: String, [String: [KeyDescription]])
 
@@ -80,6 +82,7 @@ indirect enum FormDescription: Hashable, Sendable {
         case .url: "a url"
         case .list: "a list"
         case .mapping, .variants: "a mapping"
+        case .either(let one, let other): "\(one.noun) or \(other.noun)"
         }
     }
 }

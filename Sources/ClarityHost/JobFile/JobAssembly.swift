@@ -22,9 +22,13 @@ struct JobAssembly {
             earliestBegin: schedule?.earliestBegin?.value ?? .zero,
             events: Set((draft.events?.value ?? []).compactMap(\.value)),
             constraints: common.constraints?.value?.constraints ?? [],
+            relaxations: relaxations(of: common, own: draft.common, &decoding),
+            onLost: common.onLost?.value ?? .stop, startWithin: common.startWithin?.value,
+            priority: draft.priority?.value ?? .normal,
             retry: common.retry?.value?.policy ?? RetryPolicy(),
             overlap: common.overlap?.value ?? .skip, catchUp: common.catchUp?.value ?? .latest,
             timeout: common.timeout?.value, warning: draft.warning?.value,
+            stall: common.stall?.value,
             memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.standardMemoryLimitBytes,
             then: (draft.then?.value ?? []).compactMap(\.value))
         job.options = settings.merging(draft.options) { _, own in own }
@@ -35,5 +39,25 @@ struct JobAssembly {
                     + "`\(spanText(job.timeout))`")
         }
         return job
+    }
+
+    /// The steps of `relax`, of which each must drop what the job asks for.
+    private func relaxations(
+        of common: CommonDraft, own: CommonDraft, _ decoding: inout Decoding
+    ) -> [Relaxation] {
+        let wanted = Set((common.constraints?.value?.constraints ?? []).map(\.name))
+        return (common.relax?.value ?? []).compactMap { step in
+            guard
+                let relaxation = step.value?.relaxation(
+                    startWithin: common.startWithin?.value, &decoding)
+            else { return nil }
+            // What `defaults` drops need not be what every job asks for.
+            if own.relax != nil, !wanted.contains(relaxation.drops), let drop = step.value?.drop {
+                decoding.report(
+                    drop.position,
+                    "`relax` drops \(shown(relaxation.drops)), which the job does not ask for")
+            }
+            return relaxation
+        }
     }
 }

@@ -10,6 +10,7 @@ struct JobDraft: Hashable, Sendable {
     var then: Field<[Field<JobID>]>?
     var warning: Field<Duration>?
     var isEnabled: Field<Bool>?
+    var priority: Field<Job.Priority>?
     /// The options as the job's kind takes them, in the form in which they are handed on.
     var options: [String: String] = [:]
     var common = CommonDraft()
@@ -23,6 +24,9 @@ struct JobDraft: Hashable, Sendable {
             Key(
                 "class", \.jobClass, .choice(of: Job.Class.self),
                 "whether the job is light and short or may take its time"),
+            Key(
+                "priority", \.priority, .choice(of: Job.Priority.self),
+                "which of the waiting runs start first where not all can"),
             Key("enabled", \.isEnabled, .boolean, "whether the job is planned at all"),
             Key(
                 "schedule", \.schedule, .mapping(ScheduleDraft.shape),

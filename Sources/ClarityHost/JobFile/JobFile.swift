@@ -14,17 +14,27 @@ public struct JobFile: Hashable, Sendable {
     public var stateDirectory: String?
     /// The most attempts at the same time, 1 to 64; `nil` where the file leaves it to the program.
     public var maxParallel: Int?
+    /// What the history keeps.
+    public var retention: RetentionPolicy
+    /// What names this text and no other: a digest of the file's bytes.
+    public var origin: String
+    /// The file's bytes.
+    public var text: [UInt8]
 
     /// Creates what a job file could say, unchecked.
     public init(
         jobs: [Job], disabled: Set<JobID> = [], settings: [String: String] = [:],
-        stateDirectory: String? = nil, maxParallel: Int? = nil
+        stateDirectory: String? = nil, maxParallel: Int? = nil,
+        retention: RetentionPolicy = RetentionPolicy(), origin: String = "", text: [UInt8] = []
     ) {
         self.jobs = jobs
         self.disabled = disabled
         self.settings = settings
         self.stateDirectory = stateDirectory
         self.maxParallel = maxParallel
+        self.retention = retention
+        self.origin = origin
+        self.text = text
     }
 
     /// The jobs to plan: the enabled ones, which start enabled ones only.

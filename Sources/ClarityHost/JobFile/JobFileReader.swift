@@ -55,7 +55,9 @@ public struct JobFileReader: Sendable {
             throw JobFileFaults(path: path, faults: decoding.faults)
         }
         decoding.report(document.duplicateKeys)
-        let file = file(document.root, &decoding)
+        var file = file(document.root, &decoding)
+        file?.origin = contentDigest(bytes)
+        file?.text = bytes
         guard let file, decoding.faults.isEmpty else {
             throw JobFileFaults(path: path, faults: decoding.faults)
         }
@@ -78,7 +80,8 @@ public struct JobFileReader: Sendable {
         return JobFile(
             jobs: jobs, disabled: Set(disabled), settings: draft.settings,
             stateDirectory: draft.store?.value?.directory?.value,
-            maxParallel: defaults.maxParallel?.value)
+            maxParallel: defaults.maxParallel?.value,
+            retention: draft.store?.value?.history?.value?.policy ?? RetentionPolicy())
     }
 
     private func folder(of path: String) -> String {
@@ -86,4 +89,12 @@ public struct JobFileReader: Sendable {
         let folder = slash == path.startIndex ? "/" : String(path[..<slash])
         return folder.hasPrefix("/") ? folder : join(workingDirectory, folder[...])
     }
+}
+
+/// A name for a file's bytes, in hexadecimal; other bytes have another but for one chance in 2^64.
+private func contentDigest(_ bytes: [UInt8]) -> String {
+    var hash = StableHash()
+    hash.combine(bytes)
+    let digits = String(hash.value, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
 }

@@ -30,7 +30,7 @@ struct ScheduleDraft: Hashable, Sendable {
                 "how long after each whole period `every` fires, counted from 1970 in UTC"),
             Key(
                 "flex", \.flex, .duration(.zero...year),
-                "how far a run of `every` may be moved to suit the machine"),
+                "how much earlier than `every` says a run may start when nothing holds it back"),
             Key(
                 "time_zone", \.timeZone, .timeZone,
                 "the zone on whose clock `cron` or `calendar` runs"),

@@ -108,5 +108,6 @@ let historyMigrations = Migrations(
             PRIMARY KEY (run_id, subject, since_ms)
         ) STRICT, WITHOUT ROWID;
         CREATE UNIQUE INDEX deferrals_now ON deferrals (run_id, subject) WHERE until_ms IS NULL;
-        """
+        """,
+        secondHistoryVersion,
     ])

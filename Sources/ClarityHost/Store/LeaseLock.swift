@@ -12,7 +12,9 @@ public final class LeaseLock {
     public let owner: String
     /// The locked descriptor, for workers to inherit.
     public let descriptor: Int32
-    private let path: String
+    /// The locked file. Other processes write to it when they have changed what its owner should
+    /// look at.
+    public let path: String
 
     /// Makes and locks the file of a new owner.
     ///

@@ -1,67 +1,103 @@
 import ClarityScheduler
 import SQLite
 
-/// Reads the ledger from the tables.
+/// Reads the ledger from the tables, whole or what others changed of it.
+///
+/// Each function reads in the current transaction.
 enum LedgerRows {
-    /// Reads it in the current transaction; `standing` judges each lease, once an owner.
+    /// The unfinished runs with what they wait for.
+    struct Open {
+        var runs: [Run] = []
+        var waits: [RunID: [Deferral]] = [:]
+        /// When the leases of each owner lapse, the earliest of them.
+        var leases: [String: LeaseTerms] = [:]
+        var nextRun = RunID(1)
+    }
+
+    /// What a lease's standing follows from besides its owner.
+    struct LeaseTerms: Hashable {
+        var boot: String
+        var expires: Int64
+    }
+
+    /// Reads all of it; `standing` judges each owner's leases.
     static func read(
-        _ connection: Connection,
-        standing: (_ owner: String, _ boot: String, _ expires: Int64) -> Lease.Standing
+        _ connection: Connection, standing: (_ owner: String, LeaseTerms) -> Lease.Standing
     ) throws -> Ledger {
-        var ledger = Ledger()
-        try connection.forEach("SELECT job_id, anchor_at_ms, considered_until_ms FROM job_clocks") {
-            row in
-            guard let job = JobID(row.text(0)) else { return }
-            ledger.clocks[job] = JobClock(
-                anchor: Instant(millisecondsSince1970: row.integer(1)),
-                considered: Instant(millisecondsSince1970: row.integer(2)))
+        var jobs: [JobID: JobRecord] = [:]
+        try records(connection, after: .min) { jobs[$0] = $1 }
+        let open = try open(connection)
+        var ledger = Ledger(
+            jobs: jobs, open: open.runs, waits: open.waits, nextRun: open.nextRun,
+            pruned: try pruned(connection))
+        let standings = Dictionary(
+            uniqueKeysWithValues: open.leases.map { ($0, standing($0, $1)) })
+        for run in open.runs {
+            guard let found = (run.lease?.owner).flatMap({ standings[$0] }) else { continue }
+            ledger.setStanding(found, of: run.id)
         }
-        var standings: [String: Lease.Standing] = [:]
+        return ledger
+    }
+
+    /// Calls `body` with each job record whose revision is above `revision`.
+    ///
+    /// - Returns: the highest revision that there is.
+    @discardableResult
+    static func records(
+        _ connection: Connection, after revision: Int64, _ body: (JobID, JobRecord) -> Void
+    ) throws(SQLiteError) -> Int64 {
+        var highest = revision
+        try connection.forEach(
+            "SELECT \(JobRecordRow.columns), revision FROM job_records WHERE revision > ?",
+            [.integer(revision)]
+        ) { row in
+            highest = max(highest, row.integer(10))
+            if let job = JobID(row.text(0)) { body(job, JobRecordRow.record(row)) }
+        }
+        return highest
+    }
+
+    /// The unfinished runs.
+    static func open(_ connection: Connection) throws -> Open {
+        var open = Open()
         var fault: RunStoreError?
         try connection.forEach(
             "SELECT \(RunRow.columns) FROM runs WHERE state IN ('enqueued', 'running') ORDER BY id"
         ) { row in
             do throws(RunStoreError) {
-                var run = try RunRow.run(row)
-                if let owner = run.lease?.owner {
-                    let (boot, expires) = RunRow.lease(row)
-                    let found = standings[owner] ?? standing(owner, boot, expires)
-                    standings[owner] = found
-                    run.lease?.standing = found
+                let run = try RunRow.run(row)
+                if let owner = run.lease?.owner, open.leases[owner] == nil {
+                    open.leases[owner] = RunRow.lease(row)
                 }
-                ledger.open.append(run)
+                open.runs.append(run)
             } catch {
                 fault = error
             }
         }
         if let fault { throw fault }
-        try connection.forEach(lastFinished) { row in
-            guard let job = JobID(row.text(0)), let finished = row.optionalInstant(1) else {
-                return
-            }
-            ledger.lastFinished[job] = finished
+        // From the runs to their rows: there are few of them, and a long past of deferrals.
+        try connection.forEach(
+            """
+            SELECT \(DeferralRow.columns), run_id
+            FROM (SELECT id FROM runs WHERE state IN ('enqueued', 'running')) AS open
+            CROSS JOIN deferrals ON run_id = open.id
+            WHERE until_ms IS NULL ORDER BY run_id, place
+            """
+        ) { row in
+            open.waits[RunID(row.integer(7)), default: []].append(DeferralRow.span(row).deferral)
         }
         let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'runs'") {
             $0.integer(0)
         }
-        ledger.nextRun = RunID((last ?? 0) + 1)
-        return ledger
+        open.nextRun = RunID((last ?? 0) + 1)
+        return open
     }
 
-    /// When the last run of each job finished; one step of the index a job, however many runs.
-    ///
-    /// The last is that of the highest number, for the runs of a job go in their order. Not that of
-    /// the latest end: the clock that told it may have been wrong.
-    private static let lastFinished = """
-        WITH RECURSIVE jobs (id) AS (
-            SELECT min(job_id) FROM runs
-            UNION ALL
-            SELECT (SELECT min(job_id) FROM runs WHERE job_id > jobs.id) FROM jobs
-            WHERE jobs.id IS NOT NULL
-        )
-        SELECT id, (
-            SELECT finished_at_ms FROM runs
-            WHERE job_id = jobs.id AND finished_at_ms IS NOT NULL ORDER BY runs.id DESC LIMIT 1
-        ) FROM jobs WHERE id IS NOT NULL
-        """
+    /// How far the past was pruned.
+    static func pruned(_ connection: Connection) throws(SQLiteError) -> PruneMark? {
+        try connection.first("SELECT at_ms, through_run FROM prune_mark") { row in
+            PruneMark(
+                at: Instant(millisecondsSince1970: row.integer(0)), through: RunID(row.integer(1)))
+        }
+    }
 }

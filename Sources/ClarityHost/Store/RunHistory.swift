@@ -4,14 +4,15 @@ import SQLite
 
 /// Answers questions about past and present runs; changes nothing.
 public struct RunHistory: ~Copyable {
-    private let connection: Connection?
-    private let path: String
-    private let leases: Leases
+    let connection: Connection?
+    let path: String
+    let leases: Leases
 
     /// Opens the history of a state directory for reading; one that does not exist yet is empty.
     ///
     /// Nothing in the directory is written or made: while no process has the file open it is read
-    /// as immutable, since SQLite would make a `-shm` file beside it otherwise.
+    /// as immutable, since SQLite would make a `-shm` file beside it otherwise. A file that an
+    /// older version of this program wrote is copied and the copy brought up to date.
     ///
     /// - Throws: `RunStoreError` when it exists and cannot be read.
     public init(inDirectory directory: String) throws(RunStoreError) {
@@ -23,7 +24,13 @@ public struct RunHistory: ~Copyable {
             let isOpenElsewhere = access("\(path)-wal", F_OK) == 0
             let connection = try Connection(
                 path: path, access: isOpenElsewhere ? .readOnly : .immutable)
-            return try historyMigrations.version(of: connection) == 0 ? nil : connection
+            let version = try historyMigrations.version(of: connection)
+            if version == 0 { return nil }
+            if version == historyMigrations.steps.count { return connection }
+            let copy = try Connection(path: "")
+            try connection.copy(into: copy)
+            try historyMigrations.migrate(copy)
+            return copy
         }
     }
 
@@ -33,7 +40,7 @@ public struct RunHistory: ~Copyable {
         return try rethrowing(path) {
             try connection.snapshot {
                 try LedgerRows.read(connection) {
-                    leases.standing(of: $0, boot: $1, expires: $2)
+                    leases.standing(of: $0, boot: $1.boot, expires: $1.expires)
                 }
             }
         }
@@ -41,11 +48,14 @@ public struct RunHistory: ~Copyable {
 
     /// The last `limit` runs, newest first, of one job or of all.
     public func runs(of job: JobID?, limit: Int) throws(RunStoreError) -> [Run] {
-        try runs(
-            """
-            SELECT \(RunRow.columns) FROM runs WHERE ?1 IS NULL OR job_id = ?1
-            ORDER BY id DESC LIMIT ?2
-            """, [.text(job?.rawValue), .integer(Int64(limit))])
+        guard let job else {
+            return try runs(
+                "SELECT \(RunRow.columns) FROM runs ORDER BY id DESC LIMIT ?",
+                [.integer(Int64(limit))])
+        }
+        return try runs(
+            "SELECT \(RunRow.columns) FROM runs WHERE job_id = ? ORDER BY id DESC LIMIT ?",
+            [.text(job.rawValue), .integer(Int64(limit))])
     }
 
     /// One run, or `nil` when there is none of this number.
@@ -68,12 +78,30 @@ public struct RunHistory: ~Copyable {
             try connection?.all(
                 """
                 SELECT \(DeferralRow.columns) FROM deferrals WHERE run_id = ?
-                ORDER BY since_ms, subject
+                ORDER BY since_ms, place, subject
                 """, .integer(run.rawValue), map: DeferralRow.span) ?? []
         }
     }
 
-    private func runs(_ sql: String, _ values: [Value]) throws(RunStoreError) -> [Run] {
+    /// The decisions about a run, in the order in which they were made.
+    public func decisions(of run: RunID) throws(RunStoreError) -> [Decision] {
+        try rethrowing(path) {
+            guard let connection else { return [] }
+            return try connection.snapshot { try DecisionRow.decisions(of: run, connection) }
+        }
+    }
+
+    /// The text from which the jobs of an origin were read, as it was given to
+    /// `SQLiteRunStore.register`; `nil` when it is not known.
+    public func origin(_ origin: String) throws(RunStoreError) -> [UInt8]? {
+        try rethrowing(path) {
+            try connection?.first("SELECT text FROM origins WHERE digest = ?", .text(origin)) {
+                $0.blob(0)
+            }
+        }
+    }
+
+    func runs(_ sql: String, _ values: [Value]) throws(RunStoreError) -> [Run] {
         guard let connection else { return [] }
         return try rethrowing(path) {
             var runs: [Run] = []

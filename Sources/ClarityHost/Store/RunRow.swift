@@ -7,7 +7,7 @@ enum RunRow {
         id, job_id, kind, trigger, state, scheduled_for_ms, enqueued_at_ms, not_before_ms, \
         is_expedited, is_forced, attempts, failures, interruptions, generation, lease_owner, \
         started_at_ms, finished_at_ms, checkpoint, caused_by, failure_category, failure_reason, \
-        stop_reason, tally, notes, lease_boot, lease_expires_ms
+        stop_reason, tally, notes, lease_boot, lease_expires_ms, stop_request
         """
 
     static func run(_ row: borrowing Row) throws(RunStoreError) -> Run {
@@ -36,39 +36,25 @@ enum RunRow {
         }
         run.stopReason = row.optionalText(21).flatMap { StopReason(rawValue: $0) }
         run.tally = TallyText.tally(row.text(22))
-        run.notes = row.text(23).split(separator: "\n").map(String.init)
+        run.notes = NotesText.notes(row.text(23))
+        run.stopRequest = row.optionalText(26).flatMap { StopReason(rawValue: $0) }
         return run
     }
 
     /// How often the clock of the job that is parameter `number` was set back.
     static func eraOfJob(_ number: Int) -> String {
-        "coalesce((SELECT era FROM job_clocks WHERE job_id = ?\(number)), 0)"
+        "coalesce((SELECT era FROM job_records WHERE job_id = ?\(number)), 0)"
     }
 
-    static func lease(_ row: borrowing Row) -> (boot: String, expires: Int64) {
-        (row.text(24), row.integer(25))
+    static func lease(_ row: borrowing Row) -> LedgerRows.LeaseTerms {
+        LedgerRows.LeaseTerms(boot: row.text(24), expires: row.integer(25))
     }
 
     static func put(
         _ run: Run, boot: String, leaseExpires: Int64, _ connection: Connection
     ) throws(SQLiteError) {
         try connection.run(
-            """
-            INSERT INTO runs (\(columns), era)
-            VALUES (?1, ?2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                \(eraOfJob(2)))
-            ON CONFLICT (id) DO UPDATE SET
-                state = excluded.state, not_before_ms = excluded.not_before_ms,
-                is_expedited = excluded.is_expedited, is_forced = excluded.is_forced,
-                attempts = excluded.attempts, failures = excluded.failures,
-                interruptions = excluded.interruptions, generation = excluded.generation,
-                lease_owner = excluded.lease_owner, lease_boot = excluded.lease_boot,
-                lease_expires_ms = excluded.lease_expires_ms,
-                started_at_ms = excluded.started_at_ms, finished_at_ms = excluded.finished_at_ms,
-                checkpoint = excluded.checkpoint, failure_category = excluded.failure_category,
-                failure_reason = excluded.failure_reason, stop_reason = excluded.stop_reason,
-                tally = excluded.tally, notes = excluded.notes
-            """,
+            upsert,
             .integer(run.id.rawValue), .text(run.job.rawValue), .text(run.kind.rawValue),
             .text(run.trigger.rawValue), .text(run.state.rawValue), .instant(run.scheduledFor),
             .instant(run.enqueuedAt), .instant(run.notBefore),
@@ -79,62 +65,26 @@ enum RunRow {
             .text(run.checkpoint), .integer(run.causedBy?.rawValue),
             .text(run.failure?.category.rawValue), .text(run.failure?.reason),
             .text(run.stopReason?.rawValue), .text(TallyText.text(run.tally)),
-            .text(run.notes.map { $0.replacing("\n", with: " ") }.joined(separator: "\n")),
-            run.lease == nil ? .null : .text(boot),
-            run.lease == nil ? .null : .integer(leaseExpires))
+            .text(NotesText.text(run.notes)), run.lease == nil ? .null : .text(boot),
+            run.lease == nil ? .null : .integer(leaseExpires), .text(run.stopRequest?.rawValue))
     }
-}
 
-/// An attempt as a row of `attempts`.
-enum AttemptRow {
-    static let columns = """
-        run_id, number, started_at_ms, finished_at_ms, result, stop_reason, reason, tally, \
-        peak_memory_bytes
+    private static let upsert = """
+        INSERT INTO runs (\(columns), era)
+        VALUES (?1, ?2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+            \(eraOfJob(2)))
+        ON CONFLICT (id) DO UPDATE SET
+            state = excluded.state, not_before_ms = excluded.not_before_ms,
+            is_expedited = excluded.is_expedited, is_forced = excluded.is_forced,
+            attempts = excluded.attempts, failures = excluded.failures,
+            interruptions = excluded.interruptions, generation = excluded.generation,
+            lease_owner = excluded.lease_owner, lease_boot = excluded.lease_boot,
+            lease_expires_ms = excluded.lease_expires_ms,
+            started_at_ms = excluded.started_at_ms, finished_at_ms = excluded.finished_at_ms,
+            checkpoint = excluded.checkpoint, failure_category = excluded.failure_category,
+            failure_reason = excluded.failure_reason, stop_reason = excluded.stop_reason,
+            tally = excluded.tally, notes = excluded.notes, stop_request = excluded.stop_request
         """
-
-    static func attempt(_ row: borrowing Row) -> Attempt {
-        Attempt(
-            run: RunID(row.integer(0)), number: Int(row.integer(1)),
-            startedAt: Instant(millisecondsSince1970: row.integer(2)),
-            finishedAt: row.optionalInstant(3),
-            result: Attempt.Result(rawValue: row.text(4)) ?? .running,
-            stopReason: row.optionalText(5).flatMap { StopReason(rawValue: $0) },
-            reason: row.optionalText(6), tally: TallyText.tally(row.text(7)),
-            peakMemoryBytes: row.integer(8))
-    }
-
-    static func put(_ attempt: Attempt, _ connection: Connection) throws(SQLiteError) {
-        try connection.run(
-            """
-            INSERT INTO attempts (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (run_id, number) DO UPDATE SET
-                finished_at_ms = excluded.finished_at_ms, result = excluded.result,
-                stop_reason = excluded.stop_reason, reason = excluded.reason,
-                tally = excluded.tally, peak_memory_bytes = excluded.peak_memory_bytes
-            """,
-            .integer(attempt.run.rawValue), .integer(Int64(attempt.number)),
-            .instant(attempt.startedAt), .instant(attempt.finishedAt),
-            .text(attempt.result.rawValue), .text(attempt.stopReason?.rawValue),
-            .text(attempt.reason), .text(TallyText.text(attempt.tally)),
-            .integer(attempt.peakMemoryBytes))
-    }
-}
-
-/// A tally as text, `name=count` joined by spaces: its names hold neither.
-enum TallyText {
-    static func text(_ tally: Tally) -> String {
-        tally.names.map { "\($0)=\(tally[$0])" }.joined(separator: " ")
-    }
-
-    static func tally(_ text: String) -> Tally {
-        var tally = Tally()
-        for pair in text.split(separator: " ") {
-            let parts = pair.split(separator: "=")
-            guard parts.count == 2, let count = Int64(parts[1]) else { continue }
-            tally[String(parts[0])] = count
-        }
-        return tally
-    }
 }
 
 extension Row {

@@ -10,8 +10,10 @@ public final class SQLiteRunStore: RunStore {
     private let connection: Connection
     private let path: String
     private let leases: Leases
+    private let nudges: Nudges
     /// The lock behind this process's leases.
     public let leaseLock: LeaseLock
+    private var cache = LedgerCache()
 
     /// Opens the store, making it if need be.
     ///
@@ -26,6 +28,7 @@ public final class SQLiteRunStore: RunStore {
         }
         leases = Leases(folder: owners, ownOwner: leaseLock.owner)
         leases.removeLapsed()
+        nudges = Nudges(folder: owners, ownOwner: leaseLock.owner)
         let path = "\(directory.path)/history.db"
         self.path = path
         connection = try rethrowing(path) {
@@ -34,62 +37,53 @@ public final class SQLiteRunStore: RunStore {
                 """
                 PRAGMA journal_mode = WAL;
                 PRAGMA synchronous = FULL;
-                PRAGMA foreign_keys = ON;
                 """)
             try historyMigrations.migrate(connection)
+            // Only now: a migration makes tables anew that others refer to.
+            try connection.execute("PRAGMA foreign_keys = ON")
             return connection
         }
     }
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
+        var isNews = false
         try rethrowing(path) {
-            try connection.transaction {
-                for change in decide(try readLedger()) { try write(change) }
+            do {
+                try connection.transaction {
+                    try cache.refresh(connection, leases)
+                    let changes = decide(cache.ledger)
+                    isNews = changes.contains { $0.concernsOthers }
+                    try LedgerWriter(
+                        connection: connection, leases: leases, owner: leaseLock.owner
+                    ).write(changes, to: &cache)
+                }
+            } catch {
+                // What it has taken in since was never written, or nobody knows.
+                cache = LedgerCache()
+                throw error
             }
         }
+        if isNews { nudges.send() }
     }
 
     public func ledger() throws(RunStoreError) -> Ledger {
-        try rethrowing(path) { try connection.snapshot { try readLedger() } }
+        try rethrowing(path) {
+            try connection.snapshot {
+                try cache.refresh(connection, leases)
+                return cache.ledger
+            }
+        }
     }
+}
 
-    private func readLedger() throws -> Ledger {
-        try LedgerRows.read(connection) { leases.standing(of: $0, boot: $1, expires: $2) }
-    }
-
-    private func write(_ change: LedgerChange) throws(SQLiteError) {
-        switch change {
-        case .setClock(let job, let clock):
-            try connection.run(
-                """
-                INSERT INTO job_clocks (job_id, anchor_at_ms, considered_until_ms) VALUES (?, ?, ?)
-                ON CONFLICT (job_id) DO UPDATE SET
-                    anchor_at_ms = excluded.anchor_at_ms,
-                    considered_until_ms = excluded.considered_until_ms,
-                    era = era + (excluded.considered_until_ms < considered_until_ms)
-                """,
-                .text(job.rawValue), .integer(clock.anchor.millisecondsSince1970),
-                .integer(clock.considered.millisecondsSince1970))
-        case .recordFate(let job, let fate, let first, let latest, let count, let run):
-            try connection.run(
-                """
-                INSERT INTO occurrence_fates
-                    (job_id, first_ms, latest_ms, occurrences, fate, run_id, era)
-                VALUES (?1, ?, ?, ?, ?, ?, \(RunRow.eraOfJob(1)))
-                """,
-                .text(job.rawValue), .integer(first.millisecondsSince1970),
-                .integer(latest.millisecondsSince1970), .integer(Int64(count)),
-                .text(fate.rawValue), .integer(run?.rawValue))
-        case .put(let run):
-            try RunRow.put(
-                run, boot: leases.bootID, leaseExpires: leases.nextExpiry, connection)
-        case .putAttempt(let attempt): try AttemptRow.put(attempt, connection)
-        case .deferred(let run, let deferrals, let instant):
-            try DeferralRow.put(deferrals, of: run, at: instant, connection)
-        case .renewLeases:
-            try connection.run(
-                "UPDATE runs SET lease_expires_ms = ? WHERE state = 'running' AND lease_owner = ?",
-                .integer(leases.nextExpiry), .text(leaseLock.owner))
+extension LedgerChange {
+    /// Whether other processes should look because of it, and not only when they look next.
+    fileprivate var concernsOthers: Bool {
+        switch self {
+        case .put, .setPause, .requestStop: true
+        case .setClock, .recordFate, .putAttempt, .deferred, .keepOrigin, .recordDecision,
+            .renewLeases, .prune:
+            false
         }
     }
 }

@@ -28,11 +28,13 @@ public struct Run: Hashable, Sendable {
     public var finishedAt: Instant?
     /// What the last attempt left for the next.
     public var checkpoint: String?
-    /// The run whose success or the event whose name caused this one.
+    /// The run whose success, or whose end that somebody wants undone, caused this one.
     public var causedBy: RunID?
     /// Why the last attempt did not succeed, or why the run was skipped or cancelled.
     public var failure: Failure?
     public var stopReason: StopReason?
+    /// What another process asked the holder of the lease for, which is to stop the run for good.
+    public var stopRequest: StopReason?
     /// The counts of all attempts, the later replacing the earlier where both have them.
     public var tally: Tally
     public var notes: [String]

@@ -16,6 +16,23 @@ public struct Job: Hashable, Sendable {
         }
     }
 
+    /// Which of the waiting runs start first where not all can; never lets one stop another.
+    public enum Priority: String, CaseIterable, Comparable, Sendable {
+        case low
+        case normal
+        case high
+
+        public static func < (a: Priority, b: Priority) -> Bool { a.rank < b.rank }
+
+        private var rank: Int {
+            switch self {
+            case .low: 0
+            case .normal: 1
+            case .high: 2
+            }
+        }
+    }
+
     public var id: JobID
     public var kind: JobKind
     public var jobClass: Class
@@ -25,12 +42,21 @@ public struct Job: Hashable, Sendable {
     public var earliestBegin: Duration
     public var events: Set<EventName>
     public var constraints: [Constraint]
+    /// The constraints that a late run no longer asks for, in the order in which they are dropped.
+    public var relaxations: [Relaxation]
+    public var onLost: LossPolicy
+    /// The span after its occurrence in which a run must start, or is skipped as expired; `nil`
+    /// lets it wait for as long as it takes.
+    public var startWithin: Duration?
+    public var priority: Priority
     public var retry: RetryPolicy
     public var overlap: OverlapPolicy
     public var catchUp: CatchUpPolicy
     public var timeout: Duration
     /// How long before the deadline an attempt is told that its time ends; less than `timeout`.
     public var warning: Duration
+    /// The longest that an attempt may go without reporting progress; `nil` asks for none.
+    public var stall: Duration?
     public var memoryLimitBytes: Int64
     /// The jobs whose runs follow a success of this one.
     public var then: [JobID]
@@ -40,9 +66,11 @@ public struct Job: Hashable, Sendable {
     public init(
         id: JobID, kind: JobKind, jobClass: Class = .processing, schedule: Schedule? = nil,
         earliestBegin: Duration = .zero, events: Set<EventName> = [],
-        constraints: [Constraint] = [], retry: RetryPolicy = RetryPolicy(),
+        constraints: [Constraint] = [], relaxations: [Relaxation] = [],
+        onLost: LossPolicy = .stop, startWithin: Duration? = nil, priority: Priority = .normal,
+        retry: RetryPolicy = RetryPolicy(),
         overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest,
-        timeout: Duration? = nil, warning: Duration? = nil,
+        timeout: Duration? = nil, warning: Duration? = nil, stall: Duration? = nil,
         memoryLimitBytes: Int64 = Job.standardMemoryLimitBytes, then: [JobID] = [],
         options: [String: String] = [:]
     ) {
@@ -53,12 +81,17 @@ public struct Job: Hashable, Sendable {
         self.earliestBegin = earliestBegin
         self.events = events
         self.constraints = constraints
+        self.relaxations = relaxations.sorted { $0.after < $1.after }
+        self.onLost = onLost
+        self.startWithin = startWithin
+        self.priority = priority
         self.retry = retry
         self.overlap = overlap
         self.catchUp = catchUp
         let timeout = timeout ?? jobClass.standardTimeout
         self.timeout = timeout
         self.warning = warning ?? min(.seconds(10), timeout / 5)
+        self.stall = stall
         self.memoryLimitBytes = memoryLimitBytes
         self.then = then
         self.options = options

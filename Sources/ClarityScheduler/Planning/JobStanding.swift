@@ -14,8 +14,8 @@ extension Planner {
     public func standings(
         at moment: Moment, conditions: Conditions, ledger: Ledger
     ) -> [JobStanding] {
-        var round = Round(self, moment: moment, conditions: conditions, ledger: ledger)
-        return jobs.map { job in
+        var round = Round(self, [], moment, { conditions }, ledger)
+        return jobs.jobs.map { job in
             let open = round.openRuns(of: job.id).first
             let waiting = open.flatMap { $0.state == .enqueued ? $0 : nil }
             let clock = round.clock(of: job)

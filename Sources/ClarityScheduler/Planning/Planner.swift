@@ -5,23 +5,39 @@
 /// comes back at the next event or after `Plan.wakeAfter`.
 public struct Planner: Sendable {
     /// Which enqueued runs this planner may start.
-    public enum Scope: Hashable, Sendable {
+    public enum Scope: String, CaseIterable, Sendable {
         /// All that are due.
         case everything
         /// Those that were requested from it, and what follows from them by `then`.
         case requested
+        /// None: it takes down what is asked for, and others do it.
+        case nothing
     }
 
     /// Something that happened since the last decision.
     public enum Event: Hashable, Sendable {
-        /// Time passed, or something outside may have changed.
+        /// Time passed, or another process changed something.
         case tick
+        /// The machine's conditions may have changed.
+        case conditionsChanged
         /// A person asks for runs of these jobs, in this order.
         case requested([JobID], isForced: Bool)
+        /// A person asks that a finished run of a job be done again.
+        case retry(RunID, of: JobID)
+        /// A person wants an unfinished run ended for good.
+        case cancel(RunID)
+        /// A person wants these jobs to start nothing until they say otherwise, or until `until`.
+        case pause([JobID], until: Instant?, reason: String)
+        /// A person lets these jobs go on.
+        case resume([JobID])
         /// Something that jobs wait for with `on:` happened.
         case happened(EventName)
+        /// An attempt told of progress at this reading of the elapsed clock.
+        case progressed(RunID, at: Duration)
         /// An attempt that this planner started came to its end.
         case finished(RunID, AttemptEnd)
+        /// From now on these are the jobs; attempts that run keep what they were started with.
+        case reload(JobSet, maxParallel: Int)
         /// Start nothing more and bring to an end what runs.
         case drain
     }
@@ -40,69 +56,88 @@ public struct Planner: Sendable {
     public static let clockTolerance: Duration = .seconds(3 * 3600)
     /// The attempts of a run that may vanish in a row before one counts as failed.
     public static let toleratedInterruptions = 3
+    /// The new runs after which the past is pruned again, and the span.
+    public static let pruneEvery = (runs: Int64(200), span: Duration.seconds(86_400))
 
-    /// The jobs to plan for, in the order of the job file.
-    public let jobs: [Job]
+    public internal(set) var jobs: JobSet
     /// The name under which this process holds leases.
     public let owner: String
     /// The most attempts that this process runs at once.
-    public let maxParallel: Int
+    public internal(set) var maxParallel: Int
+    /// What the history keeps; `nil` prunes nothing.
+    public let retention: RetentionPolicy?
+    /// What decides all that is drawn by lot, together with the run and the failure that it is
+    /// drawn for.
+    public let seed: UInt64
 
     var scope: Scope
     /// The runs that were requested and what follows from them, in the order of the requests.
     var requestedRuns: [RunID] = []
     var inFlight: [RunID: AttemptInFlight] = [:]
+    /// Attempts that a part of this planner leaves out and that take a place all the same.
+    var attemptsElsewhere = 0
     var isDraining = false
     var nextRenewal: Duration = .zero
-    /// Whether there was a network at the last decision; `nil` before the first.
+    /// Whether there was a network when somebody last looked; `nil` before.
     var wasConnected: Bool?
-    var random: SeededGenerator
+
+    /// The origin whose text the store has from this planner, since it was last pruned.
+    var keptOrigin: KeptOrigin?
+
+    /// When each job is due; `nil` when that has to be found out anew.
+    var agenda: Agenda?
+    /// When each job with flex may be looked at early.
+    var earlyAgenda = Agenda()
+    /// The jobs, by place, whose flex has begun.
+    var flexible: Set<Int> = []
+    /// What the agenda was made for.
+    var agendaBasis = AgendaBasis()
 
     /// Creates a planner that knows of no attempt.
     public init(
-        jobs: [Job], owner: String, maxParallel: Int = 4, scope: Scope = .everything, seed: UInt64
+        jobs: JobSet, owner: String, maxParallel: Int = 4, scope: Scope = .everything,
+        retention: RetentionPolicy? = nil, seed: UInt64
     ) {
         precondition(maxParallel >= 1, "at least one attempt runs at once, got \(maxParallel)")
         self.jobs = jobs
         self.owner = owner
         self.maxParallel = maxParallel
         self.scope = scope
-        random = SeededGenerator(seed: seed)
+        self.retention = retention
+        self.seed = seed
     }
 
     /// Decides.
     ///
     /// `ledger` must hold every unfinished run. Lapsed leases are rescued, events taken in their
     /// order, due occurrences enqueued, running attempts watched and waiting runs started.
+    /// `conditions` is asked at most once, and only when something depends on it.
     public mutating func handle(
-        _ events: [Event], at moment: Moment, conditions: Conditions, ledger: Ledger
+        _ events: [Event], at moment: Moment,
+        conditions: @autoclosure @escaping () -> Conditions, ledger: Ledger
     ) -> Plan {
-        var round = Round(self, moment: moment, conditions: conditions, ledger: ledger)
-        round.rescueLapsedRuns()
-        round.noticeNetwork()
-        for event in events {
-            switch event {
-            case .tick: break
-            case .requested(let ids, let isForced): round.request(ids, isForced: isForced)
-            case .happened(let name): round.enqueueRuns(on: name)
-            case .finished(let run, let end): round.finish(run, end)
-            case .drain: round.drain()
-            }
-        }
-        round.enqueueDueOccurrences()
-        round.endLostAttempts()
-        round.watchAttempts()
-        round.startWaitingRuns()
-        round.renewLeases()
+        // Moved and not copied, so that a decision costs nothing for what it does not touch.
+        var round = Round(consume self, events, moment, conditions, ledger)
+        round.decide()
         let plan = round.plan()
         self = round.planner
         return plan
     }
 }
 
+/// What a planner has had kept of where its jobs come from.
+struct KeptOrigin: Hashable, Sendable {
+    var origin: String
+    /// When the past was last pruned then: pruning may take the text with the decisions.
+    var pruned: PruneMark?
+}
+
 /// An attempt that this process runs.
 struct AttemptInFlight: Hashable, Sendable {
+    /// The job as it was declared when the attempt started.
     var job: Job
+    /// The `JobSet.origin` of that declaration.
+    var origin: String
     var number: Int
     var startedAt: Instant
     var isForced: Bool
@@ -110,6 +145,10 @@ struct AttemptInFlight: Hashable, Sendable {
     var warnAt: Duration
     /// When it is killed.
     var killAt: Duration
+    /// When it started or last told of progress.
+    var progressAt: Duration
+    /// Since when a constraint does not hold that it may do without for a while.
+    var lostAt: Duration?
     /// Why it is being stopped, once it is.
     var stop: StopReason?
     var isWarned = false

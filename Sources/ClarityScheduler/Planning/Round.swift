@@ -1,48 +1,164 @@
 /// One decision in the making: the planner's state, what is known, and what was decided so far.
 struct Round {
     var planner: Planner
+    let events: [Planner.Event]
     let moment: Moment
-    let conditions: Conditions
     let ledger: Ledger
-    /// The unfinished runs with what this round made of them.
-    var open: [RunID: Run]
-    let jobs: [JobID: Job]
+    /// The attempts in flight as the round found them.
+    let before: Before
 
-    var clocks: [JobID: JobClock]
-    var lastFinished: [JobID: Instant]
+    private let readConditions: () -> Conditions
+    private(set) var conditionsRead: Conditions?
+    private var changedRuns: [RunID: Run] = [:]
+    private var changedOrder: [RunID] = []
+    private var newByJob: [JobID: [RunID]] = [:]
+    private var records: [JobID: JobRecord] = [:]
+    /// The jobs about which something was decided.
+    private(set) var touched: Set<JobID> = []
     private var nextRun: Int64
-    private var changedRuns: [RunID] = []
     private var result = Plan()
 
-    init(_ planner: Planner, moment: Moment, conditions: Conditions, ledger: Ledger) {
+    /// What of the planner's own state a decision depends on.
+    struct Before {
+        var inFlight: [RunID: AttemptInFlight]
+        var requestedRuns: [RunID]
+        var isDraining: Bool
+        var wasConnected: Bool?
+    }
+
+    init(
+        _ planner: consuming Planner, _ events: [Planner.Event], _ moment: Moment,
+        _ conditions: @escaping () -> Conditions, _ ledger: Ledger
+    ) {
+        before = Before(
+            inFlight: planner.inFlight, requestedRuns: planner.requestedRuns,
+            isDraining: planner.isDraining, wasConnected: planner.wasConnected)
         self.planner = planner
+        self.events = events
         self.moment = moment
-        self.conditions = conditions
         self.ledger = ledger
-        open = Dictionary(uniqueKeysWithValues: ledger.open.map { ($0.id, $0) })
-        jobs = Dictionary(uniqueKeysWithValues: planner.jobs.map { ($0.id, $0) })
-        clocks = ledger.clocks
-        lastFinished = ledger.lastFinished
+        readConditions = conditions
         nextRun = ledger.nextRun.rawValue
+    }
+
+    /// Does all that a decision consists of, in its order.
+    mutating func decide() {
+        // First, so that one decision is about one set of jobs.
+        for case .reload(let jobs, let maxParallel) in events {
+            planner.jobs = jobs
+            planner.maxParallel = maxParallel
+            planner.agenda = nil
+        }
+        rescueLapsedRuns()
+        for event in events { take(event) }
+        enqueueDueOccurrences()
+        expireLateRuns()
+        endLostAttempts()
+        watchAttempts()
+        startWaitingRuns()
+        renewLeases()
+        prune()
+    }
+
+    private mutating func take(_ event: Planner.Event) {
+        switch event {
+        case .tick, .reload: break
+        case .conditionsChanged: noticeNetwork()
+        case .requested(let ids, let isForced): request(ids, isForced: isForced)
+        case .retry(let run, let job): request([job], isForced: false, causedBy: run)
+        case .cancel(let run): cancel(run)
+        case .pause(let ids, let until, let reason): pause(ids, until: until, reason: reason)
+        case .resume(let ids): resume(ids)
+        case .happened(let name): enqueueRuns(on: name)
+        case .progressed(let run, let elapsed): planner.inFlight[run]?.progressAt = elapsed
+        case .finished(let run, let end): finish(run, end)
+        case .drain: drain()
+        }
     }
 
     // MARK: What the parts of a decision share
 
+    /// The machine's conditions, read when they are first asked for.
+    var conditions: Conditions {
+        mutating get {
+            if let conditionsRead { return conditionsRead }
+            let conditions = readConditions()
+            conditionsRead = conditions
+            return conditions
+        }
+    }
+
+    /// An unfinished run, or one that this round finished.
+    func run(_ id: RunID) -> Run? { changedRuns[id] ?? ledger.open[id] }
+
     /// The unfinished runs of a job, oldest first.
     func openRuns(of job: JobID) -> [Run] {
-        open.values.filter { $0.job == job && !$0.state.isFinished }.sorted { $0.id < $1.id }
+        openRunNumbers(of: job).compactMap { run($0) }.filter { !$0.state.isFinished }
+    }
+
+    /// The runs of a job that were unfinished when the round began or are new, oldest first.
+    func openRunNumbers(of job: JobID) -> [RunID] {
+        guard let new = newByJob[job] else { return ledger.openRuns(of: job) }
+        return ledger.openRuns(of: job) + new
+    }
+
+    /// All enqueued runs, in no order.
+    var waitingRuns: [Run] {
+        let known = ledger.open.values.filter { changedRuns[$0.id] == nil && $0.state == .enqueued }
+        return known + changedRuns.values.filter { $0.state == .enqueued }
     }
 
     /// Takes down what a run has become.
     mutating func put(_ run: Run) {
-        open[run.id] = run
-        if let finished = run.finishedAt { lastFinished[run.job] = finished }
-        if !changedRuns.contains(run.id) { changedRuns.append(run.id) }
+        if changedRuns.updateValue(run, forKey: run.id) == nil {
+            changedOrder.append(run.id)
+            if ledger.open[run.id] == nil { newByJob[run.job, default: []].append(run.id) }
+        }
+        if let finished = run.finishedAt, run.attempts > 0 {
+            var record = record(of: run.job)
+            record.lastFinished = finished
+            records[run.job] = record
+        }
+        touched.insert(run.job)
     }
 
+    /// What is known of a job beyond its runs.
+    func record(of job: JobID) -> JobRecord { records[job] ?? ledger.jobs[job] ?? JobRecord() }
+
+    mutating func setClock(_ clock: JobClock, of job: JobID) {
+        var record = record(of: job)
+        record.clock = clock
+        records[job] = record
+        result.changes.append(.setClock(job, clock))
+    }
+
+    mutating func setPause(_ pause: Pause?, of job: JobID) {
+        var record = record(of: job)
+        record.pause = pause
+        records[job] = record
+        touched.insert(job)
+        result.changes.append(.setPause(job, pause))
+    }
+
+    mutating func recordFate(
+        _ fate: OccurrenceFate, of job: JobID, _ due: DueOccurrences, run: RunID? = nil
+    ) {
+        touched.insert(job)
+        result.changes.append(
+            .recordFate(
+                job, fate, first: due.first, latest: due.latest, count: due.count, run: run))
+    }
+
+    /// Takes down a change that only the store needs to know of.
     mutating func add(_ change: LedgerChange) { result.changes.append(change) }
 
-    mutating func add(_ act: Plan.Act) { result.acts.append(act) }
+    mutating func add(_ act: Plan.Act, for job: JobID) {
+        touched.insert(job)
+        result.acts.append(act)
+    }
+
+    /// Takes note that something was decided about a job that no change or act shows.
+    mutating func touch(_ job: JobID) { touched.insert(job) }
 
     mutating func add(waiting: Plan.Waiting) { result.waiting.append(waiting) }
 
@@ -55,27 +171,51 @@ struct Round {
     /// Adds an enqueued run of a job.
     @discardableResult
     mutating func enqueue(
-        _ job: Job, _ trigger: Trigger, for instant: Instant, isExpedited: Bool = false,
-        isForced: Bool = false, causedBy: RunID? = nil
+        _ job: Job, _ trigger: Trigger, for instant: Instant, notBefore: Instant? = nil,
+        isExpedited: Bool = false, isForced: Bool = false, causedBy: RunID? = nil
     ) -> RunID {
-        let run = Run(
+        var run = Run(
             id: RunID(nextRun), job: job.id, kind: job.kind, trigger: trigger,
             scheduledFor: instant, enqueuedAt: moment.wall, isExpedited: isExpedited,
             isForced: isForced, causedBy: causedBy)
+        run.notBefore = notBefore
         nextRun += 1
         put(run)
         return run.id
     }
 
+    /// Prunes the past when enough of it has come together.
+    private mutating func prune() {
+        guard let retention = planner.retention, !planner.isDraining else { return }
+        if let mark = ledger.pruned, mark.at <= moment.wall {
+            let newRuns = nextRun - 1 - mark.through.rawValue
+            guard
+                newRuns >= Planner.pruneEvery.runs
+                    || (newRuns > 0 && moment.wall - mark.at >= Planner.pruneEvery.span)
+            else { return }
+        } else if ledger.pruned == nil, nextRun <= Planner.pruneEvery.runs {
+            return
+        }
+        add(.prune(retention, at: moment.wall))
+    }
+
     /// Ends the round: each run that changed is written once, in its last form, before what refers
     /// to it; one that runs no more before one that takes its place.
-    func plan() -> Plan {
+    mutating func plan() -> Plan {
         var plan = result
-        let runs = changedRuns.compactMap { open[$0] }
+        let runs = changedOrder.compactMap { changedRuns[$0] }
         let atRest = runs.filter { $0.state != .running }
         plan.changes =
             (atRest + runs.filter { $0.state == .running }).map { .put($0) }
             + result.changes
+        if let decision = decision(on: plan) {
+            let kept = KeptOrigin(origin: decision.origin, pruned: ledger.pruned)
+            if planner.keptOrigin != kept, !planner.jobs.text.isEmpty {
+                plan.changes.append(.keepOrigin(decision.origin, text: planner.jobs.text))
+                planner.keptOrigin = kept
+            }
+            plan.changes.append(.recordDecision(decision))
+        }
         plan.isIdle = planner.inFlight.isEmpty
         return plan
     }

@@ -6,51 +6,53 @@ extension Round {
         for id in planner.inFlight.keys { stop(id, .shutdown) }
     }
 
-    /// Warns and kills by the clock, and stops what lost a constraint.
+    /// Stops what should not go on, then warns and kills by the clock.
     mutating func watchAttempts() {
         for id in planner.inFlight.keys.sorted() {
-            guard var attempt = planner.inFlight[id] else { continue }
-            if attempt.stop == nil, !attempt.isForced,
-                attempt.job.constraints.contains(where: { !$0.verdict(in: conditions).allows })
-            {
-                stop(id, .constraintLost)
-                attempt = planner.inFlight[id] ?? attempt
-            }
-            if !attempt.isWarned, !attempt.isKilled, moment.elapsed >= attempt.warnAt {
-                attempt.stop = attempt.stop ?? .timeout
-                attempt.isWarned = true
-                // A look that comes late, as after a suspend, takes nothing from the time that the
-                // worker has to come to an end.
-                attempt.killAt = max(attempt.killAt, moment.elapsed + attempt.job.warning)
-                add(.signal(id, .warn))
-            } else if !attempt.isKilled, moment.elapsed >= attempt.killAt {
-                attempt.isKilled = true
-                add(.signal(id, .kill))
-            }
-            planner.inFlight[id] = attempt
-            if !attempt.isKilled {
-                wake(after: (attempt.isWarned ? attempt.killAt : attempt.warnAt) - moment.elapsed)
+            heedRequest(id)
+            watchConstraints(id)
+            watchProgress(id)
+            watchTime(id)
+        }
+    }
+
+    /// Starts what may start: the requested in their order, then by priority and the longest due
+    /// first; says of the rest why it waits.
+    mutating func startWaitingRuns() {
+        guard !planner.isDraining else { return }
+        for (run, job) in startOrder() {
+            var deferrals = deferrals(of: run, job)
+            let mayStart = deferrals.isEmpty
+            if mayStart, attempts >= planner.maxParallel { deferrals = [noPlace] }
+            record(deferrals, of: run)
+            if !mayStart {
+                add(waiting: Plan.Waiting(job: job.id, run: run.id, deferrals: deferrals))
+            } else if deferrals.isEmpty {
+                start(run, job)
             }
         }
     }
 
-    /// Starts what may start, the requested in their order and the longest due first; says of the
-    /// rest why it waits.
-    mutating func startWaitingRuns() {
-        guard !planner.isDraining else { return }
-        let waiting = open.values.filter { $0.state == .enqueued }
-            .map { ($0, planner.requestedRuns.firstIndex(of: $0.id) ?? .max) }
-            .sorted { ($0.1, $0.0.scheduledFor, $0.0.id) < ($1.1, $1.0.scheduledFor, $1.0.id) }
-            .map(\.0)
-        for run in waiting {
-            guard let job = jobs[run.job], isInScope(run) else { continue }
-            let deferrals = deferrals(of: run, job)
-            add(.deferred(run.id, deferrals, at: moment.wall))
-            if !deferrals.isEmpty {
-                add(waiting: Plan.Waiting(job: job.id, run: run.id, deferrals: deferrals))
-            } else if planner.inFlight.count < planner.maxParallel {
-                start(run, job)
+    /// Ends the runs that did not start before their deadline.
+    mutating func expireLateRuns() {
+        let late = waitingRuns.filter { $0.attempts == 0 && $0.trigger != .manual }
+        for run in late.sorted(by: { $0.id < $1.id }) {
+            guard let startWithin = planner.jobs[run.job]?.startWithin else { continue }
+            let late = moment.wall - run.scheduledFor
+            guard late > startWithin else {
+                wake(after: startWithin - late + .milliseconds(1))
+                continue
             }
+            let waits = ledger.waits[run.id].map { $0.map(\.subject).joined(separator: ", ") }
+            var expired = run
+            expired.state = .skipped
+            expired.finishedAt = moment.wall
+            expired.notBefore = nil
+            expired.failure = Failure(
+                .work,
+                "not started within \(startWithin.text)"
+                    + (waits.map { ", waiting for \($0)" } ?? ""))
+            put(expired)
         }
     }
 
@@ -64,70 +66,117 @@ extension Round {
         wake(after: planner.nextRenewal - moment.elapsed)
     }
 
-    /// Everything that keeps an enqueued run from starting now; empty when nothing does.
-    mutating func deferrals(of run: Run, _ job: Job) -> [Deferral] {
-        var deferrals: [Deferral] = []
-        if let other = runAhead(of: run) {
-            deferrals.append(overlap(other))
-            if other.lease?.standing == .held { wake(after: Planner.recheck) }
-        } else if let ending = planner.inFlight.filter({ $0.value.job.id == job.id }).keys.min() {
-            // Its lease is lost and it is killed, but its process is not gone yet.
-            deferrals.append(
-                Deferral(
-                    .overlap, subject: "overlap", wanted: "no other attempt of the job",
-                    measured: "an attempt of run \(ending) that is being ended",
-                    source: "this process"))
+    /// Stops an attempt: warned at once, killed when it has had the time that its job gives it.
+    mutating func stop(_ id: RunID, _ reason: StopReason) {
+        guard var attempt = planner.inFlight[id], attempt.stop == nil else { return }
+        attempt.stop = reason
+        attempt.warnAt = moment.elapsed
+        attempt.killAt = min(attempt.killAt, moment.elapsed + attempt.job.warning)
+        planner.inFlight[id] = attempt
+        touch(attempt.job.id)
+    }
+
+    // MARK: Watching
+
+    private mutating func heedRequest(_ id: RunID) {
+        if let reason = run(id)?.stopRequest { stop(id, reason) }
+    }
+
+    private mutating func watchConstraints(_ id: RunID) {
+        guard var attempt = planner.inFlight[id], attempt.stop == nil, !attempt.isForced,
+            !attempt.job.constraints.isEmpty, attempt.job.onLost != .finish, let run = run(id)
+        else { return }
+        let relaxed = relaxed(attempt.job, for: run)
+        let isLost = attempt.job.constraints.contains {
+            !relaxed.contains($0.name) && !$0.verdict(in: conditions).allows
         }
-        // What lies further ahead than the policy can put it comes from a clock that was set back.
-        if let notBefore = run.notBefore, notBefore > moment.wall,
-            notBefore - moment.wall <= job.retry.longestWait
-        {
-            deferrals.append(
-                Deferral(
-                    .backoff, subject: "backoff", wanted: "\(notBefore) or later",
-                    measured: "too early", source: "failure \(run.failures) of the run"))
-            wake(after: notBefore - moment.wall)
+        guard isLost else {
+            planner.inFlight[id]?.lostAt = nil
+            return
         }
-        if !run.isExpedited, run.attempts == 0, job.earliestBegin > .zero,
-            let finished = lastFinished[job.id], finished <= moment.wall,
-            finished + job.earliestBegin > moment.wall
-        {
-            let earliest = finished + job.earliestBegin
-            deferrals.append(
-                Deferral(
-                    .notDue, subject: "earliest_begin", wanted: "\(earliest) or later",
-                    measured: "too early", source: "end of the last run"))
-            wake(after: earliest - moment.wall)
-        }
-        if !run.isForced {
-            let unmet = job.constraints.map { $0.verdict(in: conditions) }.filter { !$0.allows }
-            for verdict in unmet {
-                // All that is wanted of the network goes by one name; the first unmet says it.
-                let subject = verdict.constraint.name
-                guard !deferrals.contains(where: { $0.subject == subject }) else { continue }
-                deferrals.append(
-                    Deferral(
-                        .constraint, subject: subject, wanted: verdict.wanted,
-                        measured: verdict.measured, source: verdict.source))
+        if case .finishWithin(let span) = attempt.job.onLost {
+            let lostAt = attempt.lostAt ?? moment.elapsed
+            attempt.lostAt = lostAt
+            planner.inFlight[id] = attempt
+            guard moment.elapsed >= lostAt + span else {
+                return wake(after: lostAt + span - moment.elapsed)
             }
-            if !unmet.isEmpty { wake(after: Planner.recheck) }
         }
-        return deferrals
+        stop(id, .constraintLost)
+    }
+
+    private mutating func watchProgress(_ id: RunID) {
+        guard let attempt = planner.inFlight[id], attempt.stop == nil,
+            let stall = attempt.job.stall
+        else { return }
+        let late = moment.elapsed - (attempt.progressAt + stall)
+        guard late >= .zero else { return wake(after: .zero - late) }
+        // A look that comes as late as this was asleep itself, as after a suspend, and so was the
+        // worker: it gets another term.
+        if late > .seconds(10) {
+            planner.inFlight[id]?.progressAt = moment.elapsed
+            wake(after: stall)
+        } else {
+            stop(id, .stalled)
+        }
+    }
+
+    private mutating func watchTime(_ id: RunID) {
+        guard var attempt = planner.inFlight[id] else { return }
+        if !attempt.isWarned, !attempt.isKilled, moment.elapsed >= attempt.warnAt {
+            attempt.stop = attempt.stop ?? .timeout
+            attempt.isWarned = true
+            // A look that comes late, as after a suspend, takes nothing from the time that the
+            // worker has to come to an end.
+            attempt.killAt = max(attempt.killAt, moment.elapsed + attempt.job.warning)
+            add(.signal(id, .warn), for: attempt.job.id)
+        } else if !attempt.isKilled, moment.elapsed >= attempt.killAt {
+            attempt.isKilled = true
+            add(.signal(id, .kill), for: attempt.job.id)
+        }
+        planner.inFlight[id] = attempt
+        if !attempt.isKilled {
+            wake(after: (attempt.isWarned ? attempt.killAt : attempt.warnAt) - moment.elapsed)
+        }
+    }
+
+    // MARK: Starting
+
+    private func startOrder() -> [(Run, Job)] {
+        let waiting = waitingRuns.compactMap { run in
+            planner.jobs[run.job].flatMap { isInScope(run) ? (run, $0) : nil }
+        }
+        guard !planner.requestedRuns.isEmpty else {
+            return waiting.sorted { isAhead($0, $1) }
+        }
+        let wishes = Dictionary(
+            uniqueKeysWithValues: planner.requestedRuns.enumerated().map { ($1, $0) })
+        return waiting.sorted { a, b in
+            let (first, second) = (wishes[a.0.id] ?? .max, wishes[b.0.id] ?? .max)
+            return first != second ? first < second : isAhead(a, b)
+        }
+    }
+
+    private func isAhead(_ a: (run: Run, job: Job), _ b: (run: Run, job: Job)) -> Bool {
+        if a.job.priority != b.job.priority { return a.job.priority > b.job.priority }
+        return (a.run.scheduledFor, a.run.id) < (b.run.scheduledFor, b.run.id)
     }
 
     private func isInScope(_ run: Run) -> Bool {
         switch planner.scope {
         case .everything: true
         case .requested: planner.requestedRuns.contains(run.id)
+        case .nothing: false
         }
     }
 
-    private mutating func stop(_ id: RunID, _ reason: StopReason) {
-        guard var attempt = planner.inFlight[id], attempt.stop == nil else { return }
-        attempt.stop = reason
-        attempt.warnAt = moment.elapsed
-        attempt.killAt = min(attempt.killAt, moment.elapsed + attempt.job.warning)
-        planner.inFlight[id] = attempt
+    /// Takes down what a run waits for, where that has changed.
+    private mutating func record(_ deferrals: [Deferral], of run: Run) {
+        let known = ledger.waits[run.id] ?? []
+        guard known != deferrals else { return }
+        // A new measure alone, as of a disk that fills, is worth a row but no decision.
+        if known.map(\.subject) != deferrals.map(\.subject) { touch(run.job) }
+        add(.deferred(run.id, deferrals, at: moment.wall))
     }
 
     private mutating func start(_ run: Run, _ job: Job) {
@@ -141,10 +190,10 @@ extension Round {
         put(run)
         add(.putAttempt(Attempt(run: run.id, number: run.attempts, startedAt: moment.wall)))
         planner.inFlight[run.id] = AttemptInFlight(
-            job: job, number: run.attempts, startedAt: moment.wall, isForced: run.isForced,
-            warnAt: moment.elapsed + job.timeout - job.warning,
-            killAt: moment.elapsed + job.timeout)
-        wake(after: job.timeout - job.warning)
+            job: job, origin: planner.jobs.origin, number: run.attempts, startedAt: moment.wall,
+            isForced: run.isForced, warnAt: moment.elapsed + job.timeout - job.warning,
+            killAt: moment.elapsed + job.timeout, progressAt: moment.elapsed)
+        wake(after: min(job.timeout - job.warning, job.stall ?? job.timeout))
         add(
             .start(
                 AttemptOrder(
@@ -152,6 +201,6 @@ extension Round {
                     generation: run.generation, scheduledFor: run.scheduledFor,
                     timeout: job.timeout, warning: job.warning,
                     memoryLimitBytes: job.memoryLimitBytes, checkpoint: run.checkpoint,
-                    options: job.options)))
+                    options: job.options)), for: job.id)
     }
 }

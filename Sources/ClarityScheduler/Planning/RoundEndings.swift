@@ -3,15 +3,17 @@ extension Round {
     /// Takes in the end of an attempt that this process started.
     mutating func finish(_ id: RunID, _ end: AttemptEnd) {
         guard let attempt = planner.inFlight.removeValue(forKey: id) else { return }
+        touch(attempt.job.id)
         // Whoever took the lease over writes this run's future now.
-        guard var run = open[id], run.state == .running, run.lease?.standing == .mine else {
+        guard var run = run(id), run.state == .running, run.lease?.standing == .mine else {
             return
         }
         for name in end.tally.names { run.tally[name] = end.tally[name] }
         if !end.notes.isEmpty { run.notes = end.notes }
         run.checkpoint = end.checkpoint ?? run.checkpoint
         run.lease = nil
-        run.stopReason = attempt.stop
+        run.stopReason = run.stopRequest ?? attempt.stop
+        run.stopRequest = nil
         run.failure = nil
         switch verdict(on: end, of: attempt, run) {
         case .succeeded:
@@ -27,40 +29,54 @@ extension Round {
             if run.failures >= attempt.job.retry.attempts {
                 close(&run, .failed, attempt, end, .failed)
             } else {
+                var lot = lot(of: run)
                 let wait = attempt.job.retry.wait(
-                    afterFailures: run.failures, using: &planner.random)
+                    afterFailures: run.failures, using: &lot)
                 let believed = min(wish ?? .zero, attempt.job.retry.maximum)
                 release(&run, after: max(wait, believed), attempt, end, .failed)
             }
         case .stopped(let failure):
-            // Stopped by us: no failure. What ran into its warning goes on after the first wait.
+            // Stopped by us: no failure. What ran into its warning goes on after the first wait, and
+            // so does what lost a constraint, which may come and go by the second.
             run.interruptions = 0
             run.failure = failure
-            let wait = attempt.stop == .timeout ? attempt.job.retry.initial : nil
+            let goesOnAtOnce = attempt.stop == .shutdown || attempt.stop == .leaseLost
+            let wait = goesOnAtOnce ? nil : attempt.job.retry.initial
             release(&run, after: wait, attempt, end, .stopped)
         case .interrupted(let failure):
             run.interruptions += 1
             run.failure = failure
             release(&run, after: nil, attempt, end, .interrupted)
         case .cancelled:
+            run.failure = Failure(
+                .work,
+                run.stopReason == .superseded
+                    ? "a later occurrence took its place" : "cancelled while it ran")
             close(&run, .cancelled, attempt, end, .stopped)
         }
     }
 
     /// Takes over the runs whose holders are gone.
     mutating func rescueLapsedRuns() {
-        for run in ledger.open where run.state == .running && run.lease?.standing == .lapsed {
+        let lapsed = ledger.open.values.filter {
+            $0.state == .running && $0.lease?.standing == .lapsed
+        }
+        for run in lapsed.sorted(by: { $0.id < $1.id }) {
             // A job that this process does not know may be known to another, or again later.
-            let retry = jobs[run.job]?.retry ?? RetryPolicy()
+            let retry = planner.jobs[run.job]?.retry ?? RetryPolicy()
             var run = run
             let owner = run.lease?.owner ?? "unknown"
             let failure = Failure(.internalFault, "its scheduler `\(owner)` ended without a word")
             run.lease = nil
             run.interruptions += 1
             run.failure = failure
-            run.stopReason = .leaseLost
+            run.stopReason = run.stopRequest ?? .leaseLost
             run.state = .enqueued
-            if run.interruptions > Planner.toleratedInterruptions {
+            if run.stopRequest != nil {
+                run.stopRequest = nil
+                run.state = .cancelled
+                run.finishedAt = moment.wall
+            } else if run.interruptions > Planner.toleratedInterruptions {
                 run.failures += 1
                 run.interruptions = 0
                 if run.failures >= retry.attempts {
@@ -68,9 +84,9 @@ extension Round {
                     run.finishedAt = moment.wall
                 } else {
                     run.isExpedited = false
+                    var lot = lot(of: run)
                     run.notBefore =
-                        moment.wall
-                        + retry.wait(afterFailures: run.failures, using: &planner.random)
+                        moment.wall + retry.wait(afterFailures: run.failures, using: &lot)
                 }
             }
             put(run)
@@ -86,12 +102,20 @@ extension Round {
     /// Kills the attempts whose run another process has taken over.
     mutating func endLostAttempts() {
         for id in planner.inFlight.keys.sorted()
-        where open[id]?.lease?.standing != .mine && planner.inFlight[id]?.stop != .leaseLost {
-            planner.inFlight[id]?.stop = .leaseLost
-            if planner.inFlight[id]?.isKilled == true { continue }
-            planner.inFlight[id]?.isKilled = true
-            add(.signal(id, .kill))
+        where run(id)?.lease?.standing != .mine && planner.inFlight[id]?.stop != .leaseLost {
+            guard var attempt = planner.inFlight[id] else { continue }
+            attempt.stop = .leaseLost
+            if !attempt.isKilled { add(.signal(id, .kill), for: attempt.job.id) }
+            attempt.isKilled = true
+            planner.inFlight[id] = attempt
         }
+    }
+
+    /// The generator for what is drawn about a run at its present failure: the same draw for the
+    /// same run, whatever else was decided.
+    private func lot(of run: Run) -> SeededGenerator {
+        let draw = UInt64(bitPattern: run.id.rawValue) &* 0x9E37_79B9_7F4A_7C15
+        return SeededGenerator(seed: planner.seed ^ draw ^ UInt64(run.failures))
     }
 
     private enum EndVerdict {
@@ -106,13 +130,16 @@ extension Round {
     private func verdict(
         on end: AttemptEnd, of attempt: AttemptInFlight, _ run: Run
     ) -> EndVerdict {
-        switch (end.result, attempt.stop) {
+        switch (end.result, run.stopReason) {
         case (.reported(.success), _): return .succeeded
-        case (_, .cancelled): return .cancelled
+        case (_, .cancelled), (_, .superseded): return .cancelled
         case (.reported(.failure(let failure)), _): return .failed(failure)
         case (.reported(.retry(_, let failure)), .timeout) where !end.tally.hasCounted:
             // It heeded its warning and had nothing to show: a backend that hangs looks like this.
             return .again(failure, wish: nil)
+        case (_, .stalled):
+            let time = attempt.job.stall?.text ?? "its time"
+            return .again(Failure(.work, "made no progress for \(time)"), wish: nil)
         case (.reported(.retry(_, let failure)), .some): return .stopped(failure)
         case (.reported(.retry(let after, let failure)), nil):
             return .again(failure, wish: after)

@@ -7,6 +7,8 @@ import Synchronization
 final class Inbox: Sendable {
     private struct State {
         var events: [Planner.Event] = []
+        /// What waits for the next look and asks for none.
+        var left: [Planner.Event] = []
         var consumer: CheckedContinuation<Void, Never>?
     }
 
@@ -21,6 +23,19 @@ final class Inbox: Sendable {
         consumer?.resume()
     }
 
+    /// Leaves an event to be taken along with the next that is worth a look.
+    func leave(_ event: Planner.Event) {
+        state.withLock { state in
+            // Of each attempt's progress only the latest counts.
+            if case .progressed(let run, at: _) = event {
+                state.left.removeAll {
+                    if case .progressed(run, at: _) = $0 { true } else { false }
+                }
+            }
+            state.left.append(event)
+        }
+    }
+
     /// Waits until there is at least one event, then takes all.
     func take() async -> [Planner.Event] {
         await withCheckedContinuation { continuation in
@@ -32,8 +47,8 @@ final class Inbox: Sendable {
             if isReady { continuation.resume() }
         }
         return state.withLock { state in
-            defer { state.events = [] }
-            return state.events
+            defer { (state.left, state.events) = ([], []) }
+            return state.left + state.events
         }
     }
 }

@@ -92,7 +92,9 @@ public struct Scheduler {
                         attempts[order.run] = continuation
                         let worker = worker
                         group.addTask {
-                            let end = await worker.run(order, signals: signals) { _, _ in }
+                            let end = await worker.run(order, signals: signals) { _, _ in
+                                inbox.leave(.progressed(order.run, at: clock.elapsed))
+                            }
                             inbox.post(.finished(order.run, end))
                         }
                     }
@@ -105,9 +107,9 @@ public struct Scheduler {
                     isListening = true
                     let changes = monitor.changes()
                     group.addTask {
-                        for await _ in changes { inbox.post(.tick) }
+                        for await _ in changes { inbox.post(.conditionsChanged) }
                     }
-                    inbox.post(.tick)
+                    inbox.post(.conditionsChanged)
                 }
                 // One timer at a time; it is no child of the group because a group cannot cancel
                 // one child alone.
@@ -127,17 +129,14 @@ public struct Scheduler {
     }
 
     private mutating func decide(_ events: [Planner.Event]) throws(RunStoreError) -> Plan {
-        var planner = planner
         var plan = Plan()
-        let conditions = monitor.conditions()
-        let clock = clock
+        let (monitor, clock) = (monitor, clock)
+        // A store that fails ends the scheduler, so that nothing has to be taken back.
         try store.decide { ledger in
-            planner = self.planner
             plan = planner.handle(
-                events, at: clock.moment, conditions: conditions, ledger: ledger)
+                events, at: clock.moment, conditions: monitor.conditions(), ledger: ledger)
             return plan.changes
         }
-        self.planner = planner
         plan.changes.forEach(observer)
         return plan
     }

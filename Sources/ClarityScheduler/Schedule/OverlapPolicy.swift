@@ -4,4 +4,6 @@ public enum OverlapPolicy: String, CaseIterable, Sendable {
     case skip
     /// One run waits until the other is finished; more than one fold into it.
     case queue
+    /// It gets a run, and the other is stopped and cancelled as superseded.
+    case replace
 }

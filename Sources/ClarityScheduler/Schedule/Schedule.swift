@@ -25,8 +25,8 @@ public struct Schedule: Hashable, Sendable {
     public var notAfter: Instant?
     /// How much later than the rule says each occurrence is; zero or more, in whole milliseconds.
     public var delay: Duration
-    /// How far a run may be moved from its occurrence to suit the machine; zero or more. The
-    /// schedule itself does not look at it.
+    /// How much earlier than its occurrence a run may start where the process is awake anyway and
+    /// nothing holds it back; zero or more. The schedule itself does not look at it.
     public var flex: Duration
 
     /// Creates a schedule, unchecked.

@@ -15,7 +15,12 @@ public struct StableHash: Sendable {
         add(0xFF)
     }
 
-    /// The hash of the texts so far.
+    /// Adds bytes.
+    public mutating func combine(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes { add(byte) }
+    }
+
+    /// The hash of what was added so far.
     public var value: UInt64 {
         var value = state
         value = (value ^ value >> 33) &* 0xFF51_AFD7_ED55_8CCD

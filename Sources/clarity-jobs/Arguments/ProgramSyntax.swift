@@ -43,7 +43,7 @@ extension CommandSyntax {
                 ]),
             CommandSyntax(
                 name: "loop",
-                summary: "Runs jobs as they fall due, until SIGINT or SIGTERM drains it."),
+                summary: "Runs jobs as they fall due; SIGHUP reloads the job file, SIGTERM drains."),
             CommandSyntax(
                 name: "dry-run",
                 summary: "Shows what a job would send or remove, and changes nothing.",
@@ -82,6 +82,34 @@ extension CommandSyntax {
                         summary: "Shows one run with its attempts and all that held it back.",
                         operands: "RUN")
                 ]),
+            CommandSyntax(
+                name: "pause", summary: "Lets jobs start nothing for a while.",
+                operands: "[JOB...]",
+                options: [
+                    OptionSyntax("all", summary: "every job of the job file"),
+                    OptionSyntax(
+                        "until", value: "TIME", summary: "when the pause is over, else at `resume`"),
+                    OptionSyntax("for", value: "SPAN", summary: "how long it lasts, such as 7d"),
+                    OptionSyntax("reason", value: "TEXT", summary: "why, for who asks later"),
+                ],
+                examples: [
+                    "clarity-jobs pause com.clarity.healthkit.upload --for 7d --reason 'abroad'"
+                ]),
+            CommandSyntax(
+                name: "resume", summary: "Lets paused jobs go on.", operands: "[JOB...]",
+                options: [OptionSyntax("all", summary: "every job of the job file")]),
+            CommandSyntax(
+                name: "cancel",
+                summary: "Ends unfinished runs for good, whichever process has them.",
+                operands: "RUN|JOB..."),
+            CommandSyntax(
+                name: "retry",
+                summary: "Has a run that failed, was cancelled or expired done again.",
+                operands: "RUN|JOB..."),
+            CommandSyntax(
+                name: "audit",
+                summary: "Proves that nothing in the history is missing, double or left open.",
+                options: [.now]),
             CommandSyntax(
                 name: "validate", summary: "Checks the job file and reports every fault in it.",
                 options: [.now]),

@@ -53,14 +53,17 @@ struct JobOccurrences {
     }
 
     /// What a change of offset has to do with an occurrence, for people; `nil` for nothing.
+    ///
+    /// It is about the time that the schedule's rule names, whatever delay comes on top of it.
     func note(on occurrence: Instant) -> String? {
-        if changes?.contains(where: { $0.at == occurrence && $0.isForward }) == true {
+        let named = occurrence - schedule.delay
+        if changes?.contains(where: { $0.at == named && $0.isForward }) == true {
             return "after the skipped hour"
         }
-        let local = occurrence + zone.offset(at: occurrence)
+        let local = named + zone.offset(at: named)
         switch zone.resolve(CivilTime(local.millisecondsSince1970)) {
-        case .twice(occurrence, _): return "the first of the repeated hour"
-        case .twice(_, occurrence): return "the second of the repeated hour"
+        case .twice(named, _): return "the first of the repeated hour"
+        case .twice(_, named): return "the second of the repeated hour"
         case .twice, .once, .skipped: return nil
         }
     }

@@ -16,22 +16,35 @@ struct LoopCommand {
         let signals = TerminationSignals()
         let scheduler = try composition.scheduler(planner, store, file) { change in
             // Standard error is the journal here; standard output belongs to results.
-            guard case .put(let run) = change, run.attempts > 0, run.state != .running else {
-                return
-            }
+            guard case .put(let run) = change, run.state != .running,
+                run.state.isFinished || run.attempts > 0
+            else { return }
             console.note(RunText.line(run))
         }
-        console.note("clarity-jobs: loop over \(planner.jobs.count) jobs")
-        let sources = FileWatch(paths: composition.sourcePaths(file))
+        console.note(LoopCommand.greeting("loop over", file))
         let (events, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
+        let reloads = Reloads(composition, file) { continuation.yield($0) }
         let feeders = [
             Task { for await event in signals.events { continuation.yield(event) } },
-            Task {
-                for await _ in sources.changes() { continuation.yield(.happened(.sourceChanged)) }
-            },
+            // Other processes tell of what they changed by touching the lock that this one holds.
+            watch([store.leaseLock.path]) { continuation.yield(.tick) },
+            watch(composition.localZonePaths) { reloads.reload("the local time zone changed") },
         ]
         defer { feeders.forEach { $0.cancel() } }
         _ = try await SchedulerThread.run(scheduler, until: .drained, events: events)
         return signals.received ?? .done
+    }
+
+    /// `clarity-jobs: loop over 5 jobs`.
+    static func greeting(_ words: String, _ file: JobFile) -> String {
+        let count = file.enabledJobs.count
+        return "clarity-jobs: \(words) \(count) \(count == 1 ? "job" : "jobs")"
+    }
+
+    private func watch(_ paths: [String], _ act: @escaping @Sendable () -> Void) -> Task<
+        Void, Never
+    > {
+        let changes = FileWatch(paths: paths).changes()
+        return Task { for await _ in changes { act() } }
     }
 }

@@ -41,13 +41,9 @@ struct RunCommand {
     }
 
     private func requestedJobs(_ file: JobFile) throws(CommandFailure) -> [JobID] {
-        var ids: [JobID] = []
-        for name in composition.arguments.operands {
-            let job = try composition.job(named: name, in: file)
-            guard !file.disabled.contains(job.id) else {
-                throw CommandFailure(.usage, "job `\(name)` has `enabled: false` in the job file")
-            }
-            if !ids.contains(job.id) { ids.append(job.id) }
+        let ids = try composition.jobs(named: composition.arguments.operands, in: file)
+        if let disabled = ids.first(where: { file.disabled.contains($0) }) {
+            throw CommandFailure(.usage, "job `\(disabled)` has `enabled: false` in the job file")
         }
         return ids
     }

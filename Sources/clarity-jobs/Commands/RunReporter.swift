@@ -27,7 +27,9 @@ final class RunReporter: Sendable {
 
     /// Hears each change once it is durable.
     func observe(_ change: LedgerChange) {
-        guard case .put(let run) = change, run.attempts > 0, run.state != .running else { return }
+        guard case .put(let run) = change, run.state != .running,
+            run.state.isFinished || run.attempts > 0
+        else { return }
         runs.withLock { runs in
             runs.removeAll { $0.id == run.id }
             runs.append(run)

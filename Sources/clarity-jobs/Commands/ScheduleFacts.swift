@@ -14,5 +14,5 @@ extension Schedule {
 
 extension Ledger {
     /// Where a job's `every` counts from; `nil` for a job that was never considered.
-    func anchor(of job: JobID) -> Instant? { clocks[job]?.anchor }
+    func anchor(of job: JobID) -> Instant? { jobs[job]?.clock?.anchor }
 }

@@ -17,6 +17,8 @@ import Testing
             variants.keys.sorted().flatMap { name in
                 keys(of: .mapping(variants[name] ?? []), at: "\(path.dropLast())<\(name)>.")
             }
+        case .either(let one, let other):
+            keys(of: one, at: path) + keys(of: other, at: path)
         default:
             []
         }
@@ -33,7 +35,8 @@ import Testing
                 "version", "store", "defaults", "jobs", "backend", "sources", "limits",
             ])
         for path in [
-            "store.directory", "defaults.max_parallel", "defaults.constraints.storage_free",
+            "store.directory", "store.history.keep_runs", "jobs[].catch_up.at_most",
+            "defaults.max_parallel", "defaults.constraints.storage_free",
             "defaults.time_zone", "jobs[].id", "jobs[].schedule.earliest_begin",
             "jobs[].schedule.calendar", "jobs[].schedule.randomized_delay",
             "jobs[].retry.attempts", "jobs[].constraints.network", "jobs[].then",
@@ -44,7 +47,10 @@ import Testing
         }
         #expect(
             keys.filter { $0.1.isRequired }.map(\.path) == [
-                "version", "jobs", "jobs[].id", "jobs[].kind", "jobs[].options<command>.program",
+                "version", "defaults.on_lost.finish_within", "defaults.relax[].after",
+                "defaults.relax[].drop", "jobs", "jobs[].id", "jobs[].kind",
+                "jobs[].on_lost.finish_within", "jobs[].relax[].after", "jobs[].relax[].drop",
+                "jobs[].options<command>.program",
                 "backend", "backend.url", "sources[]<apple-health-export>.kind",
                 "sources[]<apple-health-export>.path", "sources[]<spool>.kind",
                 "sources[]<spool>.path",

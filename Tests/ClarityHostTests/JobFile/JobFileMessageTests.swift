@@ -30,9 +30,9 @@ struct MessageCase: Sendable, CustomTestStringConvertible {
             job: "colour: red",
             """
             jobs.yaml:6:5: unknown key `colour` in job `a`
-            help: its keys are `id`, `kind`, `class`, `enabled`, `schedule`, `on`, `then`, \
-            `warning`, `constraints`, `retry`, `overlap`, `catch_up`, `timeout`, `memory_limit` \
-            and `options`
+            help: its keys are `id`, `kind`, `class`, `priority`, `enabled`, `schedule`, `on`, \
+            `then`, `warning`, `constraints`, `retry`, `overlap`, `catch_up`, `on_lost`, \
+            `start_within`, `relax`, `timeout`, `stall`, `memory_limit` and `options`
             """),
         MessageCase(
             job: "schedule: { evry: 1h, every: 1h }",

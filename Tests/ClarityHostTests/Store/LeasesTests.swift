@@ -25,12 +25,12 @@ struct LeasesTests {
         let (other, _) = try bed.open()
         let run = try runningRun(owner)
         try mine.decide { _ in [.put(run)] }
-        let before = try other.ledger().open.first?.lease?.standing
+        let before = try other.ledger().open[RunID(1)]?.lease?.standing
 
         try edit("UPDATE runs SET \(change)")
 
         #expect(before == .held)
-        #expect(try other.ledger().open.first?.lease?.standing == .lapsed)
+        #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .lapsed)
     }
 
     @Test func `a holder that comes back late keeps what nobody has taken over`() throws {
@@ -40,11 +40,11 @@ struct LeasesTests {
         try mine.decide { _ in [.put(run)] }
         try edit("UPDATE runs SET lease_expires_ms = 0")
 
-        let standing = try mine.ledger().open.first?.lease?.standing
+        let standing = try mine.ledger().open[RunID(1)]?.lease?.standing
         try mine.decide { _ in [.renewLeases] }
 
         #expect(standing == .mine)
-        #expect(try other.ledger().open.first?.lease?.standing == .held)
+        #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .held)
     }
 
     @Test func `a renewal does not take back a lease that another process took over`() throws {
@@ -58,8 +58,8 @@ struct LeasesTests {
 
         try slow.decide { _ in [.renewLeases] }
 
-        #expect(try slow.ledger().open.first?.lease?.owner == quickOwner)
-        #expect(try slow.ledger().open.first?.lease?.standing == .held)
+        #expect(try slow.ledger().open[RunID(1)]?.lease?.owner == quickOwner)
+        #expect(try slow.ledger().open[RunID(1)]?.lease?.standing == .held)
     }
 
     @Test func `a process that waits to be reaped has ended`() throws {

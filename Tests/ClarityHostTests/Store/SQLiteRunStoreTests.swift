@@ -74,7 +74,7 @@ struct SQLiteRunStoreTests {
             error
                 == .unusable(
                     "cannot use history `\(bed.path)/history.db`: its schema is version 99, "
-                        + "this program knows 1; use the newer program"))
+                        + "this program knows 2; use the newer program"))
     }
 
     @Test func `a file that is no database is refused in one line`() throws {

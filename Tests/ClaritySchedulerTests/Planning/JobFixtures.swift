@@ -4,16 +4,19 @@ import Testing
 /// A job of the tests: due at once and every four hours, unless told otherwise.
 func job(
     _ id: String = "a", schedule: Schedule? = .every(.seconds(4 * 3600)),
-    constraints: [Constraint] = [], earliestBegin: Duration = .zero,
-    overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest, attempts: Int = 3,
+    constraints: [Constraint] = [], relaxations: [Relaxation] = [], onLost: LossPolicy = .stop,
+    startWithin: Duration? = nil, priority: Job.Priority = .normal, stall: Duration? = nil,
+    earliestBegin: Duration = .zero, overlap: OverlapPolicy = .skip,
+    catchUp: CatchUpPolicy = .latest, attempts: Int = 3,
     timeout: Duration = .seconds(100), warning: Duration = .seconds(20), then: [JobID] = [],
     events: Set<EventName> = []
 ) throws -> Job {
     Job(
         id: try #require(JobID(id)), kind: JobKind("work"), schedule: schedule,
         earliestBegin: earliestBegin, events: events, constraints: constraints,
+        relaxations: relaxations, onLost: onLost, startWithin: startWithin, priority: priority,
         retry: RetryPolicy(attempts: attempts), overlap: overlap, catchUp: catchUp,
-        timeout: timeout, warning: warning, then: then)
+        timeout: timeout, warning: warning, stall: stall, then: then)
 }
 
 func id(_ text: String) throws -> JobID { try #require(JobID(text)) }

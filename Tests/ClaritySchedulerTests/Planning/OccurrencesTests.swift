@@ -37,8 +37,8 @@ struct OccurrencesTests {
         #expect(
             desk.store.fates == [
                 .recordFate(
-                    try id("a"), .coalesced, first: .noon + .seconds(4 * 3600), latest: latest,
-                    count: 5, run: RunID(2))
+                    try id("a"), .coalesced, first: .noon + .seconds(4 * 3600),
+                    latest: .noon + .seconds(20 * 3600), count: 5, run: RunID(2))
             ])
     }
 
@@ -87,7 +87,7 @@ struct OccurrencesTests {
             desk.store.fates == [
                 .recordFate(
                     try id("a"), .skipped, first: .noon + .seconds(60),
-                    latest: .noon + .seconds(600), count: 9, run: nil)
+                    latest: .noon + .seconds(540), count: 9, run: nil)
             ])
     }
 
@@ -253,14 +253,14 @@ struct OccurrencesTests {
 
     @Test func `a network that comes back is an event, and one that is there is none`() throws {
         var desk = PlanningDesk([try job(schedule: nil, events: [.networkRestored])])
-        let first = try desk.handle(.tick)
+        let first = try desk.handle(.conditionsChanged)
 
         desk.conditions.connected = Conditions.Reading(false, source: "test")
-        let lost = try desk.handle(.tick)
+        let lost = try desk.handle(.conditionsChanged)
         desk.conditions.connected = .unknown("test")
-        try desk.handle(.tick)
+        try desk.handle(.conditionsChanged)
         desk.conditions.connected = Conditions.Reading(true, source: "test")
-        let restored = try desk.handle(.tick)
+        let restored = try desk.handle(.conditionsChanged)
 
         #expect(first.started == [])
         #expect(lost.started == [])

@@ -14,7 +14,7 @@ struct SteppedClockTests {
 
         #expect(set.started == [])
         #expect(set.wakeAfter == .seconds(660))
-        #expect(desk.store.clocks[try id("a")]?.considered == .noon)
+        #expect(try desk.store.ledger().jobs[try id("a")]?.clock?.considered == .noon)
     }
 
     @Test(arguments: [
@@ -32,7 +32,7 @@ struct SteppedClockTests {
         desk.moment.wall = .noon - step
         try desk.handle(.tick)
 
-        #expect(desk.store.clocks[try id("a")]?.considered == considered)
+        #expect(try desk.store.ledger().jobs[try id("a")]?.clock?.considered == considered)
     }
 
     @Test func `a schedule goes on from the clock that was set back`() throws {

@@ -137,7 +137,7 @@ struct SchedulerTests {
         let stopped = Journal<Bool>()
         let failing = FailingStore(store, afterDecisions: 1)
         let planner = Planner(
-            jobs: [try job("a"), try job("b")], owner: "me", maxParallel: 2, seed: 1)
+            jobs: JobSet([try job("a"), try job("b")]), owner: "me", maxParallel: 2, seed: 1)
         var scheduler = Scheduler(
             planner: planner, store: failing,
             worker: FakeWorker { order, signals in
@@ -158,7 +158,7 @@ struct SchedulerTests {
     private func scheduler(_ jobs: [Job], _ work: @escaping FakeWorker.Work) -> Scheduler {
         store.owner = "me"
         return Scheduler(
-            planner: Planner(jobs: jobs, owner: "me", seed: 1), store: store,
+            planner: Planner(jobs: JobSet(jobs), owner: "me", seed: 1), store: store,
             worker: FakeWorker(work), monitor: conditions, clock: clock)
     }
 }

@@ -1,5 +1,6 @@
 import ClarityTestSupport
 import Glibc
+import SQLite
 import Testing
 
 // What several suites of the built programs ask.
@@ -18,9 +19,9 @@ extension Playground {
     }
 
     /// Runs a command that writes JSON and reads that.
-    func json(_ arguments: String...) async throws -> JSONValue {
+    func json(status: Int32 = 0, _ arguments: String...) async throws -> JSONValue {
         let result = try await start(arguments + ["--output", "json"]).finish()
-        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.status == status, "\(result.errors)")
         return try JSONValue(result.output)
     }
 
@@ -28,6 +29,11 @@ extension Playground {
     func useExample(_ name: String, bytes: Int = .max) throws {
         let content = try TemporaryFolder.read("\(Playground.examples)/\(name)")
         try folder.write("export.xml", content.prefix(bytes))
+    }
+
+    /// Changes the history behind the program's back.
+    func change(_ sql: String) throws {
+        try Connection(path: "\(statePath)/history.db", access: .readWrite).execute(sql)
     }
 
     /// The last run of a job, as `history` shows it.

@@ -1,16 +1,26 @@
 /// A change that a decision makes to the store. All changes of one decision are one transaction.
 public enum LedgerChange: Hashable, Sendable {
     case setClock(JobID, JobClock)
+    /// Pauses a job, or with `nil` lets it go on.
+    case setPause(JobID, Pause?)
     /// `count` of the occurrences from `first` to `latest` share a fate, and a run where one stands
     /// for them.
     case recordFate(
         JobID, OccurrenceFate, first: Instant, latest: Instant, count: Int, run: RunID?)
     /// Adds a run, or replaces what is known of it.
     case put(Run)
+    /// Asks the process that holds a run's lease to stop it.
+    case requestStop(RunID, StopReason)
     /// Adds an attempt, or replaces what is known of it.
     case putAttempt(Attempt)
     /// From this instant on the run waits for these reasons and no others.
     case deferred(RunID, [Deferral], at: Instant)
+    /// Keeps the text of an origin of jobs, unless it is kept already.
+    case keepOrigin(String, text: [UInt8])
+    /// Keeps what the decision saw and decided.
+    case recordDecision(Decision)
     /// This process still holds the leases of its running runs.
     case renewLeases
+    /// Forgets the past that the policy does not keep.
+    case prune(RetentionPolicy, at: Instant)
 }

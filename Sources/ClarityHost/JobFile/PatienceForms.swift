@@ -1,0 +1,146 @@
+import ClarityScheduler
+
+// How long a job waits, what it does without, and what becomes of what it missed.
+
+extension Form {
+    /// A value that is a word or, where it takes numbers, a mapping.
+    static func either(_ word: Form, or mapping: Form) -> Form {
+        let description = FormDescription.either(word.description, mapping.description)
+        return Form(description) { node, place, decoding in
+            switch node.content {
+            case .scalar: word.decode(node, place, &decoding)
+            case .mapping: mapping.decode(node, place, &decoding)
+            case .sequence:
+                decoding.reportingForm(node, place, description)
+            }
+        }
+    }
+}
+
+extension Decoding {
+    fileprivate mutating func reportingForm<Value>(
+        _ node: YAMLNode, _ place: Place, _ wanted: FormDescription
+    ) -> Value? {
+        reportForm(node, place, wanted)
+        return nil
+    }
+}
+
+extension Form where Value == CatchUpPolicy {
+    /// `latest`, `none`, `all`, or the bounds of `all`.
+    static var catchUp: Form {
+        .either(
+            .choice([
+                ("latest", .latest), ("none", .none), ("all", .all(CatchUpBounds())),
+            ]),
+            or: Form<CatchUpDraft>.mapping(CatchUpDraft.shape).map { .all($0.bounds) })
+    }
+}
+
+/// `catch_up:` where it is a mapping.
+struct CatchUpDraft: Hashable, Sendable {
+    var atMost: Field<Int>?
+    var within: Field<Duration>?
+    var spread: Field<Duration>?
+
+    static let shape = Shape(
+        CatchUpDraft(),
+        [
+            Key(
+                "at_most", \.atMost, .integer(1...CatchUpBounds.largestCount),
+                "the most runs that wait at a time; older occurrences are skipped"),
+            Key(
+                "within", \.within, .duration(.seconds(60) ... .seconds(366 * 86_400)),
+                "how old an occurrence may be; older ones have expired"),
+            Key(
+                "spread", \.spread, .duration(.zero...CatchUpBounds.longestSpread),
+                "the span over which the starts are spread"),
+        ])
+
+    var bounds: CatchUpBounds {
+        CatchUpBounds(
+            atMost: atMost?.value ?? CatchUpBounds().atMost, window: within?.value,
+            spread: spread?.value ?? .zero)
+    }
+}
+
+extension Form where Value == LossPolicy {
+    /// `stop`, `finish`, or the span of `finish_within`.
+    static var onLost: Form {
+        .either(
+            .choice([("stop", .stop), ("finish", .finish)]),
+            or: Form<LossDraft>.mapping(LossDraft.shape).map { draft in
+                draft.finishWithin?.value.map { .finishWithin($0) } ?? .stop
+            })
+    }
+}
+
+/// `on_lost:` where it is a mapping.
+struct LossDraft: Hashable, Sendable {
+    var finishWithin: Field<Duration>?
+
+    static let shape = Shape(
+        LossDraft(),
+        [
+            Key(
+                "finish_within", \.finishWithin, .duration(.seconds(1) ... .seconds(7 * 86_400)),
+                isRequired: true, "the span in which the attempt may come to its end")
+        ])
+}
+
+/// How late a run is: a span, or a share of its start deadline.
+enum Lateness: Hashable, Sendable {
+    case span(Duration)
+    case share(percent: Int)
+}
+
+extension Form where Value == Lateness {
+    /// `3h`, or `70%` of `start_within`.
+    static var lateness: Form {
+        let span = Form<Duration>.duration(.seconds(1) ... .seconds(366 * 86_400))
+        let share = Form<Int>.percent(1...99)
+        return .scalar(.either(span.description, share.description)) {
+            text, node, place, decoding in
+            text.hasSuffix("%")
+                ? share.decode(node, place, &decoding).map { .share(percent: $0) }
+                : span.decode(node, place, &decoding).map { .span($0) }
+        }
+    }
+}
+
+/// A step of `relax:`.
+struct RelaxationDraft: Hashable, Sendable {
+    /// The constraints that can be dropped, by their names in the job file.
+    private static let names = ConstraintsDraft.shape.descriptions.map(\.name)
+
+    var after: Field<Lateness>?
+    var drop: Field<String>?
+
+    static let shape = Shape(
+        RelaxationDraft(),
+        [
+            Key(
+                "after", \.after, .lateness, isRequired: true,
+                "how late a run is, as a span or as a share of `start_within`"),
+            Key(
+                "drop", \.drop, .choice(names.map { ($0, $0) }, noun: "constraint"),
+                isRequired: true, "the constraint that it no longer asks for"),
+        ])
+
+    /// The step, of a job whose runs have `startWithin` to start; reports a share of nothing.
+    func relaxation(startWithin: Duration?, _ decoding: inout Decoding) -> Relaxation? {
+        guard let after, let lateness = after.value, let drops = drop?.value else { return nil }
+        switch lateness {
+        case .span(let span): return Relaxation(after: span, drops: drops)
+        case .share(let percent):
+            guard let startWithin else {
+                decoding.report(
+                    after.position,
+                    "`after` `\(percent)%` is a share of `start_within`, which the "
+                        + "job does not have", help: "give `start_within`, or `after` as a span")
+                return nil
+            }
+            return Relaxation(after: startWithin * percent / 100, drops: drops)
+        }
+    }
+}

@@ -1,0 +1,199 @@
+public import ClarityScheduler
+import JSON
+import SQLite
+
+extension RunHistory {
+    /// Proves that the history tells one story, and that no occurrence of `jobs` is missing or
+    /// double in it; what is wrong, in the order of `AuditFinding.Rule`.
+    ///
+    /// Occurrences are proved since the job has had the schedule that it has, and since what
+    /// retention has removed. Takes time in proportion to the rows.
+    ///
+    /// - Throws: `RunStoreError` when the file cannot be read at all.
+    public func audit(_ jobs: JobSet) throws(RunStoreError) -> [AuditFinding] {
+        guard let connection else { return [] }
+        return try rethrowing(path) {
+            try connection.snapshot {
+                let audit = HistoryAudit(connection: connection, leases: leases)
+                // What follows would only stumble over a file that is no longer one.
+                let faults = try audit.file()
+                guard faults.isEmpty else { return faults }
+                return try audit.references() + audit.attempts() + audit.deferrals()
+                    + audit.running() + audit.leasesHeld()
+                    + OccurrenceAudit(connection: connection).findings(jobs)
+                    + audit.decisions() + audit.counts()
+            }
+        }
+    }
+}
+
+/// The rules that the tables alone show.
+struct HistoryAudit {
+    let connection: Connection
+    let leases: Leases
+
+    func file() throws(SQLiteError) -> [AuditFinding] {
+        try connection.all("PRAGMA quick_check") { $0.text(0) }.filter { $0 != "ok" }
+            .map { AuditFinding(.file, "the file is damaged: \($0)") }
+    }
+
+    func references() throws(SQLiteError) -> [AuditFinding] {
+        try connection.all("PRAGMA foreign_key_check") { row in
+            AuditFinding(
+                .file, "a row of `\(row.text(0))` refers to one of `\(row.text(2))` that is gone")
+        }
+    }
+
+    func attempts() throws(SQLiteError) -> [AuditFinding] {
+        try connection.all(
+            """
+            SELECT id, state, attempts, count(number), coalesce(max(number), 0),
+                coalesce(sum(result = 'running'), 0), coalesce(max(number)
+                    FILTER (WHERE result = 'running'), 0)
+            FROM runs LEFT JOIN attempts AS attempt ON run_id = id
+            GROUP BY id
+            HAVING count(number) <> attempts OR coalesce(max(number), 0) <> attempts
+                OR coalesce(sum(result = 'running'), 0) <> (state = 'running')
+                OR (state = 'running' AND max(number) FILTER (WHERE result = 'running')
+                    <> attempts)
+            ORDER BY id
+            """
+        ) { row in
+            let run = "run \(row.integer(0)), which is \(row.text(1)),"
+            let (started, known, last) = (row.integer(2), row.integer(3), row.integer(4))
+            let (running, latest) = (row.integer(5), row.integer(6))
+            if known != started || last != started {
+                return AuditFinding(
+                    .attempts,
+                    "\(run) had \(started) attempts; \(known) are recorded, the last is \(last)")
+            }
+            return AuditFinding(
+                .attempts,
+                running == 0
+                    ? "\(run) has no running attempt" : "\(run) has a running attempt \(latest)")
+        }
+    }
+
+    func deferrals() throws(SQLiteError) -> [AuditFinding] {
+        try connection.all(
+            """
+            SELECT run_id, state, subject FROM deferrals JOIN runs ON id = run_id
+            WHERE until_ms IS NULL AND finished_at_ms IS NOT NULL ORDER BY run_id, subject
+            """
+        ) { row in
+            AuditFinding(
+                .deferrals,
+                "run \(row.integer(0)), which is \(row.text(1)), still waits for `\(row.text(2))`")
+        }
+    }
+
+    func running() throws(SQLiteError) -> [AuditFinding] {
+        try connection.all(
+            """
+            SELECT job_id, group_concat(id, ', ') FROM
+                (SELECT job_id, id FROM runs WHERE state = 'running' ORDER BY id)
+            GROUP BY job_id HAVING count(*) > 1 ORDER BY job_id
+            """
+        ) { row in
+            AuditFinding(
+                .oneRunning, "job `\(row.text(0))` has several running runs: \(row.text(1))")
+        }
+    }
+
+    func leasesHeld() throws(SQLiteError) -> [AuditFinding] {
+        try connection.all(
+            """
+            SELECT id, job_id, lease_owner, lease_boot, lease_expires_ms FROM runs
+            WHERE state = 'running' ORDER BY id
+            """
+        ) { row in
+            let standing = leases.standing(
+                of: row.text(2), boot: row.text(3), expires: row.integer(4))
+            guard standing == .lapsed else { return nil }
+            return AuditFinding(
+                .lease, isOffence: false,
+                "run \(row.integer(0)) of `\(row.text(1))` is running under the lease of "
+                    + "`\(row.text(2))`, which has lapsed; the next look takes it over")
+        }.compactMap(\.self)
+    }
+
+    func decisions() throws -> [AuditFinding] {
+        var findings: [AuditFinding] = []
+        let pruned = try LedgerRows.pruned(connection)?.through ?? RunID(0)
+        // Page by page, so that a history of any size takes little memory.
+        var last: Int64 = 0
+        while true {
+            let rows = try connection.all(
+                "SELECT id, outcome FROM decisions WHERE id > ? ORDER BY id LIMIT 500",
+                .integer(last)
+            ) { (id: $0.integer(0), outcome: $0.blob(1)) }
+            for row in rows {
+                last = row.id
+                guard let named = HistoryAudit.runs(named: row.outcome) else {
+                    findings.append(
+                        AuditFinding(.decisions, "decision \(row.id) cannot be read"))
+                    continue
+                }
+                for run in named where try !exists(run) && run > pruned.rawValue {
+                    findings.append(
+                        AuditFinding(
+                            .decisions, "decision \(row.id) is about run \(run), which is missing"))
+                }
+            }
+            if rows.isEmpty { return findings }
+        }
+    }
+
+    func counts() throws(SQLiteError) -> [AuditFinding] {
+        try connection.all(
+            """
+            WITH found AS (
+                SELECT job_id, sum(state <> 'failed') AS runs, sum(state = 'failed') AS failures
+                FROM runs WHERE finished_at_ms IS NOT NULL GROUP BY job_id)
+            SELECT job_id, coalesce(kept_runs, 0), coalesce(kept_failures, 0),
+                coalesce(runs, 0), coalesce(failures, 0)
+            FROM (SELECT job_id FROM found UNION SELECT job_id FROM job_records) AS jobs
+            LEFT JOIN found USING (job_id) LEFT JOIN job_records USING (job_id)
+            WHERE coalesce(kept_runs, 0) <> coalesce(runs, 0)
+                OR coalesce(kept_failures, 0) <> coalesce(failures, 0)
+            ORDER BY job_id
+            """
+        ) { row in
+            AuditFinding(
+                .counts,
+                "job `\(row.text(0))` counts \(row.integer(1)) finished runs and "
+                    + "\(row.integer(2)) failed ones, it has \(row.integer(3)) and "
+                    + "\(row.integer(4))")
+        }
+    }
+
+    private func exists(_ run: Int64) throws(SQLiteError) -> Bool {
+        try connection.first("SELECT 1 FROM runs WHERE id = ?", .integer(run)) { _ in true }
+            ?? false
+    }
+
+    /// The runs that the lines of an outcome are about, each once; `nil` where it is none.
+    ///
+    /// A line begins `run 12 `, `attempt 1 of run 12:`, `start attempt 1 of run 12` or `warn run 12`;
+    /// what comes later in it may be in other people's words.
+    static func runs(named outcome: [UInt8]) -> [Int64]? {
+        let parsed: JSON
+        do throws(JSONFault) {
+            parsed = try JSONParser.parse(outcome)
+        } catch {
+            return nil
+        }
+        guard case .array(let lines) = parsed else { return nil }
+        var runs: [Int64] = []
+        for case .string(let line) in lines {
+            let words = line.split(separator: " ", maxSplits: 6)
+            guard let first = words.first,
+                ["run", "attempt", "start", "warn", "kill"].contains(first),
+                let place = words.firstIndex(of: "run"), place + 1 < words.count,
+                let run = Int64(words[place + 1].prefix { $0.isNumber }), !runs.contains(run)
+            else { continue }
+            runs.append(run)
+        }
+        return runs
+    }
+}

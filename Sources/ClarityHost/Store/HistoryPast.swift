@@ -1,0 +1,180 @@
+import ClarityScheduler
+import SQLite
+
+/// The part of the tables that may be forgotten, and how to do it.
+struct HistoryPast {
+    let connection: Connection
+
+    /// The condition on a row of `runs` that no unfinished run refers to it.
+    static let causesNothingOpen = """
+        NOT EXISTS (SELECT 1 FROM runs AS effect
+            WHERE effect.caused_by = runs.id AND effect.caused_by IS NOT NULL
+                AND effect.state IN ('enqueued', 'running'))
+        """
+
+    /// The bytes that the tables take, without the pages that are free for what comes.
+    func bytes() throws(SQLiteError) -> Int64 {
+        func ask(_ pragma: String) throws(SQLiteError) -> Int64 {
+            try connection.first("PRAGMA \(pragma)") { $0.integer(0) } ?? 0
+        }
+        return (try ask("page_count") - ask("freelist_count")) * (try ask("page_size"))
+    }
+
+    /// Removes finished runs with all that belongs to them, and takes down for their jobs that it
+    /// did.
+    func removeRuns(_ runs: [Int64]) throws(SQLiteError) {
+        guard !runs.isEmpty else { return }
+        let list = HistoryPast.list(runs)
+        let losses = try connection.all(
+            """
+            SELECT job_id, sum(state <> 'failed'), sum(state = 'failed'),
+                max(iif(trigger IN ('schedule', 'catchUp')
+                    AND era = (SELECT era FROM job_records WHERE job_id = runs.job_id),
+                    scheduled_for_ms, NULL))
+            FROM runs WHERE id IN (SELECT value FROM json_each(?)) GROUP BY job_id
+            """, .text(list)
+        ) { row in
+            (
+                job: row.text(0), runs: row.integer(1), failures: row.integer(2),
+                latest: row.optionalInteger(3)
+            )
+        }
+        for loss in losses {
+            try connection.run(
+                """
+                UPDATE job_records SET
+                    kept_runs = kept_runs - ?2, kept_failures = kept_failures - ?3
+                WHERE job_id = ?1
+                """, .text(loss.job), .integer(loss.runs), .integer(loss.failures))
+            if let latest = loss.latest { try notePruned(loss.job, through: latest) }
+        }
+        let decisions = try connection.all(
+            """
+            SELECT DISTINCT decision_id FROM decision_runs
+            WHERE run_id IN (SELECT value FROM json_each(?))
+            """, .text(list)
+        ) { $0.integer(0) }
+        try connection.run(
+            "DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", .text(list))
+        try connection.run(
+            """
+            DELETE FROM decisions WHERE id IN (SELECT value FROM json_each(?))
+                AND NOT EXISTS (SELECT 1 FROM decision_runs WHERE decision_id = decisions.id)
+            """, .text(HistoryPast.list(decisions)))
+    }
+
+    /// Removes fates of which every occurrence was before an instant or at it, the oldest first.
+    ///
+    /// - Returns: how many, `limit` at most.
+    func removeFates(through edge: Instant, _ limit: Int64) throws(SQLiteError) -> Int64 {
+        let fates = try connection.all(
+            """
+            SELECT job_id, era, first_ms, latest_ms,
+                era = (SELECT era FROM job_records AS record
+                    WHERE record.job_id = occurrence_fates.job_id)
+            FROM occurrence_fates WHERE latest_ms <= ? ORDER BY latest_ms LIMIT ?
+            """, .instant(edge), .integer(limit)
+        ) { row in
+            (
+                job: row.text(0), era: row.integer(1), first: row.integer(2),
+                latest: row.integer(3), isCurrent: row.integer(4) != 0
+            )
+        }
+        var latest: [String: Int64] = [:]
+        for fate in fates {
+            try connection.run(
+                "DELETE FROM occurrence_fates WHERE job_id = ? AND era = ? AND first_ms = ?",
+                .text(fate.job), .integer(fate.era), .integer(fate.first))
+            // In the order of time.
+            if fate.isCurrent { latest[fate.job] = fate.latest }
+        }
+        for (job, latest) in latest { try notePruned(job, through: latest) }
+        return Int64(fates.count)
+    }
+
+    /// Removes decisions up to an instant that were about no run, the oldest first.
+    func removeDecisionsAboutNoRun(
+        through edge: Instant, _ limit: Int64
+    ) throws(SQLiteError) -> Int64 {
+        try connection.run(
+            """
+            DELETE FROM decisions WHERE id IN
+                (SELECT id FROM decisions WHERE links = 0 AND at_ms <= ? ORDER BY at_ms LIMIT ?)
+            """, .instant(edge), .integer(limit))
+        return Int64(connection.changes)
+    }
+
+    // MARK: All alike
+
+    /// The instant up to which the oldest `count` things reach, of whatever kind; `nil` when there
+    /// is none.
+    func edge(of count: Int64) throws(SQLiteError) -> Instant? {
+        try connection.first(
+            """
+            SELECT max(time) FROM (SELECT time FROM (
+                SELECT * FROM (\(HistoryPast.oldestRuns(hasFailed: false)))
+                UNION ALL SELECT * FROM (\(HistoryPast.oldestRuns(hasFailed: true)))
+                UNION ALL SELECT * FROM (
+                    SELECT latest_ms AS time FROM occurrence_fates ORDER BY latest_ms LIMIT ?1)
+                UNION ALL SELECT * FROM (
+                    SELECT at_ms AS time FROM decisions ORDER BY at_ms LIMIT ?1)
+            ) ORDER BY time LIMIT ?1)
+            """, .integer(count)
+        ) { $0.optionalInstant(0) } ?? nil
+    }
+
+    /// Removes what is not younger than an instant, `limit` of each kind at most: finished runs,
+    /// fates, decisions, and spans in which unfinished runs waited.
+    func removeAll(
+        through edge: Instant, _ limit: Int64
+    ) throws(SQLiteError) -> (runs: Int64, others: Int64) {
+        var runs: [Int64] = []
+        for hasFailed in [false, true] {
+            runs += try connection.all(
+                """
+                SELECT id FROM runs
+                WHERE (state = 'failed') = ?1 AND finished_at_ms IS NOT NULL
+                    AND finished_at_ms <= ?2 AND \(HistoryPast.causesNothingOpen)
+                ORDER BY finished_at_ms LIMIT ?3
+                """, .integer(hasFailed ? 1 : 0), .instant(edge), .integer(limit)
+            ) { $0.integer(0) }
+        }
+        try removeRuns(runs)
+        var others = try removeFates(through: edge, limit)
+        // Those of unfinished runs too: one that waits for months may be decided about for ever.
+        try connection.run(
+            """
+            DELETE FROM decisions WHERE id IN
+                (SELECT id FROM decisions WHERE at_ms <= ? ORDER BY at_ms LIMIT ?)
+            """, .instant(edge), .integer(limit))
+        others += Int64(connection.changes)
+        try connection.run(
+            """
+            DELETE FROM deferrals WHERE until_ms <= ?
+                AND run_id IN (SELECT id FROM runs WHERE state IN ('enqueued', 'running'))
+            """, .instant(edge))
+        return (Int64(runs.count), others + Int64(connection.changes))
+    }
+
+    private static func oldestRuns(hasFailed: Bool) -> String {
+        """
+        SELECT finished_at_ms AS time FROM runs
+        WHERE (state = 'failed') = \(hasFailed ? 1 : 0) AND finished_at_ms IS NOT NULL
+            AND \(causesNothingOpen)
+        ORDER BY finished_at_ms LIMIT ?1
+        """
+    }
+
+    private func notePruned(_ job: String, through latest: Int64) throws(SQLiteError) {
+        try connection.run(
+            """
+            UPDATE job_records SET pruned_until_ms = max(coalesce(pruned_until_ms, ?2), ?2)
+            WHERE job_id = ?1
+            """, .text(job), .integer(latest))
+    }
+
+    /// Numbers as a JSON array, for `json_each`.
+    private static func list(_ numbers: [Int64]) -> String {
+        "[" + numbers.map { String($0) }.joined(separator: ",") + "]"
+    }
+}

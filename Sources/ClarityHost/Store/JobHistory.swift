@@ -1,0 +1,90 @@
+public import ClarityScheduler
+import SQLite
+
+/// How often and how long one thing held a job back.
+public struct HeldBack: Hashable, Sendable {
+    /// As in `Deferral.subject`.
+    public var subject: String
+    /// How often it did.
+    public var spans: Int
+    /// How long, all spans together; only what lies in the stretch that was asked for.
+    public var total: Duration
+    /// How many runs it did it to.
+    public var runs: Int
+}
+
+// Questions about one job.
+extension RunHistory {
+    /// The newest runs that `heldBack` looks at.
+    public static let heldBackReach = 20_000
+
+    /// What is known of a job beyond its runs; `nil` for one that was never seen.
+    public func record(of job: JobID) throws(RunStoreError) -> JobRecord? {
+        try rethrowing(path) {
+            try connection?.first(
+                "SELECT \(JobRecordRow.columns) FROM job_records WHERE job_id = ?",
+                .text(job.rawValue), map: JobRecordRow.record)
+        }
+    }
+
+    /// The newest run of each of the jobs that has any.
+    public func lastRuns(of jobs: [JobID]) throws(RunStoreError) -> [JobID: Run] {
+        var last: [JobID: Run] = [:]
+        for job in jobs { last[job] = try runs(of: job, limit: 1).first }
+        return last
+    }
+
+    /// What held a job back from one instant to another, what did it longest first.
+    ///
+    /// Walks the job's runs from the newest down to the first that was finished before `since`, the
+    /// newest `heldBackReach` at most.
+    public func heldBack(
+        _ job: JobID, since: Instant, until: Instant
+    ) throws(RunStoreError) -> [HeldBack] {
+        guard let connection else { return [] }
+        return try rethrowing(path) {
+            try connection.snapshot {
+                guard let first = try firstRun(of: job, since: since, connection) else { return [] }
+                return try connection.all(
+                    """
+                    SELECT subject, count(*),
+                        sum(max(min(coalesce(until_ms, ?4), ?4) - max(since_ms, ?3), 0)) AS total,
+                        count(DISTINCT run_id)
+                    FROM runs CROSS JOIN deferrals ON run_id = runs.id
+                    WHERE job_id = ?1 AND runs.id >= ?2 AND since_ms < ?4
+                        AND (until_ms IS NULL OR until_ms > ?3)
+                    GROUP BY subject ORDER BY total DESC, subject
+                    """,
+                    .text(job.rawValue), .integer(first), .instant(since), .instant(until)
+                ) { row in
+                    HeldBack(
+                        subject: row.text(0), spans: Int(row.integer(1)),
+                        total: .milliseconds(row.integer(2)), runs: Int(row.integer(3)))
+                }
+            }
+        }
+    }
+
+    /// The oldest run whose waits may touch what came after `since`.
+    private func firstRun(
+        of job: JobID, since: Instant, _ connection: Connection
+    ) throws -> Int64? {
+        var first: Int64?
+        var seen = 0
+        while seen < RunHistory.heldBackReach {
+            let runs = try connection.all(
+                """
+                SELECT id, finished_at_ms FROM runs WHERE job_id = ? AND id < ?
+                ORDER BY id DESC LIMIT 500
+                """, .text(job.rawValue), .integer(first ?? .max)
+            ) { (id: $0.integer(0), finished: $0.optionalInstant(1)) }
+            for run in runs {
+                if let finished = run.finished, finished < since { return first }
+                first = run.id
+            }
+            if runs.count < 500 { break }
+            seen += runs.count
+        }
+        return first
+    }
+}

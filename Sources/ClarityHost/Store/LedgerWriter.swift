@@ -1,0 +1,93 @@
+import ClarityScheduler
+import SQLite
+
+/// Writes the changes of one decision, in its transaction, and takes them in to the cached ledger.
+struct LedgerWriter {
+    let connection: Connection
+    let leases: Leases
+    let owner: String
+
+    /// Writes all changes; each job's record once, in its last form.
+    func write(_ changes: [LedgerChange], to cache: inout LedgerCache) throws {
+        try beginEras(changes, cache.ledger)
+        var steps: [JobID: JobRecordRow.Step] = [:]
+        var prune: (policy: RetentionPolicy, instant: Instant)?
+        for change in changes {
+            try write(change, &cache)
+            switch change {
+            case .setClock(let job, _), .setPause(let job, _):
+                steps[job, default: JobRecordRow.Step()].runs += 0
+            case .put(let run) where run.state.isFinished:
+                // A run that was finished before has been counted.
+                let isNew = cache.ledger.open[run.id] != nil || run.id >= cache.ledger.nextRun
+                let failed: Int64 = run.state == .failed ? 1 : 0
+                steps[run.job, default: JobRecordRow.Step()].failures += isNew ? failed : 0
+                steps[run.job, default: JobRecordRow.Step()].runs += isNew ? 1 - failed : 0
+            case .prune(let policy, let instant): prune = (policy, instant)
+            default: break
+            }
+            cache.apply(change)
+        }
+        for (job, step) in steps {
+            try JobRecordRow.put(
+                cache.ledger.jobs[job] ?? JobRecord(), of: job, step,
+                revision: cache.nextRevision(), connection)
+        }
+        // Last, so that what it counts is all written.
+        if let prune, let mark = cache.ledger.pruned {
+            try Retention(connection: connection, policy: prune.policy, now: prune.instant)
+                .prune(mark)
+        }
+    }
+
+    /// Takes down which clocks are set back, before the runs and fates that come after it.
+    private func beginEras(_ changes: [LedgerChange], _ ledger: Ledger) throws(SQLiteError) {
+        for case .setClock(let job, let clock) in changes
+        where clock.era != ledger.jobs[job]?.clock?.era ?? 0 {
+            try connection.run(
+                "UPDATE job_records SET era = ?, pruned_until_ms = NULL WHERE job_id = ?",
+                .integer(Int64(clock.era)), .text(job.rawValue))
+        }
+    }
+
+    /// Writes a change; `cache` is what was before it.
+    private func write(_ change: LedgerChange, _ cache: inout LedgerCache) throws {
+        switch change {
+        case .setClock, .setPause, .prune: break
+        case .recordFate(let job, let fate, let first, let latest, let count, let run):
+            try connection.run(
+                LedgerWriter.insertFate, .text(job.rawValue), .instant(first), .instant(latest),
+                .integer(Int64(count)), .text(fate.rawValue), .integer(run?.rawValue))
+        case .put(let run):
+            try RunRow.put(
+                run, boot: leases.bootID, leaseExpires: leases.nextExpiry, connection)
+            if run.state.isFinished, cache.ledger.waits[run.id] != nil, let end = run.finishedAt {
+                try DeferralRow.end(of: run.id, at: end, connection)
+            }
+        case .requestStop(let run, let reason):
+            try connection.run(
+                "UPDATE runs SET stop_request = coalesce(stop_request, ?) WHERE id = ?",
+                .text(reason.rawValue), .integer(run.rawValue))
+        case .putAttempt(let attempt): try AttemptRow.put(attempt, connection)
+        case .deferred(let run, let deferrals, let instant):
+            try DeferralRow.put(
+                deferrals, of: run, known: cache.ledger.waits[run] ?? [], at: instant,
+                connection)
+        case .keepOrigin(let digest, let text):
+            try connection.run(
+                "INSERT INTO origins (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                .text(digest), .blob(text))
+        case .recordDecision(let decision): try DecisionRow.put(decision, connection)
+        case .renewLeases:
+            try connection.run(
+                "UPDATE runs SET lease_expires_ms = ? WHERE state = 'running' AND lease_owner = ?",
+                .integer(leases.nextExpiry), .text(owner))
+        }
+    }
+
+    private static let insertFate = """
+        INSERT INTO occurrence_fates
+            (job_id, first_ms, latest_ms, occurrences, fate, run_id, era)
+        VALUES (?1, ?, ?, ?, ?, ?, \(RunRow.eraOfJob(1)))
+        """
+}

@@ -1,0 +1,114 @@
+import ClarityScheduler
+import SQLite
+
+/// Whether each occurrence has exactly one fate: a run of its own, or a place in what a row of
+/// `occurrence_fates` counts.
+struct OccurrenceAudit {
+    let connection: Connection
+
+    /// One run or one counted stretch.
+    private struct Fate {
+        var first: Instant
+        var latest: Instant
+        var count: Int
+        /// What messages call it.
+        var name: String
+    }
+
+    func findings(_ jobs: JobSet) throws(SQLiteError) -> [AuditFinding] {
+        var findings: [AuditFinding] = []
+        for job in jobs.jobs {
+            guard let schedule = job.schedule else { continue }
+            findings += try self.findings(job.id, schedule)
+        }
+        return findings
+    }
+
+    private func findings(
+        _ job: JobID, _ schedule: Schedule
+    ) throws(SQLiteError) -> [AuditFinding] {
+        let known = try connection.first(
+            "SELECT \(JobRecordRow.columns), pruned_until_ms FROM job_records WHERE job_id = ?",
+            .text(job.rawValue)
+        ) { (JobRecordRow.record($0).clock, pruned: $0.optionalInstant(10)) }
+        // What another schedule named, this one cannot tell.
+        guard case (let clock?, let pruned)? = known, clock.schedule == "\(schedule)"
+        else { return [] }
+        let start = max(clock.scheduleSince, pruned ?? clock.scheduleSince)
+        return judge(
+            try fates(of: job, era: Int64(clock.era), after: start), schedule, job, clock,
+            after: start)
+    }
+
+    private func judge(
+        _ fates: [Fate], _ schedule: Schedule, _ job: JobID, _ clock: JobClock,
+        after start: Instant
+    ) -> [AuditFinding] {
+        var findings: [AuditFinding] = []
+        func offend(_ text: String) {
+            findings.append(AuditFinding(.occurrences, "job `\(job)`: \(text)"))
+        }
+        func expectNone(after: Instant, through: Instant) {
+            guard let due = schedule.due(after: after, through: through, anchor: clock.anchor)
+            else { return }
+            offend(
+                due.count == 1
+                    ? "the occurrence at \(due.first) has no fate"
+                    : "\(due.count) occurrences from \(due.first) to \(due.latest) have no fate")
+        }
+        var settled = start
+        for fate in fates {
+            if fate.first <= settled {
+                offend("the occurrence at \(fate.first) has another fate beside \(fate.name)")
+            } else {
+                expectNone(after: settled, through: fate.first - .milliseconds(1))
+            }
+            let due = schedule.due(
+                after: fate.first - .milliseconds(1), through: fate.latest, anchor: clock.anchor)
+            let counted = DueOccurrences(first: fate.first, latest: fate.latest, count: fate.count)
+            if due != counted {
+                offend(
+                    fate.first == fate.latest
+                        ? "\(fate.name) is for \(fate.first), which the schedule does not name"
+                        : "\(fate.name) counts \(fate.count) occurrences from \(fate.first) to "
+                            + "\(fate.latest), the schedule names \(due?.count ?? 0)")
+            }
+            settled = max(settled, fate.latest)
+        }
+        if settled > max(clock.considered, start) {
+            offend("what comes after \(clock.considered) has its fate before its time")
+        }
+        expectNone(after: settled, through: clock.considered)
+        return findings
+    }
+
+    /// The fates of the current era after an instant, in the order of time.
+    private func fates(
+        of job: JobID, era: Int64, after start: Instant
+    ) throws(SQLiteError) -> [Fate] {
+        let runs = try connection.all(
+            """
+            SELECT id, scheduled_for_ms FROM runs
+            WHERE job_id = ? AND era = ? AND trigger IN ('schedule', 'catchUp')
+                AND scheduled_for_ms > ?
+            ORDER BY scheduled_for_ms, id
+            """, .text(job.rawValue), .integer(era), .instant(start)
+        ) { row in
+            let instant = Instant(millisecondsSince1970: row.integer(1))
+            return Fate(
+                first: instant, latest: instant, count: 1, name: "run \(row.integer(0))")
+        }
+        let counted = try connection.all(
+            """
+            SELECT first_ms, latest_ms, occurrences, fate FROM occurrence_fates
+            WHERE job_id = ? AND era = ? AND first_ms > ? ORDER BY first_ms
+            """, .text(job.rawValue), .integer(era), .instant(start)
+        ) { row in
+            Fate(
+                first: Instant(millisecondsSince1970: row.integer(0)),
+                latest: Instant(millisecondsSince1970: row.integer(1)),
+                count: Int(row.integer(2)), name: "what is \(row.text(3))")
+        }
+        return (runs + counted).sorted { ($0.first, $0.latest) < ($1.first, $1.latest) }
+    }
+}

@@ -1,0 +1,30 @@
+/// Jobs to plan for, found by id and by what they wait for.
+public struct JobSet: Hashable, Sendable {
+    /// In the order of the job file.
+    public let jobs: [Job]
+    /// What names these declarations and no others, such as the digest of their job file; empty
+    /// where nobody asks.
+    public let origin: String
+    /// What they were read from, to be kept with the decisions about them; may be empty.
+    public let text: [UInt8]
+    private let places: [JobID: Int]
+    private let listeners: [EventName: [Int]]
+
+    /// Creates a set; no two jobs may have the same id.
+    public init(_ jobs: [Job], origin: String = "", text: [UInt8] = []) {
+        self.jobs = jobs
+        self.origin = origin
+        self.text = text
+        places = Dictionary(uniqueKeysWithValues: jobs.enumerated().map { ($1.id, $0) })
+        var listeners: [EventName: [Int]] = [:]
+        for (place, job) in jobs.enumerated() {
+            for event in job.events { listeners[event, default: []].append(place) }
+        }
+        self.listeners = listeners
+    }
+
+    public subscript(id: JobID) -> Job? { places[id].map { jobs[$0] } }
+
+    /// The jobs that name an event in `on:`, in their order.
+    public func jobs(on event: EventName) -> [Job] { (listeners[event] ?? []).map { jobs[$0] } }
+}

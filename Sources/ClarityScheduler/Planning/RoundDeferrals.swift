@@ -1,0 +1,130 @@
+// Why a run waits.
+extension Round {
+    /// Everything that keeps an enqueued run from starting now; empty when nothing does.
+    mutating func deferrals(of run: Run, _ job: Job) -> [Deferral] {
+        var deferrals: [Deferral] = []
+        if let other = runAhead(of: run) {
+            deferrals.append(overlap(other))
+            if other.lease?.standing == .held { wake(after: Planner.recheck) }
+        } else if let ending = endingAttempt(of: job) {
+            deferrals.append(ending)
+        }
+        if let paused = paused(run, job) { deferrals.append(paused) }
+        if let tooEarly = tooEarly(run, job) { deferrals.append(tooEarly) }
+        if !run.isExpedited, run.attempts == 0, job.earliestBegin > .zero,
+            let finished = record(of: job.id).lastFinished, finished <= moment.wall,
+            finished + job.earliestBegin > moment.wall
+        {
+            let earliest = finished + job.earliestBegin
+            deferrals.append(
+                Deferral(
+                    .notDue, subject: "earliest_begin", wanted: "\(earliest) or later",
+                    measured: "too early", source: "end of the last run"))
+            wake(after: earliest - moment.wall)
+        }
+        if !run.isForced { deferrals += unmet(of: job, for: run) }
+        return deferrals
+    }
+
+    /// What a process says of a run that could start but for the number of those that run.
+    var noPlace: Deferral {
+        Deferral(
+            .overlap, subject: "max_parallel",
+            wanted: "fewer than \(planner.maxParallel) attempts at once",
+            measured: "\(attempts)", source: "this process")
+    }
+
+    /// The attempts that take a place.
+    var attempts: Int { planner.inFlight.count + planner.attemptsElsewhere }
+
+    /// The names of the constraints that a run no longer asks for, being as late as it is.
+    func relaxed(_ job: Job, for run: Run) -> Set<String> {
+        guard !job.relaxations.isEmpty else { return [] }
+        let late = moment.wall - run.scheduledFor
+        return Set(job.relaxations.prefix { $0.after <= late }.map(\.drops))
+    }
+
+    /// The deferral that says that another run of the job is not finished.
+    func overlap(_ other: Run) -> Deferral {
+        let source =
+            switch other.lease {
+            case let lease? where lease.standing == .mine: "lease of this process"
+            case let lease?: "lease of \(lease.owner)"
+            case nil: "history"
+            }
+        return Deferral(
+            .overlap, subject: "overlap", wanted: "no other run of the job",
+            measured: "run \(other.id), which is \(other.state.rawValue)", source: source)
+    }
+
+    /// The unfinished run of the same job that must be finished first: one that runs, or an older
+    /// one, even while it waits to be tried again.
+    private func runAhead(of run: Run) -> Run? {
+        // In the order of their numbers: whatever comes first is ahead of all others.
+        for id in openRunNumbers(of: run.job) {
+            guard let other = self.run(id), !other.state.isFinished, id != run.id else { continue }
+            if id < run.id || other.state == .running { return other }
+        }
+        return nil
+    }
+
+    /// An attempt of the job whose lease is lost and which is killed, but not gone yet.
+    private func endingAttempt(of job: Job) -> Deferral? {
+        guard !planner.inFlight.isEmpty,
+            let ending = planner.inFlight.filter({ $0.value.job.id == job.id }).keys.min()
+        else { return nil }
+        return Deferral(
+            .overlap, subject: "overlap", wanted: "no other attempt of the job",
+            measured: "an attempt of run \(ending) that is being ended", source: "this process")
+    }
+
+    private mutating func paused(_ run: Run, _ job: Job) -> Deferral? {
+        guard !run.isForced, let pause = record(of: job.id).pause, pause.holds(at: moment.wall)
+        else { return nil }
+        if let until = pause.until { wake(after: until - moment.wall) }
+        return Deferral(
+            .paused, subject: "pause",
+            wanted: pause.until.map { "\($0) or later" } ?? "a resume",
+            measured: "paused since \(pause.since)",
+            source: pause.reason.isEmpty ? "a person" : pause.reason)
+    }
+
+    private mutating func tooEarly(_ run: Run, _ job: Job) -> Deferral? {
+        guard let notBefore = run.notBefore, notBefore > moment.wall else { return nil }
+        // What lies further ahead than anything can put it comes from a clock that was set back.
+        let longest = run.attempts > 0 ? job.retry.longestWait : job.catchUp.longestSpread
+        guard notBefore - moment.wall <= longest else { return nil }
+        wake(after: notBefore - moment.wall)
+        guard run.attempts > 0 else {
+            return Deferral(
+                .notDue, subject: "catch_up", wanted: "\(notBefore) or later",
+                measured: "too early", source: "spread of what was missed")
+        }
+        return Deferral(
+            .backoff, subject: "backoff", wanted: "\(notBefore) or later", measured: "too early",
+            source: run.failures > 0 ? "failure \(run.failures) of the run" : "its last stop")
+    }
+
+    /// The constraints that do not hold, in their order.
+    private mutating func unmet(of job: Job, for run: Run) -> [Deferral] {
+        let relaxed = relaxed(job, for: run)
+        var deferrals: [Deferral] = []
+        for constraint in job.constraints where !relaxed.contains(constraint.name) {
+            let verdict = constraint.verdict(in: conditions)
+            // All that is wanted of the network goes by one name; the first unmet says it.
+            guard !verdict.allows, !deferrals.contains(where: { $0.subject == constraint.name })
+            else { continue }
+            deferrals.append(
+                Deferral(
+                    .constraint, subject: constraint.name, wanted: verdict.wanted,
+                    measured: verdict.measured, source: verdict.source))
+        }
+        guard !deferrals.isEmpty else { return [] }
+        wake(after: Planner.recheck)
+        let late = moment.wall - run.scheduledFor
+        if let next = job.relaxations.first(where: { $0.after > late }) {
+            wake(after: next.after - late)
+        }
+        return deferrals
+    }
+}

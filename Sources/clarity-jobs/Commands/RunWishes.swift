@@ -1,0 +1,119 @@
+import ClarityHost
+import ClarityScheduler
+import JSON
+
+/// `cancel` and `retry`: what a person wants of runs, whichever process has them.
+struct RunWishes {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    /// `cancel RUN|JOB...`: ends unfinished runs for good.
+    func cancel() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        let history = try composition.history(file)
+        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        var runs: [RunID] = []
+        for word in try words(of: "cancel") {
+            if let run = try run(word, history) {
+                guard !run.state.isFinished else {
+                    throw CommandFailure(.usage, "run \(run.id) is \(run.state.rawValue) already")
+                }
+                runs.append(run.id)
+            } else {
+                let job = try composition.job(named: word, in: file).id
+                let open = ledger.openRuns(of: job)
+                guard !open.isEmpty else {
+                    throw CommandFailure(.usage, "job `\(job)` has no unfinished run")
+                }
+                runs += open
+            }
+        }
+        let answer = try composition.tell(runs.map { .cancel($0) }, file)
+        for run in runs {
+            // What another process runs is ended by that process.
+            let word = answer.ledger.open[run].map { run in
+                "asked \(run.lease?.owner ?? "its scheduler") to end it"
+            }
+            say(run, word ?? "cancelled")
+        }
+        return .done
+    }
+
+    /// `retry RUN|JOB...`: has a run that failed, was cancelled or expired done again.
+    func retry() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        let history = try composition.history(file)
+        var wishes: [Planner.Event] = []
+        for word in try words(of: "retry") {
+            let numbered = try run(word, history)
+            let found = if let numbered { numbered } else { try last(of: word, file, history) }
+            guard file.jobs.contains(where: { $0.id == found.job }) else {
+                throw CommandFailure(
+                    .usage, "run \(found.id) is of job `\(found.job)`, which is not in the job file"
+                )
+            }
+            guard found.state != .running, found.state != .succeeded else {
+                throw CommandFailure(
+                    .usage, "run \(found.id) of `\(found.job)` is \(found.state.rawValue)",
+                    "help: clarity-jobs run \(found.job)")
+            }
+            wishes.append(
+                found.state == .enqueued
+                    ? .requested([found.job], isForced: false) : .retry(found.id, of: found.job))
+        }
+        let answer = try composition.tell(wishes, file)
+        for case .put(let run) in answer.plan.changes where run.isExpedited {
+            say(run.id, "to be done at the next `run --due`, or by the loop")
+        }
+        return .done
+    }
+
+    private func words(of command: String) throws(CommandFailure) -> [String] {
+        let words = composition.arguments.operands
+        guard !words.isEmpty else {
+            throw CommandFailure(.usage, "`\(command)` wants runs or jobs")
+        }
+        return words
+    }
+
+    /// The run of a number; `nil` where the word is none.
+    private func run(
+        _ word: String, _ history: borrowing RunHistory
+    ) throws(CommandFailure) -> Run? {
+        guard let number = Int64(word) else { return nil }
+        let found: Run?
+        do throws(RunStoreError) {
+            found = try history.run(RunID(number))
+        } catch {
+            throw CommandFailure(error)
+        }
+        guard let found else { throw CommandFailure(.usage, "no run \(number) in the history") }
+        return found
+    }
+
+    private func last(
+        of word: String, _ file: JobFile, _ history: borrowing RunHistory
+    ) throws(CommandFailure) -> Run {
+        let job = try composition.job(named: word, in: file).id
+        let runs: [Run]
+        do throws(RunStoreError) {
+            runs = try history.runs(of: job, limit: 1)
+        } catch {
+            throw CommandFailure(error)
+        }
+        guard let last = runs.first else {
+            throw CommandFailure(.usage, "job `\(job)` has no run")
+        }
+        return last
+    }
+
+    private func say(_ run: RunID, _ words: String) {
+        let console = composition.console
+        guard console.form == .table else {
+            let object: JSON = ["run": .integer(run.rawValue), "what": .string(words)]
+            return console.result(object.line)
+        }
+        if !console.isQuiet { console.result(printable("run \(run): \(words)")) }
+    }
+}

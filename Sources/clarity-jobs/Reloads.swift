@@ -1,0 +1,79 @@
+import ClarityHost
+import ClarityScheduler
+import Dispatch
+@preconcurrency import Glibc
+import Synchronization
+
+/// Reads the job file anew when a person asks for it by SIGHUP, or when the machine's time zone
+/// changes; watches the sources that the file in force names.
+///
+/// A faulty file is told of and changes nothing: what was in force stays. So it is with a file that
+/// names another state directory, which needs a new start.
+///
+/// `@unchecked`: the signal source is set once and may be used from any thread; the rest is Sendable.
+final class Reloads: @unchecked Sendable {
+    private struct State {
+        var file: JobFile
+        var sources: Task<Void, Never>?
+    }
+
+    private let composition: Composition
+    private let send: @Sendable (Planner.Event) -> Void
+    private let state: Mutex<State>
+    private let source: any DispatchSourceSignal
+
+    /// Starts to listen; `send` takes the events for the scheduler.
+    init(
+        _ composition: Composition, _ file: JobFile,
+        send: @escaping @Sendable (Planner.Event) -> Void
+    ) {
+        self.composition = composition
+        self.send = send
+        state = Mutex(State(file: file))
+        signal(SIGHUP, SIG_IGN)
+        source = DispatchSource.makeSignalSource(signal: SIGHUP)
+        source.setEventHandler { @Sendable [weak self] in self?.reload("asked by SIGHUP") }
+        source.resume()
+        watchSources(of: file)
+    }
+
+    deinit {
+        source.cancel()
+        state.withLock { $0.sources?.cancel() }
+    }
+
+    /// Puts the job file, as it is now, in force.
+    func reload(_ why: String) {
+        let console = composition.console
+        let before = state.withLock { $0.file }
+        do throws(CommandFailure) {
+            let file = try composition.jobFile()
+            guard composition.statePath(file) == composition.statePath(before) else {
+                throw CommandFailure(
+                    .jobFileFaulty,
+                    "the state directory is now `\(composition.statePath(file))`, which needs a "
+                        + "new start")
+            }
+            state.withLock { $0.file = file }
+            watchSources(of: file)
+            send(
+                .reload(
+                    composition.jobSet(file), maxParallel: composition.maxParallel(file)))
+            console.note(LoopCommand.greeting("reloaded (\(why)),", file))
+        } catch {
+            for line in error.lines { Console.fault(line) }
+            Console.fault(LoopCommand.greeting("job file not reloaded; still in force:", before))
+        }
+    }
+
+    private func watchSources(of file: JobFile) {
+        let changes = FileWatch(paths: composition.sourcePaths(file)).changes()
+        let send = send
+        let task = Task { for await _ in changes { send(.happened(.sourceChanged)) } }
+        let before = state.withLock { state in
+            defer { state.sources = task }
+            return state.sources
+        }
+        before?.cancel()
+    }
+}

@@ -1,0 +1,181 @@
+@testable import ClarityHost
+import ClarityScheduler
+import ClarityTestSupport
+import Glibc
+import SQLite
+import Testing
+
+@Suite("The schema of the history")
+struct HistorySchemaTests {
+    let bed: SQLiteRunStoreBed
+
+    init() throws { bed = try SQLiteRunStoreBed() }
+
+    @Test func `a file of version 1 opens as version 2 with all that it holds`() throws {
+        try makeFirstVersion()
+
+        let (store, _) = try bed.open()
+
+        let ledger = try store.ledger()
+        let a = try #require(JobID("a"))
+        #expect(
+            ledger.jobs == [
+                a: JobRecord(
+                    clock: JobClock(
+                        anchor: instant(1000), considered: instant(5000), era: 1,
+                        scheduleSince: instant(5000)),
+                    lastFinished: instant(2600)),
+                try #require(JobID("b")): JobRecord(
+                    clock: JobClock(
+                        anchor: instant(1000), considered: instant(999),
+                        scheduleSince: instant(999))),
+                // A job that only ever ran on request has no clock.
+                try #require(JobID("c")): JobRecord(lastFinished: instant(3000)),
+            ])
+        #expect(ledger.open.keys.sorted() == [RunID(3), RunID(4)])
+        #expect(ledger.open[RunID(3)]?.lease == Lease(owner: "1-gone", standing: .lapsed))
+        #expect(
+            ledger.waits == [
+                RunID(4): [
+                    Deferral(
+                        .constraint, subject: "network", wanted: "connected", measured: "none",
+                        source: "test")
+                ]
+            ])
+        // Number 7 was given once and is never given again.
+        #expect(ledger.nextRun == RunID(8))
+        let history = try RunHistory(inDirectory: bed.path)
+        let runs = try history.runs(of: nil, limit: 10)
+        #expect(runs.map(\.id.rawValue) == [5, 4, 3, 2, 1])
+        #expect(runs.last?.notes == ["one", #"two \n three"#])
+        #expect(runs.last?.causedBy == nil)
+        #expect(runs.first?.causedBy == RunID(1))
+        #expect(runs[3].failure == Failure(.work, "no"))
+        #expect(try history.attempts(of: RunID(1)).map(\.result) == [.failed, .succeeded])
+        #expect(try history.attempts(of: RunID(2)).map(\.stopReason) == [.timeout])
+        let spans = try history.deferrals(of: RunID(1))
+        #expect(spans.map(\.until) == [instant(1500), instant(2500)])
+        let fates = try ask("SELECT job_id || era || first_ms || fate FROM occurrence_fates")
+        #expect(fates == ["a01200coalesced", "a11300skipped"])
+        #expect(try ask("SELECT era FROM job_records ORDER BY job_id") == ["1", "0", "0"])
+        #expect(
+            try ask("SELECT kept_runs || ' ' || kept_failures FROM job_records ORDER BY job_id")
+                == ["1 1", "0 0", "1 0"])
+        #expect(try ask("PRAGMA integrity_check") == ["ok"])
+        #expect(try ask("PRAGMA foreign_key_check") == [])
+    }
+
+    @Test func `reading a file of version 1 leaves it as it is`() throws {
+        try makeFirstVersion()
+        let before = try bed.folder.contents()
+
+        let history = try RunHistory(inDirectory: bed.path)
+        let runs = try history.runs(of: nil, limit: 10)
+
+        #expect(runs.count == 5)
+        #expect(try bed.folder.contents() == before)
+    }
+
+    @Test func `a migration that breaks off leaves the file as it was`() throws {
+        try makeFirstVersion()
+        let tables = try ask("SELECT sql FROM sqlite_schema ORDER BY name")
+        var broken = historyMigrations
+        broken.steps[1] += "; INSERT INTO runs (id) VALUES ('no number');"
+        let connection = try Connection(path: path)
+
+        #expect(throws: SQLiteError.self) { try broken.migrate(connection) }
+
+        #expect(try ask("PRAGMA user_version") == ["1"])
+        #expect(try ask("SELECT sql FROM sqlite_schema ORDER BY name") == tables)
+        #expect(try ask("SELECT count(*) FROM runs") == ["5"])
+        #expect(try bed.open().store.ledger().open.count == 2)
+    }
+
+    @Test func `the tables allow the words of the engine and no others`() throws {
+        _ = try bed.open()
+        let stops = words(StopReason.self)
+
+        #expect(try allowed("state", in: "runs") == words(RunState.self))
+        #expect(try allowed("trigger", in: "runs") == words(Trigger.self))
+        #expect(try allowed("stop_reason", in: "runs") == stops)
+        #expect(try allowed("stop_request", in: "runs") == stops)
+        #expect(try allowed("stop_reason", in: "attempts") == stops)
+        #expect(try allowed("failure_category", in: "runs") == words(Failure.Category.self))
+        #expect(try allowed("result", in: "attempts") == words(Attempt.Result.self))
+        #expect(try allowed("fate", in: "occurrence_fates") == words(OccurrenceFate.self))
+        #expect(try allowed("reason", in: "deferrals") == words(WaitReason.self))
+        let finished = RunState.allCases.filter(\.isFinished).map(\.rawValue).sorted()
+        let sql = try ask("SELECT sql FROM sqlite_schema WHERE name = 'runs'").joined()
+        #expect(sql.contains("CHECK ((state IN ('succeeded', 'failed', 'cancelled', 'skipped'))"))
+        #expect(finished == ["cancelled", "failed", "skipped", "succeeded"])
+    }
+
+    private var path: String { "\(bed.path)/history.db" }
+
+    private func instant(_ milliseconds: Int64) -> Instant {
+        Instant(millisecondsSince1970: milliseconds)
+    }
+
+    private func ask(_ sql: String) throws -> [String] {
+        try Connection(path: path).all(sql) { $0.text(0) }
+    }
+
+    private func words<Word: CaseIterable & RawRepresentable<String>>(
+        _ type: Word.Type
+    ) -> [String] {
+        type.allCases.map(\.rawValue)
+    }
+
+    /// The words that the CHECK of a column lists.
+    private func allowed(_ column: String, in table: String) throws -> [String] {
+        let sql = try #require(
+            try ask("SELECT sql FROM sqlite_schema WHERE name = '\(table)'").first)
+        let start = try #require(sql.firstRange(of: "CHECK (\(column) IN"))
+        let rest = sql[start.upperBound...]
+        let list = rest[..<(try #require(rest.firstRange(of: "))")).lowerBound)]
+        return list.split(separator: "'", omittingEmptySubsequences: false).enumerated()
+            .filter { $0.offset % 2 == 1 }.map { String($0.element) }
+    }
+
+    /// Makes a file as the first version did, with rows of every kind.
+    private func makeFirstVersion() throws {
+        mkdir(bed.path, 0o700)
+        let connection = try Connection(path: path)
+        try connection.execute("PRAGMA journal_mode = WAL")
+        try Migrations(
+            applicationID: historyMigrations.applicationID, steps: [historyMigrations.steps[0]]
+        ).migrate(connection)
+        try connection.execute("PRAGMA foreign_keys = ON")
+        try connection.execute(
+            #"""
+            INSERT INTO job_clocks VALUES ('a', 1000, 5000, 1), ('b', 1000, 999, 0);
+            INSERT INTO runs VALUES
+                (1, 'a', 'work', 'schedule', 'succeeded', 1000, 1001, NULL, 0, 0, 2, 1, 0, 2, NULL,
+                    NULL, NULL, 1100, 2500, 'half', NULL, NULL, NULL, NULL, 'read=2', 'one
+            two \n three', 0),
+                (2, 'a', 'work', 'catchUp', 'failed', 1100, 1101, NULL, 0, 0, 1, 1, 0, 1, NULL,
+                    NULL, NULL, 1100, 2600, NULL, NULL, 'work', 'no', 'timeout', '', '', 1),
+                (3, 'a', 'work', 'schedule', 'running', 1200, 1201, NULL, 0, 0, 1, 0, 0, 1,
+                    '1-gone', 'boot', 9000, 1300, NULL, NULL, NULL, NULL, NULL, NULL, '', '', 1),
+                (4, 'b', 'work', 'event', 'enqueued', 1200, 1201, 9000, 1, 1, 0, 0, 0, 0, NULL,
+                    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '', '', 0),
+                (5, 'c', 'work', 'chain', 'succeeded', 1300, 1301, NULL, 0, 0, 1, 0, 0, 1, NULL,
+                    NULL, NULL, 1300, 3000, NULL, 1, NULL, NULL, NULL, '', '', 0),
+                (7, 'c', 'work', 'manual', 'enqueued', 1300, 1301, NULL, 0, 0, 0, 0, 0, 0, NULL,
+                    NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL, '', '', 0);
+            DELETE FROM runs WHERE id = 7;
+            INSERT INTO attempts VALUES
+                (1, 1, 1100, 1200, 'failed', NULL, 'no', '', 0),
+                (1, 2, 2100, 2500, 'succeeded', NULL, NULL, 'read=2', 4096),
+                (2, 1, 1100, 2600, 'failed', 'timeout', 'no', '', 0),
+                (3, 1, 1300, NULL, 'running', NULL, NULL, '', 0),
+                (5, 1, 1300, 3000, 'succeeded', NULL, NULL, '', 0);
+            INSERT INTO occurrence_fates VALUES
+                ('a', 0, 1200, 1300, 2, 'coalesced', 1), ('a', 1, 1300, 1300, 1, 'skipped', NULL);
+            INSERT INTO deferrals VALUES
+                (1, 'idle', 1100, 1500, 'constraint', 'idle', 'in use', 'test'),
+                (1, 'network', 1200, NULL, 'constraint', 'connected', 'none', 'test'),
+                (4, 'network', 1200, NULL, 'constraint', 'connected', 'none', 'test');
+            """#)
+    }
+}

@@ -1,0 +1,116 @@
+import ClarityHost
+import ClarityScheduler
+import ClarityTestSupport
+import SQLite
+import Testing
+
+@Suite("What the history says of one job")
+struct JobHistoryTests {
+    let bed: SQLiteRunStoreBed
+    let store: any RunStore
+    let a: JobID
+    let b: JobID
+
+    init() throws {
+        bed = try SQLiteRunStoreBed()
+        store = try bed.open().store
+        a = try #require(JobID("a"))
+        b = try #require(JobID("b"))
+    }
+
+    @Test func `what held a job back is told with how often and for how long`() throws {
+        // Ends before the stretch: neither it nor what is older has a part.
+        try add(1, a, waits: [("idle", -90, -80)], ends: -70)
+        try add(2, a, waits: [("idle", -65, -40), ("network", -50, -45)], ends: -30)
+        try add(3, b, waits: [("idle", -20, -10)], ends: -5)
+        try add(4, a, waits: [("idle", -20, -10), ("idle", -8, nil)], ends: nil)
+
+        let history = try RunHistory(inDirectory: bed.path)
+        let held = try history.heldBack(a, since: .noon - .seconds(60), until: .noon)
+
+        #expect(held.map(\.subject) == ["idle", "network"])
+        #expect(held.map(\.spans) == [3, 1])
+        #expect(held.map(\.total) == [.seconds(20 + 10 + 8), .seconds(5)])
+        #expect(held.map(\.runs) == [2, 1])
+        #expect(
+            try history.heldBack(a, since: .noon, until: .noon + .seconds(9)).map(\.total)
+                == [.seconds(9)])
+        #expect(try history.heldBack(try #require(JobID("c")), since: .noon, until: .noon) == [])
+    }
+
+    @Test func `the newest run of each job is known, and what else is known of it`() throws {
+        try add(1, a, waits: [], ends: -70)
+        try add(2, b, waits: [], ends: -60)
+        try add(3, a, waits: [], ends: nil)
+        try store.decide { [b] _ in [.setPause(b, Pause(since: .noon, reason: "why not"))] }
+
+        let history = try RunHistory(inDirectory: bed.path)
+        let c = try #require(JobID("c"))
+
+        #expect(try history.lastRuns(of: [a, b, c]).mapValues(\.id) == [a: RunID(3), b: RunID(2)])
+        #expect(
+            try history.record(of: b)
+                == JobRecord(pause: Pause(since: .noon, reason: "why not")))
+        #expect(try history.record(of: c) == nil)
+    }
+
+    @Test func `no question walks the runs of other jobs`() throws {
+        try add(1, a, waits: [("idle", -9, -8)], ends: -7)
+        let connection = try Connection(path: "\(bed.path)/history.db")
+        let questions = [
+            "SELECT id FROM runs WHERE job_id = 'a' ORDER BY id DESC LIMIT 20",
+            "SELECT id, finished_at_ms FROM runs WHERE job_id = 'a' AND id < 9 ORDER BY id DESC "
+                + "LIMIT 500",
+            """
+            SELECT subject FROM runs CROSS JOIN deferrals ON run_id = runs.id
+            WHERE job_id = 'a' AND runs.id >= 1
+            """,
+            "SELECT id FROM runs WHERE job_id = 'a' AND era = 0 "
+                + "AND trigger IN ('schedule', 'catchUp') AND scheduled_for_ms > 1 "
+                + "ORDER BY scheduled_for_ms, id",
+            "SELECT id FROM runs WHERE (state = 'failed') = 0 AND finished_at_ms IS NOT NULL "
+                + "AND finished_at_ms < 5 ORDER BY finished_at_ms LIMIT 10",
+            "SELECT id FROM runs WHERE job_id = 'a' AND (state = 'failed') = 1 "
+                + "AND finished_at_ms IS NOT NULL ORDER BY id LIMIT 10",
+            "SELECT id FROM runs WHERE state IN ('enqueued', 'running') ORDER BY id",
+            "SELECT id FROM decisions WHERE links = 0 AND at_ms <= 5 ORDER BY at_ms LIMIT 10",
+            "SELECT 1 FROM decisions WHERE origin = 'x'",
+            "SELECT job_id FROM job_records WHERE revision > 7",
+        ]
+
+        for question in questions {
+            let plan = try connection.all("EXPLAIN QUERY PLAN \(question)") { $0.text(3) }
+            let usesIndex = plan.allSatisfy { step in
+                step.hasPrefix("SEARCH") || step.contains("USING INDEX runs_open")
+                    || step.contains("USING COVERING INDEX runs_open")
+                    || step.contains("TEMP B-TREE")
+            }
+            #expect(usesIndex, "\(question): \(plan)")
+        }
+    }
+
+    /// Adds a run of a job that waited, and ended, at seconds around noon.
+    private func add(
+        _ number: Int64, _ job: JobID, waits: [(String, Int, Int?)], ends: Int?
+    ) throws {
+        var run = Run(
+            id: RunID(number), job: job, kind: JobKind("work"), trigger: .manual,
+            scheduledFor: .noon - .seconds(100), enqueuedAt: .noon - .seconds(100))
+        let new = run
+        try store.decide { _ in [.put(new)] }
+        for (subject, since, until) in waits {
+            let wait = Deferral(
+                .constraint, subject: subject, wanted: "yes", measured: "no", source: "test")
+            try store.decide { _ in
+                [.deferred(new.id, [wait], at: .noon + .seconds(since))]
+            }
+            guard let until else { continue }
+            try store.decide { _ in [.deferred(new.id, [], at: .noon + .seconds(until))] }
+        }
+        guard let ends else { return }
+        run.state = .skipped
+        run.finishedAt = .noon + .seconds(ends)
+        let done = run
+        try store.decide { _ in [.put(done)] }
+    }
+}

@@ -1,0 +1,101 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("Who gets the places that there are")
+struct PlacesTests {
+    @Test func `higher priority goes first, then what is due longest`() throws {
+        var desk = PlanningDesk(
+            [
+                try job("low", schedule: .at(.noon - .seconds(60)), priority: .low),
+                try job("late", schedule: .every(.seconds(60))),
+                try job("high", schedule: .every(.seconds(60)), priority: .high),
+            ], maxParallel: 1)
+
+        let first = try desk.handle(.tick)
+        let second = try desk.handle(.finished(try #require(first.started.first).run, .success()))
+
+        #expect(first.started.map(\.job) == [try id("high")])
+        #expect(second.started.map(\.job) == [try id("late")])
+    }
+
+    @Test func `a run that waits for a place says so`() throws {
+        var desk = PlanningDesk([try job("a"), try job("b")], maxParallel: 1)
+
+        try desk.handle(.tick)
+
+        #expect(
+            desk.store.deferrals[RunID(2)] == [
+                Deferral(
+                    .overlap, subject: "max_parallel", wanted: "fewer than 1 attempts at once",
+                    measured: "1", source: "this process")
+            ])
+    }
+
+    @Test func `a reload keeps what runs and plans for the new jobs`() throws {
+        var desk = PlanningDesk([try job("a", timeout: .seconds(100))])
+        try desk.handle(.tick)
+
+        let changed = [try job("a", timeout: .seconds(5), warning: .seconds(1)), try job("b")]
+        let reloaded = try desk.handle(.reload(JobSet(changed, origin: "new"), maxParallel: 4))
+        desk.pass(.seconds(60))
+        let later = try desk.handle(.finished(RunID(1), .success()))
+
+        #expect(reloaded.started.map(\.job) == [try id("b")])
+        #expect(later.signals[RunID(1)] == nil)
+        #expect(desk.store.runs[RunID(1)]?.state == .succeeded)
+    }
+
+    @Test func `a job that a reload drops finishes its run and starts no other`() throws {
+        var desk = PlanningDesk([try job("a", schedule: .every(.seconds(60)))])
+        try desk.handle(.tick)
+
+        try desk.handle(.reload(JobSet([], origin: "new"), maxParallel: 4))
+        desk.pass(.seconds(60))
+        let later = try desk.handle(.finished(RunID(1), .success()))
+
+        #expect(desk.store.runs[RunID(1)]?.state == .succeeded)
+        #expect(later.started == [])
+        #expect(later.wakeAfter == nil)
+    }
+
+    @Test func `the past is pruned after so many runs, and then after a day`() throws {
+        let policy = RetentionPolicy(runs: 5)
+        var desk = PlanningDesk([try job(schedule: .every(.seconds(60)))], retention: policy)
+        var prunes: [Instant] = []
+        for _ in 0..<2200 {
+            for case .prune(policy, let instant) in try desk.handle(.tick).changes {
+                prunes.append(instant)
+            }
+            if let run = try desk.store.ledger().open.keys.first {
+                try desk.handle(.finished(run, .success()))
+            }
+            desk.pass(.seconds(60))
+        }
+
+        #expect(prunes.first == .noon + .seconds(199 * 60))
+        #expect(prunes.count == 11)
+    }
+
+    @Test func `conditions are not read while nothing depends on them`() throws {
+        let store = MemoryRunStore()
+        var planner = Planner(jobs: JobSet([try job(constraints: [.idle])]), owner: "me", seed: 1)
+        var reads = 0
+        func look(at wall: Instant, _ events: [Planner.Event]) throws {
+            try store.decide { ledger in
+                planner.handle(
+                    events, at: Moment(wall: wall, elapsed: wall - .noon),
+                    conditions: {
+                        reads += 1; return .everythingAllowed
+                    }(), ledger: ledger
+                ).changes
+            }
+        }
+
+        try look(at: .noon, [.tick])
+        try look(at: .noon + .seconds(1), [.finished(RunID(1), .success())])
+        try look(at: .noon + .seconds(2), [.tick])
+
+        #expect(reads == 1)
+    }
+}

@@ -1,0 +1,60 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+@Suite("A loop's job file", .timeLimit(.minutes(2)))
+struct ReloadProgramTests {
+    private func jobFile(_ url: String, _ jobs: String) -> String {
+        """
+        version: 1
+        backend: { url: \(url), retry_wait: 1ms }
+        sources: []
+        jobs:
+        \(jobs)
+
+        """
+    }
+
+    private let cleanup = "- { id: cleanup, kind: cleanup, schedule: { every: 1d } }"
+    private let second = "- { id: second, kind: cleanup, schedule: { every: 1d } }"
+
+    @Test func `is read anew at SIGHUP, and a faulty one leaves the jobs as they are`() async throws
+    {
+        let (cleanup, second) = (cleanup, second)
+        let playground = try await Playground { url, _ in self.jobFile(url, cleanup) }
+        try await playground.logIn()
+        let loop = try playground.start(["loop"])
+        let greeting = try #require(await loop.readErrorLine())
+        let first = try #require(await loop.readErrorLine())
+
+        try playground.folder.write("jobs.yaml", Array("version: 1\njobs: 7\n".utf8))
+        loop.signal(SIGHUP)
+        var faults: [String] = []
+        repeat {
+            faults.append(try #require(await loop.readErrorLine()))
+        } while faults.last.map {
+            !$0
+                .hasPrefix("clarity-jobs: job file not")
+        } ?? true
+        try playground.folder.write(
+            "jobs.yaml", Array(jobFile(playground.url, "\(cleanup)\n\(second)").utf8))
+        loop.signal(SIGHUP)
+        let reloaded = [
+            try #require(await loop.readErrorLine()), try #require(await loop.readErrorLine()),
+        ]
+        loop.signal(SIGTERM)
+        let end = await loop.finish()
+
+        #expect(greeting == "clarity-jobs: loop over 1 job")
+        #expect(first.hasPrefix("cleanup: succeeded: "))
+        #expect(faults.contains { $0.contains("jobs.yaml:2:7: ") }, "\(faults)")
+        #expect(
+            faults.last == "clarity-jobs: job file not reloaded; still in force: 1 job", "\(faults)"
+        )
+        #expect(
+            reloaded.sorted().first == "clarity-jobs: reloaded (asked by SIGHUP), 2 jobs",
+            "\(reloaded)")
+        #expect(reloaded.sorted().last?.hasPrefix("second: succeeded: ") == true, "\(reloaded)")
+        #expect(end.status == 143)
+    }
+}
