@@ -5,7 +5,7 @@ import Glibc
 /// status.
 @main
 enum Program {
-    static func main() async {
+    static func main() {
         openStandardDescriptors()
         // A reader that goes away, as `head` does, must end no command in the middle.
         signal(SIGPIPE, SIG_IGN)
@@ -15,7 +15,7 @@ enum Program {
         let parser = ArgumentParser(root: .program, environment: environment)
         do throws(UsageFault) {
             let (command, arguments) = try parser.parse(Array(CommandLine.arguments.dropFirst()))
-            exit(await run(command, arguments, environment).rawValue)
+            exit(run(command, arguments, environment).rawValue)
         } catch {
             Console.fault("clarity-jobs: \(error.message)")
             Console.fault("help: clarity-jobs --help")
@@ -25,7 +25,7 @@ enum Program {
 
     private static func run(
         _ command: CommandSyntax, _ arguments: Arguments, _ environment: [String: String]
-    ) async -> ExitStatus {
+    ) -> ExitStatus {
         let console = Console(
             form: arguments["output"].flatMap { Console.Form(rawValue: $0) } ?? .table,
             isQuiet: arguments.has("quiet"), isVerbose: arguments.has("verbose"))
@@ -43,7 +43,7 @@ enum Program {
         do throws(CommandFailure) {
             let composition = try Composition(
                 arguments: arguments, environment: environment, console: console)
-            let status = try await perform(arguments.path, composition)
+            let status = try perform(arguments.path, composition)
             guard let problem = console.lostResult else { return status }
             Console.fault("clarity-jobs: cannot write to standard output: \(problem)")
             return status.joined(with: .disk)
@@ -58,10 +58,11 @@ enum Program {
 
     private static func perform(
         _ path: [String], _ composition: Composition
-    ) async throws(CommandFailure) -> ExitStatus {
+    ) throws(CommandFailure) -> ExitStatus {
         switch path {
-        case ["run"]: try await RunCommand(composition).run()
-        case ["loop"]: try await LoopCommand(composition).run()
+        case ["run"]: try RunCommand(composition).run()
+        case ["loop"]:
+            try awaiting { () throws(CommandFailure) in try await LoopCommand(composition).run() }
         case ["dry-run"]: try DryRunCommand(composition).run()
         case ["list"]: try ListCommand(composition).run()
         case ["next"]: try NextCommand(composition).run()
@@ -73,7 +74,10 @@ enum Program {
         case ["cancel"]: try RunWishes(composition).cancel()
         case ["retry"]: try RunWishes(composition).retry()
         case ["validate"]: try ValidateCommand(composition).run()
-        case ["trace", "record"]: try await TraceRecordCommand(composition).run()
+        case ["trace", "record"]:
+            try awaiting { () throws(CommandFailure) in
+                try await TraceRecordCommand(composition).run()
+            }
         case ["auth", "login"]: try AuthCommand(composition).login()
         case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()

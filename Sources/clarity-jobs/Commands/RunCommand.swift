@@ -7,7 +7,7 @@ struct RunCommand {
 
     init(_ composition: Composition) { self.composition = composition }
 
-    func run() async throws(CommandFailure) -> ExitStatus {
+    func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
         let isDue = arguments.has("due")
         guard isDue == arguments.operands.isEmpty else {
@@ -18,6 +18,34 @@ struct RunCommand {
         }
         let file = try composition.jobFile()
         let jobs = try requestedJobs(file)
+        if isDue, isNothingDue(file) { return .done }
+        return try awaiting { () throws(CommandFailure) in
+            try await run(isDue ? nil : jobs, of: file)
+        }
+    }
+
+    /// Whether a look that changes nothing sees that there is nothing to do, as most of those that
+    /// cron asks for.
+    ///
+    /// A history that cannot be read, or not yet, is left to the look that follows.
+    private func isNothingDue(_ file: JobFile) -> Bool {
+        do throws(RunStoreError) {
+            let history = try RunHistory(inDirectory: composition.statePath(file))
+            var planner = composition.planner(file, owner: "", scope: .everything)
+            let plan = planner.handle(
+                [.tick], at: composition.clock.moment,
+                conditions: composition.conditions(file).conditions(), ledger: try history.ledger())
+            return plan.changes.isEmpty && plan.acts.isEmpty && plan.waiting.isEmpty
+        } catch {
+            return false
+        }
+    }
+
+    /// Runs jobs, or with `nil` all that is due.
+    private func run(
+        _ jobs: [JobID]?, of file: JobFile
+    ) async throws(CommandFailure) -> ExitStatus {
+        let isDue = jobs == nil
         let store = try composition.store(file)
         // Named jobs run one after the other, in the order in which they were named.
         let planner = composition.planner(
@@ -29,7 +57,7 @@ struct RunCommand {
         let signals = TerminationSignals()
         let scheduler = try composition.scheduler(planner, store, file, observer: reporter.observe)
         let events: [Planner.Event] =
-            isDue ? [] : [.requested(jobs, isForced: arguments.has("force"))]
+            jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] } ?? []
         let report = try await SchedulerThread.run(
             scheduler, until: .idle, first: events, events: signals.events)
         reporter.summarize()
