@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+@preconcurrency import Glibc
 
 /// Seventeen jobs a second for a minute.
 struct Steady {
@@ -21,11 +22,15 @@ struct Steady {
                 leaseLock: store.leaseLock.descriptor)
         }.run(try surroundings.makeFolder("steady-processes"), surroundings)
 
+        let floor = try syncs(170)
+
         var section = Section(title: "Seventeen jobs a second for a minute")
-        section.add(figure("worker in the same process", inProcess.completed, 10, beside: peer))
+        section.add(
+            figure("lateness, worker in the same process", inProcess.completed, 10, beside: peer))
         section.add(figure("its claim alone", inProcess.started))
-        section.add(figure("an attempt a process", asProcess.completed, 35))
+        section.add(figure("lateness, an attempt a process", asProcess.completed, 35))
         section.add(figure("its claim alone", asProcess.started))
+        section.add(figure("one page written and synced, of which a job needs two", floor))
         section.notes = [
             "\(offsets.count) jobs, each due at an instant of its own; lateness at p99 (median..most), "
                 + "from the due instant until the completion, or the claim, was durable.",
@@ -35,10 +40,26 @@ struct Steady {
         return section
     }
 
+    /// How long the file system takes to make one page durable, asked at the same rate.
+    private func syncs(_ count: Int) throws -> Measurement {
+        let file = open("\(surroundings.folder)/page", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw Trouble("cannot write a page") }
+        defer { close(file) }
+        let page = [UInt8](repeating: 7, count: 4096)
+        return Measurement(
+            (0..<count).map { number in
+                pause(milliseconds: Int(1000 / rate))
+                let start = steadyMilliseconds()
+                pwrite(file, page, page.count, number * page.count)
+                fdatasync(file)
+                return steadyMilliseconds() - start
+            })
+    }
+
     private func figure(
         _ what: String, _ own: Measurement, _ limit: Double? = nil, beside peer: Measurement? = nil
     ) -> Section.Figure {
-        var figure = Section.Figure(what: "lateness, \(what)", value: text(own))
+        var figure = Section.Figure(what: what, value: text(own))
         if let peer {
             figure.beside = "APScheduler: \(text(peer))"
             figure.ratio = own.quantile(0.99) / peer.quantile(0.99)
