@@ -55,7 +55,7 @@ int main(int count, char **words) {
     const char *settings =
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; BEGIN IMMEDIATE";
     if (sqlite3_exec(database, settings, NULL, NULL, NULL) != SQLITE_OK) return fail("cannot begin");
-    if (read_rows(database, "SELECT * FROM job_clocks") < 0) return fail("cannot read the clocks");
+    if (read_rows(database, "SELECT * FROM job_records") < 0) return fail("cannot read the clocks");
     if (read_rows(database, "SELECT * FROM runs WHERE state IN ('enqueued', 'running') ORDER BY id") < 0)
         return fail("cannot read the runs");
     if (sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) return fail("cannot end");

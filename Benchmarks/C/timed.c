@@ -1,6 +1,6 @@
 // timed ROUNDS -- PROGRAM [ARGUMENT...] [-- PROGRAM ...]: runs the programs in turn, ROUNDS times, and
-// writes for each run `index nanoseconds peak_resident_kib status`. Small, since a child's peak is at
-// least what its parent had when it started it.
+// writes for each run `index nanoseconds peak_resident_kib`; ends at the first that fails. Small, since a
+// child's peak is at least what its parent had when it started it.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>
@@ -45,8 +45,11 @@ int main(int count, char **words) {
             struct rusage usage;
             wait4(child, &status, 0, &usage);
             long long end = now();
-            printf("%d %lld %ld %d\n", program, end - start, usage.ru_maxrss,
-                   WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+            if (status != 0) {
+                fprintf(stderr, "timed: %s failed\n", starts[program][0]);
+                return 1;
+            }
+            printf("%d %lld %ld\n", program, end - start, usage.ru_maxrss);
         }
     }
     return 0;

@@ -32,7 +32,11 @@ FROM runs, (SELECT 1 AS number UNION ALL SELECT 2) WHERE number <= attempts;
 INSERT INTO deferrals (run_id, subject, since_ms, until_ms, reason, wanted, measured, source)
 SELECT id, 'network', enqueued_at_ms, started_at_ms, 'constraint', 'any', 'none', '/proc/net/route and /proc/net/ipv6_route'
 FROM runs WHERE id % 20 = 0;
-INSERT INTO job_clocks (job_id, anchor_at_ms, considered_until_ms)
-SELECT job_id, min(scheduled_for_ms), (SELECT ms FROM newest) + 3600000 FROM runs GROUP BY job_id;
+INSERT INTO job_records (
+    job_id, anchor_at_ms, considered_until_ms, schedule, schedule_since_ms, last_finished_ms, kept_runs, kept_failures,
+    revision)
+SELECT job_id, min(scheduled_for_ms), (SELECT ms FROM newest) + 3600000, '', min(scheduled_for_ms), max(finished_at_ms),
+    sum(state <> 'failed'), sum(state = 'failed'), row_number() OVER (ORDER BY job_id)
+FROM runs GROUP BY job_id;
 COMMIT;
 PRAGMA main.journal_mode = WAL;

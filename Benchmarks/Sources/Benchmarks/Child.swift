@@ -68,11 +68,7 @@ extension Surroundings {
         let lines = try text(of: output).split(separator: "\n").dropFirst(programs.count)
         for line in lines {
             let fields = line.split(separator: " ").compactMap { Int($0) }
-            guard fields.count == 4 else { throw Trouble("`timed` wrote something else") }
-            guard fields[3] == 0 else {
-                let words = programs[fields[0]].joined(separator: " ")
-                throw Trouble("`\(words)` ended with status \(fields[3])")
-            }
+            guard fields.count == 3 else { throw Trouble("`timed` wrote something else") }
             times[fields[0]].append(Double(fields[1]) / 1_000_000)
             peaks[fields[0]].append(Double(fields[2]) / 1024)
         }

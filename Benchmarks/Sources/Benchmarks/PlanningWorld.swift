@@ -21,7 +21,7 @@ struct PlanningWorld {
                 Job(id: $0, kind: JobKind("nothing"), schedule: .every(day))
             }
         }
-        planner = Planner(jobs: jobs, owner: owner, maxParallel: 64, seed: 1)
+        planner = Planner(jobs: JobSet(jobs), owner: owner, maxParallel: 64, seed: 1)
         let base = base.wall
         try store.decide { _ in
             jobs.enumerated().map { number, job in
@@ -52,14 +52,13 @@ struct PlanningWorld {
     private mutating func decide(
         _ events: [Planner.Event], at wall: Instant
     ) throws(RunStoreError) -> Plan {
-        var next = planner
         var plan = Plan()
         let moment = Moment(wall: wall, elapsed: base.elapsed + (wall - base.wall))
         try store.decide { ledger in
-            plan = next.handle(events, at: moment, conditions: Conditions(), ledger: ledger)
+            // In place: a copy would have to be taken apart from its original, whatever is due.
+            plan = planner.handle(events, at: moment, conditions: Conditions(), ledger: ledger)
             return plan.changes
         }
-        planner = next
         return plan
     }
 }
@@ -69,23 +68,8 @@ final class MemoryStore: RunStore {
     private var kept = Ledger()
 
     func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
-        for change in decide(kept) { apply(change) }
+        for change in decide(kept) { kept.apply(change) }
     }
 
     func ledger() throws(RunStoreError) -> Ledger { kept }
-
-    private func apply(_ change: LedgerChange) {
-        switch change {
-        case .setClock(let job, let clock): kept.clocks[job] = clock
-        case .put(let run):
-            kept.nextRun = max(kept.nextRun, RunID(run.id.rawValue + 1))
-            kept.open.removeAll { $0.id == run.id }
-            if let finished = run.finishedAt {
-                kept.lastFinished[run.job] = finished
-            } else {
-                kept.open.append(run)
-            }
-        default: break
-        }
-    }
 }

@@ -34,7 +34,7 @@ struct Workload {
         let watch = Stopwatch(count: jobs.count) { continuation.yield(.drain) }
         var scheduler = Scheduler(
             planner: Planner(
-                jobs: jobs, owner: store.leaseLock.owner, maxParallel: 1000, seed: 1),
+                jobs: JobSet(jobs), owner: store.leaseLock.owner, maxParallel: 1000, seed: 1),
             store: store, worker: makeWorker(store),
             monitor: HostConditions(stateDirectory: state), clock: SystemClock(),
             observer: { watch.hear($0) })
