@@ -18,7 +18,7 @@ extension RunHistory {
                 // What follows would only stumble over a file that is no longer one.
                 let faults = try audit.file()
                 guard faults.isEmpty else { return faults }
-                return try audit.references() + audit.attempts() + audit.deferrals()
+                return try audit.words() + audit.references() + audit.attempts() + audit.deferrals()
                     + audit.running() + audit.leasesHeld()
                     + OccurrenceAudit(connection: connection).findings(jobs)
                     + audit.decisions() + audit.counts()
@@ -35,6 +35,27 @@ struct HistoryAudit {
     func file() throws(SQLiteError) -> [AuditFinding] {
         try connection.all("PRAGMA quick_check") { $0.text(0) }.filter { $0 != "ok" }
             .map { AuditFinding(.file, "the file is damaged: \($0)") }
+    }
+
+    /// The words that the CHECK constraints allow; SQLite 3.40 does not look at those of a file that
+    /// is opened for reading.
+    func words() throws(SQLiteError) -> [AuditFinding] {
+        func list<Word: CaseIterable & RawRepresentable<String>>(_ type: Word.Type) -> String {
+            "(" + type.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ") + ")"
+        }
+        return try connection.all(
+            """
+            SELECT 'run ' || id || ' has a state of', state FROM runs
+                WHERE state NOT IN \(list(RunState.self))
+            UNION ALL SELECT 'run ' || id || ' has a trigger of', trigger FROM runs
+                WHERE trigger NOT IN \(list(Trigger.self))
+            UNION ALL SELECT 'attempt ' || number || ' of run ' || run_id || ' has a result of',
+                result FROM attempts WHERE result NOT IN \(list(Attempt.Result.self))
+            UNION ALL SELECT 'the occurrences of job `' || job_id || '` at ' || first_ms
+                || ' have a fate of', fate FROM occurrence_fates
+                WHERE fate NOT IN \(list(OccurrenceFate.self))
+            """
+        ) { AuditFinding(.file, "\($0.text(0)) `\($0.text(1))`, which does not exist") }
     }
 
     func references() throws(SQLiteError) -> [AuditFinding] {

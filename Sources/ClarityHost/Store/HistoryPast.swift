@@ -104,6 +104,19 @@ struct HistoryPast {
         return Int64(connection.changes)
     }
 
+    /// Removes the texts that no decision needs any more.
+    ///
+    /// A process hands its text over once, so the latest stay while nothing has been decided by
+    /// them for a long time.
+    func removeOrigins() throws(SQLiteError) {
+        try connection.execute(
+            """
+            DELETE FROM origins
+            WHERE NOT EXISTS (SELECT 1 FROM decisions WHERE origin = digest)
+                AND id NOT IN (SELECT id FROM origins ORDER BY id DESC LIMIT 8)
+            """)
+    }
+
     // MARK: All alike
 
     /// The instant up to which the oldest `count` things reach, of whatever kind; `nil` when there
@@ -151,7 +164,7 @@ struct HistoryPast {
         try connection.run(
             """
             DELETE FROM deferrals WHERE until_ms <= ?
-                AND run_id IN (SELECT id FROM runs WHERE state IN ('enqueued', 'running'))
+                AND run_id IN (SELECT id FROM \(RunRow.open))
             """, .instant(edge))
         return (Int64(runs.count), others + Int64(connection.changes))
     }

@@ -177,10 +177,12 @@ let secondHistoryVersion = """
     WHERE until_ms IS NULL
         AND run_id IN (SELECT id FROM runs WHERE finished_at_ms IS NOT NULL);
 
+    -- The texts from which the jobs of decisions were read, in the order in which they came.
     CREATE TABLE origins (
-        digest TEXT PRIMARY KEY NOT NULL,
+        id INTEGER PRIMARY KEY,
+        digest TEXT NOT NULL UNIQUE,
         text BLOB NOT NULL
-    ) STRICT, WITHOUT ROWID;
+    ) STRICT;
 
     CREATE TABLE decisions (
         id INTEGER PRIMARY KEY,

@@ -62,7 +62,7 @@ enum LedgerRows {
         var open = Open()
         var fault: RunStoreError?
         try connection.forEach(
-            "SELECT \(RunRow.columns) FROM runs WHERE state IN ('enqueued', 'running') ORDER BY id"
+            "SELECT \(RunRow.columns) FROM \(RunRow.open) ORDER BY id"
         ) { row in
             do throws(RunStoreError) {
                 let run = try RunRow.run(row)
@@ -79,7 +79,7 @@ enum LedgerRows {
         try connection.forEach(
             """
             SELECT \(DeferralRow.columns), run_id
-            FROM (SELECT id FROM runs WHERE state IN ('enqueued', 'running')) AS open
+            FROM (SELECT id FROM \(RunRow.open)) AS open
             CROSS JOIN deferrals ON run_id = open.id
             WHERE until_ms IS NULL ORDER BY run_id, place
             """

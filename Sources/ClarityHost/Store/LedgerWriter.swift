@@ -13,7 +13,7 @@ struct LedgerWriter {
         var steps: [JobID: JobRecordRow.Step] = [:]
         var prune: (policy: RetentionPolicy, instant: Instant)?
         for change in changes {
-            try write(change, &cache)
+            try write(change, cache.ledger)
             switch change {
             case .setClock(let job, _), .setPause(let job, _):
                 steps[job, default: JobRecordRow.Step()].runs += 0
@@ -50,8 +50,8 @@ struct LedgerWriter {
         }
     }
 
-    /// Writes a change; `cache` is what was before it.
-    private func write(_ change: LedgerChange, _ cache: inout LedgerCache) throws {
+    /// Writes a change; `ledger` is what was before it.
+    private func write(_ change: LedgerChange, _ ledger: Ledger) throws {
         switch change {
         case .setClock, .setPause, .prune: break
         case .recordFate(let job, let fate, let first, let latest, let count, let run):
@@ -61,7 +61,7 @@ struct LedgerWriter {
         case .put(let run):
             try RunRow.put(
                 run, boot: leases.bootID, leaseExpires: leases.nextExpiry, connection)
-            if run.state.isFinished, cache.ledger.waits[run.id] != nil, let end = run.finishedAt {
+            if run.state.isFinished, ledger.waits[run.id] != nil, let end = run.finishedAt {
                 try DeferralRow.end(of: run.id, at: end, connection)
             }
         case .requestStop(let run, let reason):
@@ -71,8 +71,7 @@ struct LedgerWriter {
         case .putAttempt(let attempt): try AttemptRow.put(attempt, connection)
         case .deferred(let run, let deferrals, let instant):
             try DeferralRow.put(
-                deferrals, of: run, known: cache.ledger.waits[run] ?? [], at: instant,
-                connection)
+                deferrals, of: run, known: ledger.waits[run] ?? [], at: instant, connection)
         case .keepOrigin(let digest, let text):
             try connection.run(
                 "INSERT INTO origins (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -80,7 +79,10 @@ struct LedgerWriter {
         case .recordDecision(let decision): try DecisionRow.put(decision, connection)
         case .renewLeases:
             try connection.run(
-                "UPDATE runs SET lease_expires_ms = ? WHERE state = 'running' AND lease_owner = ?",
+                """
+                UPDATE runs INDEXED BY runs_one_running SET lease_expires_ms = ?
+                WHERE state = 'running' AND lease_owner = ?
+                """,
                 .integer(leases.nextExpiry), .text(owner))
         }
     }

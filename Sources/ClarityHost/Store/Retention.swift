@@ -33,11 +33,7 @@ struct Retention {
         _ = try past.removeFates(through: now - policy.age, 5000)
         _ = try past.removeDecisionsAboutNoRun(through: now - policy.age, 5000)
         try makeRoom(&rest)
-        try connection.execute(
-            """
-            DELETE FROM origins
-            WHERE NOT EXISTS (SELECT 1 FROM decisions WHERE origin = origins.digest)
-            """)
+        try past.removeOrigins()
         try connection.run(
             """
             INSERT INTO prune_mark (id, at_ms, through_run, counted_run, counted_limit)

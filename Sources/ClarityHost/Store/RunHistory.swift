@@ -91,8 +91,7 @@ public struct RunHistory: ~Copyable {
         }
     }
 
-    /// The text from which the jobs of an origin were read, as it was given to
-    /// `SQLiteRunStore.register`; `nil` when it is not known.
+    /// The text from which the jobs of an origin were read; `nil` when it is not known.
     public func origin(_ origin: String) throws(RunStoreError) -> [UInt8]? {
         try rethrowing(path) {
             try connection?.first("SELECT text FROM origins WHERE digest = ?", .text(origin)) {

@@ -51,34 +51,17 @@ struct DecisionStoreTests {
     }
 
     @Test func `the text of an origin is kept with the first decision about its jobs`() throws {
-        let jobs = JobSet(jobs.jobs, origin: "first", text: Array("version: 1".utf8))
-        var planner = Planner(jobs: jobs, owner: store.leaseLock.owner, seed: 7)
+        let read = JobSet(jobs.jobs, origin: "first", text: Array("version: 1".utf8))
+        var planner = Planner(jobs: read, owner: store.leaseLock.owner, seed: 7)
         let before = try RunHistory(inDirectory: "\(folder.path)/state").origin("first")
 
         try decide(&planner, [.tick], 0)
-        try decide(&planner, [.finished(RunID(1), .success())], 1)
+        try store.decide { _ in [.keepOrigin("first", text: [1])] }
 
         let history = try RunHistory(inDirectory: "\(folder.path)/state")
         #expect(before == nil)
         #expect(try history.origin("first") == Array("version: 1".utf8))
-        #expect(try history.origin("never") == nil)
-    }
-
-    @Test func `a text that retention has removed comes back with the next decision`() throws {
-        let jobs = JobSet(jobs.jobs, origin: "first", text: [7])
-        var planner = Planner(jobs: jobs, owner: store.leaseLock.owner, seed: 7)
-        try decide(&planner, [.tick], 0)
-        let other = try SQLiteRunStore(
-            in: StateDirectory(path: "\(folder.path)/state"), uniqueNumber: 2)
-        let connection = try Connection(path: "\(folder.path)/state/history.db")
-        try connection.execute("DELETE FROM decisions")
-        try other.decide { _ in [.prune(RetentionPolicy(), at: .noon)] }
-        let pruned = try RunHistory(inDirectory: "\(folder.path)/state").origin("first")
-
-        try decide(&planner, [.finished(RunID(1), .success())], 1)
-
-        #expect(pruned == nil)
-        #expect(try RunHistory(inDirectory: "\(folder.path)/state").origin("first") == [7])
+        #expect(try history.origin("another") == nil)
     }
 
     @discardableResult

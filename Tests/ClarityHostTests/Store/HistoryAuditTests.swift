@@ -19,13 +19,14 @@ struct HistoryAuditTests {
     }
 
     @Test func `a life from which retention has taken much is in order`() throws {
-        var life = try PlannedLife(
-            seed: 1, retention: RetentionPolicy(runs: 3, age: .seconds(7200), bytes: 1 << 30))
-
-        for _ in 0..<300 { try life.step() }
+        var life = try PlannedLife(seed: 1)
+        for step in 1...300 {
+            try life.step()
+            if step % 40 == 0 { try life.prune(RetentionPolicy(runs: 3, age: .seconds(7200))) }
+        }
 
         #expect(try life.findings().filter(\.isOffence) == [])
-        #expect(try life.occurrences() < 100)
+        #expect(try life.prunedJobs() > 0)
     }
 
     @Test(arguments: Damage.all)
@@ -81,7 +82,15 @@ struct Damage: Sendable, CustomTestStringConvertible {
     static let all = [
         Damage(
             .file, "PRAGMA ignore_check_constraints = 1; UPDATE runs SET state = 'x' WHERE id = 1",
-            "the file is damaged: CHECK constraint failed in runs"),
+            "run 1 has a state of `x`, which does not exist"),
+        Damage(
+            .file,
+            """
+            PRAGMA ignore_check_constraints = 1; PRAGMA foreign_keys = 0;
+            UPDATE occurrence_fates SET fate = 'lost'
+            """,
+            "the occurrences of job `a` at 1795176120000 have a fate of `lost`, which does not "
+                + "exist"),
         Damage(
             .file, "INSERT INTO attempts VALUES (99, 1, 0, 1, 'stopped', NULL, NULL, '', 0)",
             "a row of `attempts` refers to one of `runs` that is gone"),
@@ -203,7 +212,7 @@ struct PlannedLife {
     private var random: SeededGenerator
     private var running: [RunID] = []
 
-    init(seed: UInt64, retention: RetentionPolicy? = nil) throws {
+    init(seed: UInt64) throws {
         bed = try SQLiteRunStoreBed()
         let bounds = CatchUpBounds(atMost: 3, window: .seconds(3600), spread: .seconds(60))
         jobs = JobSet(
@@ -222,25 +231,25 @@ struct PlannedLife {
             ])
         let owner: String
         (store, owner) = try bed.open()
-        planner = Planner(jobs: jobs, owner: owner, retention: retention, seed: seed)
+        planner = Planner(jobs: jobs, owner: owner, seed: seed)
         random = SeededGenerator(seed: seed)
     }
 
     mutating func step() throws {
         let ids = jobs.jobs.map(\.id)
         var events: [Planner.Event] = [.tick]
-        switch Int.random(in: 0..<20, using: &random) {
+        switch Int.random(in: 0..<60, using: &random) {
         case 0: moment.wall = moment.wall - .seconds(Int.random(in: 0...20_000, using: &random))
-        case 1:
+        case 1...3:
             let until: Instant? = Bool.random(using: &random) ? moment.wall + .seconds(900) : nil
             events = [
                 .pause(
                     [ids[Int.random(in: ids.indices, using: &random)]], until: until,
                     reason: "")
             ]
-        case 2...3: events = [.resume(ids)]
-        case 4: events = [.requested([ids[0]], isForced: false)]
-        case 5...12:
+        case 4...9: events = [.resume(ids)]
+        case 10...12: events = [.requested([ids[0]], isForced: false)]
+        case 13...39:
             guard let run = running.popLast() else { break }
             let ends: [AttemptEnd] = [.success(), .failure, .retry(), .killed()]
             events = [.finished(run, ends[Int.random(in: ends.indices, using: &random)])]
@@ -260,14 +269,21 @@ struct PlannedLife {
         }
         planner = next
         running += plan.started.map(\.run)
-        for (run, signal) in plan.signals where signal == .kill { running.removeAll { $0 == run } }
-        for (run, signal) in plan.signals where signal == .kill {
-            running.insert(run, at: 0)
-        }
+    }
+
+    func prune(_ policy: RetentionPolicy) throws {
+        try store.decide { [moment] _ in [.prune(policy, at: moment.wall)] }
     }
 
     func findings() throws -> [AuditFinding] {
         try RunHistory(inDirectory: bed.path).audit(jobs)
+    }
+
+    /// How many jobs have lost occurrences to retention.
+    func prunedJobs() throws -> Int {
+        try Connection(path: "\(bed.path)/history.db").first(
+            "SELECT count(*) FROM job_records WHERE pruned_until_ms IS NOT NULL"
+        ) { Int($0.integer(0)) } ?? 0
     }
 
     /// How many runs and fates there are.

@@ -1,4 +1,4 @@
-import ClarityHost
+@testable import ClarityHost
 import ClarityScheduler
 import ClarityTestSupport
 import SQLite
@@ -72,7 +72,9 @@ struct JobHistoryTests {
                 + "AND finished_at_ms < 5 ORDER BY finished_at_ms LIMIT 10",
             "SELECT id FROM runs WHERE job_id = 'a' AND (state = 'failed') = 1 "
                 + "AND finished_at_ms IS NOT NULL ORDER BY id LIMIT 10",
-            "SELECT id FROM runs WHERE state IN ('enqueued', 'running') ORDER BY id",
+            "SELECT id FROM \(RunRow.open) ORDER BY id",
+            "UPDATE runs INDEXED BY runs_one_running SET lease_expires_ms = 1 "
+                + "WHERE state = 'running' AND lease_owner = 'me'",
             "SELECT id FROM decisions WHERE links = 0 AND at_ms <= 5 ORDER BY at_ms LIMIT 10",
             "SELECT 1 FROM decisions WHERE origin = 'x'",
             "SELECT job_id FROM job_records WHERE revision > 7",
@@ -81,8 +83,8 @@ struct JobHistoryTests {
         for question in questions {
             let plan = try connection.all("EXPLAIN QUERY PLAN \(question)") { $0.text(3) }
             let usesIndex = plan.allSatisfy { step in
-                step.hasPrefix("SEARCH") || step.contains("USING INDEX runs_open")
-                    || step.contains("USING COVERING INDEX runs_open")
+                step.hasPrefix("SEARCH") || step.contains("USING INDEX runs_o")
+                    || step.contains("USING COVERING INDEX runs_o")
                     || step.contains("TEMP B-TREE")
             }
             #expect(usesIndex, "\(question): \(plan)")
