@@ -1,7 +1,9 @@
 /// Version 2: what is known of a job beyond its runs, decisions with their inputs, retention.
 ///
 /// A CHECK cannot be changed, so tables whose states grew are made anew as
-/// <https://www.sqlite.org/lang_altertable.html> says; foreign keys are off meanwhile.
+/// <https://www.sqlite.org/lang_altertable.html> says; foreign keys are off meanwhile. The words
+/// are joined by OR, for SQLite makes a table of an IN with more than two of them at each statement,
+/// eleven of them for each run that is written.
 let secondHistoryVersion = """
     CREATE TABLE job_records (
         job_id TEXT PRIMARY KEY NOT NULL,
@@ -53,10 +55,11 @@ let secondHistoryVersion = """
         job_id TEXT NOT NULL,
         kind TEXT NOT NULL,
         trigger TEXT NOT NULL
-            CHECK (trigger IN ('schedule', 'catchUp', 'manual', 'event', 'chain')),
+            CHECK (trigger = 'schedule' OR trigger = 'catchUp' OR trigger = 'manual'
+                OR trigger = 'event' OR trigger = 'chain'),
         state TEXT NOT NULL
-            CHECK (state IN
-                ('enqueued', 'running', 'succeeded', 'failed', 'cancelled', 'skipped')),
+            CHECK (state = 'enqueued' OR state = 'running' OR state = 'succeeded'
+                OR state = 'failed' OR state = 'cancelled' OR state = 'skipped'),
         scheduled_for_ms INTEGER NOT NULL,
         enqueued_at_ms INTEGER NOT NULL,
         not_before_ms INTEGER,
@@ -74,25 +77,28 @@ let secondHistoryVersion = """
         checkpoint TEXT,
         caused_by INTEGER REFERENCES runs (id) ON DELETE SET NULL,
         failure_category TEXT
-            CHECK (failure_category IN
-                ('work', 'unreachable', 'credential', 'configuration', 'disk', 'internal')),
+            CHECK (failure_category = 'work' OR failure_category = 'unreachable'
+                OR failure_category = 'credential' OR failure_category = 'configuration'
+                OR failure_category = 'disk' OR failure_category = 'internal'),
         failure_reason TEXT,
         stop_reason TEXT
-            CHECK (stop_reason IN
-                ('timeout', 'stalled', 'constraintLost', 'shutdown', 'cancelled', 'superseded',
-                    'leaseLost')),
+            CHECK (stop_reason = 'timeout' OR stop_reason = 'stalled'
+                OR stop_reason = 'constraintLost' OR stop_reason = 'shutdown'
+                OR stop_reason = 'cancelled' OR stop_reason = 'superseded'
+                OR stop_reason = 'leaseLost'),
         -- What another process asks the holder of the lease for.
         stop_request TEXT
-            CHECK (stop_request IN
-                ('timeout', 'stalled', 'constraintLost', 'shutdown', 'cancelled', 'superseded',
-                    'leaseLost')),
+            CHECK (stop_request = 'timeout' OR stop_request = 'stalled'
+                OR stop_request = 'constraintLost' OR stop_request = 'shutdown'
+                OR stop_request = 'cancelled' OR stop_request = 'superseded'
+                OR stop_request = 'leaseLost'),
         tally TEXT NOT NULL,
         notes TEXT NOT NULL,
         era INTEGER NOT NULL CHECK (era >= 0),
         CHECK ((state = 'running') = (lease_owner IS NOT NULL)),
         CHECK ((lease_owner IS NULL) = (lease_boot IS NULL)),
         CHECK ((lease_owner IS NULL) = (lease_expires_ms IS NULL)),
-        CHECK ((state IN ('succeeded', 'failed', 'cancelled', 'skipped'))
+        CHECK ((state = 'succeeded' OR state = 'failed' OR state = 'cancelled' OR state = 'skipped')
             = (finished_at_ms IS NOT NULL)),
         CHECK (state NOT IN ('running', 'succeeded') OR started_at_ms IS NOT NULL),
         CHECK ((attempts > 0) = (started_at_ms IS NOT NULL)),
@@ -139,11 +145,13 @@ let secondHistoryVersion = """
         started_at_ms INTEGER NOT NULL,
         finished_at_ms INTEGER,
         result TEXT NOT NULL
-            CHECK (result IN ('running', 'succeeded', 'failed', 'stopped', 'interrupted')),
+            CHECK (result = 'running' OR result = 'succeeded' OR result = 'failed'
+                OR result = 'stopped' OR result = 'interrupted'),
         stop_reason TEXT
-            CHECK (stop_reason IN
-                ('timeout', 'stalled', 'constraintLost', 'shutdown', 'cancelled', 'superseded',
-                    'leaseLost')),
+            CHECK (stop_reason = 'timeout' OR stop_reason = 'stalled'
+                OR stop_reason = 'constraintLost' OR stop_reason = 'shutdown'
+                OR stop_reason = 'cancelled' OR stop_reason = 'superseded'
+                OR stop_reason = 'leaseLost'),
         reason TEXT,
         tally TEXT NOT NULL,
         peak_memory_bytes INTEGER NOT NULL CHECK (peak_memory_bytes >= 0),
@@ -160,7 +168,7 @@ let secondHistoryVersion = """
         first_ms INTEGER NOT NULL,
         latest_ms INTEGER NOT NULL CHECK (latest_ms >= first_ms),
         occurrences INTEGER NOT NULL CHECK (occurrences >= 1),
-        fate TEXT NOT NULL CHECK (fate IN ('coalesced', 'skipped', 'expired', 'paused')),
+        fate TEXT NOT NULL CHECK (fate = 'coalesced' OR fate = 'skipped' OR fate = 'expired' OR fate = 'paused'),
         run_id INTEGER REFERENCES runs (id) ON DELETE SET NULL,
         PRIMARY KEY (job_id, era, first_ms)
     ) STRICT, WITHOUT ROWID;
@@ -170,8 +178,25 @@ let secondHistoryVersion = """
     CREATE INDEX fates_by_end ON occurrence_fates (latest_ms);
     CREATE INDEX fates_by_run ON occurrence_fates (run_id) WHERE run_id IS NOT NULL;
 
-    -- The order in which a run's reasons to wait were found.
-    ALTER TABLE deferrals ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE new_deferrals (
+        run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        subject TEXT NOT NULL,
+        since_ms INTEGER NOT NULL,
+        until_ms INTEGER CHECK (until_ms >= since_ms),
+        reason TEXT NOT NULL
+            CHECK (reason = 'notDue' OR reason = 'constraint' OR reason = 'backoff'
+                OR reason = 'overlap' OR reason = 'paused'),
+        wanted TEXT NOT NULL,
+        measured TEXT NOT NULL,
+        source TEXT NOT NULL,
+        -- The order in which a run's reasons to wait were found.
+        place INTEGER NOT NULL,
+        PRIMARY KEY (run_id, subject, since_ms)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO new_deferrals SELECT *, 0 FROM deferrals;
+    DROP TABLE deferrals;
+    ALTER TABLE new_deferrals RENAME TO deferrals;
+    CREATE UNIQUE INDEX deferrals_now ON deferrals (run_id, subject) WHERE until_ms IS NULL;
     UPDATE deferrals SET until_ms = max(since_ms,
         (SELECT finished_at_ms FROM runs WHERE runs.id = run_id))
     WHERE until_ms IS NULL

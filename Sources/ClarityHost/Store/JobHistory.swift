@@ -36,15 +36,15 @@ extension RunHistory {
 
     /// What held a job back from one instant to another, what did it longest first.
     ///
-    /// Walks the job's runs from the newest down to the first that was finished before `since`, the
-    /// newest `heldBackReach` at most.
+    /// Walks the job's runs from the newest down to one that was finished before `since`, the newest
+    /// `heldBackReach` at most.
     public func heldBack(
         _ job: JobID, since: Instant, until: Instant
     ) throws(RunStoreError) -> [HeldBack] {
         guard let connection else { return [] }
         return try rethrowing(path) {
             try connection.snapshot {
-                guard let first = try firstRun(of: job, since: since, connection) else { return [] }
+                let first = try firstRun(of: job, since: since, connection)
                 return try connection.all(
                     """
                     SELECT subject, count(*),
@@ -65,25 +65,23 @@ extension RunHistory {
         }
     }
 
-    /// The oldest run whose waits may touch what came after `since`.
+    /// A run before which none can have waited after `since`, found in strides so that the runs in
+    /// between are only counted.
     private func firstRun(
         of job: JobID, since: Instant, _ connection: Connection
-    ) throws -> Int64? {
-        var first: Int64?
-        var seen = 0
-        while seen < RunHistory.heldBackReach {
-            let runs = try connection.all(
+    ) throws(SQLiteError) -> Int64 {
+        var first = Int64.max
+        for _ in 0..<(RunHistory.heldBackReach / 500) {
+            let run = try connection.first(
                 """
                 SELECT id, finished_at_ms FROM runs WHERE job_id = ? AND id < ?
-                ORDER BY id DESC LIMIT 500
-                """, .text(job.rawValue), .integer(first ?? .max)
+                ORDER BY id DESC LIMIT 1 OFFSET 499
+                """, .text(job.rawValue), .integer(first)
             ) { (id: $0.integer(0), finished: $0.optionalInstant(1)) }
-            for run in runs {
-                if let finished = run.finished, finished < since { return first }
-                first = run.id
-            }
-            if runs.count < 500 { break }
-            seen += runs.count
+            // Fewer than a stride are left: all of them.
+            guard let run else { return 0 }
+            first = run.id
+            if let finished = run.finished, finished < since { break }
         }
         return first
     }

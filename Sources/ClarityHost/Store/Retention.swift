@@ -23,15 +23,15 @@ struct Retention {
             "SELECT through_run, counted_run, counted_limit FROM prune_mark"
         ) { (through: $0.integer(0), counted: $0.integer(1), limit: $0.integer(2)) }
         // Twice of what has come since, so that the past shrinks when it has to.
-        let new = mark.through.rawValue - (before?.through ?? 0)
-        var rest = min(max(1000, 2 * new), 5000)
+        let new = before.map { mark.through.rawValue - $0.through } ?? Planner.pruneEvery.runs
+        var rest = min(max(250, 2 * new), 2000)
         rest -= try removeOld(policy.age, hasFailed: false, rest)
         rest -= try removeOld(policy.failureAge, hasFailed: true, rest)
         // A policy that keeps less than the last one looks at every job again.
         let isStricter = before.map { $0.limit > Int64(policy.runs) } ?? true
         let counted = try removeSurplus(after: isStricter ? 0 : before?.counted ?? 0, &rest)
-        _ = try past.removeFates(through: now - policy.age, 5000)
-        _ = try past.removeDecisionsAboutNoRun(through: now - policy.age, 5000)
+        _ = try past.removeFates(through: now - policy.age, 2000)
+        _ = try past.removeDecisionsAboutNoRun(through: now - policy.age, 2000)
         try makeRoom(&rest)
         try past.removeOrigins()
         try connection.run(
@@ -72,7 +72,7 @@ struct Retention {
         -> Int64
     {
         let runs = try connection.all(
-            "SELECT id, job_id FROM runs WHERE id > ? ORDER BY id LIMIT 5000", .integer(counted)
+            "SELECT id, job_id FROM runs WHERE id > ? ORDER BY id LIMIT 2000", .integer(counted)
         ) { (id: $0.integer(0), job: $0.text(1)) }
         var counted = counted
         var seen: Set<String> = []
