@@ -55,9 +55,9 @@ struct LedgerWriter {
         switch change {
         case .setClock, .setPause, .prune: break
         case .recordFate(let job, let fate, let first, let latest, let count, let run):
-            try connection.run(
-                LedgerWriter.insertFate, .text(job.rawValue), .instant(first), .instant(latest),
-                .integer(Int64(count)), .text(fate.rawValue), .integer(run?.rawValue))
+            let due = DueOccurrences(first: first, latest: latest, count: count)
+            try FateRow.put(
+                fate, of: job, due, run: run, after: ledger.jobs[job]?.clock, connection)
         case .put(let run):
             try RunRow.put(
                 run, boot: leases.bootID, leaseExpires: leases.nextExpiry, connection)
@@ -86,10 +86,4 @@ struct LedgerWriter {
                 .integer(leases.nextExpiry), .text(owner))
         }
     }
-
-    private static let insertFate = """
-        INSERT INTO occurrence_fates
-            (job_id, first_ms, latest_ms, occurrences, fate, run_id, era)
-        VALUES (?1, ?, ?, ?, ?, ?, \(RunRow.eraOfJob(1)))
-        """
 }

@@ -96,14 +96,18 @@ extension Decision {
 }
 
 extension Round {
-    /// The decision that this round made, or `nil` where it decided nothing.
+    /// The decision that this round made, or `nil` where it decided nothing about any run.
+    ///
+    /// What only passed occurrences over is told whole by their fates: a job that is paused may have
+    /// one each second.
     func decision(on plan: Plan) -> Decision? {
-        guard !touched.isEmpty else { return nil }
+        let lines = touched.isEmpty ? [] : outcome(of: plan)
+        let touchedRuns = Set(lines.compactMap(\.run)).sorted()
+        guard !touchedRuns.isEmpty else { return nil }
         let jobs = touched.sorted()
         let known = jobs.flatMap { ledger.openRuns(of: $0) }.sorted()
         let runs = known.compactMap { ledger.open[$0] }
         let inFlight = before.inFlight.filter { touched.contains($0.value.job.id) }
-        let lines = outcome(of: plan)
         return Decision(
             moment: moment, owner: planner.owner, seed: planner.seed, scope: planner.scope,
             origin: planner.jobs.origin, maxParallel: planner.maxParallel,
@@ -115,7 +119,7 @@ extension Round {
             inFlight: inFlight.mapValues { AttemptRecord($0) },
             requestedRuns: before.requestedRuns.filter { ledger.open[$0] != nil },
             nextRun: ledger.nextRun, outcome: lines.map(\.text),
-            touchedRuns: Set(lines.compactMap(\.run)).sorted())
+            touchedRuns: touchedRuns)
     }
 
     private func slice<Key: Hashable, Value>(
@@ -164,7 +168,7 @@ extension Round {
             )
         case .recordFate(let job, let fate, let first, let latest, let count, let run):
             (
-                run,
+                nil,
                 "\(job): \(count) occurrences from \(first) to \(latest) are \(fate.rawValue)"
                     + (run.map { " by run \($0)" } ?? "")
             )

@@ -191,7 +191,7 @@ struct Round {
             let newRuns = nextRun - 1 - mark.through.rawValue
             guard
                 newRuns >= Planner.pruneEvery.runs
-                    || (newRuns > 0 && moment.wall - mark.at >= Planner.pruneEvery.span)
+                    || moment.wall - mark.at >= Planner.pruneEvery.span
             else { return }
         } else if ledger.pruned == nil, nextRun <= Planner.pruneEvery.runs {
             return

@@ -110,6 +110,7 @@ public struct Scheduler {
                         for await _ in changes { inbox.post(.conditionsChanged) }
                     }
                     inbox.post(.conditionsChanged)
+                    continue
                 }
                 // One timer at a time; it is no child of the group because a group cannot cancel
                 // one child alone.
