@@ -62,7 +62,8 @@ struct Composition {
         return found
     }
 
-    private var jobFileReader: JobFileReader {
+    /// Reads what a job file's text says on this machine.
+    var jobFileReader: JobFileReader {
         JobFileReader(
             catalogue: clarityCatalogue, zones: SystemZones(environment: environment), home: home,
             workingDirectory: workingDirectory,

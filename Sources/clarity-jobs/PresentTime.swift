@@ -3,8 +3,10 @@ import ClarityScheduler
 
 /// The time that a person wrote to stand in for the present.
 struct PresentTime {
-    /// What `--now` holds.
+    /// What the option holds.
     let text: String
+    /// The option that stands for the time.
+    var option = "--now"
 
     /// The instant: RFC 3339, or without offset a date and time on the clock of a zone.
     ///
@@ -17,7 +19,7 @@ struct PresentTime {
         guard let reading = readings.lazy.compactMap({ Instant(rfc3339: text + $0) }).first else {
             throw CommandFailure(
                 .usage,
-                "--now is a time such as `2026-11-20T06:00:00Z` or `2026-11-20 06:00`, "
+                "\(option) is a time such as `2026-11-20T06:00:00Z` or `2026-11-20 06:00`, "
                     + "got `\(text)`")
         }
         let zone = try localZone()
@@ -25,11 +27,11 @@ struct PresentTime {
         case .once(let instant): return instant
         case .twice(let earlier, let later):
             throw CommandFailure(
-                .usage, "--now `\(text)` comes twice in \(zone.identifier)",
+                .usage, "\(option) `\(text)` comes twice in \(zone.identifier)",
                 "help: write `\(zone.text(earlier))` or `\(zone.text(later))`")
         case .skipped(let until):
             throw CommandFailure(
-                .usage, "--now `\(text)` never comes in \(zone.identifier)",
+                .usage, "\(option) `\(text)` never comes in \(zone.identifier)",
                 "help: its clocks are put forward to `\(zone.text(until))`")
         }
     }

@@ -66,6 +66,8 @@ enum Program {
         case ["dry-run"]: try DryRunCommand(composition).run()
         case ["list"]: try ListCommand(composition).run()
         case ["next"]: try NextCommand(composition).run()
+        case ["explain"]: try ExplainCommand(composition).run()
+        case ["simulate"]: try SimulateCommand(composition).run()
         case ["history"]: try HistoryCommand(composition).run()
         case ["history", "show"]: try HistoryShowCommand(composition).run()
         case ["audit"]: try AuditCommand(composition).run()

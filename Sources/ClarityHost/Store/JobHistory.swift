@@ -1,18 +1,6 @@
 public import ClarityScheduler
 import SQLite
 
-/// How often and how long one thing held a job back.
-public struct HeldBack: Hashable, Sendable {
-    /// As in `Deferral.subject`.
-    public var subject: String
-    /// How often it did.
-    public var spans: Int
-    /// How long, all spans together; only what lies in the stretch that was asked for.
-    public var total: Duration
-    /// How many runs it did it to.
-    public var runs: Int
-}
-
 // Questions about one job.
 extension RunHistory {
     /// The newest runs that `heldBack` looks at.
@@ -45,22 +33,22 @@ extension RunHistory {
         return try rethrowing(path) {
             try connection.snapshot {
                 let first = try firstRun(of: job, since: since, connection)
-                return try connection.all(
+                let spans = try connection.all(
                     """
-                    SELECT subject, count(*),
-                        sum(max(min(coalesce(until_ms, ?4), ?4) - max(since_ms, ?3), 0)) AS total,
-                        count(DISTINCT run_id)
+                    SELECT reason, subject, run_id, since_ms, until_ms
                     FROM runs CROSS JOIN deferrals ON run_id = runs.id
                     WHERE job_id = ?1 AND runs.id >= ?2 AND since_ms < ?4
                         AND (until_ms IS NULL OR until_ms > ?3)
-                    GROUP BY subject ORDER BY total DESC, subject
                     """,
                     .text(job.rawValue), .integer(first), .instant(since), .instant(until)
                 ) { row in
-                    HeldBack(
-                        subject: row.text(0), spans: Int(row.integer(1)),
-                        total: .milliseconds(row.integer(2)), runs: Int(row.integer(3)))
+                    HeldBack.Span(
+                        WaitReason(rawValue: row.text(0)) ?? .constraint, subject: row.text(1),
+                        run: RunID(row.integer(2)),
+                        since: Instant(millisecondsSince1970: row.integer(3)),
+                        until: row.optionalInstant(4))
                 }
+                return HeldBack.sums(of: spans, from: since, until: until)
             }
         }
     }

@@ -1,4 +1,4 @@
-/// Where a job stands: what `list` and `dry-run` show.
+/// Where a job stands: what `list`, `dry-run` and `explain` show.
 public struct JobStanding: Hashable, Sendable {
     public var job: JobID
     /// The next occurrence that its schedule names, or one that is due; `nil` for none.
@@ -15,28 +15,55 @@ extension Planner {
         at moment: Moment, conditions: Conditions, ledger: Ledger
     ) -> [JobStanding] {
         var round = Round(self, [], moment, { conditions }, ledger)
-        return jobs.jobs.map { job in
-            let open = round.openRuns(of: job.id).first
-            let waiting = open.flatMap { $0.state == .enqueued ? $0 : nil }
-            let clock = round.clock(of: job)
-            let next = job.schedule.flatMap {
-                $0.next(after: clock.considered, anchor: clock.anchor)
-            }
-            let isDue = next.map { $0 <= moment.wall } ?? false
-            let candidate =
-                waiting
-                ?? Run(
-                    id: ledger.nextRun, job: job.id, kind: job.kind, trigger: .schedule,
-                    scheduledFor: next ?? moment.wall, enqueuedAt: moment.wall)
-            var deferrals = round.deferrals(of: candidate, job)
-            if open == nil, !isDue {
-                let wanted = next.map { "\($0) or later" } ?? "a request, an event or a chain"
-                deferrals.insert(
-                    Deferral(
-                        .notDue, subject: "schedule", wanted: wanted, measured: "too early",
-                        source: "schedule"), at: 0)
-            }
-            return JobStanding(job: job.id, next: next, open: open, deferrals: deferrals)
-        }
+        return jobs.jobs.map { round.standing(of: $0) }
     }
+}
+
+extension Round {
+    /// Where a job stands.
+    mutating func standing(of job: Job) -> JobStanding {
+        let open = openRuns(of: job.id).first
+        let next = next(of: job)
+        let candidate = candidate(of: job)
+        var deferrals = deferrals(of: candidate, job)
+        if open == nil, next.map({ $0 > moment.wall }) ?? true {
+            let wanted = next.map { "\($0) or later" } ?? "a request, an event or a chain"
+            deferrals.insert(
+                Deferral(
+                    .notDue, subject: JobStanding.schedule, wanted: wanted, measured: "too early",
+                    source: "schedule"), at: 0)
+        }
+        if deferrals.isEmpty, let place = placeWanted(by: candidate) { deferrals.append(place) }
+        return JobStanding(job: job.id, next: next, open: open, deferrals: deferrals)
+    }
+
+    /// The run that would be the next to start: the one that waits, or one that there would be.
+    mutating func candidate(of job: Job) -> Run {
+        if let waiting = openRuns(of: job.id).first(where: { $0.state == .enqueued }) {
+            return waiting
+        }
+        return Run(
+            id: ledger.nextRun, job: job.id, kind: job.kind, trigger: .schedule,
+            scheduledFor: next(of: job) ?? moment.wall, enqueuedAt: moment.wall)
+    }
+
+    private mutating func next(of job: Job) -> Instant? {
+        let clock = clock(of: job)
+        return job.schedule.flatMap { $0.next(after: clock.considered, anchor: clock.anchor) }
+    }
+
+    /// What the process that would run it has said: that all its places are taken.
+    private func placeWanted(by run: Run) -> Deferral? {
+        let noted = ledger.waits[run.id]?.first { $0.subject == noPlace.subject }
+        // It says nothing any more once nothing runs.
+        guard let noted, ledger.open.values.contains(where: { $0.state == .running }) else {
+            return nil
+        }
+        return noted
+    }
+}
+
+extension JobStanding {
+    /// The subject of the deferral that says that nothing asks for a run.
+    static let schedule = "schedule"
 }

@@ -18,13 +18,16 @@ extension Round {
             let earliest = finished + job.earliestBegin
             deferrals.append(
                 Deferral(
-                    .notDue, subject: "earliest_begin", wanted: "\(earliest) or later",
+                    .notDue, subject: Round.earliestBegin, wanted: "\(earliest) or later",
                     measured: "too early", source: "end of the last run"))
             wake(after: earliest - moment.wall)
         }
         if !run.isForced { deferrals += unmet(of: job, for: run) }
         return deferrals
     }
+
+    /// The subject of the deferral that keeps two runs of a job apart.
+    static let earliestBegin = "earliest_begin"
 
     /// What a process says of a run that could start but for the number of those that run.
     var noPlace: Deferral {
@@ -59,7 +62,7 @@ extension Round {
 
     /// The unfinished run of the same job that must be finished first: one that runs, or an older
     /// one, even while it waits to be tried again.
-    private func runAhead(of run: Run) -> Run? {
+    func runAhead(of run: Run) -> Run? {
         // In the order of their numbers: whatever comes first is ahead of all others.
         for id in openRunNumbers(of: run.job) {
             guard let other = self.run(id), !other.state.isFinished, id != run.id else { continue }

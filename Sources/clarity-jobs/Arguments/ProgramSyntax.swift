@@ -65,6 +65,8 @@ extension CommandSyntax {
                     "clarity-jobs next com.clarity.insights -n 5",
                     "clarity-jobs next --around-dst --now 2026-03-01",
                 ]),
+            .explain,
+            .simulate,
             CommandSyntax(
                 name: "history", summary: "Lists past and present runs, newest first.",
                 operands: "[JOB]",

@@ -1,0 +1,140 @@
+/// Lets a planner live through a stretch of time on a clock of its own: the decisions are those of
+/// a real scheduler, the attempts and the conditions are made up.
+///
+/// It goes from event to event: from one look that the planner asks for, end of an attempt or change
+/// of conditions to the next. The same simulation always comes out the same.
+public struct Simulation {
+    /// The most runs unless told otherwise.
+    public static let mostRuns: Int64 = 100_000
+
+    private let jobs: JobSet
+    private let maxParallel: Int
+    private let stretch: Range<Instant>
+    private let anchors: [JobID: Instant]
+    private let conditions: (Instant) -> Conditions
+    private let nextChange: (Instant) -> Instant?
+    private let attempt: (Job) -> Duration
+    private let mostRuns: Int64
+
+    /// Sets up a simulation.
+    ///
+    /// - Parameters:
+    ///   - stretch: from where on jobs are planned, and up to where; not itself included.
+    ///   - anchors: where the jobs' `every` counts from; what is not given, or comes later, counts
+    ///     from the beginning of the stretch.
+    ///   - conditions: what is known of the machine at an instant.
+    ///   - nextChange: when that changes next after an instant; `nil` for never.
+    ///   - attempt: how long an attempt of a job takes; it succeeds then, unless it is stopped. It
+    ///     never stalls.
+    ///   - mostRuns: the number of runs after which it ends early.
+    public init(
+        _ jobs: [Job], maxParallel: Int, over stretch: Range<Instant>,
+        anchors: [JobID: Instant] = [:], conditions: @escaping (Instant) -> Conditions,
+        nextChange: @escaping (Instant) -> Instant?, attempt: @escaping (Job) -> Duration,
+        mostRuns: Int64 = Simulation.mostRuns
+    ) {
+        self.jobs = JobSet(
+            jobs.map { job in
+                var job = job
+                job.stall = nil
+                return job
+            })
+        self.maxParallel = maxParallel
+        self.stretch = stretch
+        self.anchors = anchors
+        self.conditions = conditions
+        self.nextChange = nextChange
+        self.attempt = attempt
+        self.mostRuns = mostRuns
+    }
+
+    /// Runs it to its end.
+    public func run() -> SimulationReport {
+        var planner = Planner(
+            jobs: jobs, owner: "simulation", maxParallel: maxParallel, seed: 1)
+        var ledger = Ledger(jobs: records())
+        var log = SimulationLog()
+        var attempts = SimulatedAttempts()
+        var now = stretch.lowerBound
+        var events: [Planner.Event] = [.conditionsChanged]
+        while now < stretch.upperBound, ledger.nextRun.rawValue <= mostRuns {
+            let (instant, conditions) = (now, conditions)
+            let plan = planner.handle(
+                events, at: Moment(wall: now, elapsed: now - stretch.lowerBound),
+                conditions: conditions(instant), ledger: ledger)
+            for change in plan.changes {
+                ledger.apply(change)
+                log.add(change)
+            }
+            for act in plan.acts {
+                switch act {
+                case .start(let order):
+                    guard let job = jobs[order.job] else { continue }
+                    attempts.start(order.run, at: now, for: attempt(job))
+                case .signal(let run, _): attempts.stop(run, at: now)
+                }
+            }
+            // Nothing else happens in the same instant: what could has been decided.
+            let looks = [plan.wakeAfter.map { max(now + $0, now + .milliseconds(1)) }]
+            let change = nextChange(now)
+            let next = (looks + [attempts.next, change]).compactMap { $0 }.min()
+            guard let next else {
+                now = stretch.upperBound
+                break
+            }
+            now = next
+            events = attempts.takeEnds(at: now)
+            if change == now { events.append(.conditionsChanged) }
+        }
+        let end = min(now, stretch.upperBound)
+        return log.report(of: jobs.jobs, over: stretch.lowerBound..<max(end, stretch.lowerBound))
+    }
+
+    /// Where the jobs stand at the beginning: planned up to it, and not yet due.
+    private func records() -> [JobID: JobRecord] {
+        var records: [JobID: JobRecord] = [:]
+        for job in jobs.jobs {
+            guard let anchor = anchors[job.id], anchor <= stretch.lowerBound else { continue }
+            records[job.id] = JobRecord(
+                clock: JobClock(
+                    anchor: anchor, considered: stretch.lowerBound - .milliseconds(1),
+                    schedule: job.schedule.map { "\($0)" } ?? ""))
+        }
+        return records
+    }
+}
+
+/// The attempts that run in a simulation.
+private struct SimulatedAttempts {
+    private struct Running {
+        var endsAt: Instant
+        var isStopped = false
+    }
+
+    private var running: [RunID: Running] = [:]
+
+    /// When the first of them ends.
+    var next: Instant? { running.values.map(\.endsAt).min() }
+
+    mutating func start(_ run: RunID, at now: Instant, for span: Duration) {
+        running[run] = Running(endsAt: now + max(span, .milliseconds(1)))
+    }
+
+    /// Lets an attempt end at once, as one does that heeds its warning.
+    mutating func stop(_ run: RunID, at now: Instant) {
+        running[run]?.endsAt = now
+        running[run]?.isStopped = true
+    }
+
+    /// Takes out the attempts that end now.
+    mutating func takeEnds(at now: Instant) -> [Planner.Event] {
+        let ended = running.filter { $0.value.endsAt <= now }.sorted { $0.key < $1.key }
+        return ended.map { run, attempt in
+            running[run] = nil
+            let outcome: Outcome =
+                attempt.isStopped
+                ? .retry(after: nil, Failure(.work, "stopped before it was done")) : .success
+            return .finished(run, AttemptEnd(.reported(outcome)))
+        }
+    }
+}

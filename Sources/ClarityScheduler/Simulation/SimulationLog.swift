@@ -1,0 +1,77 @@
+/// Takes down what the decisions of a simulation change, and sums it up.
+struct SimulationLog {
+    private var runs: [RunID: Run] = [:]
+    private var spans: [RunID: [HeldBack.Span]] = [:]
+    private var fates: [JobID: [OccurrenceFate: Int]] = [:]
+    private var starts: [JobID: Int] = [:]
+
+    mutating func add(_ change: LedgerChange) {
+        switch change {
+        case .put(let run):
+            runs[run.id] = run
+            if let finished = run.finishedAt { end(of: run.id, besides: [], at: finished) }
+        case .putAttempt(let attempt):
+            guard attempt.result == .running, let job = runs[attempt.run]?.job else { return }
+            starts[job, default: 0] += 1
+        case .deferred(let run, let deferrals, let instant):
+            end(of: run, besides: deferrals.map(\.subject), at: instant)
+            for deferral in deferrals where !isOpen(deferral.subject, of: run) {
+                spans[run, default: []].append(
+                    HeldBack.Span(
+                        deferral.reason, subject: deferral.subject, run: run, since: instant,
+                        until: nil))
+            }
+        case .recordFate(let job, let fate, first: _, latest: _, let count, run: _):
+            fates[job, default: [:]][fate, default: 0] += count
+        case .setClock, .setPause, .requestStop, .keepOrigin, .recordDecision, .renewLeases, .prune:
+            break
+        }
+    }
+
+    /// Sums it up; what goes on goes on to the end of the stretch.
+    func report(of jobs: [Job], over stretch: Range<Instant>) -> SimulationReport {
+        let all = runs.values.sorted { $0.id < $1.id }
+        let byJob = Dictionary(grouping: all, by: \.job)
+        return SimulationReport(
+            stretch: stretch,
+            runs: all.map { run in
+                SimulatedRun(run: run, heldBack: sums(spans[run.id] ?? [], stretch))
+            },
+            jobs: jobs.map { report(of: $0.id, byJob[$0.id] ?? [], over: stretch) })
+    }
+
+    private func report(
+        of job: JobID, _ runs: [Run], over stretch: Range<Instant>
+    ) -> SimulatedJob {
+        // With flex, an occurrence may have its run before the end and be after it.
+        let ofOccurrences = runs.filter {
+            [.schedule, .catchUp].contains($0.trigger) && $0.scheduledFor < stretch.upperBound
+        }
+        let fates = fates[job] ?? [:]
+        let successes = runs.filter { $0.state == .succeeded }.compactMap(\.finishedAt).sorted()
+        let marks = [stretch.lowerBound] + successes + [stretch.upperBound]
+        return SimulatedJob(
+            job: job, occurrences: ofOccurrences.count + fates.values.reduce(0, +), fates: fates,
+            runs: runs.count, successes: successes.count,
+            expired: runs.filter { $0.state == .skipped }.count, starts: starts[job] ?? 0,
+            heldBack: sums(runs.flatMap { spans[$0.id] ?? [] }, stretch),
+            worstAge: zip(marks, marks.dropFirst()).map { $1 - $0 }.max() ?? .zero)
+    }
+
+    private func sums(_ spans: [HeldBack.Span], _ stretch: Range<Instant>) -> [HeldBack] {
+        HeldBack.sums(of: spans, from: stretch.lowerBound, until: stretch.upperBound)
+    }
+
+    private func isOpen(_ subject: String, of run: RunID) -> Bool {
+        spans[run]?.contains { $0.subject == subject && $0.until == nil } ?? false
+    }
+
+    /// Ends the spans of a run but those of some subjects.
+    private mutating func end(of run: RunID, besides subjects: [String], at instant: Instant) {
+        guard let known = spans[run] else { return }
+        for index in known.indices
+        where known[index].until == nil && !subjects.contains(known[index].subject) {
+            spans[run]?[index].until = instant
+        }
+    }
+}

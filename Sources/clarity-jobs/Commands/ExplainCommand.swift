@@ -1,0 +1,72 @@
+import ClarityHost
+import ClarityScheduler
+import JSON
+
+/// `explain JOB`: why a job does or does not run now.
+struct ExplainCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let operands = composition.arguments.operands
+        if let run = composition.arguments["replay"] {
+            guard operands.isEmpty else {
+                throw CommandFailure(.usage, "`explain` wants either a job or --replay")
+            }
+            return try ReplayCommand(composition).run(run)
+        }
+        guard operands.count == 1 else {
+            throw CommandFailure(.usage, "`explain` wants one job, got \(operands.count)")
+        }
+        let file = try composition.jobFile()
+        let job = try composition.job(named: operands[0], in: file)
+        let moment = composition.clock.moment
+        let history = try composition.history(file)
+        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let past = try past(of: job.id, at: moment.wall, ledger, history)
+        let explanation = composition.planner(file, owner: "", scope: .everything).explanation(
+            of: job.id, at: moment,
+            conditions: composition.conditions(file).conditions(), ledger: ledger, past: past)
+        guard let explanation else {
+            throw CommandFailure(.usage, "job `\(job.id)` has `enabled: false` in the job file")
+        }
+        let text = ExplanationText(
+            job: job, explanation: explanation,
+            attemptSince: try attemptSince(explanation, history))
+        let console = composition.console
+        switch console.form {
+        case .table: text.lines.forEach { console.result(printable($0)) }
+        case .json: console.result(text.object.page)
+        case .ndjson: console.result(text.object.line)
+        }
+        return .done
+    }
+
+    private func past(
+        of job: JobID, at now: Instant, _ ledger: Ledger, _ history: borrowing RunHistory
+    ) throws(CommandFailure) -> JobPast {
+        try askingStore { () throws(RunStoreError) in
+            var since: [String: Instant] = [:]
+            let waiting = ledger.openRuns(of: job).first { ledger.open[$0]?.state == .enqueued }
+            if let run = waiting {
+                for span in try history.deferrals(of: run) where span.until == nil {
+                    since[span.deferral.subject] = span.since
+                }
+            }
+            return JobPast(
+                waitingSince: since,
+                heldBack: try history.heldBack(job, since: now - JobPast.stretch, until: now))
+        }
+    }
+
+    /// When the attempt that runs was started.
+    private func attemptSince(
+        _ explanation: JobExplanation, _ history: borrowing RunHistory
+    ) throws(CommandFailure) -> Instant? {
+        guard let run = explanation.standing.open, run.state == .running else { return nil }
+        return try askingStore { () throws(RunStoreError) in
+            try history.attempts(of: run.id).last?.startedAt
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import ClarityHost
+import ClarityScheduler
+import JSON
+
+/// `simulate [JOB...]`: the runs that there would be over a trace of conditions.
+struct SimulateCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let days = try days()
+        let attempt = try attempt()
+        let trace = try trace()
+        let file = try composition.jobFile()
+        let jobs = try jobs(file)
+        let history = try composition.history(file)
+        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        var known: [JobID: Duration] = [:]
+        for job in jobs { known[job.id] = try usualAttempt(of: job.id, history) }
+        let from = try from(trace)
+        let allowing = Conditions.allowing
+        let simulation = Simulation(
+            jobs, maxParallel: composition.maxParallel(file),
+            over: from..<from + .seconds(days * 86_400),
+            anchors: ledger.jobs.compactMapValues { $0.clock?.anchor },
+            conditions: { trace?.conditions(at: $0) ?? allowing },
+            nextChange: { trace?.nextChange(after: $0) },
+            attempt: { known[$0.id] ?? attempt ?? SimulateCommand.standardAttempt(of: $0) })
+        let report = simulation.run()
+        show(SimulationText(report: report))
+        if report.stretch.upperBound < from + .seconds(days * 86_400) {
+            composition.console.note(
+                "clarity-jobs: ended at \(report.stretch.upperBound), after "
+                    + "\(Simulation.mostRuns) runs")
+        }
+        return .done
+    }
+
+    private func show(_ text: SimulationText) {
+        let console = composition.console
+        switch console.form {
+        case .table: text.lines.forEach { console.result($0) }
+        case .json: console.result(text.object.page)
+        case .ndjson: console.result(text.object.line)
+        }
+    }
+
+    /// The jobs that were named, else all that are enabled.
+    private func jobs(_ file: JobFile) throws(CommandFailure) -> [Job] {
+        let names = composition.arguments.operands
+        let wanted = Set(try composition.jobs(named: names, in: file))
+        if let job = wanted.first(where: { file.disabled.contains($0) }) {
+            throw CommandFailure(.usage, "job `\(job)` has `enabled: false` in the job file")
+        }
+        let jobs = composition.jobs(file)
+        return names.isEmpty ? jobs : jobs.filter { wanted.contains($0.id) }
+    }
+
+    /// The median of the last 20 attempts of the job that succeeded; `nil` when there is none.
+    private func usualAttempt(
+        of job: JobID, _ history: borrowing RunHistory
+    ) throws(CommandFailure) -> Duration? {
+        let spans = try askingStore { () throws(RunStoreError) -> [Duration] in
+            var spans: [Duration] = []
+            for run in try history.runs(of: job, limit: 200)
+            where run.state == .succeeded && spans.count < 20 {
+                guard let attempt = try history.attempts(of: run.id).last,
+                    let finished = attempt.finishedAt
+                else { continue }
+                spans.append(max(finished - attempt.startedAt, .zero))
+            }
+            return spans
+        }
+        return spans.isEmpty ? nil : spans.sorted()[(spans.count - 1) / 2]
+    }
+
+    // MARK: Options
+
+    private func from(_ trace: ConditionTrace?) throws(CommandFailure) -> Instant {
+        guard let text = composition.arguments["from"] else {
+            return trace?.entries.first?.at ?? composition.clock.now
+        }
+        let environment = composition.environment
+        return try PresentTime(text: text, option: "--from").instant {
+            () throws(CommandFailure) in
+            try Composition.localZone(environment)
+        }
+    }
+
+    private func days() throws(CommandFailure) -> Int64 {
+        guard let text = composition.arguments["days"] else { return 7 }
+        guard let days = Int64(text), (1...3660).contains(days) else {
+            throw CommandFailure(.usage, "--days is a number from 1 to 3660, got `\(text)`")
+        }
+        return days
+    }
+
+    /// 30 s, or half of the time until an attempt is warned where that is less.
+    private static func standardAttempt(of job: Job) -> Duration {
+        min(.seconds(30), (job.timeout - job.warning) / 2)
+    }
+
+    private func attempt() throws(CommandFailure) -> Duration? {
+        guard let text = composition.arguments["attempt"] else { return nil }
+        guard let span = Duration(text: text), span > .zero, span <= .seconds(366 * 86_400) else {
+            throw CommandFailure(.usage, "--attempt is a span such as `30s` or `5m`, got `\(text)`")
+        }
+        return span
+    }
+
+    private func trace() throws(CommandFailure) -> ConditionTrace? {
+        guard let path = composition.arguments["trace"] else { return nil }
+        do throws(TraceFault) {
+            return try TraceReader().read(fileAt: path)
+        } catch {
+            throw CommandFailure(.usage, error.description)
+        }
+    }
+}
+
+extension Conditions {
+    /// Conditions under which every constraint holds.
+    fileprivate static var allowing: Conditions {
+        let source = "no trace"
+        return Conditions(
+            connected: Reading(true, source: source), metered: Reading(false, source: source),
+            roaming: Reading(false, source: source), externalPower: Reading(true, source: source),
+            battery: Reading(.absent, source: source), lowPower: Reading(false, source: source),
+            idle: Reading(true, source: source),
+            storageFreeBytes: Reading(.max, source: source),
+            pressurePercent: Reading(0, source: source))
+    }
+}

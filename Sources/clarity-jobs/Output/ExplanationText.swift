@@ -1,0 +1,174 @@
+import ClarityScheduler
+import JSON
+
+/// How an explanation is shown.
+struct ExplanationText {
+    let job: Job
+    let explanation: JobExplanation
+    /// When the attempt that runs was started.
+    let attemptSince: Instant?
+
+    private var open: Run? { explanation.standing.open }
+
+    // MARK: For people
+
+    /// The job, where it stands, what that depends on, what would change it, and when it starts.
+    var lines: [String] {
+        var lines = [
+            "\(job.id): \(job.kind), \(job.jobClass.rawValue), \(job.priority.rawValue) priority",
+            "schedule: \(job.schedule?.description ?? "none")",
+            "next: \(explanation.standing.next.map(RunText.seconds) ?? "-")",
+            "state: \(state)",
+        ]
+        if isRunning, let waiting = explanation.waiting {
+            lines.append("behind it: \(words(waiting))")
+        }
+        if let pause = explanation.pause { lines.append("paused: \(words(pause))") }
+        if let expiresAt = explanation.expiresAt {
+            lines.append("given up: \(RunText.seconds(expiresAt)), unless it has started")
+        }
+        lines += table.lines
+        let changes = changes
+        if changes.isEmpty { lines.append("nothing: it \(isRunning ? "runs" : "would start") now") }
+        lines += changes.map { "to start\(isRunning ? " another" : ""): \($0)" }
+        return lines + ["likely: \(StartText.words(explanation.start))"]
+    }
+
+    private var isRunning: Bool { open?.state == .running }
+
+    private var state: String {
+        guard let open else { return "idle" }
+        guard isRunning else { return words(open) }
+        let since = attemptSince.map { " since \(RunText.seconds($0))" } ?? ""
+        return "running\(since): \(name(of: open)), attempt \(open.attempts), by "
+            + (open.lease?.owner ?? "nobody")
+    }
+
+    private func words(_ waiting: Run) -> String {
+        "enqueued since \(RunText.seconds(waiting.enqueuedAt)): \(name(of: waiting))"
+    }
+
+    private func name(of run: Run) -> String {
+        "run \(run.id) (\(run.trigger.rawValue)) for \(RunText.seconds(run.scheduledFor))"
+    }
+
+    private func words(_ pause: Pause) -> String {
+        "since \(RunText.seconds(pause.since)), "
+            + (pause.until.map { "until \(RunText.seconds($0))" } ?? "until it is resumed")
+            + (pause.reason.isEmpty ? "" : ": \(pause.reason)")
+    }
+
+    private var table: Table {
+        Table(
+            heading: ["REASON", "WANTED", "MEASURED", "SOURCE", "VERDICT", "SINCE", "LAST 7 DAYS"],
+            rows: explanation.factors.map { factor in
+                [
+                    factor.subject, shown(factor.wanted), shown(factor.measured),
+                    shown(factor.source), verdict(of: factor),
+                    factor.since.map(RunText.seconds) ?? "-",
+                    factor.past.map(HeldBackText.words) ?? "-",
+                ]
+            })
+    }
+
+    private func shown(_ cell: String) -> String { cell.isEmpty ? "-" : cell }
+
+    private func verdict(of factor: JobExplanation.Factor) -> String {
+        guard let dropsAt = factor.dropsAt else { return factor.standing.rawValue }
+        let at = RunText.seconds(dropsAt)
+        return factor.standing == .dropped
+            ? "dropped at \(at)" : "\(factor.standing.rawValue), dropped at \(at)"
+    }
+
+    /// What would let the job start, or start again, a line each.
+    private var changes: [String] { explanation.factors.compactMap(\.change).map { words($0) } }
+
+    private func words(_ change: JobExplanation.Change) -> String {
+        switch change {
+        case .meet(let constraint): words(constraint)
+        case .finish(let run): "run \(run) has to finish"
+        case .attemptGone: "an attempt that is being ended has to be gone"
+        case .place: "one of the attempts that run has to end"
+        case .resume(nil): "clarity-jobs resume \(job.id)"
+        case .resume(let until?):
+            "clarity-jobs resume \(job.id), or wait until \(RunText.seconds(until))"
+        case .pass(let until):
+            "wait until \(RunText.seconds(until)), or clarity-jobs run \(job.id)"
+        case .ask: "clarity-jobs run \(job.id)"
+        }
+    }
+
+    private func words(_ constraint: Constraint) -> String {
+        switch constraint {
+        case .connected: "connect to a network"
+        case .unmetered: "connect to a network that is not metered"
+        case .notRoaming: "connect to a network that is not roaming"
+        case .externalPower: "plug the machine in"
+        case .batteryAbove(let percent): "charge the battery above \(percent) %"
+        case .notLowPower: "stop saving power"
+        case .idle: "leave the machine idle"
+        case .storageFree: "make room: \(wanted(constraint))"
+        case .pressureBelow: "give the machine less to do: pressure \(wanted(constraint))"
+        }
+    }
+
+    private func wanted(_ constraint: Constraint) -> String {
+        constraint.verdict(in: Conditions()).wanted
+    }
+
+    // MARK: As JSON
+
+    var object: JSON {
+        let constraints = explanation.factors.filter { $0.reason == .constraint }
+        let others = explanation.factors.filter { $0.reason != .constraint }
+        return [
+            "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
+            "class": .string(job.jobClass.rawValue), "priority": .string(job.priority.rawValue),
+            "schedule": .text(job.schedule), "next": .text(explanation.standing.next),
+            "state": .string(open?.state.rawValue ?? "idle"),
+            "run": open.map { .integer($0.id.rawValue) } ?? .null,
+            "trigger": .text(open?.trigger.rawValue), "scheduled_for": .text(open?.scheduledFor),
+            "waiting_run": explanation.waiting.map { .integer($0.id.rawValue) } ?? .null,
+            "enqueued_at": .text(open?.enqueuedAt), "attempts": .count(open?.attempts ?? 0),
+            "running_since": .text(attemptSince), "owner": .text(open?.lease?.owner),
+            "given_up_at": .text(explanation.expiresAt),
+            "paused": explanation.pause.map { pause in
+                [
+                    "since": .text(pause.since), "until": .text(pause.until),
+                    "reason": .string(pause.reason),
+                ]
+            } ?? .null,
+            "constraints": .array(constraints.map(object)),
+            "reasons": .array(others.map(object)),
+            "changes": .array(changes.map { .string($0) }),
+            "start": StartText.object(explanation.start),
+        ]
+    }
+
+    private func object(_ factor: JobExplanation.Factor) -> JSON {
+        [
+            "reason": .string(factor.reason.rawValue), "subject": .string(factor.subject),
+            "wanted": .string(factor.wanted), "measured": .string(factor.measured),
+            "source": .string(factor.source), "verdict": .string(factor.standing.rawValue),
+            "drops_at": .text(factor.dropsAt), "since": .text(factor.since),
+            "last_7_days": factor.past.map(HeldBackText.object) ?? .null,
+        ]
+    }
+}
+
+/// How what held a job back is shown.
+enum HeldBackText {
+    /// `3 times, 2h 10m, 3 runs`.
+    static func words(_ past: HeldBack) -> String {
+        "\(past.spans) \(past.spans == 1 ? "time" : "times"), \(past.total.text), "
+            + "\(past.runs) \(past.runs == 1 ? "run" : "runs")"
+    }
+
+    static func object(_ past: HeldBack) -> JSON {
+        [
+            "times": .count(past.spans), "total_ms": .integer(past.total.milliseconds),
+            "runs": .count(past.runs),
+            "median_ms": past.median.map { .integer($0.milliseconds) } ?? .null,
+        ]
+    }
+}

@@ -1,0 +1,97 @@
+import ClarityScheduler
+import JSON
+
+/// How what came of a simulation is shown.
+struct SimulationText {
+    let report: SimulationReport
+
+    /// The runs, then the jobs.
+    var lines: [String] {
+        let runs = Table(
+            heading: [
+                "RUN", "JOB", "SCHEDULED FOR", "STARTED", "FINISHED", "STATE", "ATTEMPTS",
+                "HELD BACK BY",
+            ],
+            rows: report.runs.map { simulated in
+                let run = simulated.run
+                return [
+                    run.id.description, run.job.rawValue, RunText.seconds(run.scheduledFor),
+                    run.startedAt.map(RunText.seconds) ?? "-",
+                    run.finishedAt.map(RunText.seconds) ?? "-", run.state.rawValue,
+                    String(run.attempts), words(simulated.heldBack),
+                ]
+            })
+        let jobs = Table(
+            heading: [
+                "JOB", "OCCURRENCES", "RUNS", "STARTS", "SUCCEEDED", "COALESCED", "SKIPPED",
+                "EXPIRED", "WORST AGE", "HELD BACK BY",
+            ],
+            rows: report.jobs.map { job in
+                [
+                    job.job.rawValue, String(job.occurrences), String(job.runs),
+                    String(job.starts), String(job.successes), count(.coalesced, of: job),
+                    count(.skipped, of: job), String(expired(job)), job.worstAge.text,
+                    words(job.heldBack),
+                ]
+            })
+        return runs.lines + (runs.lines.isEmpty ? [] : [""]) + jobs.lines
+    }
+
+    private func count(_ fate: OccurrenceFate, of job: SimulatedJob) -> String {
+        String(job.fates[fate] ?? 0)
+    }
+
+    /// What got a run and no start, and what got no run.
+    private func expired(_ job: SimulatedJob) -> Int {
+        job.expired + (job.fates[.expired] ?? 0)
+    }
+
+    private func words(_ heldBack: [HeldBack]) -> String {
+        heldBack.map { "\($0.subject) \($0.total.text)" }.joined(separator: ", ")
+    }
+
+    var object: JSON {
+        [
+            "from": .text(report.stretch.lowerBound), "until": .text(report.stretch.upperBound),
+            "runs": .array(report.runs.map(object)), "jobs": .array(report.jobs.map(object)),
+        ]
+    }
+
+    private func object(_ simulated: SimulatedRun) -> JSON {
+        let run = simulated.run
+        return [
+            "run": .integer(run.id.rawValue), "job": .string(run.job.rawValue),
+            "trigger": .string(run.trigger.rawValue), "state": .string(run.state.rawValue),
+            "scheduled_for": .text(run.scheduledFor), "enqueued_at": .text(run.enqueuedAt),
+            "started_at": .text(run.startedAt), "finished_at": .text(run.finishedAt),
+            "attempts": .count(run.attempts), "stop_reason": .text(run.stopReason?.rawValue),
+            "held_back": .array(simulated.heldBack.map(object)),
+        ]
+    }
+
+    private func object(_ job: SimulatedJob) -> JSON {
+        var members: [JSON.Member] = [
+            JSON.Member(name: "job", value: .string(job.job.rawValue)),
+            JSON.Member(name: "occurrences", value: .count(job.occurrences)),
+            JSON.Member(name: "runs", value: .count(job.runs)),
+            JSON.Member(name: "starts", value: .count(job.starts)),
+            JSON.Member(name: "succeeded", value: .count(job.successes)),
+        ]
+        for fate in OccurrenceFate.allCases {
+            let count = fate == .expired ? expired(job) : job.fates[fate] ?? 0
+            members.append(JSON.Member(name: fate.rawValue, value: .count(count)))
+        }
+        members += [
+            JSON.Member(name: "worst_age_ms", value: .integer(job.worstAge.milliseconds)),
+            JSON.Member(name: "held_back", value: .array(job.heldBack.map(object))),
+        ]
+        return .object(members)
+    }
+
+    private func object(_ heldBack: HeldBack) -> JSON {
+        [
+            "subject": .string(heldBack.subject), "times": .count(heldBack.spans),
+            "total_ms": .integer(heldBack.total.milliseconds),
+        ]
+    }
+}

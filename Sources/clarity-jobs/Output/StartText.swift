@@ -1,0 +1,63 @@
+import ClarityScheduler
+import JSON
+
+/// How the likely start of a job is shown.
+enum StartText {
+    static func words(_ start: LikelyStart) -> String {
+        switch start {
+        case .running: "it runs"
+        case .now: "now"
+        case .at(let instant): "\(RunText.seconds(instant)), if conditions stay as they are"
+        case .by(let instant, let dropped):
+            "\(RunText.seconds(instant)) at the latest: from then on it does without "
+                + dropped.joined(separator: ", ")
+        case .estimated(let instant, let bases):
+            "\(RunText.seconds(instant)), an estimate: "
+                + bases.map(words).joined(separator: "; ")
+        case .unknown(let notBefore, let doubts):
+            "unknown"
+                + (notBefore.map { ", not before \(RunText.seconds($0))" } ?? "")
+                + ": " + doubts.map(words).joined(separator: "; ")
+        case .never(let expires):
+            "never: it is given up at \(RunText.seconds(expires)), before anything can change"
+        }
+    }
+
+    static func object(_ start: LikelyStart) -> JSON {
+        let (certainty, at): (String, Instant?) =
+            switch start {
+            case .running: ("running", nil)
+            case .now: ("now", nil)
+            case .at(let instant): ("certain", instant)
+            case .by(let instant, dropping: _): ("at_latest", instant)
+            case .estimated(let instant, _): ("estimate", instant)
+            case .unknown: ("unknown", nil)
+            case .never: ("never", nil)
+            }
+        var notBefore: Instant?
+        if case .unknown(let instant, _) = start { notBefore = instant }
+        return [
+            "certainty": .string(certainty), "at": .text(at), "not_before": .text(notBefore),
+            "words": .string(words(start)),
+        ]
+    }
+
+    private static func words(_ basis: LikelyStart.Basis) -> String {
+        "\(basis.subject) holds it back since \(RunText.seconds(basis.since)), the median of "
+            + "\(basis.times) earlier times is \(basis.median.text)"
+    }
+
+    private static func words(_ doubt: LikelyStart.Doubt) -> String {
+        switch doubt {
+        case .untilAsked: "nothing but a request, an event or a chain starts it"
+        case .untilResumed: "it is paused until somebody resumes it"
+        case .notWaitedFor(let subject): "\(subject) is in the way, and no run waits for it yet"
+        case .tooFewTimes(let subject, let times):
+            "\(subject) holds it back, and \(times == 0 ? "no" : "\(times)") earlier "
+                + "\(times == 1 ? "time" : "times") in 7 days "
+                + "\(times == 1 ? "tells" : "tell") too little"
+        case .longerThanMostly(let basis):
+            "\(words(basis)), and it has been longer"
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("What held a job back, summed up")
+struct HeldBackTests {
+    private func span(
+        _ subject: String, run: Int64, _ since: Int64, _ until: Int64?
+    ) -> HeldBack.Span {
+        HeldBack.Span(
+            .constraint, subject: subject, run: RunID(run), since: .noon + .seconds(since),
+            until: until.map { .noon + .seconds($0) })
+    }
+
+    private func sums(_ spans: HeldBack.Span...) -> [HeldBack] {
+        HeldBack.sums(of: spans, from: .noon, until: .noon + .seconds(1000))
+    }
+
+    @Test func `spans are counted by subject, the longest first`() {
+        let sums = sums(
+            span("idle", run: 1, 0, 10), span("network", run: 1, 0, 100),
+            span("idle", run: 2, 20, 40), span("idle", run: 2, 50, 56))
+
+        #expect(
+            sums == [
+                HeldBack(
+                    .constraint, subject: "network", spans: 1, total: .seconds(100), runs: 1,
+                    ended: 1, median: .seconds(100)),
+                HeldBack(
+                    .constraint, subject: "idle", spans: 3, total: .seconds(36), runs: 2,
+                    ended: 3, median: .seconds(10)),
+            ])
+    }
+
+    @Test func `what two runs waited at the same time counts once`() {
+        let sums = sums(span("idle", run: 1, 0, 100), span("idle", run: 2, 50, 120))
+
+        #expect(sums.first?.total == .seconds(120))
+        #expect(sums.first?.median == .seconds(70))
+    }
+
+    @Test func `only what lies in the stretch counts, but lengths are whole`() {
+        let sums = sums(
+            span("idle", run: 1, -100, 10), span("idle", run: 2, 990, nil),
+            span("idle", run: 3, -10, 0), span("idle", run: 4, 1000, nil))
+
+        #expect(
+            sums == [
+                HeldBack(
+                    .constraint, subject: "idle", spans: 2, total: .seconds(20), runs: 2,
+                    ended: 1, median: .seconds(110))
+            ])
+    }
+}

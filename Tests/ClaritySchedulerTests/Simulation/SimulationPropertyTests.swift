@@ -1,0 +1,13 @@
+import ClarityTestSupport
+import Testing
+
+@Suite("Simulations of random jobs")
+struct SimulationPropertyTests {
+    /// A failure names its seed; `CLARITY_TEST_SEED=that` makes it the first one.
+    @Test(arguments: TrialSeed.batches(of: 60, count: 15))
+    func `each occurrence has one fate, and what may not start does not`(
+        seeds: Range<UInt64>
+    ) throws {
+        for seed in seeds { try SimulationTrial(seed: seed).run() }
+    }
+}

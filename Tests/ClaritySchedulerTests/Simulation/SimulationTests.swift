@@ -1,0 +1,160 @@
+@testable import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("A simulation")
+struct SimulationTests {
+    /// Conditions that change: from each instant on the machine is in use, or not.
+    private struct Seat {
+        var changes: [(at: Instant, isIdle: Bool)] = []
+
+        func conditions(at instant: Instant) -> Conditions {
+            var conditions = Conditions.everythingAllowed
+            let isIdle = changes.last { $0.at <= instant }?.isIdle ?? true
+            conditions.idle = Conditions.Reading(isIdle, source: "the seat")
+            return conditions
+        }
+
+        func nextChange(after instant: Instant) -> Instant? {
+            changes.first { $0.at > instant }?.at
+        }
+    }
+
+    private func simulate(
+        _ jobs: [Job], hours: Int64, seat: Seat = Seat(), maxParallel: Int = 2,
+        anchors: [JobID: Instant] = [:], attempt: Duration = .seconds(30)
+    ) -> SimulationReport {
+        Simulation(
+            jobs, maxParallel: maxParallel, over: .noon..<(.noon + .seconds(hours * 3600)),
+            anchors: anchors, conditions: seat.conditions, nextChange: seat.nextChange,
+            attempt: { _ in attempt }
+        ).run()
+    }
+
+    private func at(_ seconds: Int64) -> Instant { .noon + .seconds(seconds) }
+
+    @Test func `a job runs at each of its occurrences`() throws {
+        let report = try simulate([job()], hours: 12)
+
+        #expect(report.runs.map(\.run.scheduledFor) == [at(0), at(14_400), at(28_800)])
+        #expect(report.runs.map(\.run.finishedAt) == [at(30), at(14_430), at(28_830)])
+        #expect(report.runs.allSatisfy { $0.run.state == .succeeded && $0.heldBack.isEmpty })
+        let a = try id("a")
+        #expect(
+            report.jobs == [
+                SimulatedJob(
+                    job: a, occurrences: 3, fates: [:], runs: 3, successes: 3, expired: 0,
+                    starts: 3, heldBack: [], worstAge: .seconds(14_400))
+            ])
+    }
+
+    @Test func `an anchor that is known is where every counts from`() throws {
+        let anchors = [try id("a"): at(-3600)]
+
+        let report = try simulate([job()], hours: 12, anchors: anchors)
+
+        #expect(report.runs.map(\.run.scheduledFor) == [at(10_800), at(25_200), at(39_600)])
+    }
+
+    @Test func `a constraint holds runs back until it holds, and takes the later ones together`()
+        throws
+    {
+        let seat = Seat(changes: [(at(-60), false), (at(5000), true)])
+
+        let report = try simulate(
+            [job(schedule: .every(.seconds(1800)), constraints: [.idle])], hours: 2, seat: seat)
+
+        #expect(report.runs.map(\.run.startedAt) == [at(5000), at(5400)])
+        #expect(
+            report.runs.first?.heldBack == [
+                HeldBack(
+                    .constraint, subject: "idle", spans: 1, total: .seconds(5000), runs: 1,
+                    ended: 1, median: .seconds(5000))
+            ])
+        #expect(report.jobs.first?.occurrences == 4)
+        #expect(report.jobs.first?.fates == [.coalesced: 2])
+        #expect(report.jobs.first?.worstAge == .seconds(5030))
+    }
+
+    @Test func `an attempt that loses its constraint is stopped and goes on later`() throws {
+        let seat = Seat(changes: [(at(10), false), (at(100), true)])
+
+        let report = try simulate([job(constraints: [.idle])], hours: 1, seat: seat)
+
+        #expect(report.runs.map(\.run.attempts) == [2])
+        #expect(report.runs.map(\.run.finishedAt) == [at(130)])
+        #expect(
+            report.runs.first?.heldBack.map(\.subject) == ["idle", "backoff"])
+        #expect(report.jobs.first?.starts == 2)
+    }
+
+    @Test func `what has no place waits for one`() throws {
+        let report = try simulate([job("a"), job("b")], hours: 1, maxParallel: 1)
+
+        #expect(report.runs.map(\.run.startedAt) == [at(0), at(30)])
+        #expect(report.runs.last?.heldBack.map(\.subject) == ["max_parallel"])
+        #expect(report.jobs.last?.heldBack.map(\.total) == [.seconds(30)])
+    }
+
+    @Test func `an attempt that takes longer than its time fails in the end`() throws {
+        let report = try simulate([job(attempts: 2)], hours: 1, attempt: .seconds(200))
+
+        #expect(report.runs.map(\.run.state) == [.failed])
+        #expect(report.runs.map(\.run.attempts) == [2])
+        #expect(report.jobs.map(\.successes) == [0])
+        #expect(report.jobs.map(\.worstAge) == [.seconds(3600)])
+    }
+
+    @Test func `an attempt never stalls`() throws {
+        let report = try simulate([job(stall: .seconds(5))], hours: 1)
+
+        #expect(report.runs.map(\.run.attempts) == [1])
+    }
+
+    @Test func `what is not started within its time is given up`() throws {
+        let seat = Seat(changes: [(at(-60), false)])
+
+        let report = try simulate(
+            [job(constraints: [.idle], startWithin: .seconds(600))], hours: 6, seat: seat)
+
+        #expect(report.runs.map(\.run.state) == [.skipped, .skipped])
+        #expect(report.jobs.map(\.expired) == [2])
+        #expect(report.jobs.first?.heldBack.map(\.total) == [.milliseconds(1_200_002)])
+    }
+
+    @Test func `a run that waits in the end is told, with its wait so far`() throws {
+        let seat = Seat(changes: [(at(-60), false)])
+
+        let report = try simulate([job(constraints: [.idle])], hours: 1, seat: seat)
+
+        #expect(report.runs.map(\.run.state) == [.enqueued])
+        #expect(report.runs.first?.heldBack.map(\.total) == [.seconds(3600)])
+        #expect(report.runs.first?.heldBack.map(\.ended) == [0])
+    }
+
+    @Test func `a success starts the jobs that follow it`() throws {
+        let report = try simulate(
+            [job("a", then: [id("b")]), job("b", schedule: nil)], hours: 1)
+
+        #expect(report.runs.map(\.run.trigger) == [.schedule, .chain])
+        #expect(report.runs.map(\.run.startedAt) == [at(0), at(30)])
+        #expect(report.jobs.map(\.occurrences) == [1, 0])
+    }
+
+    @Test func `too many runs end it early, and it says where`() throws {
+        let report = Simulation(
+            [try job(schedule: .every(.milliseconds(10)))], maxParallel: 1,
+            over: .noon..<at(86_400), conditions: { _ in .everythingAllowed },
+            nextChange: { _ in nil }, attempt: { _ in .milliseconds(1) }, mostRuns: 100
+        ).run()
+
+        #expect(report.runs.count == 100)
+        #expect(report.stretch == .noon..<(.noon + .milliseconds(991)))
+    }
+
+    @Test func `a stretch of no time has no runs`() throws {
+        let report = try simulate([job()], hours: 0)
+
+        #expect(report.runs == [] && report.jobs.map(\.occurrences) == [0])
+    }
+}

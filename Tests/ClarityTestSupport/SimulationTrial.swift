@@ -1,0 +1,108 @@
+import ClarityScheduler
+
+/// A simulation of random jobs over a random trace of conditions, held to the rules of
+/// `PlannerTrialRules` that can be seen from its outside.
+public struct SimulationTrial {
+    private let seed: UInt64
+    private let jobs: [Job]
+    private let maxParallel: Int
+    private let stretch: Range<Instant>
+    private let attempt: Duration
+    /// The conditions from each instant on, the first before the stretch.
+    private let trace: [(at: Instant, conditions: Conditions)]
+
+    /// Draws everything from the seed.
+    public init(seed: UInt64) {
+        self.seed = seed
+        var draw = TrialDraw(seed: seed)
+        let start = draw.instant
+        jobs = draw.jobs(around: start).map { job in
+            var job = job
+            // So many runs as each second has take long to look at and show nothing more.
+            if job.schedule == .every(.seconds(1)) { job.schedule = .every(.seconds(77)) }
+            return job
+        }
+        maxParallel = Int(draw.number(1...3))
+        stretch = start..<(start + .seconds(draw.number(1...8000)))
+        attempt = .seconds(draw.number(1...300))
+        var conditions = Conditions.everythingAllowed
+        var trace = [(at: start, conditions: conditions)]
+        var at = start
+        while at < stretch.upperBound {
+            at = at + .seconds(draw.number(60...4000))
+            draw.flip(&conditions)
+            trace.append((at, conditions))
+        }
+        self.trace = trace
+    }
+
+    /// Simulates and checks.
+    ///
+    /// - Throws: `TrialFault` at the first rule that is broken.
+    public func run() throws(TrialFault) {
+        let report = simulate()
+        do throws(BrokenRule) {
+            // Once in a while, since it takes as long again.
+            try expect(
+                seed % 10 != 0 || report == simulate(), "the same simulation comes out the same")
+            for (job, simulated) in zip(jobs, report.jobs) {
+                try check(job, simulated, report.runs.map(\.run).filter { $0.job == job.id })
+            }
+        } catch {
+            throw TrialFault(description: "seed \(seed): \(error)")
+        }
+    }
+
+    private func simulate() -> SimulationReport {
+        Simulation(
+            jobs, maxParallel: maxParallel, over: stretch, conditions: conditions,
+            nextChange: { instant in trace.first { $0.at > instant }?.at },
+            attempt: { _ in attempt }
+        ).run()
+    }
+
+    private func conditions(at instant: Instant) -> Conditions {
+        trace.last { $0.at <= instant }?.conditions ?? Conditions()
+    }
+
+    private func check(
+        _ job: Job, _ simulated: SimulatedJob, _ runs: [Run]
+    ) throws(BrokenRule) {
+        let due = job.schedule?.due(
+            after: stretch.lowerBound - .milliseconds(1),
+            through: stretch.upperBound - .milliseconds(1), anchor: stretch.lowerBound)
+        try expect(
+            simulated.occurrences == due?.count ?? 0,
+            "each occurrence of \(job.id) has one fate, \(simulated.occurrences) have of "
+                + "\(due?.count ?? 0)")
+        let own = runs.filter { [.schedule, .catchUp].contains($0.trigger) }.map(\.scheduledFor)
+        try expect(Set(own).count == own.count, "no occurrence has two runs")
+        try expect(
+            own.allSatisfy { stretch.contains($0) }, "only what comes up in the stretch has runs")
+        // Those of one attempt, whose beginning is known.
+        let single = runs.filter { $0.attempts == 1 }
+        for (run, next) in zip(single, single.dropFirst()) {
+            guard let finished = run.finishedAt, let started = next.startedAt else { continue }
+            try expect(started >= finished, "runs \(run.id) and \(next.id) are not at once")
+            try expect(
+                started - finished >= job.earliestBegin,
+                "runs \(run.id) and \(next.id) are the earliest begin apart")
+        }
+        for run in single {
+            guard let started = run.startedAt else { continue }
+            let late = started - run.scheduledFor
+            try expect(
+                job.startWithin.map { late <= $0 } ?? true,
+                "run \(run.id) starts within its time or not at all")
+            let dropped = job.relaxations.filter { $0.after <= late }.map(\.drops)
+            try expect(
+                job.constraints.filter { !dropped.contains($0.name) }.allSatisfy {
+                    $0.verdict(in: conditions(at: started)).allows
+                }, "run \(run.id) starts only when its constraints hold")
+        }
+    }
+
+    private func expect(_ condition: Bool, _ rule: @autoclosure () -> String) throws(BrokenRule) {
+        if !condition { throw BrokenRule(rule()) }
+    }
+}
