@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 /// The options of one kind or section, in the form in which they are handed on.
-struct OptionsDraft: Hashable, Sendable {
+struct OptionsDraft: Sendable {
     var values: [String: String] = [:]
 
     /// The shape that a catalogue's declarations describe; their standards are there from the start.

@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 /// What both a job and `defaults:` may say, as it stands in the file.
-struct CommonDraft: Hashable, Sendable {
+struct CommonDraft: Sendable {
     var constraints: Field<ConstraintsDraft>?
     var retry: Field<RetryDraft>?
     var overlap: Field<OverlapPolicy>?
@@ -17,34 +17,36 @@ struct CommonDraft: Hashable, Sendable {
         CommonDraft(),
         [
             Key(
-                "constraints", \.constraints, .mapping(ConstraintsDraft.shape),
+                "constraints", { swap(&$0.constraints, &$1) }, .mapping(ConstraintsDraft.shape),
                 "what must hold for a run to start"),
             Key(
-                "retry", \.retry, .mapping(RetryDraft.shape),
+                "retry", { swap(&$0.retry, &$1) }, .mapping(RetryDraft.shape),
                 "how often a run is tried and how long it waits in between"),
             Key(
-                "overlap", \.overlap, .choice(of: OverlapPolicy.self),
+                "overlap", { swap(&$0.overlap, &$1) }, .choice(of: OverlapPolicy.self),
                 "what becomes of an occurrence while a run is not finished"),
             Key(
-                "catch_up", \.catchUp, .catchUp,
+                "catch_up", { swap(&$0.catchUp, &$1) }, .catchUp,
                 "what becomes of occurrences that were missed"),
             Key(
-                "on_lost", \.onLost, .onLost,
+                "on_lost", { swap(&$0.onLost, &$1) }, .onLost,
                 "what becomes of an attempt when a constraint no longer holds"),
             Key(
-                "start_within", \.startWithin, .duration(.seconds(60) ... .seconds(366 * 86_400)),
+                "start_within", { swap(&$0.startWithin, &$1) },
+                .duration(.seconds(60) ... .seconds(366 * 86_400)),
                 "the span after its occurrence in which a run starts, or is skipped as expired"),
             Key(
-                "relax", \.relax, .list(of: .mapping(RelaxationDraft.shape)),
+                "relax", { swap(&$0.relax, &$1) }, .list(of: .mapping(RelaxationDraft.shape)),
                 "the constraints that a late run no longer asks for"),
             Key(
-                "timeout", \.timeout, .duration(.seconds(1) ... .seconds(7 * 86_400)),
+                "timeout", { swap(&$0.timeout, &$1) },
+                .duration(.seconds(1) ... .seconds(7 * 86_400)),
                 "the time one attempt has"),
             Key(
-                "stall", \.stall, .duration(.seconds(1) ... .seconds(7 * 86_400)),
+                "stall", { swap(&$0.stall, &$1) }, .duration(.seconds(1) ... .seconds(7 * 86_400)),
                 "the longest that an attempt goes without progress"),
             Key(
-                "memory_limit", \.memoryLimitBytes, .size((16 << 20)...(1 << 40)),
+                "memory_limit", { swap(&$0.memoryLimitBytes, &$1) }, .size((16 << 20)...(1 << 40)),
                 "the memory that ends an attempt when exceeded"),
         ])
 
@@ -64,7 +66,7 @@ struct CommonDraft: Hashable, Sendable {
 }
 
 /// `constraints:` as it stands in the file.
-struct ConstraintsDraft: Hashable, Sendable {
+struct ConstraintsDraft: Sendable {
     /// What `network` may ask for.
     enum Network: String, CaseIterable, Sendable {
         case any
@@ -85,19 +87,24 @@ struct ConstraintsDraft: Hashable, Sendable {
         ConstraintsDraft(),
         [
             Key(
-                "network", \.network, .choice(of: Network.self),
+                "network", { swap(&$0.network, &$1) }, .choice(of: Network.self),
                 "the connection that must be there"),
-            Key("external_power", \.externalPower, .boolean, "run on external power only"),
             Key(
-                "battery_above", \.batteryAbove, .percent(0...99),
+                "external_power", { swap(&$0.externalPower, &$1) }, .boolean,
+                "run on external power only"),
+            Key(
+                "battery_above", { swap(&$0.batteryAbove, &$1) }, .percent(0...99),
                 "run while the battery holds more than this; 0% asks nothing"),
-            Key("not_low_power", \.notLowPower, .boolean, "do not run while power is saved"),
-            Key("idle", \.idle, .boolean, "run only while nobody uses the machine"),
             Key(
-                "storage_free", \.storageFreeBytes, .size(0...(1 << 50)),
+                "not_low_power", { swap(&$0.notLowPower, &$1) }, .boolean,
+                "do not run while power is saved"),
+            Key(
+                "idle", { swap(&$0.idle, &$1) }, .boolean, "run only while nobody uses the machine"),
+            Key(
+                "storage_free", { swap(&$0.storageFreeBytes, &$1) }, .size(0...(1 << 50)),
                 "the free space that must be there; 0MiB asks nothing"),
             Key(
-                "pressure_below", \.pressureBelow, .percent(1...100),
+                "pressure_below", { swap(&$0.pressureBelow, &$1) }, .percent(1...100),
                 "run while tasks stall for less than this share of time"),
         ])
 
@@ -124,7 +131,7 @@ struct ConstraintsDraft: Hashable, Sendable {
 }
 
 /// `retry:` as it stands in the file.
-struct RetryDraft: Hashable, Sendable {
+struct RetryDraft: Sendable {
     var attempts: Field<Int>?
     var backoff: Field<RetryPolicy.Backoff>?
     var initial: Field<Duration>?
@@ -134,13 +141,15 @@ struct RetryDraft: Hashable, Sendable {
         RetryDraft(),
         [
             Key(
-                "attempts", \.attempts, .integer(1...100),
+                "attempts", { swap(&$0.attempts, &$1) }, .integer(1...100),
                 "the failed attempts after which a run fails"),
             Key(
-                "backoff", \.backoff, .choice(of: RetryPolicy.Backoff.self),
+                "backoff", { swap(&$0.backoff, &$1) }, .choice(of: RetryPolicy.Backoff.self),
                 "the way in which waits grow"),
-            Key("initial", \.initial, .duration(waits), "the wait after the first failure"),
-            Key("maximum", \.maximum, .duration(waits), "the longest wait"),
+            Key(
+                "initial", { swap(&$0.initial, &$1) }, .duration(waits),
+                "the wait after the first failure"),
+            Key("maximum", { swap(&$0.maximum, &$1) }, .duration(waits), "the longest wait"),
         ])
 
     private static let waits = RetryPolicy.shortestInitial...RetryPolicy.longestMaximum

@@ -17,7 +17,7 @@ struct Surroundings: Sendable {
 ///
 /// `value` is `nil` where the key is there but its value is at fault, which has then been reported:
 /// so nothing that builds on it reports it again as missing.
-struct Field<Value: Hashable & Sendable>: Hashable, Sendable {
+struct Field<Value: Sendable>: Sendable {
     var position: YAMLNode.Position
     var value: Value?
 }

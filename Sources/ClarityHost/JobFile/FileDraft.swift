@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 /// A whole job file as it stands.
-struct FileDraft: Hashable, Sendable {
+struct FileDraft: Sendable {
     var version: Field<Int>?
     var store: Field<StoreDraft>?
     var defaults: Field<DefaultsDraft>?
@@ -20,13 +20,18 @@ struct FileDraft: Hashable, Sendable {
         }
         let sections = catalogue.sections.map { key(for: $0) }
         let own: [Key<FileDraft>] = [
-            Key("version", \.version, .version, isRequired: true, "the form of the file: 1"),
-            Key("store", \.store, .mapping(StoreDraft.shape), "where the history is kept"),
             Key(
-                "defaults", \.defaults, .mapping(DefaultsDraft.shape),
+                "version", { swap(&$0.version, &$1) }, .version, isRequired: true,
+                "the form of the file: 1"),
+            Key(
+                "store", { swap(&$0.store, &$1) }, .mapping(StoreDraft.shape),
+                "where the history is kept"),
+            Key(
+                "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDraft.shape),
                 "what holds for every job that does not say otherwise"),
             Key(
-                "jobs", \.jobs, .list(of: JobDraft.form(catalogue)), isRequired: true,
+                "jobs", { swap(&$0.jobs, &$1) }, .list(of: JobDraft.form(catalogue)),
+                isRequired: true,
                 "the jobs, in the order in which they are listed and preferred"),
         ]
         return Shape(empty, own + sections)
@@ -46,22 +51,24 @@ struct FileDraft: Hashable, Sendable {
 }
 
 /// `store:` as it stands in the file.
-struct StoreDraft: Hashable, Sendable {
+struct StoreDraft: Sendable {
     var directory: Field<String>?
     var history: Field<HistoryDraft>?
 
     static let shape = Shape(
         StoreDraft(),
         [
-            Key("directory", \.directory, .path, "the folder of the history and the health data"),
             Key(
-                "history", \.history, .mapping(HistoryDraft.shape),
+                "directory", { swap(&$0.directory, &$1) }, .path,
+                "the folder of the history and the health data"),
+            Key(
+                "history", { swap(&$0.history, &$1) }, .mapping(HistoryDraft.shape),
                 "how much of the past is kept"),
         ])
 }
 
 /// `history:` of `store:` as it stands in the file.
-struct HistoryDraft: Hashable, Sendable {
+struct HistoryDraft: Sendable {
     var runs: Field<Int>?
     var age: Field<Duration>?
     var failureAge: Field<Duration>?
@@ -71,14 +78,16 @@ struct HistoryDraft: Hashable, Sendable {
         HistoryDraft(),
         [
             Key(
-                "keep_runs", \.runs, .integer(1...1_000_000),
+                "keep_runs", { swap(&$0.runs, &$1) }, .integer(1...1_000_000),
                 "the finished runs kept of each job; of failed ones ten times as many"),
-            Key("keep_for", \.age, .duration(spans), "how long a run is kept after its end"),
             Key(
-                "keep_failures_for", \.failureAge, .duration(spans),
+                "keep_for", { swap(&$0.age, &$1) }, .duration(spans),
+                "how long a run is kept after its end"),
+            Key(
+                "keep_failures_for", { swap(&$0.failureAge, &$1) }, .duration(spans),
                 "how long a run that failed is kept after its end"),
             Key(
-                "max_size", \.bytes, .size((1 << 20)...(1 << 40)),
+                "max_size", { swap(&$0.bytes, &$1) }, .size((1 << 20)...(1 << 40)),
                 "the most that the history may take; the oldest goes first"),
         ])
 
@@ -94,7 +103,7 @@ struct HistoryDraft: Hashable, Sendable {
 }
 
 /// `defaults:` as it stands in the file.
-struct DefaultsDraft: Hashable, Sendable {
+struct DefaultsDraft: Sendable {
     var maxParallel: Field<Int>?
     var timeZone: Field<Zone>?
     var common = CommonDraft()
@@ -103,12 +112,12 @@ struct DefaultsDraft: Hashable, Sendable {
         DefaultsDraft(),
         [
             Key(
-                "max_parallel", \.maxParallel, .integer(1...64),
+                "max_parallel", { swap(&$0.maxParallel, &$1) }, .integer(1...64),
                 "the most attempts that run at the same time"),
             Key(
-                "time_zone", \.timeZone, .timeZone,
+                "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
                 "the zone of cron and calendar schedules that name none; else the machine's"),
-        ] + CommonDraft.shape.keys.map { $0.within(\.common) })
+        ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } })
 }
 
 extension Form where Value == Int {

@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 /// How a value is written in a job file: the code that reads it, and the same as data.
-struct Form<Value: Hashable & Sendable>: Sendable {
+struct Form<Value: Sendable>: Sendable {
     /// What the value looks like, for messages and whatever else describes job files.
     let description: FormDescription
     /// Reads a node, or reports why it cannot and returns `nil`.

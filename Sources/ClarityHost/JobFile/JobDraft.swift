@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 /// A job as it stands in the file.
-struct JobDraft: Hashable, Sendable {
+struct JobDraft: Sendable {
     var id: Field<JobID>?
     var kind: Field<JobKind>?
     var jobClass: Field<Job.Class>?
@@ -19,28 +19,35 @@ struct JobDraft: Hashable, Sendable {
     private static func keys(_ catalogue: JobCatalogue) -> [Key<JobDraft>] {
         let kinds = catalogue.kinds.map { (name: $0.kind.rawValue, value: $0.kind) }
         return [
-            Key("id", \.id, .jobID, isRequired: true, "the job's name, given once in the file"),
-            Key("kind", \.kind, .choice(kinds), isRequired: true, "what the job does"),
             Key(
-                "class", \.jobClass, .choice(of: Job.Class.self),
+                "id", { swap(&$0.id, &$1) }, .jobID, isRequired: true,
+                "the job's name, given once in the file"),
+            Key(
+                "kind", { swap(&$0.kind, &$1) }, .choice(kinds), isRequired: true,
+                "what the job does"),
+            Key(
+                "class", { swap(&$0.jobClass, &$1) }, .choice(of: Job.Class.self),
                 "whether the job is light and short or may take its time"),
             Key(
-                "priority", \.priority, .choice(of: Job.Priority.self),
+                "priority", { swap(&$0.priority, &$1) }, .choice(of: Job.Priority.self),
                 "which of the waiting runs start first where not all can"),
-            Key("enabled", \.isEnabled, .boolean, "whether the job is planned at all"),
             Key(
-                "schedule", \.schedule, .mapping(ScheduleDraft.shape),
+                "enabled", { swap(&$0.isEnabled, &$1) }, .boolean,
+                "whether the job is planned at all"),
+            Key(
+                "schedule", { swap(&$0.schedule, &$1) }, .mapping(ScheduleDraft.shape),
                 "when the job runs; without it, by event, chain or request only"),
             Key(
-                "on", \.events, .list(of: .choice(of: EventName.self, noun: "event")),
+                "on", { swap(&$0.events, &$1) },
+                .list(of: .choice(of: EventName.self, noun: "event")),
                 "the events that start a run"),
             Key(
-                "then", \.then, .list(of: .jobID),
+                "then", { swap(&$0.then, &$1) }, .list(of: .jobID),
                 "the jobs that run when this one has succeeded"),
             Key(
-                "warning", \.warning, .duration(.zero ... .seconds(7 * 86_400)),
+                "warning", { swap(&$0.warning, &$1) }, .duration(.zero ... .seconds(7 * 86_400)),
                 "how long before its deadline an attempt is told"),
-        ] + CommonDraft.shape.keys.map { $0.within(\.common) }
+        ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } }
     }
 
     /// A job with the kinds and options of `catalogue`.
@@ -80,7 +87,7 @@ struct JobDraft: Hashable, Sendable {
     }
 
     /// A job in the list, with how messages call it.
-    struct Listed: Hashable, Sendable {
+    struct Listed: Sendable {
         var name: String
         var position: YAMLNode.Position
         var draft: JobDraft

@@ -10,11 +10,11 @@ extension Form {
                 return nil
             }
             var fields: [Field<Element>] = []
-            var seen: Set<Element> = []
+            var seen: Set<String> = []
             for (index, node) in nodes.enumerated() {
                 let entryPlace = Place(entry: index + 1, of: place)
                 let value = form.decode(node, entryPlace, &decoding)
-                if let value, !seen.insert(value).inserted, let text = node.text {
+                if value != nil, let text = node.text, !seen.insert(text).inserted {
                     decoding.report(node.position, "\(place.text) has \(shown(text)) twice")
                 }
                 fields.append(Field(position: node.position, value: value))

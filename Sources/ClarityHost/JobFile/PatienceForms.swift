@@ -38,7 +38,7 @@ extension Form where Value == CatchUpPolicy {
 }
 
 /// `catch_up:` where it is a mapping.
-struct CatchUpDraft: Hashable, Sendable {
+struct CatchUpDraft: Sendable {
     var atMost: Field<Int>?
     var within: Field<Duration>?
     var spread: Field<Duration>?
@@ -47,13 +47,14 @@ struct CatchUpDraft: Hashable, Sendable {
         CatchUpDraft(),
         [
             Key(
-                "at_most", \.atMost, .integer(1...CatchUpBounds.largestCount),
+                "at_most", { swap(&$0.atMost, &$1) }, .integer(1...CatchUpBounds.largestCount),
                 "the most runs that wait at a time; older occurrences are skipped"),
             Key(
-                "within", \.within, .duration(.seconds(60) ... .seconds(366 * 86_400)),
+                "within", { swap(&$0.within, &$1) },
+                .duration(.seconds(60) ... .seconds(366 * 86_400)),
                 "how old an occurrence may be; older ones have expired"),
             Key(
-                "spread", \.spread, .duration(.zero...CatchUpBounds.longestSpread),
+                "spread", { swap(&$0.spread, &$1) }, .duration(.zero...CatchUpBounds.longestSpread),
                 "the span over which the starts are spread"),
         ])
 
@@ -76,14 +77,15 @@ extension Form where Value == LossPolicy {
 }
 
 /// `on_lost:` where it is a mapping.
-struct LossDraft: Hashable, Sendable {
+struct LossDraft: Sendable {
     var finishWithin: Field<Duration>?
 
     static let shape = Shape(
         LossDraft(),
         [
             Key(
-                "finish_within", \.finishWithin, .duration(.seconds(1) ... .seconds(7 * 86_400)),
+                "finish_within", { swap(&$0.finishWithin, &$1) },
+                .duration(.seconds(1) ... .seconds(7 * 86_400)),
                 isRequired: true, "the span in which the attempt may come to its end")
         ])
 }
@@ -109,7 +111,7 @@ extension Form where Value == Lateness {
 }
 
 /// A step of `relax:`.
-struct RelaxationDraft: Hashable, Sendable {
+struct RelaxationDraft: Sendable {
     /// The constraints that can be dropped, by their names in the job file.
     private static let names = ConstraintsDraft.shape.descriptions.map(\.name)
 
@@ -120,10 +122,11 @@ struct RelaxationDraft: Hashable, Sendable {
         RelaxationDraft(),
         [
             Key(
-                "after", \.after, .lateness, isRequired: true,
+                "after", { swap(&$0.after, &$1) }, .lateness, isRequired: true,
                 "how late a run is, as a span or as a share of `start_within`"),
             Key(
-                "drop", \.drop, .choice(names.map { ($0, $0) }, noun: "constraint"),
+                "drop", { swap(&$0.drop, &$1) },
+                .choice(names.map { ($0, $0) }, noun: "constraint"),
                 isRequired: true, "the constraint that it no longer asks for"),
         ])
 

@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 /// `schedule:` as it stands in the file.
-struct ScheduleDraft: Hashable, Sendable {
+struct ScheduleDraft: Sendable {
     var every: Field<Duration>?
     var cron: Field<CronExpression>?
     var calendar: Field<CalendarExpression>?
@@ -18,29 +18,36 @@ struct ScheduleDraft: Hashable, Sendable {
         ScheduleDraft(),
         [
             Key(
-                "every", \.every, .duration(.seconds(1)...year),
+                "every", { swap(&$0.every, &$1) }, .duration(.seconds(1)...year),
                 "the span between two occurrences"),
-            Key("cron", \.cron, .cron, "five fields: minute, hour, day, month, day of the week"),
             Key(
-                "calendar", \.calendar, .calendar,
+                "cron", { swap(&$0.cron, &$1) }, .cron,
+                "five fields: minute, hour, day, month, day of the week"),
+            Key(
+                "calendar", { swap(&$0.calendar, &$1) }, .calendar,
                 "weekdays, date and time as systemd.time(7) writes them"),
-            Key("at", \.at, .instant, "the one instant at which the job runs"),
+            Key("at", { swap(&$0.at, &$1) }, .instant, "the one instant at which the job runs"),
             Key(
-                "phase", \.phase, .duration(.zero...year),
+                "phase", { swap(&$0.phase, &$1) }, .duration(.zero...year),
                 "how long after each whole period `every` fires, counted from 1970 in UTC"),
             Key(
-                "flex", \.flex, .duration(.zero...year),
+                "flex", { swap(&$0.flex, &$1) }, .duration(.zero...year),
                 "how much earlier than `every` says a run may start when nothing holds it back"),
             Key(
-                "time_zone", \.timeZone, .timeZone,
+                "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
                 "the zone on whose clock `cron` or `calendar` runs"),
-            Key("not_before", \.notBefore, .instant, "the instant before which nothing is due"),
-            Key("not_after", \.notAfter, .instant, "the instant after which nothing is due"),
             Key(
-                "randomized_delay", \.randomizedDelay, .duration(.zero ... .seconds(86_400)),
+                "not_before", { swap(&$0.notBefore, &$1) }, .instant,
+                "the instant before which nothing is due"),
+            Key(
+                "not_after", { swap(&$0.notAfter, &$1) }, .instant,
+                "the instant after which nothing is due"),
+            Key(
+                "randomized_delay", { swap(&$0.randomizedDelay, &$1) },
+                .duration(.zero ... .seconds(86_400)),
                 "the span in which each machine has a fixed delay of its own"),
             Key(
-                "earliest_begin", \.earliestBegin, .duration(.zero...year),
+                "earliest_begin", { swap(&$0.earliestBegin, &$1) }, .duration(.zero...year),
                 "the least span between the end of one run and the start of the next"),
         ])
 

@@ -1,7 +1,7 @@
 /// The keys of one mapping: what decodes it, knows unknown keys and suggests near ones.
 ///
 /// `Draft` takes the values: one `Field` a key, `nil` while the file does not have the key.
-struct Shape<Draft: Hashable & Sendable>: Sendable {
+struct Shape<Draft: Sendable>: Sendable {
     let empty: Draft
     let keys: [Key<Draft>]
 
@@ -51,7 +51,7 @@ struct Shape<Draft: Hashable & Sendable>: Sendable {
 }
 
 /// A key of a mapping, declared once: its name, its form and where its value goes.
-struct Key<Draft: Hashable & Sendable>: Sendable {
+struct Key<Draft: Sendable>: Sendable {
     let description: KeyDescription
     /// Reads the key's value into the draft.
     let store: @Sendable (YAMLNode, Place, inout Draft, inout Decoding) -> Void
@@ -68,35 +68,45 @@ struct Key<Draft: Hashable & Sendable>: Sendable {
         self.inherit = inherit
     }
 
-    /// Declares a key whose value goes to `field`.
+    /// Declares a key whose value goes to the field that `exchange` swaps with what it is handed.
+    ///
+    /// A key path would say the same, but each costs a program as much when it starts as reading a
+    /// dozen keys.
     init<Value>(
-        _ name: String, _ field: any WritableKeyPath<Draft, Field<Value>?> & Sendable,
+        _ name: String, _ exchange: @escaping @Sendable (inout Draft, inout Field<Value>?) -> Void,
         _ form: Form<Value>, isRequired: Bool = false, _ summary: String
     ) {
         self.init(
             description: KeyDescription(
                 name: name, form: form.description, isRequired: isRequired, summary: summary),
             store: { node, place, draft, decoding in
-                draft[keyPath: field] = Field(
+                var field: Field<Value>? = Field(
                     position: node.position, value: form.decode(node, place, &decoding))
+                exchange(&draft, &field)
             },
             inherit: { draft, other in
-                if draft[keyPath: field] == nil { draft[keyPath: field] = other[keyPath: field] }
+                var field: Field<Value>?
+                exchange(&draft, &field)
+                if field == nil {
+                    var other = other
+                    exchange(&other, &field)
+                }
+                exchange(&draft, &field)
             })
     }
 
-    /// The same key for a draft that holds this one's draft.
+    /// The same key for a draft that holds this one's draft, which `reach` lets change.
+    ///
+    /// It inherits nothing: the inner draft does, by itself.
     func within<Outer>(
-        _ part: any WritableKeyPath<Outer, Draft> & Sendable
+        _ reach: @escaping @Sendable (inout Outer, (inout Draft) -> Void) -> Void
     ) -> Key<Outer> {
         let store = store
-        let inherit = inherit
         return Key<Outer>(
             description: description,
-            store: { node, place, draft, decoding in
-                store(node, place, &draft[keyPath: part], &decoding)
-            },
-            inherit: { draft, other in inherit(&draft[keyPath: part], other[keyPath: part]) })
+            store: { node, place, outer, decoding in
+                reach(&outer) { draft in store(node, place, &draft, &decoding) }
+            })
     }
 }
 
