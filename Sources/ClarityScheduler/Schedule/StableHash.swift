@@ -16,7 +16,7 @@ public struct StableHash: Sendable {
     }
 
     /// Adds bytes.
-    public mutating func combine(_ bytes: some Sequence<UInt8>) {
+    public mutating func combine(_ bytes: [UInt8]) {
         for byte in bytes { add(byte) }
     }
 
