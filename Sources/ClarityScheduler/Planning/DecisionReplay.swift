@@ -28,7 +28,8 @@ extension Decision {
     /// The lines of the outcome that are about a run.
     public func outcome(about run: RunID) -> [String] {
         outcome.filter { line in
-            line.split(separator: "run ").dropFirst().contains { rest in
+            line.split(separator: "run ", omittingEmptySubsequences: false).dropFirst().contains {
+                rest in
                 rest.prefix { $0.isNumber } == run.description
             }
         }

@@ -141,6 +141,22 @@ struct SimulationTests {
         #expect(report.jobs.map(\.occurrences) == [1, 0])
     }
 
+    @Test func `a network that comes back is the event that it is`() throws {
+        let report = Simulation(
+            [try job(schedule: nil, events: [.networkRestored])], maxParallel: 1,
+            over: .noon..<at(3600),
+            conditions: { instant in
+                var conditions = Conditions.everythingAllowed
+                conditions.connected.value = instant >= at(600)
+                return conditions
+            },
+            nextChange: { $0 < at(600) ? at(600) : nil }, attempt: { _ in .seconds(1) }
+        ).run()
+
+        #expect(report.runs.map(\.run.trigger) == [.event])
+        #expect(report.runs.map(\.run.startedAt) == [at(600)])
+    }
+
     @Test func `too many runs end it early, and it says where`() throws {
         let report = Simulation(
             [try job(schedule: .every(.milliseconds(10)))], maxParallel: 1,

@@ -203,7 +203,7 @@ struct NextProgramTests {
 
     @Test(arguments: [
         ["list"], ["next"], ["history"], ["history", "show", "7"], ["validate"],
-        ["dry-run", "cleanup"],
+        ["dry-run", "cleanup"], ["explain", "cleanup"], ["simulate", "cleanup"],
     ])
     func `every command that only reads takes another time, and makes nothing`(
         words: [String]

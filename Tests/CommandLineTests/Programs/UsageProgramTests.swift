@@ -48,8 +48,9 @@ struct UsageProgramTests {
     }
 
     @Test(arguments: [
-        [], ["run"], ["loop"], ["dry-run"], ["list"], ["next"], ["history"], ["history", "show"],
-        ["validate"], ["trace"], ["trace", "record"], ["auth"], ["auth", "login"],
+        [], ["run"], ["loop"], ["dry-run"], ["list"], ["next"], ["explain"], ["simulate"],
+        ["history"], ["history", "show"], ["validate"], ["trace"], ["trace", "record"], ["auth"],
+        ["auth", "login"],
         ["auth", "status"],
     ])
     func `every command has a page of help`(words: [String]) async throws {

@@ -1,0 +1,186 @@
+import ClarityTestSupport
+import SQLite
+import Testing
+
+@Suite("explain", .timeLimit(.minutes(1)))
+struct ExplainProgramTests {
+    private func playground(_ job: String) async throws -> Playground {
+        try await Playground(sandboxOptions: nil) { url, _ in
+            """
+            version: 1
+            backend: { url: "\(url)" }
+            jobs:
+              - { id: cleanup, kind: cleanup, \(job) }
+              - { id: off, kind: processing-status, enabled: false }
+
+            """
+        }
+    }
+
+    private func history(_ playground: Playground) throws -> Connection {
+        try Connection(path: "\(playground.statePath)/history.db")
+    }
+
+    // MARK: explain JOB
+
+    @Test func `a job that could start is told in a few lines`() async throws {
+        let playground = try await playground(
+            #"priority: high, schedule: { cron: "30 3 * * *", time_zone: UTC }"#)
+
+        let result = try await playground.run(
+            "explain", "cleanup", "--now", "2031-05-06T07:08:09Z")
+
+        #expect(result.status == 0 && result.errors == "")
+        #expect(
+            result.outputLines == [
+                "cleanup: cleanup, processing, high priority",
+                "schedule: cron 30 3 * * * UTC",
+                "next: 2031-05-07T03:30:00Z",
+                "state: idle",
+                "REASON    WANTED                         MEASURED   SOURCE    VERDICT  SINCE"
+                    + "  LAST 7 DAYS",
+                "schedule  2031-05-07T03:30:00Z or later  too early  schedule  unmet    -"
+                    + "      -",
+                "to start: wait until 2031-05-07T03:30:00Z, or clarity-jobs run cleanup",
+                "likely: 2031-05-07T03:30:00Z, if conditions stay as they are",
+            ])
+        #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
+    }
+
+    @Test func `nothing is in the way of what is due`() async throws {
+        let playground = try await playground("schedule: { every: 1d }")
+
+        let result = try await playground.run(
+            "explain", "cleanup", "--now", "2031-05-06T07:08:09Z")
+
+        #expect(
+            result.outputLines.suffix(3) == [
+                "state: idle", "nothing: it would start now", "likely: now",
+            ])
+    }
+
+    @Test func `a constraint in the way has its measure, since when, and what would end it`()
+        async throws
+    {
+        let playground = try await playground(
+            "schedule: { every: 1d }, constraints: { storage_free: 900TiB }")
+        _ = try await playground.run("run", "cleanup")
+
+        let explanation = try await playground.json("explain", "cleanup")
+        let lines = try await playground.run("explain", "cleanup").outputLines
+
+        #expect(explanation["state"] == .string("enqueued") && explanation["run"] == .number(1))
+        let constraint = try #require(explanation["constraints"].elements.first)
+        #expect(constraint["subject"] == .string("storage_free"))
+        #expect(constraint["wanted"] == .string("900 TiB free"))
+        #expect(constraint["measured"].text?.hasSuffix("iB free") == true)
+        #expect(constraint["source"] == .string(playground.statePath))
+        #expect(constraint["verdict"] == .string("unmet"))
+        #expect(isInstant(constraint["since"].text))
+        #expect(constraint["last_7_days"]["times"] == .number(1))
+        #expect(constraint["last_7_days"]["runs"] == .number(1))
+        #expect((constraint["last_7_days"]["total_ms"].number ?? -1) >= 0)
+        #expect(explanation["changes"] == .array([.string("make room: 900 TiB free")]))
+        #expect(explanation["start"]["certainty"] == .string("unknown"))
+        #expect(
+            lines.suffix(2) == [
+                "to start: make room: 900 TiB free",
+                "likely: unknown: storage_free holds it back, and 0 earlier times in 7 days are "
+                    + "too few for an estimate",
+            ])
+    }
+
+    @Test func `a pause is told with its reason and its end`() async throws {
+        let playground = try await playground("schedule: { every: 1d }")
+        _ = try await playground.run("pause", "cleanup", "--reason", "a trip")
+
+        let explanation = try await playground.json("explain", "cleanup")
+
+        #expect(explanation["paused"]["reason"] == .string("a trip"))
+        #expect(explanation["paused"]["until"] == .null)
+        #expect(explanation["reasons"].elements.map { $0["subject"] }.contains(.string("pause")))
+        #expect(
+            explanation["changes"].elements.contains(.string("clarity-jobs resume cleanup")))
+        #expect(
+            explanation["start"]["words"].text?.hasSuffix(
+                "it is paused until somebody resumes it") == true)
+    }
+
+    @Test(arguments: [
+        ([], "`explain` wants one job, got 0"),
+        (["clenup"], "no job `clenup` in the job file; did you mean `cleanup`?"),
+        (["off"], "job `off` has `enabled: false` in the job file"),
+        (["cleanup", "--replay", "1"], "`explain` wants either a job or --replay"),
+        (["--replay", "x"], "--replay wants a run's number, got `x`"),
+        (["--replay", "7"], "no run 7 in the history"),
+    ])
+    func `what it cannot do is said in one line`(words: [String], message: String) async throws {
+        let playground = try await playground("schedule: { every: 1d }")
+
+        let result = try await playground.start(["explain"] + words).finish()
+
+        #expect(result.isRefusal(64, "clarity-jobs: \(message)"))
+    }
+
+    // MARK: explain --replay RUN
+
+    @Test func `each decision about a run comes out the same again`() async throws {
+        let playground = try await playground("schedule: { every: 1d }")
+        _ = try await playground.run("run", "cleanup")
+
+        let result = try await playground.run("explain", "--replay", "1")
+        let replay = try await playground.json("explain", "--replay", "1")
+
+        #expect(result.status == 0 && result.errors == "")
+        #expect(result.outputLines.first == "run 1 of cleanup: 2 decisions")
+        #expect(result.outputLines.filter { $0.hasSuffix(": the same again") }.count == 2)
+        #expect(result.outputLines.contains("  start attempt 1 of run 1"))
+        #expect(result.outputLines.last == "  attempt 1 of run 1: succeeded")
+        #expect(replay["agrees"] == .bool(true) && replay["first_difference"] == .null)
+        #expect(
+            replay["decisions"].elements.map { $0["replay"] } == [.string("same"), .string("same")])
+    }
+
+    @Test func `a decision that comes out otherwise is told with both lines`() async throws {
+        let playground = try await playground("schedule: { every: 1d }")
+        _ = try await playground.run("run", "cleanup")
+        try history(playground).run(
+            "UPDATE decisions SET outcome = replace(outcome, 'start attempt 1', 'start attempt 2')")
+
+        let result = try await playground.run("explain", "--replay", "1")
+        let json = try await playground.run("explain", "--replay", "1", "-o", "json")
+
+        #expect(result.status == 1 && result.errors == "")
+        #expect(result.outputLines.contains { $0.hasSuffix(": not the same again") })
+        #expect(
+            result.outputLines.suffix(2) == [
+                "  recorded: start attempt 2 of run 1", "  now:      start attempt 1 of run 1",
+            ])
+        #expect(json.status == 1)
+        let difference = try JSONValue(json.output)["first_difference"]
+        #expect(difference["recorded"] == .string("start attempt 2 of run 1"))
+        #expect(difference["now"] == .string("start attempt 1 of run 1"))
+        #expect(isInstant(difference["at"].text))
+    }
+
+    @Test func `a job file that has changed since is kept, and one that is gone is said to be`()
+        async throws
+    {
+        let playground = try await playground("schedule: { every: 1d }")
+        _ = try await playground.run("run", "cleanup")
+        let text = try TemporaryFolder.read(playground.jobFilePath)
+        try playground.folder.write(
+            "jobs.yaml", Array("# Another text.\n".utf8) + text)
+
+        let kept = try await playground.run("explain", "--replay", "1")
+        try history(playground).run("DELETE FROM origins")
+        let gone = try await playground.run("explain", "--replay", "1")
+
+        #expect(kept.status == 0 && !kept.output.contains("not replayable"))
+        #expect(gone.status == 0)
+        #expect(
+            gone.outputLines.filter {
+                $0.hasSuffix(": not replayable, the text of its job file is not kept any more")
+            }.count == 2)
+    }
+}
