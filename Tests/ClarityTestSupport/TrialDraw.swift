@@ -157,7 +157,13 @@ struct TrialDraw {
     private mutating func schedule(around wall: Instant) -> Schedule? {
         switch number(0...9) {
         case 0...1: nil
-        case 2...5: .every(.seconds(one(of: [1, 60, 900, 3600, 14_400])))
+        case 2...4: .every(.seconds(one(of: [1, 60, 900, 3600, 14_400])))
+        case 5:
+            Schedule(
+                .every(.seconds(3600), phase: isOne(in: 2) ? .seconds(600) : nil),
+                notBefore: isOne(in: 3) ? wall + .seconds(number(-4000...4000)) : nil,
+                notAfter: isOne(in: 3) ? wall + .seconds(number(5000...90_000)) : nil,
+                delay: .seconds(number(0...300)), flex: .seconds(number(0...3000)))
         case 6: .at(wall + .seconds(number(-4000...40_000)))
         case 7: cron("30 3 * * *")
         case 8: cron("*/7 * * * *")

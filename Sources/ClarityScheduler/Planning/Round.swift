@@ -53,6 +53,7 @@ struct Round {
         for event in events { take(event) }
         enqueueDueOccurrences()
         expireLateRuns()
+        startFlexibly()
         endLostAttempts()
         watchAttempts()
         startWaitingRuns()

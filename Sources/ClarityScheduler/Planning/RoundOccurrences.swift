@@ -17,7 +17,6 @@ extension Round {
             settleOccurrences(of: job)
             plan(place, clock(of: job))
         }
-        startFlexibly()
         if let next = planner.agenda?.first { wake(after: next.at - moment.wall) }
     }
 
@@ -33,7 +32,12 @@ extension Round {
         let isOver = !pause.holds(at: moment.wall)
         let last = pause.until.map { $0 - .milliseconds(1) } ?? moment.wall
         settle(schedule, of: job, through: min(last, moment.wall), paused: true)
-        guard isOver else { return }
+        // Taken back when something comes after it, and not at whatever look: so the same decision
+        // made again takes it back as well.
+        let clock = clock(of: job)
+        guard isOver,
+            schedule.due(after: clock.considered, through: moment.wall, anchor: clock.anchor) != nil
+        else { return }
         setPause(nil, of: job.id)
         settle(schedule, of: job, through: moment.wall, paused: false)
     }
@@ -111,7 +115,7 @@ extension Round {
     }
 
     /// Starts jobs with flex early where nothing holds them back: this process is awake anyway.
-    private mutating func startFlexibly() {
+    mutating func startFlexibly() {
         while let entry = planner.earlyAgenda.popFirst(through: moment.wall) {
             planner.flexible.insert(entry.place)
         }
