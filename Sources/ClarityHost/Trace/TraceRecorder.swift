@@ -30,21 +30,35 @@ public struct TraceRecorder: Sendable {
         // Listened to before the first look, so that nothing falls between the two.
         let changes = monitor.changes()
         let clock = clock
-        let feeders = [
-            Task { for await _ in changes { continuation.yield() } },
-            Task {
+        var fault: Fault?
+        await withDiscardingTaskGroup { group in
+            group.addTask { for await _ in changes { continuation.yield() } }
+            group.addTask {
                 while !Task.isCancelled {
                     await clock.sleep(for: TraceRecorder.interval)
                     continuation.yield()
                 }
-            },
-            Task {
-                guard let span else { return }
-                await clock.sleep(for: span)
-                continuation.finish()
-            },
-        ]
-        defer { feeders.forEach { $0.cancel() } }
+            }
+            if let span {
+                group.addTask {
+                    await clock.sleep(for: span)
+                    continuation.finish()
+                }
+            }
+            do throws(Fault) {
+                try await record(wakes, write)
+            } catch {
+                fault = error
+            }
+            group.cancelAll()
+        }
+        if let fault { throw fault }
+    }
+
+    /// Hands over a line at once, and one at each wake that finds another machine.
+    private func record<Fault: Error>(
+        _ wakes: AsyncStream<Void>, _ write: (String) throws(Fault) -> Void
+    ) async throws(Fault) {
         var writer = TraceWriter()
         var last: Conditions?
         func look() throws(Fault) {

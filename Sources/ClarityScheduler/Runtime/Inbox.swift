@@ -36,6 +36,22 @@ final class Inbox: Sendable {
         }
     }
 
+    /// Waits until there is at least one event, then takes all; posts a tick when there was none for
+    /// `span`.
+    func take(within span: Duration?, of clock: any WallClock) async -> [Planner.Event] {
+        guard let span else { return await take() }
+        // A group of its own: what has been woken for something else needs no timer any more, and a
+        // group cannot cancel one child alone.
+        return await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                await clock.sleep(for: span)
+                if !Task.isCancelled { self.post(.tick) }
+            }
+            defer { group.cancelAll() }
+            return await take()
+        }
+    }
+
     /// Waits until there is at least one event, then takes all.
     func take() async -> [Planner.Event] {
         await withCheckedContinuation { continuation in

@@ -62,7 +62,7 @@ public struct Scheduler {
         var report = Report()
         var attempts: [RunID: AsyncStream<AttemptSignal>.Continuation] = [:]
         var failure: RunStoreError?
-        var timer: Task<Void, Never>?
+        var rest: Duration?
         inbox.post(.tick)
         first.forEach(inbox.post)
         await withDiscardingTaskGroup { group in
@@ -72,7 +72,7 @@ public struct Scheduler {
             var isListening = false
             var isDraining = false
             while true {
-                let taken = await inbox.take()
+                let taken = await inbox.take(within: rest, of: clock)
                 isDraining = isDraining || taken.contains(.drain)
                 for case .finished(let run, _) in taken { attempts[run] = nil }
                 let plan: Plan
@@ -112,17 +112,8 @@ public struct Scheduler {
                     inbox.post(.conditionsChanged)
                     continue
                 }
-                // One timer at a time; it is no child of the group because a group cannot cancel
-                // one child alone.
-                timer?.cancel()
-                timer = plan.wakeAfter.map { span in
-                    Task {
-                        await clock.sleep(for: span)
-                        if !Task.isCancelled { inbox.post(.tick) }
-                    }
-                }
+                rest = plan.wakeAfter
             }
-            timer?.cancel()
             group.cancelAll()
         }
         if let failure { throw failure }
