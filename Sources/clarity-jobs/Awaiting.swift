@@ -1,37 +1,15 @@
-import Dispatch
-import Synchronization
+import ClarityHost
 
-/// Waits on this thread for what a task does.
+/// Does a task's work on this thread, with all that it waits for.
 ///
-/// The program's own thread is none of those that tasks share, so nobody misses it. Most commands
-/// need no task, and would pay for the threads that run tasks as much as for all else they do.
+/// The program has no other thread for tasks, so that it sleeps while it has nothing to do
+/// (`EventThread`). Most commands need no task, and would pay for the threads that run them as much as
+/// for all else they do.
 func awaiting(
-    _ work: @escaping @Sendable () async throws(CommandFailure) -> ExitStatus
+    _ work: @escaping @Sendable (EventThread) async throws(CommandFailure) -> ExitStatus
 ) throws(CommandFailure) -> ExitStatus {
-    let result = Promised()
-    Task {
-        do throws(CommandFailure) {
-            result.keep(.success(try await work()))
-        } catch {
-            result.keep(.failure(error))
-        }
+    guard let events = EventThread() else {
+        throw CommandFailure(.internalFault, "this process may open no more files")
     }
-    return try result.wait().get()
-}
-
-/// A result that is there once it is kept.
-private final class Promised: Sendable {
-    private let kept = DispatchSemaphore(value: 0)
-    private let result = Mutex<Result<ExitStatus, CommandFailure>>(
-        .failure(CommandFailure(.internalFault, "ended without a word")))
-
-    func keep(_ result: Result<ExitStatus, CommandFailure>) {
-        self.result.withLock { $0 = result }
-        kept.signal()
-    }
-
-    func wait() -> Result<ExitStatus, CommandFailure> {
-        kept.wait()
-        return result.withLock { $0 }
-    }
+    return try events.run { () throws(CommandFailure) in try await work(events) }
 }

@@ -2,7 +2,6 @@ import ClarityHost
 import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
-import Dispatch
 @preconcurrency import Glibc
 
 /// Supplies the real parts: files, clocks, the environment and the programs beside this one.
@@ -137,19 +136,19 @@ struct Composition {
     }
 
     func scheduler(
-        _ planner: Planner, _ store: SQLiteRunStore, _ file: JobFile,
+        _ planner: Planner, _ store: SQLiteRunStore, _ file: JobFile, on events: EventThread,
         observer: @escaping Scheduler.Observer
     ) throws(CommandFailure) -> Scheduler {
         let worker = ProcessWorker(
             executable: [try companion("clarity-jobs-worker"), "attempt"],
             environment: environment, leaseLock: store.leaseLock.descriptor)
         return Scheduler(
-            planner: planner, store: store, worker: worker, monitor: conditions(file),
-            clock: clock, observer: observer)
+            planner: planner, store: store, worker: worker, monitor: conditions(file, on: events),
+            clock: EventClock(events), observer: observer)
     }
 
-    func conditions(_ file: JobFile) -> HostConditions {
-        HostConditions(stateDirectory: statePath(file))
+    func conditions(_ file: JobFile, on events: EventThread? = nil) -> HostConditions {
+        HostConditions(stateDirectory: statePath(file), events: events)
     }
 
     /// The files and folders that the job file names as sources.

@@ -62,7 +62,9 @@ enum Program {
         switch path {
         case ["run"]: try RunCommand(composition).run()
         case ["loop"]:
-            try awaiting { () throws(CommandFailure) in try await LoopCommand(composition).run() }
+            try awaiting { events throws(CommandFailure) in
+                try await LoopCommand(composition).run(on: events)
+            }
         case ["dry-run"]: try DryRunCommand(composition).run()
         case ["list"]: try ListCommand(composition).run()
         case ["next"]: try NextCommand(composition).run()
@@ -77,8 +79,8 @@ enum Program {
         case ["retry"]: try RunWishes(composition).retry()
         case ["validate"]: try ValidateCommand(composition).run()
         case ["trace", "record"]:
-            try awaiting { () throws(CommandFailure) in
-                try await TraceRecordCommand(composition).run()
+            try awaiting { events throws(CommandFailure) in
+                try await TraceRecordCommand(composition).run(on: events)
             }
         case ["auth", "login"]: try AuthCommand(composition).login()
         case ["auth", "logout"]: try AuthCommand(composition).logout()

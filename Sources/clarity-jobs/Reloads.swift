@@ -1,7 +1,6 @@
 import ClarityHost
 import ClarityScheduler
-import Dispatch
-@preconcurrency import Glibc
+import Glibc
 import Synchronization
 
 /// Reads the job file anew when a person asks for it by SIGHUP, or when the machine's time zone
@@ -9,37 +8,40 @@ import Synchronization
 ///
 /// A faulty file is told of and changes nothing: what was in force stays. So it is with a file that
 /// names another state directory, which needs a new start.
-///
-/// `@unchecked`: the signal source is set once and may be used from any thread; the rest is Sendable.
-final class Reloads: @unchecked Sendable {
+final class Reloads: Sendable {
     private struct State {
         var file: JobFile
+        var requests: Task<Void, Never>?
         var sources: Task<Void, Never>?
     }
 
     private let composition: Composition
     private let send: @Sendable (Planner.Event) -> Void
     private let state: Mutex<State>
-    private let source: any DispatchSourceSignal
+    private let events: EventThread
 
     /// Starts to listen; `send` takes the events for the scheduler.
     init(
-        _ composition: Composition, _ file: JobFile,
+        _ composition: Composition, _ file: JobFile, on events: EventThread,
         send: @escaping @Sendable (Planner.Event) -> Void
     ) {
         self.composition = composition
         self.send = send
+        self.events = events
         state = Mutex(State(file: file))
-        signal(SIGHUP, SIG_IGN)
-        source = DispatchSource.makeSignalSource(signal: SIGHUP)
-        source.setEventHandler { @Sendable [weak self] in self?.reload("asked by SIGHUP") }
-        source.resume()
+        let hangups = events.signals(SIGHUP)
+        let requests = Task(executorPreference: events) { [weak self] in
+            for await _ in hangups { self?.reload("asked by SIGHUP") }
+        }
+        state.withLock { $0.requests = requests }
         watchSources(of: file)
     }
 
     deinit {
-        source.cancel()
-        state.withLock { $0.sources?.cancel() }
+        state.withLock { state in
+            state.requests?.cancel()
+            state.sources?.cancel()
+        }
     }
 
     /// Puts the job file, as it is now, in force.
@@ -67,9 +69,11 @@ final class Reloads: @unchecked Sendable {
     }
 
     private func watchSources(of file: JobFile) {
-        let changes = FileWatch(paths: composition.sourcePaths(file)).changes()
+        let changes = FileWatch(paths: composition.sourcePaths(file)).changes(on: events)
         let send = send
-        let task = Task { for await _ in changes { send(.happened(.sourceChanged)) } }
+        let task = Task(executorPreference: events) {
+            for await _ in changes { send(.happened(.sourceChanged)) }
+        }
         let before = state.withLock { state in
             defer { state.sources = task }
             return state.sources

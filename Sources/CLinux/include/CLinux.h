@@ -40,6 +40,34 @@ int clinux_listen_devices(void);
    step of the wall clock. */
 int clinux_watch_wall_clock(void);
 
+/* epoll_create1(2). */
+int clinux_poll(void);
+
+/* Watches `descriptor` for what can be read, each arrival once (EPOLLET): who hears of it reads until
+   there is no more. */
+int clinux_poll_add(int poll, int descriptor);
+
+/* Watches `descriptor` no longer. */
+int clinux_poll_remove(int poll, int descriptor);
+
+/* The most that `clinux_poll_wait` tells of at once. */
+#define CLINUX_MOST_READY 16
+
+/* epoll_wait(2): the number of descriptors put into `ready`. `timeout` is in milliseconds, -1 for
+   ever. */
+int clinux_poll_wait(int poll, int ready[CLINUX_MOST_READY], int timeout);
+
+/* A non-blocking timerfd(2) that becomes readable once after so much time on CLOCK_BOOTTIME, time in
+   suspend included; both 0 is never. */
+int clinux_timer_after(long seconds, long nanoseconds);
+
+/* A non-blocking eventfd(2) that becomes readable when the process is sent signal `number`, which
+   does nothing else from now on; the calling thread takes it, also where the process was started with
+   it blocked. Of the signals that are announced with `ends_at_second`, the second that comes, of
+   whichever of them, ends the process at once with status 128 plus its number, whatever its threads
+   are doing. */
+int clinux_announce_signal(int number, int ends_at_second);
+
 /* Makes this process leave no core dump, and closes its memory to debuggers and to other processes of
    its user: what it decrypts stays with it. */
 int clinux_keep_memory_private(void);

@@ -10,6 +10,7 @@ import Glibc
 public struct HostConditions: ConditionMonitor {
     private let tree: HostTree
     private let stateDirectory: String
+    private let events: EventThread?
 
     /// Creates a monitor.
     ///
@@ -18,9 +19,12 @@ public struct HostConditions: ConditionMonitor {
     ///     machine.
     ///   - stateDirectory: The folder whose file system's free space is told, or would be once
     ///     it is made; not below `root`.
-    public init(root: String = "/", stateDirectory: String) {
+    ///   - events: The thread that listens for changes; without one it is `EventThread.shared`, which
+    ///     starts with the first that listens.
+    public init(root: String = "/", stateDirectory: String, events: EventThread? = nil) {
         tree = HostTree(root: root)
         self.stateDirectory = stateDirectory
+        self.events = events
     }
 
     public func conditions() -> Conditions {
@@ -46,7 +50,8 @@ public struct HostConditions: ConditionMonitor {
     /// caller that must not miss a change asks `conditions()` when a decision is due. Storage and
     /// pressure give no events at all.
     public func changes() -> AsyncStream<Void> {
-        KernelEvents.stream()
+        guard let events = events ?? .shared else { return AsyncStream { _ in } }
+        return KernelEvents.stream(on: events)
     }
 
     private var storageFreeBytes: Conditions.Reading<Int64> {

@@ -1,5 +1,4 @@
 import CLinux
-import Dispatch
 import Glibc
 
 /// Turns the kernel's announcements into a stream of "something changed".
@@ -16,34 +15,21 @@ enum KernelEvents {
     /// it ends with its consumer.
     ///
     /// A feed that cannot be opened stays silent.
-    static func stream() -> AsyncStream<Void> {
+    static func stream(on events: EventThread) -> AsyncStream<Void> {
         var feeds: [Feed] = []
         let routes = clinux_listen_routes()
         if routes >= 0 { feeds.append(Feed(descriptor: routes) { _ in true }) }
         let devices = clinux_listen_devices()
         if devices >= 0 { feeds.append(Feed(descriptor: devices, matters: isPowerSupply)) }
         if let wallClock { feeds.append(wallClock) }
-        return stream(of: feeds)
+        return stream(of: feeds, on: events)
     }
 
-    static func stream(of feeds: [Feed]) -> AsyncStream<Void> {
-        // One element stands for any number of changes that nobody has looked at yet.
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let queue = DispatchQueue(label: "clarity.kernel-events")
-        let sources = feeds.map { feed in
-            let source = DispatchSource.makeReadSource(
-                fileDescriptor: feed.descriptor, queue: queue)
-            source.setEventHandler { @Sendable in
-                if hasNews(feed) { continuation.yield() }
-            }
-            source.setCancelHandler { @Sendable in close(feed.descriptor) }
-            return source
-        }
-        let group = Sources(sources)
-        continuation.onTermination = { @Sendable _ in group.cancel() }
-        group.resume()
-        return stream
+    static func stream(of feeds: [Feed], on events: EventThread) -> AsyncStream<Void> {
+        events.elements(
+            of: feeds.map { feed in
+                EventSource(descriptor: feed.descriptor) { hasNews(feed) ? () : nil }
+            })
     }
 
     /// A timer that never fires, and fails when the wall clock is set; `nil` where there is none.
@@ -83,18 +69,5 @@ enum KernelEvents {
         // The kernel dropped announcements, any of which may have mattered; or the wall clock was
         // set (timerfd_create(2)).
         code == ENOBUFS || code == ECANCELED
-    }
-
-    /// The sources of one stream.
-    ///
-    /// `@unchecked`: a dispatch source may be resumed and cancelled from any thread, the array
-    /// never changes, and the overlay merely does not say so.
-    private struct Sources: @unchecked Sendable {
-        private let all: [any DispatchSourceRead]
-
-        init(_ all: [any DispatchSourceRead]) { self.all = all }
-
-        func resume() { for source in all { source.resume() } }
-        func cancel() { for source in all { source.cancel() } }
     }
 }

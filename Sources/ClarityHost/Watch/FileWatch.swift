@@ -1,4 +1,3 @@
-import Dispatch
 @preconcurrency import Glibc
 
 /// Tells when named files or folders have new contents, by inotify(7), without polling.
@@ -14,14 +13,12 @@ public struct FileWatch: Sendable {
 
     /// An element for each change, several at once being one; ends with its consumer.
     ///
-    /// Without any path, or where the kernel refuses to watch, it stays silent.
-    public func changes() -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        guard let watch = Watch(paths) else { return stream }
-        let source = WatchSource(watch) { continuation.yield() }
-        continuation.onTermination = { @Sendable _ in source.cancel() }
-        return stream
+    /// `events` is the thread that listens. Without any path, or where the kernel refuses to watch,
+    /// it stays silent.
+    public func changes(on events: EventThread) -> AsyncStream<Void> {
+        guard let watch = Watch(paths) else { return AsyncStream { _ in } }
+        return events.elements(
+            of: [EventSource(descriptor: watch.descriptor) { watch.takeEvents() ? () : nil }])
     }
 
     /// An inotify descriptor with the names that count in each watched folder.
@@ -69,23 +66,4 @@ public struct FileWatch: Sendable {
             }
         }
     }
-}
-
-/// The dispatch source behind one stream.
-///
-/// `@unchecked`: a dispatch source may be cancelled from any thread, and it is the only stored
-/// property.
-private final class WatchSource: @unchecked Sendable {
-    private let source: any DispatchSourceRead
-
-    init(_ watch: FileWatch.Watch, changed: @escaping @Sendable () -> Void) {
-        source = DispatchSource.makeReadSource(fileDescriptor: watch.descriptor)
-        source.setEventHandler { @Sendable in
-            if watch.takeEvents() { changed() }
-        }
-        source.setCancelHandler { @Sendable in close(watch.descriptor) }
-        source.resume()
-    }
-
-    func cancel() { source.cancel() }
 }

@@ -7,14 +7,14 @@ struct LoopCommand {
 
     init(_ composition: Composition) { self.composition = composition }
 
-    func run() async throws(CommandFailure) -> ExitStatus {
+    func run(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
         let store = try composition.store(file)
         let planner = composition.planner(
             file, owner: store.leaseLock.owner, scope: .everything)
         let console = composition.console
-        let signals = TerminationSignals()
-        let scheduler = try composition.scheduler(planner, store, file) { change in
+        let signals = TerminationSignals(on: events)
+        var scheduler = try composition.scheduler(planner, store, file, on: events) { change in
             // Standard error is the journal here; standard output belongs to results.
             guard case .put(let run) = change, run.state != .running,
                 run.state.isFinished || run.attempts > 0
@@ -22,16 +22,28 @@ struct LoopCommand {
             console.note(RunText.line(run))
         }
         console.note(LoopCommand.greeting("loop over", file))
-        let (events, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
-        let reloads = Reloads(composition, file) { continuation.yield($0) }
+        let (happenings, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
+        let reloads = Reloads(composition, file, on: events) { continuation.yield($0) }
+        // Other processes tell of what they changed by touching the lock that this one holds.
+        let nudges = FileWatch(paths: [store.leaseLock.path]).changes(on: events)
+        let zones = FileWatch(paths: composition.localZonePaths).changes(on: events)
         let feeders = [
-            Task { for await event in signals.events { continuation.yield(event) } },
-            // Other processes tell of what they changed by touching the lock that this one holds.
-            watch([store.leaseLock.path]) { continuation.yield(.tick) },
-            watch(composition.localZonePaths) { reloads.reload("the local time zone changed") },
+            Task(executorPreference: events) {
+                for await event in signals.events { continuation.yield(event) }
+            },
+            Task(executorPreference: events) {
+                for await _ in nudges { continuation.yield(.tick) }
+            },
+            Task(executorPreference: events) {
+                for await _ in zones { reloads.reload("the local time zone changed") }
+            },
         ]
         defer { feeders.forEach { $0.cancel() } }
-        _ = try await SchedulerThread.run(scheduler, until: .drained, events: events)
+        do throws(RunStoreError) {
+            _ = try await scheduler.run(until: .drained, events: happenings)
+        } catch {
+            throw CommandFailure(error)
+        }
         return signals.received ?? .done
     }
 
@@ -39,12 +51,5 @@ struct LoopCommand {
     static func greeting(_ words: String, _ file: JobFile) -> String {
         let count = file.enabledJobs.count
         return "clarity-jobs: \(words) \(count) \(count == 1 ? "job" : "jobs")"
-    }
-
-    private func watch(_ paths: [String], _ act: @escaping @Sendable () -> Void) -> Task<
-        Void, Never
-    > {
-        let changes = FileWatch(paths: paths).changes()
-        return Task { for await _ in changes { act() } }
     }
 }

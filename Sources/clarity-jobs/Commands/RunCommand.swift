@@ -19,8 +19,8 @@ struct RunCommand {
         let file = try composition.jobFile()
         let jobs = try requestedJobs(file)
         if isDue, isNothingDue(file) { return .done }
-        return try awaiting { () throws(CommandFailure) in
-            try await run(isDue ? nil : jobs, of: file)
+        return try awaiting { events throws(CommandFailure) in
+            try await run(isDue ? nil : jobs, of: file, on: events)
         }
     }
 
@@ -43,7 +43,7 @@ struct RunCommand {
 
     /// Runs jobs, or with `nil` all that is due.
     private func run(
-        _ jobs: [JobID]?, of file: JobFile
+        _ jobs: [JobID]?, of file: JobFile, on events: EventThread
     ) async throws(CommandFailure) -> ExitStatus {
         let isDue = jobs == nil
         let store = try composition.store(file)
@@ -54,12 +54,17 @@ struct RunCommand {
         let reporter = RunReporter(
             console: composition.console,
             detail: isDue && !composition.console.isVerbose ? .failures : .everything)
-        let signals = TerminationSignals()
-        let scheduler = try composition.scheduler(planner, store, file, observer: reporter.observe)
-        let events: [Planner.Event] =
+        let signals = TerminationSignals(on: events)
+        var scheduler = try composition.scheduler(
+            planner, store, file, on: events, observer: reporter.observe)
+        let first: [Planner.Event] =
             jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] } ?? []
-        let report = try await SchedulerThread.run(
-            scheduler, until: .idle, first: events, events: signals.events)
+        let report: Scheduler.Report
+        do throws(RunStoreError) {
+            report = try await scheduler.run(until: .idle, first: first, events: signals.events)
+        } catch {
+            throw CommandFailure(error)
+        }
         reporter.summarize()
         for waiting in report.waiting { reporter.say(waiting) }
         if let signal = signals.received { return signal }

@@ -8,15 +8,15 @@ struct TraceRecordCommand {
 
     init(_ composition: Composition) { self.composition = composition }
 
-    func run() async throws(CommandFailure) -> ExitStatus {
+    func run(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
         let span = try span()
         let file = try composition.jobFile()
         let name = composition.arguments["file"].flatMap { $0 == "-" ? nil : $0 }
         let output = try output(name)
         let recorder = TraceRecorder(
-            monitor: composition.conditions(file), clock: composition.clock)
-        let signals = TerminationSignals()
-        let recording = Task { () -> LineOutput.Fault? in
+            monitor: composition.conditions(file, on: events), clock: EventClock(events))
+        let signals = TerminationSignals(on: events)
+        let recording = Task(executorPreference: events) { () -> LineOutput.Fault? in
             do throws(LineOutput.Fault) {
                 try await recorder.run(for: span) { line throws(LineOutput.Fault) in
                     try output.write(line)
@@ -26,7 +26,9 @@ struct TraceRecordCommand {
                 return error
             }
         }
-        let ending = Task { for await _ in signals.events { recording.cancel() } }
+        let ending = Task(executorPreference: events) {
+            for await _ in signals.events { recording.cancel() }
+        }
         defer { ending.cancel() }
         if let fault = await recording.value, !fault.isReaderGone {
             let place = name.map { "trace `\($0)`" } ?? "standard output"

@@ -67,7 +67,9 @@ import Testing
         let (kernel, heard) = (ends[0], ends[1])
         defer { close(kernel) }
         let feed = KernelEvents.Feed(descriptor: heard, matters: KernelEvents.isPowerSupply)
-        var elements = KernelEvents.stream(of: [feed]).makeAsyncIterator()
+        var elements = KernelEvents.stream(
+            of: [feed], on: try #require(EventThread.shared)
+        ).makeAsyncIterator()
 
         #expect(send(kernel, Self.battery, Self.battery.count, 0) == Self.battery.count)
         let element: Void? = await elements.next()
@@ -80,7 +82,9 @@ import Testing
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
         let (kernel, heard) = (ends[0], ends[1])
         defer { close(kernel) }
-        let stream = KernelEvents.stream(of: [KernelEvents.Feed(descriptor: heard) { _ in true }])
+        let stream = KernelEvents.stream(
+            of: [KernelEvents.Feed(descriptor: heard) { _ in true }],
+            on: try #require(EventThread.shared))
 
         let consumer = Task { for await _ in stream {} }
         consumer.cancel()
@@ -94,8 +98,8 @@ import Testing
         #expect(count == 0)
     }
 
-    @Test func `a machine without feeds is silent until its consumer ends`() async {
-        let stream = KernelEvents.stream(of: [])
+    @Test func `a machine without feeds is silent until its consumer ends`() async throws {
+        let stream = KernelEvents.stream(of: [], on: try #require(EventThread.shared))
 
         let consumer = Task { for await _ in stream { Issue.record("an element from nowhere") } }
         consumer.cancel()

@@ -10,8 +10,9 @@ struct FileWatchTests {
     init() throws { folder = try TemporaryFolder() }
 
     @Test func `a file that is written and closed has changed`() async throws {
-        var changes = FileWatch(paths: ["\(folder.path)/export.zip"]).changes()
-            .makeAsyncIterator()
+        var changes = FileWatch(paths: ["\(folder.path)/export.zip"]).changes(
+            on: try #require(EventThread.shared)
+        ).makeAsyncIterator()
 
         try folder.write("export.zip", [1, 2, 3])
 
@@ -20,8 +21,9 @@ struct FileWatchTests {
 
     @Test func `a file that is moved into its place has changed`() async throws {
         try folder.write("incoming", [1])
-        var changes = FileWatch(paths: ["\(folder.path)/export.zip"]).changes()
-            .makeAsyncIterator()
+        var changes = FileWatch(paths: ["\(folder.path)/export.zip"]).changes(
+            on: try #require(EventThread.shared)
+        ).makeAsyncIterator()
 
         rename("\(folder.path)/incoming", "\(folder.path)/export.zip")
 

@@ -1,0 +1,219 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+@testable import ClarityHost
+
+@Suite("The event thread", .timeLimit(.minutes(1)))
+struct EventThreadTests {
+    let events: EventThread
+
+    init() throws { events = try #require(EventThread()) }
+
+    /// The thread that runs this; as a call of its own, since tasks may not ask.
+    private static func thread() -> pthread_t { pthread_self() }
+
+    /// Runs `body` on another thread, which then resumes the task.
+    private static func elsewhere(_ body: @escaping @Sendable () -> Void = {}) async {
+        do { try await AttemptThread.run(body) } catch { Issue.record("\(error.text)") }
+    }
+
+    @Test func `it does work on the thread that calls, and returns what it returns`() async throws {
+        let (own, threads) = try await blocking { [events] in
+            let threads = events.run {
+                var threads = [Self.thread()]
+                await Task.yield()
+                threads.append(Self.thread())
+                await Self.elsewhere()
+                threads.append(Self.thread())
+                await withTaskGroup(of: pthread_t.self) { group in
+                    for _ in 0..<10 { group.addTask { Self.thread() } }
+                    for await thread in group { threads.append(thread) }
+                }
+                return threads
+            }
+            return (Self.thread(), threads)
+        }
+
+        #expect(threads.count == 13)
+        #expect(threads.allSatisfy { $0 == own })
+    }
+
+    @Test func `it throws what its work throws`() async throws {
+        struct Trouble: Error {}
+
+        await #expect(throws: Trouble.self) {
+            try await blocking { [events] in
+                try events.run { () throws(Trouble) in
+                    await Self.elsewhere()
+                    throw Trouble()
+                }
+            }
+        }
+    }
+
+    @Test func `what a call leaves behind goes on in the next`() async throws {
+        let journal = Journal<String>()
+
+        try await blocking { [events] in
+            let left = events.run {
+                Task(executorPreference: events) {
+                    await Task.yield()
+                    journal.add("left")
+                }
+            }
+            journal.add("between")
+            events.run { await left.value }
+        }
+
+        #expect(journal.entries == ["between", "left"])
+    }
+
+    @Test func `what arrives while it sleeps becomes an element`() async throws {
+        let pipe = try TestPipe()
+
+        let heard = try await blocking { [events] in
+            events.run {
+                let stream = events.elements(of: [pipe.source { $0 }])
+                async let written: Void = Self.elsewhere { pipe.write("word") }
+                var elements = stream.makeAsyncIterator()
+                let heard = await elements.next()
+                await written
+                return heard
+            }
+        }
+
+        #expect(heard == "word")
+    }
+
+    @Test func `what does not matter is no element, and of several the last stays`() async throws {
+        let pipe = try TestPipe()
+
+        let heard = try await blocking { [events] in
+            events.run {
+                let stream = events.elements(of: [pipe.source { $0 == "no" ? nil : $0 }])
+                for word in ["first", "second", "no"] {
+                    pipe.write(word)
+                    // It looks at what has arrived after each round of tasks.
+                    await Task.yield()
+                }
+                var elements = stream.makeAsyncIterator()
+                return await elements.next()
+            }
+        }
+
+        #expect(heard == "second")
+    }
+
+    @Test func `what was there before anybody listened is heard`() async throws {
+        let pipe = try TestPipe()
+        pipe.write("early")
+
+        let heard = try await blocking { [events] in
+            events.run {
+                var elements = events.elements(of: [pipe.source { $0 }]).makeAsyncIterator()
+                return await elements.next()
+            }
+        }
+
+        #expect(heard == "early")
+    }
+
+    @Test func `several sources are one stream`() async throws {
+        let (left, right) = (try TestPipe(), try TestPipe())
+
+        let heard = try await blocking { [events] in
+            events.run {
+                let stream = events.elements(of: [left.source { $0 }, right.source { $0 }])
+                var elements = stream.makeAsyncIterator()
+                left.write("left")
+                let first = await elements.next()
+                right.write("right")
+                return [first, await elements.next()]
+            }
+        }
+
+        #expect(heard == ["left", "right"])
+    }
+
+    @Test func `tasks that never rest do not keep it from listening`() async throws {
+        let pipe = try TestPipe()
+
+        let heard = try await blocking { [events] in
+            events.run {
+                await withTaskGroup(of: String?.self) { group in
+                    group.addTask {
+                        while !Task.isCancelled { await Task.yield() }
+                        return nil
+                    }
+                    group.addTask {
+                        for await word in events.elements(of: [pipe.source { $0 }]) { return word }
+                        return nil
+                    }
+                    pipe.write("heard")
+                    let first = await group.next()
+                    group.cancelAll()
+                    return first ?? nil
+                }
+            }
+        }
+
+        #expect(heard == "heard")
+    }
+
+    @Test func `a descriptor is closed when its consumer ends`() async throws {
+        let pipe = try TestPipe()
+
+        let stages = try await blocking { [events] in
+            events.run {
+                var stages = [pipe.isReadEndClosed]
+                let listening = Task(executorPreference: events) {
+                    for await _ in events.elements(of: [pipe.source { $0 }]) {}
+                }
+                await Task.yield()
+                stages.append(pipe.isReadEndClosed)
+                listening.cancel()
+                await listening.value
+                return stages + [pipe.isReadEndClosed]
+            }
+        }
+
+        #expect(stages == [false, false, true])
+    }
+
+    @Test func `an event thread that goes closes what it listened to`() throws {
+        let pipe = try TestPipe()
+        var events = EventThread()
+        let stream = events?.elements(of: [pipe.source { $0 }])
+
+        let before = pipe.isReadEndClosed
+        events = nil
+        let after = pipe.isReadEndClosed
+
+        #expect(stream != nil && !before && after)
+    }
+
+    @Test func `the shared one listens for who has none of their own`() async throws {
+        let pipe = try TestPipe()
+        let events = try #require(EventThread.shared)
+        var elements = events.elements(of: [pipe.source { $0 }]).makeAsyncIterator()
+
+        pipe.write("word")
+        let heard = await elements.next()
+
+        #expect(heard == "word")
+    }
+
+    @Test func `a signal is an element, and does nothing else`() async throws {
+        let heard = try await blocking { [events] in
+            events.run {
+                // The default of this one ends the process.
+                var signals = events.signals(SIGUSR2).makeAsyncIterator()
+                kill(getpid(), SIGUSR2)
+                return await signals.next() != nil
+            }
+        }
+
+        #expect(heard)
+    }
+}

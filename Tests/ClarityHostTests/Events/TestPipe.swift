@@ -1,0 +1,52 @@
+import ClarityTestSupport
+import Glibc
+
+@testable import ClarityHost
+
+/// A pipe whose read end is given to who listens, and whose write end belongs to the test.
+final class TestPipe: Sendable {
+    private let readEnd: Int32
+    private let writeEnd: Int32
+
+    init() throws {
+        // Closed on exec from the start: a child of another test would keep it open.
+        let pipe = try Pipe(from: 3)
+        try pipe.readEnd.stopBlocking()
+        readEnd = try Descriptor.copy(pipe.readEnd)
+        writeEnd = try Descriptor.copy(pipe.writeEnd)
+    }
+
+    deinit { close(writeEnd) }
+
+    func write(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = Glibc.write(writeEnd, bytes, bytes.count)
+    }
+
+    /// The read end as a source of what `make` makes of all that was written.
+    func source<Element>(
+        _ make: @escaping @Sendable (String) -> Element?
+    ) -> EventSource<Element> {
+        let readEnd = readEnd
+        return EventSource(descriptor: readEnd) {
+            var buffer = [UInt8](repeating: 0, count: 1024)
+            let count = read(readEnd, &buffer, buffer.count)
+            return count > 0 ? make(String(decoding: buffer[..<count], as: UTF8.self)) : nil
+        }
+    }
+
+    /// Whether nobody can read what is written any more.
+    var isReadEndClosed: Bool {
+        var ends = [pollfd(fd: writeEnd, events: 0, revents: 0)]
+        return poll(&ends, 1, 0) == 1 && ends[0].revents & Int16(POLLERR) != 0
+    }
+}
+
+extension Descriptor {
+    /// A number for the same file that somebody else closes.
+    fileprivate static func copy(_ descriptor: borrowing Descriptor) throws -> Int32 {
+        let copy = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 3)
+        guard copy >= 0 else { throw SystemError("duplicate a descriptor") }
+        return copy
+    }
+}
