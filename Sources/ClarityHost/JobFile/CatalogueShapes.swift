@@ -73,14 +73,14 @@ extension Form where Value == [Field<OptionsDraft>] {
             by: "kind", shapes.mapValues(\.descriptions))
         let entry = Form<OptionsDraft>(description) { node, place, decoding in
             if let shape = node["kind"]?.text.flatMap({ shapes[$0] }) {
-                return shape.decode(node, in: place.text, &decoding)
+                return shape.decode(node, in: place, &decoding)
             }
             // Without a known kind only the kind itself can be judged.
             var only = node
             if case .mapping(let entries) = node.content {
                 only.content = .mapping(entries.filter { $0.key == "kind" })
             }
-            return unknownKind.decode(only, in: place.text, &decoding)
+            return unknownKind.decode(only, in: place, &decoding)
         }
         return .list(of: entry)
     }

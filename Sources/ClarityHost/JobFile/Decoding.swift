@@ -22,23 +22,35 @@ struct Field<Value: Sendable>: Sendable {
     var value: Value?
 }
 
-/// Where in the file a value is, in words: `timeout` of job `a`.
-struct Place: Sendable {
-    /// The key, or for an entry of a list that of the list.
-    var key: String
-    /// The whole, for messages on its form.
-    var text: String
+/// Where in the file a value is: `timeout` of job `a`.
+///
+/// Put into words only by who has something to report: a file without fault needs none.
+indirect enum Place: Sendable {
+    case file
+    /// A job by its id, as it stands in the file.
+    case job(String)
+    case value(key: String, of: Place)
+    /// An entry of a list, from 1.
+    case entry(Int, of: Place)
 
-    /// The value of `key` in what `owner` names; `nil` for the file's top.
-    init(key: String, of owner: String?) {
-        self.key = key
-        text = shown(key) + (owner.map { " of \($0)" } ?? "")
+    /// The key, or for an entry of a list that of the list.
+    var key: String {
+        switch self {
+        case .file, .job: text
+        case .value(let key, _): key
+        case .entry(_, let list): list.key
+        }
     }
 
-    /// Entry `number`, from 1, of the list at `place`.
-    init(entry number: Int, of place: Place) {
-        key = place.key
-        text = "entry \(number) of \(place.text)"
+    /// The whole, for messages on its form.
+    var text: String {
+        switch self {
+        case .file: "the job file"
+        case .job(let id): "job \(shown(id))"
+        case .value(let key, .file): shown(key)
+        case .value(let key, let owner): "\(shown(key)) of \(owner.text)"
+        case .entry(let number, let list): "entry \(number) of \(list.text)"
+        }
     }
 }
 

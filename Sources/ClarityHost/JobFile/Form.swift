@@ -101,13 +101,6 @@ extension Decoding {
     mutating func reportForm(
         _ node: YAMLNode, _ place: Place, _ wanted: FormDescription, help: String? = nil
     ) {
-        reportForm(node, place.text, wanted, help: help)
-    }
-
-    /// Records that a node, named in words, is something else than its form.
-    mutating func reportForm(
-        _ node: YAMLNode, _ place: String, _ wanted: FormDescription, help: String? = nil
-    ) {
-        report(node.position, "\(place) is \(node.noun), wanted \(wanted.noun)", help: help)
+        report(node.position, "\(place.text) is \(node.noun), wanted \(wanted.noun)", help: help)
     }
 }

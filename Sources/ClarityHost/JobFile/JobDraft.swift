@@ -62,7 +62,7 @@ struct JobDraft: Sendable {
             name: "options", form: options, isRequired: false, summary: "what the kind may be told")
         let all = keys.map(\.description) + [optionsKey]
         return Form<Listed>(.mapping(all)) { node, place, decoding in
-            let name = node["id"]?.text.map { "job \(shown($0))" } ?? place.text
+            let place = node["id"]?.text.map { .job($0) } ?? place
             let kind = node["kind"]?.text.flatMap { optionShapes[$0] }
             let shape = Shape(
                 JobDraft(),
@@ -71,24 +71,24 @@ struct JobDraft: Sendable {
                         description: optionsKey,
                         store: { node, place, draft, decoding in
                             // Without a known kind nothing can be said of its options.
-                            let taken = kind?.decode(node, in: place.text, &decoding)
+                            let taken = kind?.decode(node, in: place, &decoding)
                             draft.options = taken?.values ?? [:]
                         })
                 ])
-            guard var draft = shape.decode(node, in: name, &decoding) else { return nil }
+            guard var draft = shape.decode(node, in: place, &decoding) else { return nil }
             if let kind, node["options"] == nil {
                 // The standards, and a fault for each option that a job of this kind must have.
                 let none = YAMLNode(position: node.position, content: .mapping([]))
-                let taken = kind.decode(none, in: "`options` of \(name)", &decoding)
+                let taken = kind.decode(none, in: .value(key: "options", of: place), &decoding)
                 draft.options = taken?.values ?? [:]
             }
-            return Listed(name: name, position: node.position, draft: draft)
+            return Listed(place: place, position: node.position, draft: draft)
         }
     }
 
     /// A job in the list, with how messages call it.
     struct Listed: Sendable {
-        var name: String
+        var place: Place
         var position: YAMLNode.Position
         var draft: JobDraft
     }

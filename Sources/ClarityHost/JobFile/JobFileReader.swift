@@ -50,7 +50,7 @@ public struct JobFileReader: Sendable {
                 home: home, folder: folder(of: path), zones: zones, localZone: localZone,
                 host: host))
         if let version = document.root["version"],
-            Form<Int>.version.decode(version, Place(key: "version", of: nil), &decoding) == nil
+            Form<Int>.version.decode(version, .value(key: "version", of: .file), &decoding) == nil
         {
             throw JobFileFaults(path: path, faults: decoding.faults)
         }
@@ -66,7 +66,7 @@ public struct JobFileReader: Sendable {
 
     /// What the tree says; `nil` only where it is no mapping, which is reported.
     private func file(_ root: YAMLNode, _ decoding: inout Decoding) -> JobFile? {
-        guard let draft = shape.decode(root, in: "the job file", isTop: true, &decoding) else {
+        guard let draft = shape.decode(root, in: .file, &decoding) else {
             return nil
         }
         let defaults = draft.defaults?.value ?? DefaultsDraft()

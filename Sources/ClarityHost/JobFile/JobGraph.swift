@@ -29,7 +29,8 @@ struct JobGraph {
             for next in job.draft.then?.value ?? [] {
                 guard let id = next.value, places[id] == nil else { continue }
                 decoding.reportUnknown(
-                    "job", id.rawValue, in: "`then` of \(job.name)", at: next.position, known: ids,
+                    "job", id.rawValue, in: "`then` of \(job.place.text)", at: next.position,
+                    known: ids,
                     help: "no job of this file has that id")
             }
         }

@@ -12,7 +12,7 @@ extension Form {
             var fields: [Field<Element>] = []
             var seen: Set<String> = []
             for (index, node) in nodes.enumerated() {
-                let entryPlace = Place(entry: index + 1, of: place)
+                let entryPlace = Place.entry(index + 1, of: place)
                 let value = form.decode(node, entryPlace, &decoding)
                 if value != nil, let text = node.text, !seen.insert(text).inserted {
                     decoding.report(node.position, "\(place.text) has \(shown(text)) twice")

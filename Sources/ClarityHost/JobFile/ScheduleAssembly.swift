@@ -6,17 +6,17 @@ extension JobAssembly {
         _ field: Field<ScheduleDraft>, of entry: JobDraft.Listed, _ decoding: inout Decoding
     ) -> Schedule? {
         guard let draft = field.value else { return nil }
-        let name = "`schedule` of \(entry.name)"
+        let place = Place.value(key: "schedule", of: entry.place)
         let given = draft.givenRules
         guard given.count == 1 else {
             decoding.report(
                 field.position,
                 given.isEmpty
-                    ? "\(name) has none of \(listed(ScheduleDraft.rules, "and"))"
-                    : "\(name) has \(listed(given, "and")), wanted one of them")
+                    ? "\(place.text) has none of \(listed(ScheduleDraft.rules, "and"))"
+                    : "\(place.text) has \(listed(given, "and")), wanted one of them")
             return nil
         }
-        reportIdleKeys(of: draft, name, &decoding)
+        reportIdleKeys(of: draft, place, &decoding)
         reportLongSpans(of: draft, &decoding)
         guard areBoundsInOrder(draft, &decoding), let rule = rule(draft, &decoding) else {
             return nil
@@ -30,14 +30,14 @@ extension JobAssembly {
                 draft.notBefore.map { _ in "not_before" }, draft.notAfter.map { _ in "not_after" },
             ].compactMap(\.self)
             decoding.report(
-                bound.position, "\(name) names nothing within \(listed(bounds, "and"))")
+                bound.position, "\(place.text) names nothing within \(listed(bounds, "and"))")
         }
         return schedule
     }
 
     /// Reports keys that serve a rule which is not there.
     private func reportIdleKeys(
-        of draft: ScheduleDraft, _ name: String, _ decoding: inout Decoding
+        of draft: ScheduleDraft, _ place: Place, _ decoding: inout Decoding
     ) {
         let isClock = draft.cron != nil || draft.calendar != nil
         let keys = [
@@ -47,7 +47,7 @@ extension JobAssembly {
         ]
         for case (let key, let position?, false, let rules) in keys {
             decoding.report(
-                position, "\(shown(key)) of \(name) has no \(listed(rules, "or")) to serve")
+                position, "\(shown(key)) of \(place.text) has no \(listed(rules, "or")) to serve")
         }
     }
 

@@ -17,7 +17,7 @@ struct Shape<Draft: Sendable>: Sendable {
     ///
     /// `nil` where the node is no mapping.
     func decode(
-        _ node: YAMLNode, in place: String, isTop: Bool = false, _ decoding: inout Decoding
+        _ node: YAMLNode, in place: Place, _ decoding: inout Decoding
     ) -> Draft? {
         guard case .mapping(let entries) = node.content else {
             decoding.reportForm(node, place, .mapping(descriptions))
@@ -29,17 +29,17 @@ struct Shape<Draft: Sendable>: Sendable {
             guard let key = keys.first(where: { $0.description.name == entry.key }) else {
                 let names = keys.map(\.description.name)
                 decoding.reportUnknown(
-                    "key", entry.key, in: place, at: entry.keyPosition, known: names,
+                    "key", entry.key, in: place.text, at: entry.keyPosition, known: names,
                     help: names.isEmpty
-                        ? "\(place) has no keys" : "its keys are \(listed(names, "and"))")
+                        ? "\(place.text) has no keys" : "its keys are \(listed(names, "and"))")
                 continue
             }
             missing.remove(entry.key)
-            let at = Place(key: entry.key, of: isTop ? nil : place)
+            let at = Place.value(key: entry.key, of: place)
             key.store(entry.value, at, &draft, &decoding)
         }
         for key in keys where missing.contains(key.description.name) {
-            decoding.report(node.position, "\(place) has no \(shown(key.description.name))")
+            decoding.report(node.position, "\(place.text) has no \(shown(key.description.name))")
         }
         return draft
     }
@@ -114,7 +114,7 @@ extension Form {
     /// A mapping of this shape.
     static func mapping(_ shape: Shape<Value>) -> Form {
         Form(.mapping(shape.descriptions)) { node, place, decoding in
-            shape.decode(node, in: place.text, &decoding)
+            shape.decode(node, in: place, &decoding)
         }
     }
 }
