@@ -29,8 +29,8 @@ SELECT id, number, started_at_ms + (number - 1) * 1500, started_at_ms + number *
     CASE WHEN number < attempts OR state = 'failed' THEN 'the backend did not answer within 10s' END,
     tally, 11000000 + id % 1000 * 1000
 FROM runs, (SELECT 1 AS number UNION ALL SELECT 2) WHERE number <= attempts;
-INSERT INTO deferrals (run_id, subject, since_ms, until_ms, reason, wanted, measured, source)
-SELECT id, 'network', enqueued_at_ms, started_at_ms, 'constraint', 'any', 'none', '/proc/net/route and /proc/net/ipv6_route'
+INSERT INTO deferrals (run_id, subject, since_ms, until_ms, reason, wanted, measured, source, place)
+SELECT id, 'network', enqueued_at_ms, started_at_ms, 'constraint', 'any', 'none', '/proc/net/route and /proc/net/ipv6_route', 0
 FROM runs WHERE id % 20 = 0;
 INSERT INTO job_records (
     job_id, anchor_at_ms, considered_until_ms, schedule, schedule_since_ms, last_finished_ms, kept_runs, kept_failures,

@@ -338,5 +338,7 @@ public final class MemoryRunStoreBed: RunStoreBed {
             shared.owner = owner
             return try shared.ledger()
         }
+
+        func tidy() { shared.tidy() }
     }
 }

@@ -10,6 +10,16 @@ public protocol RunStore: AnyObject {
 
     /// The ledger as it is, for questions that change nothing.
     func ledger() throws(RunStoreError) -> Ledger
+
+    /// Does what it has put off while there was more to do; called when nothing runs and nothing is
+    /// due for `RunStoreRest.shortest`.
+    func tidy()
+}
+
+/// When a store may do what it has put off.
+public enum RunStoreRest {
+    /// The least span without anything to do that is worth it.
+    public static let shortest: Duration = .milliseconds(30)
 }
 
 /// Why the store could not be read or written.

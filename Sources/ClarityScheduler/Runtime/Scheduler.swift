@@ -113,6 +113,7 @@ public struct Scheduler {
                     continue
                 }
                 rest = plan.wakeAfter
+                if plan.isIdle, rest.map({ $0 >= RunStoreRest.shortest }) ?? true { store.tidy() }
             }
             group.cancelAll()
         }

@@ -58,5 +58,7 @@ final class SQLiteRunStoreBed: RunStoreBed {
             guard let store else { throw .unreachable("its process has ended") }
             return try store.ledger()
         }
+
+        func tidy() { store?.tidy() }
     }
 }

@@ -39,6 +39,32 @@ struct SQLiteRunStoreTests {
         #expect(error?.isConstraint == true)
     }
 
+    @Test func `the log goes into the file when there is a rest and enough of it`() throws {
+        let (store, _) = try bed.open()
+        let job = try #require(JobID("a"))
+        func write(_ count: Int) throws {
+            for second in 0..<count {
+                let clock = JobClock(anchor: .noon, considered: .noon + .seconds(second))
+                try store.decide { _ in [.setClock(job, clock)] }
+            }
+        }
+        // What a reader sees that does not look at the log.
+        func inFile() throws -> Int64? {
+            try Connection(path: "\(bed.path)/history.db", access: .immutable).first(
+                "SELECT considered_until_ms FROM job_records"
+            ) { $0.integer(0) }
+        }
+
+        try write(199)
+        store.tidy()
+        // Not even the tables are in the file yet.
+        #expect(throws: SQLiteError.self) { try inFile() }
+        try write(200)
+        store.tidy()
+
+        #expect(try inFile() == (Instant.noon + .seconds(199)).millisecondsSince1970)
+    }
+
     @Test func `reading the history leaves the folder as it was, byte for byte`() throws {
         let (store, _) = try bed.open()
         let run = try enqueuedRun()

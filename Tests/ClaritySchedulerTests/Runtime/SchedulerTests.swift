@@ -180,4 +180,6 @@ private final class FailingStore: RunStore {
     }
 
     func ledger() throws(RunStoreError) -> Ledger { try store.ledger() }
+
+    func tidy() { store.tidy() }
 }
