@@ -67,6 +67,8 @@ struct PlanningWorld {
 final class MemoryStore: RunStore {
     private var kept = Ledger()
 
+    func tidy() {}
+
     func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         for change in decide(kept) { kept.apply(change) }
     }
