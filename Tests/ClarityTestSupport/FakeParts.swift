@@ -24,16 +24,35 @@ public struct FakeWorker: Worker {
 public final class FakeConditions: ConditionMonitor {
     private let current: Mutex<Conditions>
     private let calls = Mutex(0)
+    private let questions = Mutex<[Set<String>]>([])
+    private let answers: [String: Bool]
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
-    /// Creates a monitor that answers `conditions` until told otherwise.
-    public init(_ conditions: Conditions = .everythingAllowed) {
+    /// Creates a monitor that answers `conditions` until told otherwise, and checks as `answers`
+    /// says; one of which it says nothing has no answer.
+    public init(
+        _ conditions: Conditions = .everythingAllowed, checks answers: [String: Bool] = [:]
+    ) {
+        self.answers = answers
         current = Mutex(conditions)
         (stream, continuation) = AsyncStream.makeStream()
     }
 
     public func conditions() -> Conditions { current.withLock { $0 } }
+
+    /// The checks that were asked, in the order of asking.
+    public var asked: [Set<String>] { questions.withLock { $0 } }
+
+    public func ask(_ checks: Set<String>) {
+        questions.withLock { $0.append(checks) }
+        current.withLock { conditions in
+            for check in checks {
+                conditions.checks[check] = Conditions.Reading(answers[check], source: "fake")
+            }
+        }
+        continuation.yield()
+    }
 
     /// How often somebody began to listen for changes.
     public var listeners: Int { calls.withLock { $0 } }

@@ -153,6 +153,13 @@ public struct PlannerTrial<Bed: RunStoreBed> {
 
     private mutating func decide(_ index: Int, _ events: [Planner.Event]) throws {
         let plan = try round(index, events)
+        // Some answers come at once, some never.
+        for check in plan.asks.sorted() where draw.isOne(in: 2) {
+            conditions.checks[check] = draw.answer(at: moment.wall)
+            note("\(check) answers \(conditions.checks[check]?.value.map { "\($0)" } ?? "nothing")")
+            try decide(index, [.conditionsChanged])
+            return
+        }
         // Everything that can be decided now has been: the next look finds nothing to do.
         let again = try round(index, [.tick])
         guard again.acts.isEmpty else { throw BrokenRule("a decision leaves nothing undone") }
@@ -223,6 +230,11 @@ public struct PlannerTrial<Bed: RunStoreBed> {
                     "every run ends and every schedule goes on: \(unfinished), \(idle)")
             }
             let plan = try round(0, [.tick])
+            for check in plan.asks {
+                conditions.checks[check] = Conditions.Reading(
+                    true, source: "calm", at: moment.wall)
+            }
+            if !plan.asks.isEmpty { continue }
             idle.subtract(processes[0].workers.values.map(\.job.id))
             if let run = processes[0].workers.keys.min() {
                 processes[0].workers[run] = nil

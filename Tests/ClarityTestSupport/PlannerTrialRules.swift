@@ -15,10 +15,13 @@ struct PlannerTrialRules {
 
     /// The longest that a run may wait, or a schedule stand still, once nothing is in the way: a
     /// clock that was set back, the longest backoff, the longest schedule of
-    /// `TrialDraw.lastingJobs`, and as many earliest begins as runs may wait, and their spread.
+    /// `TrialDraw.lastingJobs`, the longest that a window of them is closed, and as many earliest
+    /// begins as runs may wait, and their spread.
     static let patience =
         Planner.clockTolerance + RetryPolicy.longestMaximum
-        + .seconds(86_400 + 7200 * (TrialDraw.mostCaughtUp + 2) + TrialDraw.longestSpread + 60)
+        + .seconds(
+            86_400 + 3 * 86_400 + 7200 * (TrialDraw.mostCaughtUp + 2) + TrialDraw.longestSpread + 60
+        )
 
     /// Checks all of them.
     ///
@@ -103,7 +106,9 @@ struct PlannerTrialRules {
             "no more attempts run at once than allowed")
         try expect(
             run.isForced
-                || asked(of: job, by: run).allSatisfy { $0.verdict(in: conditions).allows },
+                || asked(of: job, by: run).allSatisfy {
+                    job.verdict(of: $0, in: conditions, at: moment.wall).allows
+                },
             "an attempt starts only when its constraints hold, or by force")
         let pause = after.jobs[job.id]?.pause
         try expect(
@@ -222,11 +227,12 @@ struct PlannerTrialRules {
                 continue
             }
             for deferral in waiting.deferrals {
-                if deferral.reason == .constraint || (deferral.reason == .overlap && isHeld) {
+                if deferral.reason == .overlap && isHeld {
                     try expectLook(within: Planner.recheck, "\(deferral.subject)")
                 }
             }
             guard let job = jobs[run.job] else { continue }
+            if !run.isForced { try checkLook(at: asked(of: job, by: run), of: job) }
             if waiting.deferrals.contains(where: { ["backoff", "catch_up"].contains($0.subject) }) {
                 let notBefore = run.notBefore ?? moment.wall
                 try expectLook(within: notBefore - moment.wall, "the end of the backoff")
@@ -247,8 +253,24 @@ struct PlannerTrialRules {
             }
         }
         try expect(
-            plan.isIdle == (workers.isEmpty && plan.started.isEmpty),
-            "a scheduler is idle when no attempt of it runs")
+            plan.isIdle == (workers.isEmpty && plan.started.isEmpty && plan.asks.isEmpty),
+            "a scheduler is idle when no attempt of it runs and it awaits no answer")
+    }
+
+    /// Sees to what holds a job back: what can change unheard is looked at soon. Of a name the first
+    /// says what is wanted.
+    private func checkLook(at constraints: [Constraint], of job: Job) throws(BrokenRule) {
+        var seen: Set<String> = []
+        for constraint in constraints {
+            let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
+            guard !verdict.allows, seen.insert(constraint.name).inserted else { continue }
+            try expectLook(
+                within: verdict.isSampled ? Planner.recheck : Planner.announcedRecheck,
+                constraint.name)
+            if let changesAt = verdict.changesAt {
+                try expectLook(within: changesAt - moment.wall, "a change of \(constraint.name)")
+            }
+        }
     }
 
     private func expectLook(within span: Duration, _ what: String) throws(BrokenRule) {

@@ -70,6 +70,7 @@ struct TrialDraw {
     static let mostAttempts = 4
     private static let constraints: [Constraint] = [
         .connected, .unmetered, .notRoaming, .externalPower, .idle, .storageFree(bytes: 1 << 20),
+        .check(Check(name: "door")), .check(Check(name: "nas", validFor: .seconds(3600))),
     ]
 
     /// A job's name.
@@ -93,7 +94,12 @@ struct TrialDraw {
     var lastingJobs: [Job] {
         mutating get {
             TrialDraw.names.indices.compactMap { index in
-                job(index, one(of: [cron("30 3 * * *"), .every(.seconds(4 * 3600))]))
+                var job = job(index, one(of: [cron("30 3 * * *"), .every(.seconds(4 * 3600))]))
+                // What is only due while its window is closed may well never run.
+                if job?.constraints.contains(where: { $0.name == "window" }) ?? false {
+                    job?.startWithin = nil
+                }
+                return job
             }
         }
     }
@@ -107,7 +113,7 @@ struct TrialDraw {
             id: id, kind: JobKind("work"), schedule: schedule,
             earliestBegin: isOne(in: 3) ? .seconds(number(1...7200)) : .zero,
             events: Set(EventName.allCases.filter { _ in isOne(in: 3) }),
-            constraints: TrialDraw.constraints.filter { _ in isOne(in: 4) },
+            constraints: constraints, unknownRules: unknownRules,
             relaxations: isOne(in: 3) ? [relaxation, relaxation] : [],
             onLost: one(of: [.stop, .stop, .finish, .finishWithin(.seconds(number(1...600)))]),
             startWithin: isOne(in: 3) ? .seconds(number(600...20_000)) : nil,
@@ -120,6 +126,25 @@ struct TrialDraw {
             timeout: timeout, warning: .seconds(number(1...(timeout.components.seconds - 1))),
             stall: isOne(in: 3) ? .seconds(number(1...600)) : nil,
             then: later.filter { _ in isOne(in: 3) })
+    }
+
+    private var constraints: [Constraint] {
+        mutating get {
+            let constraints = TrialDraw.constraints.filter { _ in isOne(in: 4) }
+            guard isOne(in: 6), let window else { return constraints }
+            return constraints + [.window(Windows([window], in: .utc))]
+        }
+    }
+
+    private var window: Window? {
+        mutating get { try? Window(one(of: ["22:00-06:30", "Mon..Fri 09:00-17:00"])) }
+    }
+
+    private var unknownRules: [String: UnknownRule] {
+        mutating get {
+            isOne(in: 3)
+                ? [one(of: TrialDraw.constraints).name: one(of: UnknownRule.allCases)] : [:]
+        }
     }
 
     private var relaxation: Relaxation {
@@ -180,7 +205,7 @@ struct TrialDraw {
     /// Changes one condition: to yes, to no, or to unknown.
     mutating func flip(_ conditions: inout Conditions) {
         let value = one(of: [true, false, nil])
-        let reading = Conditions.Reading(value, source: "trial")
+        let reading = Conditions.Reading(value, source: "trial", isSampled: isOne(in: 3))
         switch number(0...5) {
         case 0: conditions.connected = reading
         case 1: conditions.metered = reading
@@ -191,6 +216,11 @@ struct TrialDraw {
             conditions.storageFreeBytes = Conditions.Reading(
                 value.map { $0 ? 1 << 30 : 0 }, source: "trial")
         }
+    }
+
+    /// Some answer to a check: yes, no, or none in time.
+    mutating func answer(at wall: Instant) -> Conditions.Reading<Bool> {
+        Conditions.Reading(one(of: [true, true, false, nil]), source: "trial", at: wall)
     }
 
     /// An end of an attempt, of every kind there is.

@@ -42,6 +42,8 @@ public struct HostConditions: ConditionMonitor {
             pressurePercent: PressureProbe(tree: tree).pressurePercent)
     }
 
+    public func ask(_ checks: Set<String>) {}
+
     /// An element whenever a link, a route or a power supply changes or the wall clock is set;
     /// changes that come faster than they are taken are one element.
     ///

@@ -5,11 +5,19 @@ public struct Conditions: Hashable, Sendable {
         public var value: Value?
         /// Where the answer comes from, or why there is none: `/proc/net/route`.
         public var source: String
+        /// When the source told it; `nil` where it was asked for these conditions.
+        public var at: Instant?
+        /// Whether nothing announces a change of it, so that it has to be looked at again.
+        public var isSampled: Bool
 
         /// Creates an answer.
-        public init(_ value: Value?, source: String) {
+        public init(
+            _ value: Value?, source: String, at: Instant? = nil, isSampled: Bool = false
+        ) {
             self.value = value
             self.source = source
+            self.at = at
+            self.isSampled = isSampled
         }
 
         /// Creates the answer "unknown", with the reason.
@@ -34,6 +42,10 @@ public struct Conditions: Hashable, Sendable {
     /// The bytes free to this user on the state directory's file system.
     public var storageFreeBytes: Reading<Int64>
     public var pressurePercent: Reading<Int>
+    /// The bytes free to this user where the job file names a path, by the path.
+    public var storage: [String: Reading<Int64>]
+    /// Whether the job file's checks pass, by their names; nothing of one that was never asked.
+    public var checks: [String: Reading<Bool>]
 
     /// Creates conditions in which everything that is not given is unknown.
     public init(
@@ -45,7 +57,8 @@ public struct Conditions: Hashable, Sendable {
         lowPower: Reading<Bool> = .unknown("not probed"),
         idle: Reading<Bool> = .unknown("not probed"),
         storageFreeBytes: Reading<Int64> = .unknown("not probed"),
-        pressurePercent: Reading<Int> = .unknown("not probed")
+        pressurePercent: Reading<Int> = .unknown("not probed"),
+        storage: [String: Reading<Int64>] = [:], checks: [String: Reading<Bool>] = [:]
     ) {
         self.connected = connected
         self.metered = metered
@@ -56,5 +69,7 @@ public struct Conditions: Hashable, Sendable {
         self.idle = idle
         self.storageFreeBytes = storageFreeBytes
         self.pressurePercent = pressurePercent
+        self.storage = storage
+        self.checks = checks
     }
 }

@@ -14,10 +14,14 @@ public enum Constraint: Hashable, Sendable {
     case notLowPower
     /// Nobody uses the machine.
     case idle
-    /// The state directory's file system has at least this many bytes free.
-    case storageFree(bytes: Int64)
+    /// The file system of a path, else of the state directory, has at least this many bytes free.
+    case storageFree(bytes: Int64, path: String? = nil)
     /// Tasks stall on processor, memory or disk for less than this share of time, in percent.
     case pressureBelow(percent: Int)
+    /// A command or a URL of the job file says yes.
+    case check(Check)
+    /// The clock shows a time at which the job may run.
+    case window(Windows)
 
     /// The constraint's name in the job file; the three of `network` share theirs.
     public var name: String {
@@ -29,6 +33,33 @@ public enum Constraint: Hashable, Sendable {
         case .idle: "idle"
         case .storageFree: "storage_free"
         case .pressureBelow: "pressure_below"
+        case .check: "check"
+        case .window: "window"
         }
     }
+}
+
+/// A question of the job file that a command or a URL answers, asked when a run depends on it.
+public struct Check: Hashable, Sendable {
+    /// Its name in the job file.
+    public var name: String
+    /// How long an answer stands before it is asked again.
+    public var validFor: Duration
+
+    /// How long an answer stands unless the job file says otherwise: a minute.
+    public static let standardValidity: Duration = .seconds(60)
+
+    /// Creates a check.
+    public init(name: String, validFor: Duration = Check.standardValidity) {
+        self.name = name
+        self.validFor = validFor
+    }
+}
+
+/// What a constraint makes of an answer that nobody knows.
+public enum UnknownRule: String, CaseIterable, Sendable {
+    /// The job runs as if it held.
+    case run
+    /// The job waits until it is known.
+    case wait
 }

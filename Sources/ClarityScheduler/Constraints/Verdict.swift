@@ -16,110 +16,173 @@ public struct Verdict: Hashable, Sendable {
     public var wanted: String
     /// What was measured, for people: `17 %`, `unknown`.
     public var measured: String
-    /// Where the measure comes from, or why there is none.
+    /// Where the measure comes from, with the instant where it is not a fresh one; or why there is
+    /// none.
     public var source: String
+    /// Whether it can become another without a word, so that it has to be looked at again.
+    public var isSampled = false
+    /// When it becomes another if nothing but time passes; `nil` where that does not depend on time.
+    public var changesAt: Instant?
 
     /// Whether the constraint lets the job run.
     public var allows: Bool { standing != .unmet }
 }
 
 extension Constraint {
-    /// Judges conditions.
+    /// What it makes of an unknown answer where the job file says nothing.
     ///
-    /// Unknown counts as follows. Connected and storage: unmet, for both can always be measured and
-    /// their failure is a fault. External power: unmet, since only a machine with a battery can
-    /// leave it open. All others: assumed, since a server has no way to know and would never run.
-    /// A machine without a battery is on external power and above every charge.
-    public func verdict(in conditions: Conditions) -> Verdict {
+    /// Connected and storage make the job wait, for both can always be measured and their failure is
+    /// a fault; external power, since only a machine with a battery can leave it open; a check, since
+    /// it was asked for a reason. All others let it run, since a server has no way to know and would
+    /// never run.
+    public var standardUnknownRule: UnknownRule {
         switch self {
-        case .connected:
-            return judge(
-                conditions.connected, wanted: "connected", whenUnknown: .unmet,
-                show: { $0 ? "connected" : "no default route" }, holds: { $0 })
-        case .unmetered:
-            if conditions.connected.value != true {
-                var verdict = Constraint.connected.verdict(in: conditions)
-                verdict.constraint = self
-                verdict.wanted = "unmetered"
-                return verdict
-            }
-            return judge(
-                conditions.metered, wanted: "unmetered", whenUnknown: .assumed,
-                show: { $0 ? "metered" : "unmetered" }, holds: { !$0 })
-        case .notRoaming:
-            if conditions.connected.value != true {
-                var verdict = Constraint.connected.verdict(in: conditions)
-                verdict.constraint = self
-                verdict.wanted = "not roaming"
-                return verdict
-            }
-            return judge(
-                conditions.roaming, wanted: "not roaming", whenUnknown: .assumed,
-                show: { $0 ? "roaming" : "not roaming" }, holds: { !$0 })
-        case .externalPower:
-            return judge(
-                conditions.externalPower, wanted: "on external power", whenUnknown: .unmet,
-                show: { $0 ? "on external power" : "on battery" }, holds: { $0 })
-        case .batteryAbove(let percent):
-            return judge(
-                conditions.battery, wanted: "above \(percent) %", whenUnknown: .assumed,
-                show: { battery in
-                    switch battery {
-                    case .absent: "no battery"
-                    case .charge(let charge): "\(charge) %"
-                    }
-                },
-                holds: { battery in
-                    switch battery {
-                    case .absent: true
-                    case .charge(let charge): charge > percent
-                    }
-                })
-        case .notLowPower:
-            return judge(
-                conditions.lowPower, wanted: "not saving power", whenUnknown: .assumed,
-                show: { $0 ? "saving power" : "not saving power" }, holds: { !$0 })
-        case .idle:
-            return judge(
-                conditions.idle, wanted: "idle", whenUnknown: .assumed,
-                show: { $0 ? "idle" : "in use" }, holds: { $0 })
-        case .storageFree(let bytes):
-            return judge(
-                conditions.storageFreeBytes, wanted: "\(byteText(bytes)) free",
-                whenUnknown: .unmet, show: { "\(byteText($0)) free" }, holds: { $0 >= bytes })
-        case .pressureBelow(let percent):
-            return judge(
-                conditions.pressurePercent, wanted: "below \(percent) %", whenUnknown: .assumed,
-                show: { "\($0) %" }, holds: { $0 < percent })
+        case .connected, .storageFree, .externalPower, .check, .window: .wait
+        case .unmetered, .notRoaming, .batteryAbove, .notLowPower, .idle, .pressureBelow: .run
         }
     }
 
-    private func judge<Value>(
-        _ reading: Conditions.Reading<Value>, wanted: String, whenUnknown: Verdict.Standing,
-        show: (Value) -> String, holds: (Value) -> Bool
+    /// Judges conditions at an instant.
+    ///
+    /// A machine without a battery is on external power and above every charge. Without a connection
+    /// none is unmetered. A check's answer stands for as long as the check says; one that was never
+    /// asked, or not lately, holds the job back until it is.
+    public func verdict(
+        in conditions: Conditions, at now: Instant, unknown: UnknownRule? = nil
     ) -> Verdict {
-        guard let value = reading.value else {
-            return Verdict(
-                constraint: self, standing: whenUnknown, wanted: wanted, measured: "unknown",
-                source: reading.source)
+        let judge = Judge(constraint: self, unknown: unknown ?? standardUnknownRule)
+        switch self {
+        case .connected:
+            // Whether there is a connection at all can be known, whatever the rule for its kind.
+            return Judge(constraint: self, unknown: .wait).verdict(
+                on: conditions.connected, wanted: "connected",
+                show: { $0 ? "connected" : "not connected" }, holds: { $0 })
+        case .unmetered:
+            return unconnected(conditions, now, wanted: "unmetered")
+                ?? judge.verdict(
+                    on: conditions.metered, wanted: "unmetered",
+                    show: { $0 ? "metered" : "unmetered" }, holds: { !$0 })
+        case .notRoaming:
+            return unconnected(conditions, now, wanted: "not roaming")
+                ?? judge.verdict(
+                    on: conditions.roaming, wanted: "not roaming",
+                    show: { $0 ? "roaming" : "not roaming" }, holds: { !$0 })
+        case .externalPower:
+            return judge.verdict(
+                on: conditions.externalPower, wanted: "on external power",
+                show: { $0 ? "on external power" : "on battery" }, holds: { $0 })
+        case .batteryAbove(let percent):
+            return judge.verdict(
+                on: conditions.battery, wanted: "above \(percent) %", show: \.text,
+                holds: { $0.isAbove(percent) })
+        case .notLowPower:
+            return judge.verdict(
+                on: conditions.lowPower, wanted: "not saving power",
+                show: { $0 ? "saving power" : "not saving power" }, holds: { !$0 })
+        case .idle:
+            return judge.verdict(
+                on: conditions.idle, wanted: "idle", show: { $0 ? "idle" : "in use" },
+                holds: { $0 })
+        case .storageFree(let bytes, let path):
+            let free =
+                path.map { conditions.storage[$0] ?? .unknown("\($0) was not looked at") }
+                ?? conditions.storageFreeBytes
+            return judge.verdict(
+                on: free, wanted: "\(byteText(bytes)) free", show: { "\(byteText($0)) free" },
+                holds: { $0 >= bytes })
+        case .pressureBelow(let percent):
+            return judge.verdict(
+                on: conditions.pressurePercent, wanted: "below \(percent) %",
+                show: { "\($0) %" }, holds: { $0 < percent })
+        case .check(let check):
+            return judge.verdict(on: conditions.checks[check.name], of: check, at: now)
+        case .window(let windows):
+            return judge.verdict(on: windows, at: now)
         }
-        return Verdict(
-            constraint: self, standing: holds(value) ? .met : .unmet, wanted: wanted,
-            measured: show(value), source: reading.source)
+    }
+
+    /// The verdict of a constraint on a connection that is not there.
+    private func unconnected(
+        _ conditions: Conditions, _ now: Instant, wanted: String
+    ) -> Verdict? {
+        guard conditions.connected.value != true else { return nil }
+        var verdict = Constraint.connected.verdict(in: conditions, at: now)
+        verdict.constraint = self
+        verdict.wanted = wanted
+        return verdict
     }
 }
 
-/// The bytes in the largest binary unit that leaves at least one, rounded down: `1.5 GiB`.
-func byteText(_ bytes: Int64) -> String {
-    let units = ["KiB", "MiB", "GiB", "TiB"]
-    guard bytes >= 1024 else { return "\(bytes) bytes" }
-    var size: Int64 = 1024
-    var unit = 0
-    while unit + 1 < units.count, bytes / size >= 1024 {
-        size *= 1024
-        unit += 1
+/// Makes verdicts of one constraint.
+private struct Judge {
+    let constraint: Constraint
+    let unknown: UnknownRule
+
+    func verdict<Value>(
+        on reading: Conditions.Reading<Value>, wanted: String, show: (Value) -> String,
+        holds: (Value) -> Bool
+    ) -> Verdict {
+        let standing: Verdict.Standing =
+            switch reading.value {
+            case let value?: holds(value) ? .met : .unmet
+            case nil: unknown == .run ? .assumed : .unmet
+            }
+        return Verdict(
+            constraint: constraint, standing: standing, wanted: wanted,
+            measured: reading.value.map(show) ?? "unknown",
+            source: reading.at.map { "\(reading.source), at \($0)" } ?? reading.source,
+            isSampled: reading.isSampled)
     }
-    let tenths = bytes / size * 10 + bytes % size * 10 / size
-    return tenths % 10 == 0
-        ? "\(tenths / 10) \(units[unit])" : "\(tenths / 10).\(tenths % 10) \(units[unit])"
+
+    func verdict(
+        on answer: Conditions.Reading<Bool>?, of check: Check, at now: Instant
+    ) -> Verdict {
+        let wanted = "`\(check.name)` passes"
+        guard let answer, check.isValid(answer, at: now) else {
+            return Verdict(
+                constraint: constraint, standing: .unmet, wanted: wanted, measured: "not asked",
+                source: answer.map { "\($0.source), at \($0.at ?? now), too long ago" }
+                    ?? "asked when a run depends on it")
+        }
+        var verdict = verdict(
+            on: answer, wanted: wanted, show: { $0 ? "passes" : "does not pass" }, holds: { $0 })
+        verdict.changesAt = answer.at.map { $0 + check.validFor }
+        return verdict
+    }
+
+    func verdict(on windows: Windows, at now: Instant) -> Verdict {
+        let isOpen = windows.isOpen(at: now)
+        let change = windows.nextChange(after: now)
+        return Verdict(
+            constraint: constraint, standing: isOpen ? .met : .unmet,
+            wanted: "\(windows)",
+            measured: (isOpen ? "open" : "closed") + (change.map { " until \($0)" } ?? ""),
+            source: "clock of \(windows.zone.identifier)", changesAt: change)
+    }
+}
+
+extension Check {
+    /// Whether an answer still stands; one without an instant does always.
+    func isValid(_ answer: Conditions.Reading<Bool>, at now: Instant) -> Bool {
+        guard let at = answer.at else { return true }
+        // One from the future comes from a clock that was set back since.
+        return at <= now && now < at + validFor
+    }
+}
+
+extension Conditions.Battery {
+    /// For people: `17 %`.
+    fileprivate var text: String {
+        switch self {
+        case .absent: "no battery"
+        case .charge(let percent): "\(percent) %"
+        }
+    }
+
+    fileprivate func isAbove(_ limit: Int) -> Bool {
+        switch self {
+        case .absent: true
+        case .charge(let percent): percent > limit
+        }
+    }
 }

@@ -42,6 +42,9 @@ public struct Job: Hashable, Sendable {
     public var earliestBegin: Duration
     public var events: Set<EventName>
     public var constraints: [Constraint]
+    /// What an unknown answer counts as, by the names of constraints; for the rest it is
+    /// `Constraint.standardUnknownRule`.
+    public var unknownRules: [String: UnknownRule]
     /// The constraints that a late run no longer asks for, in the order in which they are dropped.
     public var relaxations: [Relaxation]
     public var onLost: LossPolicy
@@ -66,7 +69,8 @@ public struct Job: Hashable, Sendable {
     public init(
         id: JobID, kind: JobKind, jobClass: Class = .processing, schedule: Schedule? = nil,
         earliestBegin: Duration = .zero, events: Set<EventName> = [],
-        constraints: [Constraint] = [], relaxations: [Relaxation] = [],
+        constraints: [Constraint] = [], unknownRules: [String: UnknownRule] = [:],
+        relaxations: [Relaxation] = [],
         onLost: LossPolicy = .stop, startWithin: Duration? = nil, priority: Priority = .normal,
         retry: RetryPolicy = RetryPolicy(),
         overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest,
@@ -81,6 +85,7 @@ public struct Job: Hashable, Sendable {
         self.earliestBegin = earliestBegin
         self.events = events
         self.constraints = constraints
+        self.unknownRules = unknownRules
         self.relaxations = relaxations.sorted { $0.after < $1.after }
         self.onLost = onLost
         self.startWithin = startWithin
@@ -95,6 +100,13 @@ public struct Job: Hashable, Sendable {
         self.memoryLimitBytes = memoryLimitBytes
         self.then = then
         self.options = options
+    }
+
+    /// What one of its constraints makes of conditions at an instant.
+    public func verdict(
+        of constraint: Constraint, in conditions: Conditions, at now: Instant
+    ) -> Verdict {
+        constraint.verdict(in: conditions, at: now, unknown: unknownRules[constraint.name])
     }
 
     /// The resident memory an attempt may have when the job names no `memory_limit`: 256 MiB.

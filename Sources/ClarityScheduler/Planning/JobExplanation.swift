@@ -38,6 +38,8 @@ public struct JobExplanation: Hashable, Sendable {
     public enum Change: Hashable, Sendable {
         /// This constraint has to hold.
         case meet(Constraint)
+        /// Time has to pass until a window opens, whoever asks.
+        case opens(Instant)
         /// This run of the job has to finish.
         case finish(RunID)
         /// An attempt of the job that is being ended has to be gone.
@@ -117,7 +119,7 @@ extension Round {
     private mutating func constraints(of job: Job, for run: Run) -> [JobExplanation.Factor] {
         let relaxed = relaxed(job, for: run)
         return job.constraints.map { constraint in
-            let verdict = constraint.verdict(in: conditions)
+            let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
             let step = job.relaxations.first { $0.drops == constraint.name }
             let isDropped = relaxed.contains(constraint.name) || run.isForced
             let standing: JobExplanation.Factor.Standing =
@@ -130,7 +132,15 @@ extension Round {
                 reason: .constraint, subject: constraint.name, wanted: verdict.wanted,
                 measured: verdict.measured, source: verdict.source, standing: standing,
                 dropsAt: step.map { run.scheduledFor + $0.after },
-                change: standing == .unmet ? .meet(constraint) : nil)
+                change: standing == .unmet ? change(for: verdict) : nil)
+        }
+    }
+
+    private func change(for verdict: Verdict) -> JobExplanation.Change {
+        if case .window = verdict.constraint, let opens = verdict.changesAt {
+            .opens(opens)
+        } else {
+            .meet(verdict.constraint)
         }
     }
 

@@ -89,6 +89,13 @@ extension LikelyStart {
         init(of factor: JobExplanation.Factor, now: Instant, expiresAt: Instant?) {
             switch factor.change {
             case .pass(let until): self = .certain(until)
+            case .opens(let opens):
+                self =
+                    if let dropsAt = factor.dropsAt, dropsAt < opens {
+                        .dropped(dropsAt, factor.subject)
+                    } else {
+                        .certain(opens)
+                    }
             case .resume(let until?): self = .certain(until)
             case .resume(nil): self = .open(.untilResumed)
             case .ask: self = .open(.untilAsked)

@@ -17,9 +17,11 @@ public struct Plan: Hashable, Sendable {
     public var acts: [Act] = []
     /// What is due and waits all the same.
     public var waiting: [Waiting] = []
+    /// The names of the checks whose answers a run now waits for.
+    public var asks: Set<String> = []
     /// The span after which a decision can differ without any event; `nil` when there is none.
     public var wakeAfter: Duration?
-    /// Whether no attempt of this process runs or is about to start.
+    /// Whether no attempt of this process runs or is about to start, and no answer is awaited.
     public var isIdle = true
 
     /// Creates a plan that does nothing.

@@ -46,8 +46,12 @@ public struct Planner: Sendable {
     public static let leaseTerm: Duration = .seconds(60)
     /// How often a holder renews its leases: four tries before they lapse.
     public static let leaseRenewal: Duration = .seconds(15)
-    /// How long a decision about conditions may stand when no change of them was announced.
+    /// How long a run waits for a condition of which no change is announced before it is looked at
+    /// again.
     public static let recheck: Duration = .seconds(60)
+    /// The same for a condition whose changes are announced: long, since that only makes up for an
+    /// announcement that was lost.
+    public static let announcedRecheck: Duration = .seconds(15 * 60)
     /// How far the wall clock may step back before the schedules follow it.
     ///
     /// After a smaller step they wait until it is again where it was, so that nothing runs twice;

@@ -163,6 +163,9 @@ struct Round {
 
     mutating func add(waiting: Plan.Waiting) { result.waiting.append(waiting) }
 
+    /// Lets a check be asked, since all else that a run wants is there.
+    mutating func ask(_ check: String) { result.asks.insert(check) }
+
     /// Looks again after `span` at the latest.
     mutating func wake(after span: Duration) {
         let span = max(span, .zero)
@@ -217,7 +220,7 @@ struct Round {
             }
             plan.changes.append(.recordDecision(decision))
         }
-        plan.isIdle = planner.inFlight.isEmpty
+        plan.isIdle = planner.inFlight.isEmpty && plan.asks.isEmpty
         return plan
     }
 }

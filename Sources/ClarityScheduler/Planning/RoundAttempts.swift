@@ -26,6 +26,7 @@ extension Round {
             if mayStart, attempts >= planner.maxParallel { deferrals = [noPlace] }
             record(deferrals, of: run)
             if !mayStart {
+                askChecks(job, for: run, deferrals)
                 add(waiting: Plan.Waiting(job: job.id, run: run.id, deferrals: deferrals))
             } else if deferrals.isEmpty {
                 start(run, job)
@@ -87,10 +88,8 @@ extension Round {
             !attempt.job.constraints.isEmpty, attempt.job.onLost != .finish, let run = run(id)
         else { return }
         let relaxed = relaxed(attempt.job, for: run)
-        let isLost = attempt.job.constraints.contains {
-            !relaxed.contains($0.name) && !$0.verdict(in: conditions).allows
-        }
-        guard isLost else {
+        let kept = attempt.job.constraints.filter { !relaxed.contains($0.name) }
+        guard kept.contains(where: { isLost($0, attempt.job) }) else {
             planner.inFlight[id]?.lostAt = nil
             return
         }
@@ -103,6 +102,18 @@ extension Round {
             }
         }
         stop(id, .constraintLost)
+    }
+
+    /// Whether a constraint under which an attempt was started holds no more; looks again when the
+    /// clock alone can end it.
+    private mutating func isLost(_ constraint: Constraint, _ job: Job) -> Bool {
+        if case .check(let check) = constraint {
+            // Asked before a start and not again: an attempt ends when somebody heard a "no".
+            return conditions.checks[check.name]?.value == false
+        }
+        let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
+        if let changesAt = verdict.changesAt { wake(after: changesAt - moment.wall) }
+        return !verdict.allows
     }
 
     private mutating func watchProgress(_ id: RunID) {
@@ -167,6 +178,19 @@ extension Round {
         case .everything: true
         case .requested: planner.requestedRuns.contains(run.id)
         case .nothing: false
+        }
+    }
+
+    /// Has the checks asked of a run that waits for nothing else, where no answer of them stands.
+    private mutating func askChecks(_ job: Job, for run: Run, _ deferrals: [Deferral]) {
+        let relaxed = relaxed(job, for: run)
+        for case .check(let check) in job.constraints {
+            let name = Constraint.check(check).name
+            guard !relaxed.contains(name), deferrals.allSatisfy({ $0.subject == name }) else {
+                continue
+            }
+            let answer = conditions.checks[check.name]
+            if answer.map({ !check.isValid($0, at: moment.wall) }) ?? true { ask(check.name) }
         }
     }
 

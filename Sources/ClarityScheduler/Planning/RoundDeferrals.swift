@@ -113,7 +113,7 @@ extension Round {
         let relaxed = relaxed(job, for: run)
         var deferrals: [Deferral] = []
         for constraint in job.constraints where !relaxed.contains(constraint.name) {
-            let verdict = constraint.verdict(in: conditions)
+            let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
             // All that is wanted of the network goes by one name; the first unmet says it.
             guard !verdict.allows, !deferrals.contains(where: { $0.subject == constraint.name })
             else { continue }
@@ -121,9 +121,10 @@ extension Round {
                 Deferral(
                     .constraint, subject: constraint.name, wanted: verdict.wanted,
                     measured: verdict.measured, source: verdict.source))
+            wake(after: verdict.isSampled ? Planner.recheck : Planner.announcedRecheck)
+            if let changesAt = verdict.changesAt { wake(after: changesAt - moment.wall) }
         }
         guard !deferrals.isEmpty else { return [] }
-        wake(after: Planner.recheck)
         let late = moment.wall - run.scheduledFor
         if let next = job.relaxations.first(where: { $0.after > late }) {
             wake(after: next.after - late)

@@ -103,15 +103,17 @@ public struct Scheduler {
                 if plan.isIdle, isDraining || end == .idle { break }
                 // Most of the looks that cron asks for find nothing due and need no ear. What
                 // changed before there was one is seen by another look.
-                if !isListening {
+                let isFirst = !isListening
+                if isFirst {
                     isListening = true
                     let changes = monitor.changes()
                     group.addTask {
                         for await _ in changes { inbox.post(.conditionsChanged) }
                     }
                     inbox.post(.conditionsChanged)
-                    continue
                 }
+                if !plan.asks.isEmpty { monitor.ask(plan.asks) }
+                if isFirst { continue }
                 rest = plan.wakeAfter
                 if plan.isIdle, rest.map({ $0 >= RunStoreRest.shortest }) ?? true { store.tidy() }
             }

@@ -2,7 +2,8 @@
 /// a real scheduler, the attempts and the conditions are made up.
 ///
 /// It goes from event to event: from one look that the planner asks for, end of an attempt or change
-/// of conditions to the next. The same simulation always comes out the same.
+/// of conditions to the next. A check of which the conditions say nothing passes. The same simulation
+/// always comes out the same.
 public struct Simulation {
     /// The most runs unless told otherwise.
     public static let mostRuns: Int64 = 100_000
@@ -57,11 +58,12 @@ public struct Simulation {
         var attempts = SimulatedAttempts()
         var now = stretch.lowerBound
         var events: [Planner.Event] = [.conditionsChanged]
+        var passed: [String: Conditions.Reading<Bool>] = [:]
         while now < stretch.upperBound, ledger.nextRun.rawValue <= mostRuns {
-            let (instant, conditions) = (now, conditions)
+            let (instant, conditions, answers) = (now, conditions, passed)
             let plan = planner.handle(
                 events, at: Moment(wall: now, elapsed: now - stretch.lowerBound),
-                conditions: conditions(instant), ledger: ledger)
+                conditions: conditions(instant).answering(answers), ledger: ledger)
             for change in plan.changes {
                 ledger.apply(change)
                 log.add(change)
@@ -74,9 +76,12 @@ public struct Simulation {
                 case .signal(let run, _): attempts.stop(run, at: now)
                 }
             }
+            for check in plan.asks {
+                passed[check] = Conditions.Reading(true, source: "simulation", at: now)
+            }
             // Nothing else happens in the same instant: what could has been decided.
             let looks = [plan.wakeAfter.map { max(now + $0, now + .milliseconds(1)) }]
-            let change = nextChange(now)
+            let change = plan.asks.isEmpty ? nextChange(now) : now + .milliseconds(1)
             let next = (looks + [attempts.next, change]).compactMap { $0 }.min()
             guard let next else {
                 now = stretch.upperBound
@@ -101,6 +106,15 @@ public struct Simulation {
                     schedule: job.schedule.map { "\($0)" } ?? ""))
         }
         return records
+    }
+}
+
+extension Conditions {
+    /// The same with answers to checks, where it has none of its own.
+    fileprivate func answering(_ answers: [String: Reading<Bool>]) -> Conditions {
+        var conditions = self
+        conditions.checks.merge(answers) { own, _ in own }
+        return conditions
     }
 }
 

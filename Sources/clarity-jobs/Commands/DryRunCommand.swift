@@ -45,7 +45,7 @@ struct DryRunCommand {
             console.note("  \(deferral.reason.rawValue): \(RunText.line(deferral))")
         }
         for constraint in job.constraints {
-            let verdict = constraint.verdict(in: conditions)
+            let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
             console.note(
                 "  \(verdict.standing.rawValue): \(constraint.name): wanted \(verdict.wanted), "
                     + "is \(verdict.measured) (\(verdict.source))")

@@ -86,6 +86,7 @@ struct ExplanationText {
     private func words(_ change: JobExplanation.Change) -> String {
         switch change {
         case .meet(let constraint): words(constraint)
+        case .opens(let instant): "wait until \(RunText.seconds(instant))"
         case .finish(let run): "run \(run) has to finish"
         case .attemptGone: "an attempt that is being ended has to be gone"
         case .place: "one of the attempts that run has to end"
@@ -107,13 +108,16 @@ struct ExplanationText {
         case .batteryAbove(let percent): "charge the battery above \(percent) %"
         case .notLowPower: "stop saving power"
         case .idle: "leave the machine idle"
-        case .storageFree: "make room: \(wanted(constraint))"
+        case .storageFree(_, nil): "make room: \(wanted(constraint))"
+        case .storageFree(_, let path?): "make room at `\(path)`: \(wanted(constraint))"
         case .pressureBelow: "give the machine less to do: pressure \(wanted(constraint))"
+        case .check(let check): "make check `\(check.name)` pass"
+        case .window: "wait until the clock shows \(wanted(constraint))"
         }
     }
 
     private func wanted(_ constraint: Constraint) -> String {
-        constraint.verdict(in: Conditions()).wanted
+        constraint.verdict(in: Conditions(), at: Instant(secondsSince1970: 0)).wanted
     }
 
     // MARK: As JSON

@@ -153,7 +153,7 @@ struct SQLiteRunStoreTests {
         let (store, _) = try bed.open()
         let run = try enqueuedRun()
         let waits = Deferral(
-            .constraint, subject: "network", wanted: "connected", measured: "no default route",
+            .constraint, subject: "network", wanted: "connected", measured: "not connected",
             source: "/proc/net/route")
 
         try store.decide { _ in

@@ -82,6 +82,8 @@ struct TraceRecorderTests {
 
 /// Conditions with a pressure that rises by 20 with each look, without a word.
 private final class SilentConditions: ConditionMonitor {
+    func ask(_ checks: Set<String>) {}
+
     private let looks = Journal<Void>()
 
     func conditions() -> Conditions {

@@ -37,7 +37,7 @@ struct VerdictTests {
             measured: "connected"),
         Row(
             .connected, Conditions(connected: is_(false)), .unmet, wanted: "connected",
-            measured: "no default route"),
+            measured: "not connected"),
         Row(
             .connected, Conditions(), .unmet, wanted: "connected", measured: "unknown",
             source: "not probed"),
@@ -52,7 +52,7 @@ struct VerdictTests {
             measured: "unknown", source: "not probed"),
         Row(
             .unmetered, Conditions(connected: is_(false), metered: is_(false)), .unmet,
-            wanted: "unmetered", measured: "no default route"),
+            wanted: "unmetered", measured: "not connected"),
         Row(
             .unmetered, Conditions(metered: is_(false)), .unmet, wanted: "unmetered",
             measured: "unknown", source: "not probed"),
@@ -67,7 +67,7 @@ struct VerdictTests {
             measured: "unknown", source: "not probed"),
         Row(
             .notRoaming, Conditions(connected: is_(false), roaming: is_(false)), .unmet,
-            wanted: "not roaming", measured: "no default route"),
+            wanted: "not roaming", measured: "not connected"),
         Row(
             .notRoaming, Conditions(roaming: is_(false)), .unmet, wanted: "not roaming",
             measured: "unknown", source: "not probed"),
@@ -128,7 +128,7 @@ struct VerdictTests {
 
     @Test(arguments: rows)
     func `a constraint judges conditions with its numbers`(row: Row) {
-        let verdict = row.constraint.verdict(in: row.conditions)
+        let verdict = row.constraint.verdict(in: row.conditions, at: Instant(secondsSince1970: 0))
 
         #expect(
             verdict

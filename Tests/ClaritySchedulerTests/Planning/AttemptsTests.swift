@@ -128,7 +128,7 @@ struct AttemptsTests {
                     .constraint, subject: "battery_above", wanted: "above 20 %", measured: "17 %",
                     source: "BAT0")
             ])
-        #expect(waits.wakeAfter == Planner.recheck)
+        #expect(waits.wakeAfter == Planner.announcedRecheck)
         #expect(starts.started.map(\.run) == [RunID(1)])
         #expect(desk.store.deferrals[RunID(1)] == nil)
     }

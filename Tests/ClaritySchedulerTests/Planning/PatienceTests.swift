@@ -20,7 +20,7 @@ struct PatienceTests {
         desk.pass(.milliseconds(1))
         try desk.handle(.tick)
 
-        #expect(first.wakeAfter == Planner.recheck)
+        #expect(first.wakeAfter == Planner.announcedRecheck)
         #expect(last.wakeAfter == .milliseconds(1))
         let run = try #require(desk.store.runs[RunID(1)])
         #expect(run.state == .skipped)

@@ -104,7 +104,7 @@ struct SchedulerTests {
 
         let (clock, conditions) = (clock, conditions)
         let change = Task {
-            await clock.waitForSleeper(until: Planner.recheck)
+            await clock.waitForSleeper(until: Planner.announcedRecheck)
             conditions.change(to: .everythingAllowed)
         }
         _ = try await scheduler.run(until: .drained, events: events)
