@@ -5,33 +5,53 @@ public import JSON
 ///
 /// `{"connected":true,"metered":null,"roaming":false,"external_power":true,"battery":80,`
 /// `"low_power":false,"idle":null,"storage_free_bytes":1073741824,"pressure_percent":3,`
-/// `"sources":{"connected":"/proc/net/route","metered":"no network manager is asked"}}`
+/// `"storage./mnt/nas":73400320,"checks.vpn-up":true,`
+/// `"sources":{"connected":"rtnetlink","metered":"no network manager"},`
+/// `"times":{"checks.vpn-up":"2026-11-20T06:00:00Z"},"sampled":["storage_free_bytes"]}`
 ///
-/// `null` is unknown; `battery` is a whole number of percent or `"absent"`. `sources` says by name
-/// where an answer comes from, and for one that is unknown why it is.
+/// `null` is unknown; `battery` is a whole number of percent or `"absent"`. `storage.PATH` is the
+/// free space where the job file names a path, `checks.NAME` what one of its checks says. By name,
+/// `sources` says where an answer comes from, and for one that is unknown why it is; `times` when it
+/// was told, where that was not just then; `sampled` which of them change without a word.
 public enum ConditionsNotation {
     /// The member that holds the sources.
     public static let sources = "sources"
+    /// The member that holds the times.
+    public static let times = "times"
+    /// The member that holds the names of what changes without a word.
+    public static let sampled = "sampled"
 
-    /// The names of the conditions, in the order in which they are written.
-    public static let names = all.map(\.name)
+    private static let storage = "storage."
+    private static let checks = "checks."
 
-    /// The members of conditions, `sources` the last of them.
+    /// The names of the conditions that every machine has, in the order in which they are written.
+    public static let names = fixed.map(\.name)
+
+    /// The members of conditions, with their sources, and times and samplings where there are any.
     ///
-    /// With `earlier`, those whose value has changed since, with their sources: none when only
-    /// sources have changed.
+    /// With `earlier`, those whose value has changed since: none when nothing else has changed.
     public static func members(
         _ conditions: Conditions, since earlier: Conditions? = nil
     ) -> [JSON.Member] {
-        let changed = all.filter { condition in
+        let changed = all(of: conditions).filter { condition in
             earlier.map { condition.value(conditions) != condition.value($0) } ?? true
         }
         guard !changed.isEmpty else { return [] }
         let sources = changed.map {
             JSON.Member(name: $0.name, value: .string($0.source(conditions)))
         }
-        return changed.map { JSON.Member(name: $0.name, value: $0.value(conditions)) }
-            + [JSON.Member(name: self.sources, value: .object(sources))]
+        let times = changed.compactMap { condition in
+            condition.time(conditions).map { JSON.Member(name: condition.name, value: .text($0)) }
+        }
+        let sampled = changed.filter { $0.isSampled(conditions) }
+        var members = changed.map { JSON.Member(name: $0.name, value: $0.value(conditions)) }
+        members.append(JSON.Member(name: self.sources, value: .object(sources)))
+        if !times.isEmpty { members.append(JSON.Member(name: self.times, value: .object(times))) }
+        if !sampled.isEmpty {
+            let names = sampled.map { JSON.string($0.name) }
+            members.append(JSON.Member(name: self.sampled, value: .array(names)))
+        }
+        return members
     }
 
     /// The conditions that members change others to.
@@ -46,41 +66,88 @@ public enum ConditionsNotation {
     ) throws(NotationFault) -> Conditions {
         var conditions = earlier
         var seen: Set<String> = []
+        let others = [sources, times, sampled]
         for member in members {
             guard seen.insert(member.name).inserted else { throw .twice(name: member.name) }
-            guard member.name != sources else { continue }
-            try condition(member.name, in: names + [sources]).set(
+            guard !others.contains(member.name) else { continue }
+            try condition(member.name, in: names + others).set(
                 member.value, source: source, &conditions)
         }
-        guard let given = members.first(where: { $0.name == sources })?.value else {
-            return conditions
-        }
-        guard case .object(let places) = given else {
-            throw .unexpected(name: sources, got: given.line, wanted: "an object")
-        }
-        var named: Set<String> = []
-        for place in places {
-            let name = "\(sources).\(place.name)"
-            guard named.insert(place.name).inserted else { throw .twice(name: name) }
-            let condition = try condition(place.name, in: names)
-            guard case .string(let text) = place.value else {
-                throw .unexpected(name: name, got: place.value.line, wanted: "a string")
+        for (condition, value) in try places(sources, members) {
+            guard case .string(let text) = value else {
+                throw .unexpected(
+                    name: "\(sources).\(condition.name)", got: value.line, wanted: "a string")
             }
             condition.setSource(text, &conditions)
         }
+        for (condition, value) in try places(times, members) {
+            guard case .string(let text) = value, let instant = Instant(rfc3339: text) else {
+                throw .unexpected(
+                    name: "\(times).\(condition.name)", got: value.line,
+                    wanted: "a time such as \"2026-11-20T06:00:00Z\"")
+            }
+            condition.setTime(instant, &conditions)
+        }
+        guard let given = members.first(where: { $0.name == sampled })?.value else {
+            return conditions
+        }
+        guard case .array(let names) = given else {
+            throw .unexpected(name: sampled, got: given.line, wanted: "an array")
+        }
+        for name in names {
+            guard case .string(let text) = name else {
+                throw .unexpected(name: sampled, got: name.line, wanted: "names of conditions")
+            }
+            try condition(text, in: self.names).setSampled(&conditions)
+        }
         return conditions
+    }
+
+    /// What a member says by the names of conditions, each of them once.
+    private static func places(
+        _ name: String, _ members: [JSON.Member]
+    ) throws(NotationFault) -> [(any NotedCondition, JSON)] {
+        guard let given = members.first(where: { $0.name == name })?.value else { return [] }
+        guard case .object(let places) = given else {
+            throw .unexpected(name: name, got: given.line, wanted: "an object")
+        }
+        var named: Set<String> = []
+        return try places.map { place throws(NotationFault) in
+            guard named.insert(place.name).inserted else {
+                throw .twice(name: "\(name).\(place.name)")
+            }
+            return (try condition(place.name, in: names), place.value)
+        }
     }
 
     private static func condition(
         _ name: String, in names: [String]
     ) throws(NotationFault) -> any NotedCondition {
-        guard let found = all.first(where: { $0.name == name }) else {
-            throw .unknownName(name, nearest: nearest(to: name, among: names))
+        if let found = fixed.first(where: { $0.name == name }) { return found }
+        if name.hasPrefix(storage) {
+            return self.storage(at: String(name.dropFirst(storage.count)))
         }
-        return found
+        if name.hasPrefix(checks) { return check(String(name.dropFirst(checks.count))) }
+        throw .unknownName(name, nearest: nearest(to: name, among: names))
     }
 
-    private static let all: [any NotedCondition] = [
+    private static func all(of conditions: Conditions) -> [any NotedCondition] {
+        fixed + conditions.storage.keys.sorted().map { storage(at: $0) }
+            + conditions.checks.keys.sorted().map { check($0) }
+    }
+
+    private static func storage(at path: String) -> any NotedCondition {
+        Noted(
+            name: storage + path, path: \.[storageAt: path],
+            form: .bytes)
+    }
+
+    private static func check(_ name: String) -> any NotedCondition {
+        Noted(
+            name: checks + name, path: \.[check: name], form: .bool)
+    }
+
+    private static let fixed: [any NotedCondition] = [
         Noted(name: "connected", path: \.connected, form: .bool),
         Noted(name: "metered", path: \.metered, form: .bool),
         Noted(name: "roaming", path: \.roaming, form: .bool),

@@ -7,11 +7,17 @@ protocol NotedCondition: Sendable {
 
     func value(_ conditions: Conditions) -> JSON
     func source(_ conditions: Conditions) -> String
+    /// When the value was told, where that was not when it was noted.
+    func time(_ conditions: Conditions) -> Instant?
+    func isSampled(_ conditions: Conditions) -> Bool
 
+    /// Sets a fresh value.
     func set(
         _ value: JSON, source: String, _ conditions: inout Conditions
     ) throws(NotationFault)
     func setSource(_ source: String, _ conditions: inout Conditions)
+    func setTime(_ time: Instant, _ conditions: inout Conditions)
+    func setSampled(_ conditions: inout Conditions)
 }
 
 /// A condition whose value is of one type.
@@ -25,6 +31,10 @@ struct Noted<Value: Hashable & Sendable>: NotedCondition {
     }
 
     func source(_ conditions: Conditions) -> String { conditions[keyPath: path].source }
+
+    func time(_ conditions: Conditions) -> Instant? { conditions[keyPath: path].at }
+
+    func isSampled(_ conditions: Conditions) -> Bool { conditions[keyPath: path].isSampled }
 
     func set(
         _ value: JSON, source: String, _ conditions: inout Conditions
@@ -40,6 +50,14 @@ struct Noted<Value: Hashable & Sendable>: NotedCondition {
 
     func setSource(_ source: String, _ conditions: inout Conditions) {
         conditions[keyPath: path].source = source
+    }
+
+    func setTime(_ time: Instant, _ conditions: inout Conditions) {
+        conditions[keyPath: path].at = time
+    }
+
+    func setSampled(_ conditions: inout Conditions) {
+        conditions[keyPath: path].isSampled = true
     }
 }
 

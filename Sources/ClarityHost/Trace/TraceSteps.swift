@@ -7,13 +7,11 @@ extension Conditions {
     /// least 1 MiB; pressure counts as changed by 10 points. Everything else counts as it is.
     func inSteps(from earlier: Conditions?) -> Conditions {
         var result = self
-        result.storageFreeBytes.value = storageFreeBytes.value.map { $0 & ~Conditions.mebibyte }
-        guard let earlier else { return result }
-        if let now = result.storageFreeBytes.value, let then = earlier.storageFreeBytes.value,
-            (now - then).magnitude < max(1 << 20, then.magnitude / 20)
-        {
-            result.storageFreeBytes = earlier.storageFreeBytes
+        result.storageFreeBytes = storageFreeBytes.inSteps(from: earlier?.storageFreeBytes)
+        for (path, free) in storage {
+            result.storage[path] = free.inSteps(from: earlier?.storage[path])
         }
+        guard let earlier else { return result }
         if let now = pressurePercent.value, let then = earlier.pressurePercent.value,
             (now - then).magnitude < 10
         {
@@ -22,5 +20,17 @@ extension Conditions {
         return result
     }
 
-    private static var mebibyte: Int64 { (1 << 20) - 1 }
+}
+
+extension Conditions.Reading<Int64> {
+    fileprivate func inSteps(from earlier: Self?) -> Self {
+        var result = self
+        result.value = value.map { $0 & ~((1 << 20) - 1) }
+        if let now = result.value, let earlier, let then = earlier.value,
+            (now - then).magnitude < max(1 << 20, then.magnitude / 20)
+        {
+            return earlier
+        }
+        return result
+    }
 }

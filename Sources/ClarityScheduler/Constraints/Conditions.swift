@@ -73,3 +73,17 @@ public struct Conditions: Hashable, Sendable {
         self.checks = checks
     }
 }
+
+extension Conditions {
+    /// The bytes free where a path is; unknown for one that nobody looked at.
+    public subscript(storageAt path: String) -> Reading<Int64> {
+        get { storage[path] ?? .unknown("not looked at") }
+        set { storage[path] = newValue }
+    }
+
+    /// Whether a check passes; unknown for one that was never asked.
+    public subscript(check name: String) -> Reading<Bool> {
+        get { checks[name] ?? .unknown("not asked") }
+        set { checks[name] = newValue }
+    }
+}

@@ -84,11 +84,8 @@ extension Constraint {
                 on: conditions.idle, wanted: "idle", show: { $0 ? "idle" : "in use" },
                 holds: { $0 })
         case .storageFree(let bytes, let path):
-            let free =
-                path.map { conditions.storage[$0] ?? .unknown("\($0) was not looked at") }
-                ?? conditions.storageFreeBytes
             return judge.verdict(
-                on: free, wanted: "\(byteText(bytes)) free", show: { "\(byteText($0)) free" },
+                on: path.map { conditions[storageAt: $0] } ?? conditions.storageFreeBytes, wanted: "\(byteText(bytes)) free", show: { "\(byteText($0)) free" },
                 holds: { $0 >= bytes })
         case .pressureBelow(let percent):
             return judge.verdict(

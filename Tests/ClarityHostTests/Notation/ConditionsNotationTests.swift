@@ -41,6 +41,30 @@ struct ConditionsNotationTests {
         #expect(ConditionsNotation.members(laptop, since: laptop) == [])
     }
 
+    @Test func `what the job file names stands with the rest, and times where they differ`() throws
+    {
+        let house = Conditions(
+            metered: .init(true, source: "n", at: Instant(secondsSince1970: 60)),
+            idle: .init(true, source: "load", isSampled: true),
+            storage: ["/mnt/nas": .init(5, source: "/mnt/nas")],
+            checks: [
+                "vpn": .init(false, source: "exit 1", at: Instant(secondsSince1970: 0)),
+                "nas": .unknown("no answer within 10s"),
+            ])
+        let written = """
+            {"metered":true,"idle":true,"storage./mnt/nas":5,"checks.vpn":false,\
+            "sources":{"metered":"n","idle":"load","storage./mnt/nas":"/mnt/nas",\
+            "checks.vpn":"exit 1"},"times":{"metered":"1970-01-01T00:01:00Z",\
+            "checks.vpn":"1970-01-01T00:00:00Z"},"sampled":["idle"]}
+            """
+
+        let members = ConditionsNotation.members(house, since: Conditions())
+
+        #expect(JSON.object(members).line == written)
+        let all = JSON.object(ConditionsNotation.members(house)).line
+        #expect(try read(all) == house)
+    }
+
     @Test func `what is not named stays, and a value without source has the one given`() throws {
         let read = try read(
             #"{"connected":false,"battery":null,"sources":{"battery":"pulled","idle":"why"}}"#,
@@ -88,6 +112,18 @@ struct ConditionsNotationTests {
         (
             #"{"storage_free_bytes":-1}"#,
             "`storage_free_bytes` is `-1`, wanted a whole number of 0 or more or null"
+        ),
+        (#"{"times":[]}"#, "`times` is `[]`, wanted an object"),
+        (
+            #"{"times":{"idle":"noon"}}"#,
+            #"`times.idle` is `"noon"`, wanted a time such as "2026-11-20T06:00:00Z""#
+        ),
+        (#"{"sampled":"idle"}"#, #"`sampled` is `"idle"`, wanted an array"#),
+        (#"{"sampled":[1]}"#, "`sampled` is `1`, wanted names of conditions"),
+        (#"{"checks.vpn":1}"#, "`checks.vpn` is `1`, wanted true, false or null"),
+        (
+            #"{"storage./":true}"#,
+            "`storage./` is `true`, wanted a whole number of 0 or more or null"
         ),
         (#"{"sources":[]}"#, "`sources` is `[]`, wanted an object"),
         (#"{"sources":{"idle":3}}"#, "`sources.idle` is `3`, wanted a string"),

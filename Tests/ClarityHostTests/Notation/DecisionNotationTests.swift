@@ -198,14 +198,22 @@ struct DecisionDraw {
         }
     }
 
+    /// An instant that RFC 3339 can write, as those of machines are.
+    private var told: Instant {
+        mutating get { Instant(millisecondsSince1970: Int64(number(0...4_000_000_000_000))) }
+    }
+
     private var conditions: Conditions {
         mutating get {
             let answer: Bool? = one(of: [true, false, nil])
             return Conditions(
-                connected: .init(answer, source: text), metered: .init(false, source: text),
+                connected: .init(answer, source: text, isSampled: flag),
+                metered: .init(false, source: text, at: flag ? told : nil),
                 battery: .init(flag ? .absent : .charge(percent: number(0...100)), source: text),
                 storageFreeBytes: .init(flag ? nil : Int64(number(0...1 << 40)), source: text),
-                pressurePercent: .init(flag ? nil : number(0...100), source: text))
+                pressurePercent: .init(flag ? nil : number(0...100), source: text),
+                storage: flag ? ["/\(text)": .init(Int64(number(0...9)), source: text)] : [:],
+                checks: flag ? [text: .init(answer, source: text, at: told)] : [:])
         }
     }
 

@@ -1,3 +1,4 @@
+import ClarityTestSupport
 import Testing
 
 @testable import ClarityScheduler
@@ -124,7 +125,55 @@ struct VerdictTests {
         Row(
             .pressureBelow(percent: 40), Conditions(), .assumed, wanted: "below 40 %",
             measured: "unknown", source: "not probed"),
+        Row(
+            .storageFree(bytes: 1 << 30, path: "/nas"),
+            Conditions(storageFreeBytes: is_(1 << 40), storage: ["/nas": is_(1 << 20)]), .unmet,
+            wanted: "1 GiB free", measured: "1 MiB free"),
+        Row(
+            .storageFree(bytes: 1 << 30, path: "/nas"), Conditions(storageFreeBytes: is_(1 << 40)),
+            .unmet, wanted: "1 GiB free", measured: "unknown", source: "not looked at"),
+        Row(
+            .idle,
+            Conditions(
+                idle: .init(true, source: "logind", at: Instant(secondsSince1970: -60))), .met,
+            wanted: "idle", measured: "idle", source: "logind, at 1969-12-31T23:59:00Z"),
+        Row(
+            .check(Check(name: "nas")), Conditions(checks: ["nas": is_(true)]), .met,
+            wanted: "`nas` passes", measured: "passes"),
+        Row(
+            .check(Check(name: "nas")), Conditions(checks: ["nas": .unknown("probe")]), .unmet,
+            wanted: "`nas` passes", measured: "unknown"),
+        Row(
+            .check(Check(name: "nas")), Conditions(checks: ["vpn": is_(true)]), .unmet,
+            wanted: "`nas` passes", measured: "not asked",
+            source: "asked when a run depends on it"),
     ]
+
+    @Test(arguments: [
+        (Constraint.unmetered, Verdict.Standing.unmet), (.notRoaming, .unmet), (.idle, .unmet),
+        (.batteryAbove(percent: 1), .unmet), (.notLowPower, .unmet),
+        (.pressureBelow(percent: 1), .unmet), (.externalPower, .assumed),
+        (.storageFree(bytes: 1), .assumed), (.check(Check(name: "mute")), .assumed),
+    ])
+    func `the job file may turn what unknown counts as`(
+        constraint: Constraint, standing: Verdict.Standing
+    ) {
+        let mute = Conditions(
+            connected: Self.is_(true), checks: ["mute": .unknown("no answer in time")])
+        let rule: UnknownRule = standing == .unmet ? .wait : .run
+
+        let turned = constraint.verdict(in: mute, at: .noon, unknown: rule)
+        let standard = constraint.verdict(in: mute, at: .noon)
+
+        #expect(turned.standing == standing)
+        #expect(standard.standing == (standing == .unmet ? .assumed : .unmet))
+    }
+
+    @Test func `no rule lets a job run without a connection`() {
+        let verdict = Constraint.unmetered.verdict(in: Conditions(), at: .noon, unknown: .run)
+
+        #expect(verdict.standing == .unmet)
+    }
 
     @Test(arguments: rows)
     func `a constraint judges conditions with its numbers`(row: Row) {
@@ -142,7 +191,8 @@ struct VerdictTests {
         (Constraint.connected, "network"), (.unmetered, "network"), (.notRoaming, "network"),
         (.externalPower, "external_power"), (.batteryAbove(percent: 1), "battery_above"),
         (.notLowPower, "not_low_power"), (.idle, "idle"), (.storageFree(bytes: 1), "storage_free"),
-        (.pressureBelow(percent: 1), "pressure_below"),
+        (.pressureBelow(percent: 1), "pressure_below"), (.check(Check(name: "nas")), "check"),
+        (.window(Windows([], in: .utc)), "window"),
     ])
     func `a constraint has its name in the job file`(constraint: Constraint, name: String) {
         #expect(constraint.name == name)
