@@ -18,10 +18,10 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 }
 
 func tests(
-    _ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []
+    _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []
 ) -> Target {
     .testTarget(
-        name: name, dependencies: dependencies + ["ClarityTestSupport"], resources: resources,
+        name: name, dependencies: dependencies + ["ClarityTestSupport"], exclude: exclude,
         swiftSettings: strict)
 }
 
@@ -86,7 +86,8 @@ let package = Package(
         tests("ClaritySystemTests", ["ClaritySystem", "ClarityScheduler"]),
         tests(
             "ClarityHostTests",
-            ["ClarityHost", "ClaritySystem", "ClarityScheduler", "JSON", "SQLite"]),
+            ["ClarityHost", "ClaritySystem", "ClarityScheduler", "CLinux", "JSON", "SQLite"],
+            exclude: ["Kernel/Captures"]),
         tests("ClarityJobsTests", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "SQLite"]),
         tests(
             "ClarityWorkersTests",

@@ -34,6 +34,26 @@ final class CapturedTree {
         }
     }
 
+    /// The folder of captured machines, a file each.
+    static let captures =
+        #filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/Captures"
+
+    /// A captured machine: a line `path: text` a file, `path/` a folder, `#` a remark.
+    convenience init(capture name: String) throws {
+        var entries: [String: Entry] = [:]
+        let text = try HostTree(root: CapturedTree.captures).text("/\(name).txt")
+        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+            if line.hasSuffix("/") {
+                entries[String(line.dropLast())] = .folder
+                continue
+            }
+            // A name may have a colon in it, but no blank after one.
+            let end = try #require(line.firstRange(of: ": "), "\(name): \(line)").lowerBound
+            entries[String(line[..<end])] = .text("\(line[end...].dropFirst(2))\n")
+        }
+        try self.init(entries)
+    }
+
     deinit { remove(root) }
 
     private func write(_ bytes: [UInt8], _ path: String) {

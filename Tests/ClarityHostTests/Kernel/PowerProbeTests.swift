@@ -122,7 +122,7 @@ import Testing
                     ["charge_now": "4", "charge_full": "5"]) { $1 },
             ]),
             Power(
-                external: on("BAT0/status"),
+                external: on("BAT1/status"),
                 battery: .init(.charge(percent: 70), source: "2 batteries in \(folder)"))),
         Machine(
             "worn battery above what it was made for",
@@ -177,35 +177,106 @@ import Testing
             supplies(["AC": mains("1"), "BAT0": ["type": "Battery", "status": "Full"]]),
             Power(
                 external: on("AC/online"),
-                battery: .unknown("\(folder)/BAT0: no common measure of charge"))),
+                battery: .unknown("\(folder)/BAT0: no measure of charge"))),
         Machine(
-            "adapter that says garbage",
+            "battery that tells charge alone",
+            supplies([
+                "BAT0": [
+                    "type": "Battery", "status": "Discharging", "charge_now": "1500000",
+                    "charge_full_design": "2000000",
+                ]
+            ]), Power(external: off("BAT0/status"), battery: charge(75))),
+        Machine(
+            "battery whose finer measure cannot be read",
+            supplies([
+                "BAT0": battery("Discharging", "33").merging(
+                    ["energy_now": "-5", "energy_full": "100"]) { $1 }
+            ]), Power(external: off("BAT0/status"), battery: charge(33))),
+        Machine(
+            "one of two batteries without any measure",
+            supplies(["BAT0": battery("Charging"), "BAT1": ["type": "Battery"]]),
+            Power(
+                external: on("BAT0/status"),
+                battery: .unknown("\(folder)/BAT1: no measure of charge"))),
+        Machine(
+            "adapter off line, port on line",
+            supplies([
+                "AC": mains("0"), "BAT0": battery("Charging"),
+                "ucsi-source-psy-1": ["type": "USB", "online": "2"],
+            ]), Power(external: on("ucsi-source-psy-1/online"), battery: charge(80))),
+        Machine(
+            "battery that charges past its ports",
+            supplies([
+                "BAT0": battery("Charging"), "port": ["type": "USB", "online": "0"],
+            ]), Power(external: on("BAT0/status"), battery: charge(80))),
+        Machine(
+            "pad that charges",
+            supplies([
+                "BAT0": battery("Full"), "pad": ["type": "Wireless", "online": "1"],
+            ]), Power(external: on("pad/online"), battery: charge(80))),
+        Machine(
+            "adapter that says garbage beside a battery that charges",
             supplies(["AC": mains("yes"), "BAT0": battery("Charging")]),
-            unreadable("AC/online: not a number")),
+            Power(external: on("BAT0/status"), battery: charge(80))),
+        Machine(
+            "adapter that says garbage beside a battery that is full",
+            supplies(["AC": mains("yes"), "BAT0": battery("Full")]),
+            Power(
+                external: .unknown("\(folder)/AC/online: not a number"), battery: charge(80))),
         Machine(
             "garbage beside a draining battery",
             supplies(["AC": mains("yes"), "BAT0": battery("Discharging")]),
+            Power(external: off("BAT0/status"), battery: charge(80))),
+        Machine(
+            "one adapter off line, one that says garbage",
+            supplies(["AC": mains("0"), "AC1": mains("?"), "BAT0": battery("Full")]),
             Power(
-                external: off("BAT0/status"),
-                battery: .unknown("\(folder)/AC/online: not a number"))),
+                external: .unknown("\(folder)/AC1/online: not a number"), battery: charge(80))),
         Machine(
             "a status nobody knows", supplies(["BAT0": battery("Resting")]),
-            unreadable("BAT0/status: not a known status")),
+            Power(
+                external: .unknown("\(folder)/BAT0/status: not a known status"),
+                battery: charge(80))),
         Machine(
-            "a type nobody knows", supplies(["X": ["type": "Flux", "online": "1"]]),
+            "a status nobody knows on an adapter",
+            supplies(["AC": mains("1"), "BAT0": battery("Resting")]),
+            Power(external: on("AC/online"), battery: charge(80))),
+        Machine(
+            "a type nobody knows alone", supplies(["X": ["type": "Flux", "online": "1"]]),
             unreadable("X/type: not a known type of supply")),
         Machine(
+            "a type nobody knows beside a laptop's own",
+            supplies([
+                "X": ["type": "Flux", "online": "1"], "AC": mains("0"),
+                "BAT0": battery("Discharging"),
+            ]), Power(external: off("BAT0/status"), battery: charge(80))),
+        Machine(
+            "whose battery it is cannot be read",
+            [
+                "\(folder)/hid/type": "Battery", "\(folder)/hid/scope": .folder,
+                "\(folder)/hid/status": "Full",
+            ], unreadable("hid/scope: Is a directory")),
+        Machine(
             "more than full", supplies(["BAT0": battery("Full", "255")]),
-            unreadable("BAT0/capacity: not a percentage")),
+            Power(
+                external: on("BAT0/status"),
+                battery: .unknown("\(folder)/BAT0/capacity: not a percentage"))),
         Machine(
             "less than nothing", supplies(["BAT0": battery("Full", "-1")]),
-            unreadable("BAT0/capacity: not a number")),
+            Power(
+                external: on("BAT0/status"),
+                battery: .unknown("\(folder)/BAT0/capacity: not a number"))),
         Machine(
             "more energy than fits",
             supplies([
-                "BAT0": battery("Full").merging(
-                    ["energy_now": "9223372036854775807", "energy_full": "1"]) { $1 }
-            ]), unreadable("BAT0/energy_now: not a number")),
+                "BAT0": [
+                    "type": "Battery", "status": "Full", "energy_now": "9223372036854775807",
+                    "energy_full": "1",
+                ]
+            ]),
+            Power(
+                external: on("BAT0/status"),
+                battery: .unknown("\(folder)/BAT0/energy_now: not a number"))),
         Machine(
             "bytes that are no text", ["\(folder)/BAT0/type": .bytes([0x42, 0xFF])],
             unreadable("BAT0/type: not text")),
@@ -215,6 +286,11 @@ import Testing
         Machine(
             "a type that cannot be read", ["\(folder)/BAT0/type": .folder],
             unreadable("BAT0/type: Is a directory")),
+        Machine(
+            "a folder that is none", ["/sys/class": .folder, folder: .link("power_supply")],
+            Power(
+                external: .unknown("\(folder): Too many levels of symbolic links"),
+                battery: .unknown("\(folder): Too many levels of symbolic links"))),
     ]
 
     @Test(arguments: machines)
