@@ -1,0 +1,79 @@
+import ClarityScheduler
+
+/// Tells how busy the processors are: what idleness is on a machine where nobody logs in.
+struct LoadProbe {
+    /// Below this a machine is idle unless the job file says otherwise, in percent.
+    static let idleBelow = 25
+
+    private static let average = "/proc/loadavg"
+    private static let online = "/sys/devices/system/cpu/online"
+
+    let tree: HostTree
+
+    /// Whether the load is below so many percent; the source tells both: `load of 12% of 2 processors
+    /// is below 25%`.
+    func idle(below percent: Int = LoadProbe.idleBelow) -> Conditions.Reading<Bool> {
+        switch measured {
+        case .failure(let fault): return .unknown(fault.text)
+        case .success(let load):
+            let word = load.percent < percent ? "is below" : "is not below"
+            let noun = load.processors == 1 ? "1 processor" : "\(load.processors) processors"
+            return Conditions.Reading(
+                load.percent < percent,
+                source: "load of \(load.percent)% of \(noun) \(word) \(percent)%")
+        }
+    }
+
+    /// The tasks that ran or waited for a processor or a disk in the last minute, on average, in
+    /// percent of the processors on line; above 100 when some had to wait.
+    var loadPercent: Conditions.Reading<Int> {
+        switch measured {
+        case .failure(let fault): .unknown(fault.text)
+        case .success(let load): Conditions.Reading(load.percent, source: LoadProbe.average)
+        }
+    }
+
+    private struct Load {
+        var percent: Int
+        var processors: Int
+    }
+
+    private var measured: Result<Load, HostTree.Fault> {
+        do throws(HostTree.Fault) {
+            guard let hundredths = LoadProbe.hundredths(try tree.text(LoadProbe.average)) else {
+                throw HostTree.Fault(path: LoadProbe.average, reason: "not a load")
+            }
+            guard let processors = LoadProbe.count(try tree.text(LoadProbe.online)) else {
+                throw HostTree.Fault(path: LoadProbe.online, reason: "not a list of processors")
+            }
+            return .success(Load(percent: hundredths / processors, processors: processors))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// The first of the averages, 0.00 to 999999.99, in hundredths: `0.20 0.18 0.12 1/80 11206`.
+    static func hundredths(_ text: String) -> Int? {
+        guard let average = text.split(separator: " ").first else { return nil }
+        let parts = average.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, (1...6).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
+            parts.joined().utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else { return nil }
+        return Int(parts.joined())
+    }
+
+    /// How many processors a list names: 5 for `0-3,6`.
+    static func count(_ list: String) -> Int? {
+        var count = 0
+        var next = 0
+        for range in list.split(separator: ",", omittingEmptySubsequences: false) {
+            let ends = range.split(separator: "-", omittingEmptySubsequences: false)
+            guard (1...2).contains(ends.count), let first = UInt16(ends[0]),
+                let last = UInt16(ends[ends.count - 1]), next <= first, first <= last
+            else { return nil }
+            count += Int(last - first) + 1
+            next = Int(last) + 1
+        }
+        return count
+    }
+}

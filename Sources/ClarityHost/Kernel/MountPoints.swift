@@ -1,0 +1,57 @@
+/// Which file systems should be mounted where, and which are.
+struct MountPoints {
+    /// The places that fstab(5) names, also those that are mounted on demand.
+    private let declared: Set<String>
+    private let mounted: Set<String>
+
+    /// Reads both tables.
+    ///
+    /// - Parameters:
+    ///   - table: The text of `/etc/fstab`.
+    ///   - mounts: The text of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
+    init(table: String, mounts: String) {
+        declared = Set(MountPoints.fields(1, of: table).filter { $0.hasPrefix("/") && $0 != "/" })
+        mounted = Set(MountPoints.fields(4, of: mounts))
+    }
+
+    /// The place on or above `path` at which a file system should be mounted and is not; `nil` when
+    /// all is as declared.
+    func missing(above path: String) -> String? {
+        var place = path
+        while place.count > 1, place.hasSuffix("/") { place.removeLast() }
+        while place.hasPrefix("/"), place != "/" {
+            // What is mounted further down stands for itself.
+            if mounted.contains(place) { return nil }
+            if declared.contains(place) { return place }
+            guard let slash = place.lastIndex(of: "/") else { return nil }
+            place = slash == place.startIndex ? "/" : String(place[..<slash])
+        }
+        return nil
+    }
+
+    private static func fields(_ index: Int, of text: String) -> [String] {
+        text.split(separator: "\n").compactMap { line in
+            let fields = line.split { $0 == " " || $0 == "\t" }
+            guard fields.count > index, fields[0].first != "#" else { return nil }
+            return unescaped(fields[index])
+        }
+    }
+
+    /// White space in a path stands as `\040`, its number in octal digits.
+    private static func unescaped(_ field: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(field.utf8)[...]
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(3)
+            if byte == UInt8(ascii: "\\"), digits.count == 3,
+                let number = UInt8(String(decoding: digits, as: UTF8.self), radix: 8)
+            {
+                bytes.append(number)
+                rest = rest.dropFirst(3)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,124 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Glibc
+import Synchronization
+import Testing
+
+@testable import ClarityHost
+
+@Suite(.timeLimit(.minutes(1))) struct StorageProbeTests {
+    /// What others write meanwhile is less than this.
+    static let tolerance: Int64 = 1 << 30
+
+    static func free(_ path: String) -> Int64 {
+        var status = statvfs()
+        #expect(statvfs(path, &status) == 0)
+        return Int64(status.f_bavail) * Int64(status.f_frsize)
+    }
+
+    @Test func `free space is what the file system leaves to its user`() async throws {
+        let folder = try TemporaryFolder()
+
+        let state = StorageProbe.state(folder.path)
+        let named = try await blocking { StorageProbe().free(at: folder.path).reading }
+
+        for reading in [state, named] {
+            let measured = try #require(reading.value)
+            #expect(abs(measured - Self.free(folder.path)) < Self.tolerance)
+            #expect(reading.source == folder.path)
+        }
+    }
+
+    @Test func `a state directory that is not made yet has the space of the folder above it`()
+        throws
+    {
+        let folder = try TemporaryFolder()
+
+        let reading = StorageProbe.state("\(folder.path)/not/yet")
+
+        #expect(reading.value ?? 0 > 0)
+        #expect(reading.source == folder.path)
+    }
+
+    @Test func `a named path that does not exist is unknown`() async throws {
+        let folder = try TemporaryFolder()
+
+        let reading = try await blocking { StorageProbe().free(at: "\(folder.path)/no").reading }
+
+        #expect(reading == .unknown("\(folder.path)/no: No such file or directory"))
+    }
+
+    /// A file system that answers when it is let, and counts who asks.
+    private final class SlowDisk: Sendable {
+        let gate: (read: Int32, write: Int32)
+        let asked = Mutex(0)
+
+        init() throws {
+            var ends: [Int32] = [-1, -1]
+            guard pipe(&ends) == 0 else { throw TemporaryFolder.Errno(code: errno) }
+            gate = (ends[0], ends[1])
+        }
+
+        deinit {
+            close(gate.read)
+            close(gate.write)
+        }
+
+        /// Lets one who asks go on, who then gets this many bytes.
+        func letGo(_ answer: UInt8) {
+            var answer = answer
+            #expect(write(gate.write, &answer, 1) == 1)
+        }
+
+        func measure(_ path: String) -> Conditions.Reading<Int64> {
+            asked.withLock { $0 += 1 }
+            var answer: UInt8 = 0
+            guard read(gate.read, &answer, 1) == 1 else { return .unknown("gone") }
+            return .init(Int64(answer), source: path)
+        }
+    }
+
+    @Test func `a file system that hangs is asked once and holds nobody up`() async throws {
+        let disk = try SlowDisk()
+        let probe = StorageProbe { disk.measure($0) }
+
+        let answers = try await blocking {
+            (0..<50).map { _ in probe.free(at: "/mnt/nas").reading }
+        }
+
+        #expect(answers.allSatisfy { $0 == .unknown("/mnt/nas: no answer within 250ms") })
+        #expect(disk.asked.withLock { $0 } == 1)
+        disk.letGo(0)
+    }
+
+    @Test func `what was told last stands with its time while there is no answer`() async throws {
+        let disk = try SlowDisk()
+        let clock = SteppingClock()
+        let probe = StorageProbe(clock: clock) { disk.measure($0) }
+        disk.letGo(42)
+
+        let first = try await blocking { probe.free(at: "/mnt/nas") }
+        clock.advance(by: .seconds(60))
+        let second = try await blocking { probe.free(at: "/mnt/nas") }
+
+        #expect(first == .init(reading: .init(42, source: "/mnt/nas"), at: .noon))
+        #expect(
+            second
+                == .init(
+                    reading: .init(42, source: "/mnt/nas, which does not answer now"), at: .noon))
+        disk.letGo(0)
+    }
+
+    @Test func `one path that hangs does not hold up another`() async throws {
+        let disk = try SlowDisk()
+        let probe = StorageProbe { path in
+            path == "/mnt/nas" ? disk.measure(path) : .init(7, source: path)
+        }
+        _ = try await blocking { probe.free(at: "/mnt/nas") }
+
+        let other = try await blocking { probe.free(at: "/srv").reading }
+
+        #expect(other == .init(7, source: "/srv"))
+        disk.letGo(0)
+    }
+}
