@@ -3,13 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -59,23 +56,6 @@ int clinux_keep_child_status(void) {
     return sigaction(SIGCHLD, &action, NULL);
 }
 
-static int listen_to(int protocol, unsigned groups) {
-    int socket_number = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
-    if (socket_number < 0) return -1;
-    struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
-    if (bind(socket_number, (struct sockaddr *)&address, sizeof address) < 0) {
-        int error = errno;
-        close(socket_number);
-        errno = error;
-        return -1;
-    }
-    return socket_number;
-}
-
-int clinux_listen_routes(void) {
-    return listen_to(NETLINK_ROUTE, RTMGRP_LINK | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE);
-}
-
 int clinux_watch_wall_clock(void) {
     int timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (timer < 0) return -1;
@@ -90,9 +70,4 @@ int clinux_watch_wall_clock(void) {
         return -1;
     }
     return timer;
-}
-
-int clinux_listen_devices(void) {
-    /* Group 1 is the kernel's own events, group 2 would be those that udev passes on. */
-    return listen_to(NETLINK_KOBJECT_UEVENT, 1);
 }

@@ -14,8 +14,9 @@ int clinux_poll(void) {
     return epoll_create1(EPOLL_CLOEXEC);
 }
 
-int clinux_poll_add(int poll, int descriptor) {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = descriptor};
+int clinux_poll_add(int poll, int descriptor, int urgent) {
+    struct epoll_event event = {.events = EPOLLET, .data.fd = descriptor};
+    event.events |= urgent ? EPOLLPRI : EPOLLIN;
     return epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event);
 }
 

@@ -30,11 +30,26 @@ int clinux_limit_data(int pid, unsigned long long bytes);
    would let them vanish without one. */
 int clinux_keep_child_status(void);
 
-/* A non-blocking rtnetlink(7) socket that hears of links and of IPv4 and IPv6 routes. */
+/* A non-blocking rtnetlink(7) socket that hears of links, of IPv4 and IPv6 routes and routing rules,
+   and of IPv4 addresses, with which routes go unannounced. */
 int clinux_listen_routes(void);
 
 /* A non-blocking netlink socket that hears the kernel's device events. */
 int clinux_listen_devices(void);
+
+/* An rtnetlink(7) socket to ask on, which waits for each answer for so many milliseconds at most
+   (EAGAIN). */
+int clinux_ask_routes(int milliseconds);
+
+/* Asks on such a socket for all links (RTM_GETLINK), or all routes of all tables (RTM_GETROUTE). */
+int clinux_request_dump(int socket, int type, unsigned sequence);
+
+/* Receives one datagram: its size. `sender` is the netlink port of who sent it, 0 for the kernel and
+   for a socket of another family. Fails with EMSGSIZE when it was larger than `size`. */
+long clinux_receive(int socket, void *buffer, unsigned long size, unsigned *sender);
+
+/* setns(2): the calling thread alone enters the network namespace that `descriptor` stands for. */
+int clinux_enter_network(int descriptor);
 
 /* A non-blocking timerfd(2) that never fires, and whose read(2) fails with ECANCELED once after each
    step of the wall clock. */
@@ -44,8 +59,8 @@ int clinux_watch_wall_clock(void);
 int clinux_poll(void);
 
 /* Watches `descriptor` for what can be read, each arrival once (EPOLLET): who hears of it reads until
-   there is no more. */
-int clinux_poll_add(int poll, int descriptor);
+   there is no more. With `urgent` it is watched for EPOLLPRI instead. */
+int clinux_poll_add(int poll, int descriptor, int urgent);
 
 /* Watches `descriptor` no longer. */
 int clinux_poll_remove(int poll, int descriptor);

@@ -1,16 +1,15 @@
 public import ClarityScheduler
-import Glibc
 
 /// The conditions of the machine that this runs on, from what the kernel shows of it.
 ///
-/// Every answer is read anew each time and names the file that it comes from. A file that is
+/// Every answer is read anew each time and names where it comes from. A file that is
 /// missing, unreadable or not understood makes its answer unknown with the reason, never a "yes".
-/// Roaming, low power and idleness are unknown: those are known to a network manager, a power
-/// daemon and a login manager, and none of them is asked.
+/// No network manager, power daemon or login manager is asked: what they alone know is unknown.
 public struct HostConditions: ConditionMonitor {
     private let tree: HostTree
     private let stateDirectory: String
     private let events: EventThread?
+    private let routes: RouteSource
 
     /// Creates a monitor.
     ///
@@ -22,23 +21,33 @@ public struct HostConditions: ConditionMonitor {
     ///   - events: The thread that listens for changes; without one it is `EventThread.shared`, which
     ///     starts with the first that listens.
     public init(root: String = "/", stateDirectory: String, events: EventThread? = nil) {
+        // A captured machine has no kernel to ask.
+        let routes = root == "/" ? RouteSource.live : .none("none of a captured machine")
+        self.init(root: root, stateDirectory: stateDirectory, routes: routes, events: events)
+    }
+
+    init(
+        root: String, stateDirectory: String, routes: RouteSource, events: EventThread? = nil
+    ) {
         tree = HostTree(root: root)
         self.stateDirectory = stateDirectory
         self.events = events
+        self.routes = routes
     }
 
     public func conditions() -> Conditions {
-        let network = NetworkProbe(tree)
+        let network = NetworkProbe(tree, routes: routes)
         let power = PowerProbe(tree)
         return Conditions(
             connected: network.connected,
             metered: network.metered,
-            roaming: .unknown("no network manager is asked"),
+            roaming: network.roaming,
             externalPower: power.externalPower,
             battery: power.battery,
-            lowPower: .unknown("no power daemon is asked"),
+            lowPower: PowerProfileProbe(tree: tree).lowPower
+                ?? .unknown("no power daemon is asked"),
             idle: .unknown("no login manager is asked"),
-            storageFreeBytes: storageFreeBytes,
+            storageFreeBytes: StorageProbe.state(stateDirectory),
             pressurePercent: PressureProbe(tree: tree).pressurePercent)
     }
 
@@ -54,22 +63,5 @@ public struct HostConditions: ConditionMonitor {
     public func changes() -> AsyncStream<Void> {
         guard let events = events ?? .shared else { return AsyncStream { _ in } }
         return KernelEvents.stream(on: events)
-    }
-
-    private var storageFreeBytes: Conditions.Reading<Int64> {
-        var status = statvfs()
-        // A state directory that is not made yet will be on its nearest ancestor's file system.
-        var folder = stateDirectory
-        while statvfs(folder, &status) != 0 {
-            guard errno == ENOENT, let slash = folder.lastIndex(of: "/") else {
-                return .unknown("\(folder): \(String(cString: strerror(errno)))")
-            }
-            folder = slash == folder.startIndex ? "/" : String(folder[..<slash])
-        }
-        // Not `f_bfree`: what is kept for root is not this program's to use.
-        let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
-            by: UInt64(status.f_frsize))
-        return Conditions.Reading(
-            overflow ? .max : Int64(clamping: bytes), source: folder)
     }
 }

@@ -5,69 +5,149 @@ import Glibc
 enum KernelEvents {
     /// One place that the kernel announces in.
     struct Feed: Sendable {
-        /// An open socket or timer that does not block; the stream closes it.
+        enum Kind: Sendable {
+            /// A socket; whether an announcement matters, of which the first 8 KiB are seen.
+            case netlink(matters: @Sendable (ArraySlice<UInt8>) -> Bool)
+            /// A timer that never fires, and fails when the wall clock is set.
+            case wallClock
+            /// A pressure trigger.
+            case pressure
+        }
+
+        /// Open, and does not block; the stream closes it.
         var descriptor: Int32
-        /// Whether an announcement matters; sees its first 8 KiB.
-        var matters: @Sendable (ArraySlice<UInt8>) -> Bool
+        var kind: Kind
+    }
+
+    /// Whether the kernel lets us hear of something.
+    struct Standing: Hashable, Sendable {
+        /// `power supplies`
+        var subject: String
+        /// Why nothing is heard of it: `Address family not supported by protocol`.
+        var fault: String?
     }
 
     /// A stream over the kernel's links, routes and power supplies and the steps of its wall clock;
     /// it ends with its consumer.
     ///
-    /// A feed that cannot be opened stays silent.
-    static func stream(on events: EventThread) -> AsyncStream<Void> {
-        var feeds: [Feed] = []
-        let routes = clinux_listen_routes()
-        if routes >= 0 { feeds.append(Feed(descriptor: routes) { _ in true }) }
-        let devices = clinux_listen_devices()
-        if devices >= 0 { feeds.append(Feed(descriptor: devices, matters: isPowerSupply)) }
-        if let wallClock { feeds.append(wallClock) }
-        return stream(of: feeds, on: events)
+    /// A feed that cannot be opened stays silent. With `pressurePercent` there is an element as well
+    /// whenever some task waited for the processor, memory or a disk during more than so many percent
+    /// of two seconds, 1 to 100, and again while it lasts; that the pressure falls again is not
+    /// announced.
+    static func stream(
+        on events: EventThread, pressurePercent: Int? = nil
+    ) -> AsyncStream<Void> {
+        stream(of: open(pressurePercent).compactMap(\.feed), on: events)
     }
 
     static func stream(of feeds: [Feed], on events: EventThread) -> AsyncStream<Void> {
         events.elements(
             of: feeds.map { feed in
-                EventSource(descriptor: feed.descriptor) { hasNews(feed) ? () : nil }
+                var isUrgent = false
+                if case .pressure = feed.kind { isUrgent = true }
+                return EventSource(
+                    descriptor: feed.descriptor, take: { hasNews(feed) ? () : nil },
+                    isUrgent: isUrgent)
             })
     }
 
-    /// A timer that never fires, and fails when the wall clock is set; `nil` where there is none.
-    static var wallClock: Feed? {
-        let timer = clinux_watch_wall_clock()
-        return timer >= 0 ? Feed(descriptor: timer) { _ in true } : nil
+    /// What a stream opened now would hear of, and what it would not.
+    static func standings(pressurePercent: Int? = nil) -> [Standing] {
+        let opened = open(pressurePercent)
+        opened.compactMap(\.feed).forEach { close($0.descriptor) }
+        return opened.map(\.standing)
     }
 
-    /// Whether an announcement is about a power supply: `SUBSYSTEM=power_supply` is one of its
-    /// fields, which end in zero bytes.
+    // MARK: Opening
+
+    private static func open(_ pressurePercent: Int?) -> [(standing: Standing, feed: Feed?)] {
+        func opened(
+            _ subject: String, _ descriptor: Int32, _ kind: Feed.Kind
+        ) -> (standing: Standing, feed: Feed?) {
+            guard descriptor < 0 else {
+                return (Standing(subject: subject), Feed(descriptor: descriptor, kind: kind))
+            }
+            return (Standing(subject: subject, fault: String(cString: strerror(errno))), nil)
+        }
+        var feeds = [
+            opened(
+                "links and routes", clinux_listen_routes(), .netlink(matters: RouteNews.matters)),
+            opened("power supplies", clinux_listen_devices(), .netlink(matters: isPowerSupply)),
+            opened("steps of the wall clock", clinux_watch_wall_clock(), .wallClock),
+        ]
+        guard let pressurePercent else { return feeds }
+        for resource in PressureProbe.resources {
+            let subject = "pressure on \(resource)"
+            do throws(PressureTrigger.Fault) {
+                let trigger = try PressureTrigger.open(resource, percent: pressurePercent)
+                feeds.append(opened(subject, trigger, .pressure))
+            } catch {
+                feeds.append((Standing(subject: subject, fault: error.reason), nil))
+            }
+        }
+        return feeds
+    }
+
+    // MARK: Reading
+
+    /// Whether an announcement is about a power supply or a power profile:
+    /// `SUBSYSTEM=power_supply` is one of its fields, which end in zero bytes.
     static func isPowerSupply(_ announcement: ArraySlice<UInt8>) -> Bool {
         announcement.split(separator: 0).contains { field in
             field.elementsEqual("SUBSYSTEM=power_supply".utf8)
+                || field.elementsEqual("SUBSYSTEM=platform-profile".utf8)
         }
     }
 
     /// Takes all that has been announced; whether any of it matters.
     static func hasNews(_ feed: Feed) -> Bool {
+        switch feed.kind {
+        case .netlink(let matters):
+            return drain { buffer in
+                var sender: UInt32 = 0
+                let count = clinux_receive(feed.descriptor, &buffer, UInt(buffer.count), &sender)
+                guard count > 0 else { return .nothing(count < 0 ? errno : 0) }
+                // Only the kernel has port 0 (netlink(7)); other processes may send here as well, with
+                // a privilege.
+                return .taken(sender == 0 && matters(buffer[..<count]))
+            }
+        case .wallClock:
+            return drain { buffer in
+                let count = read(feed.descriptor, &buffer, buffer.count)
+                return count > 0 ? .taken(true) : .nothing(count < 0 ? errno : 0)
+            }
+        case .pressure:
+            // It is told by being ready, once. What is gone stays ready and is told once as well.
+            return !PressureTrigger.isGone(feed.descriptor)
+        }
+    }
+
+    private enum Arrival {
+        /// Something, and whether it matters.
+        case taken(Bool)
+        /// Nothing, and the number of the error.
+        case nothing(Int32)
+    }
+
+    /// Takes until there is no more; whether any of it matters.
+    private static func drain(_ take: (inout [UInt8]) -> Arrival) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 8 << 10)
         var news = false
         while true {
-            let count = read(feed.descriptor, &buffer, buffer.count)
-            if count > 0 {
-                if feed.matters(buffer[..<count]) { news = true }
-            } else if count < 0, errno == EINTR {
-                continue
-            } else if count < 0, isNews(errno) {
+            switch take(&buffer) {
+            case .taken(let matters): news = news || matters
+            case .nothing(EINTR): continue
+            case .nothing(let code):
+                guard isNews(code) else { return news }
                 news = true
-            } else {
-                return news
             }
         }
     }
 
     /// Whether a failure to read tells of something.
     static func isNews(_ code: Int32) -> Bool {
-        // The kernel dropped announcements, any of which may have mattered; or the wall clock was
-        // set (timerfd_create(2)).
-        code == ENOBUFS || code == ECANCELED
+        // The kernel dropped announcements, or one was too long, any of which may have mattered; or the
+        // wall clock was set (timerfd_create(2)).
+        code == ENOBUFS || code == EMSGSIZE || code == ECANCELED
     }
 }

@@ -2,13 +2,15 @@ import ClarityScheduler
 
 /// Tells from the kernel's pressure stall information how much of the time work waits.
 struct PressureProbe {
+    static let resources = ["cpu", "memory", "io"]
+
     let tree: HostTree
 
     /// The largest share of the last ten seconds in which some task waited for the processor,
     /// memory or disk; in percent, rounded down.
     var pressurePercent: Conditions.Reading<Int> {
         var highest = Conditions.Reading<Int>(nil, source: "")
-        for resource in ["cpu", "memory", "io"] {
+        for resource in PressureProbe.resources {
             let path = "/proc/pressure/\(resource)"
             do throws(HostTree.Fault) {
                 guard let percent = PressureProbe.someShare(try tree.text(path)) else {

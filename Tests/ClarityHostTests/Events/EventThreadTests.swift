@@ -174,7 +174,7 @@ struct EventThreadTests {
                 stages.append(pipe.isReadEndClosed)
                 listening.cancel()
                 await listening.value
-                return stages + [pipe.isReadEndClosed]
+                return stages + [pipe.isReadEndClosedSoon]
             }
         }
 
@@ -188,7 +188,7 @@ struct EventThreadTests {
 
         let before = pipe.isReadEndClosed
         events = nil
-        let after = pipe.isReadEndClosed
+        let after = pipe.isReadEndClosedSoon
 
         #expect(stream != nil && !before && after)
     }

@@ -36,9 +36,15 @@ final class TestPipe: Sendable {
     }
 
     /// Whether nobody can read what is written any more.
-    var isReadEndClosed: Bool {
+    var isReadEndClosed: Bool { closes(within: 0) }
+
+    /// Whether nobody can read it in the end: a program that another test starts just now has it open
+    /// until it runs.
+    var isReadEndClosedSoon: Bool { closes(within: 30_000) }
+
+    private func closes(within milliseconds: Int32) -> Bool {
         var ends = [pollfd(fd: writeEnd, events: 0, revents: 0)]
-        return poll(&ends, 1, 0) == 1 && ends[0].revents & Int16(POLLERR) != 0
+        return poll(&ends, 1, milliseconds) == 1 && ends[0].revents & Int16(POLLERR) != 0
     }
 }
 

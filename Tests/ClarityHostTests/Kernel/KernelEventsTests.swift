@@ -1,4 +1,4 @@
-import ClarityScheduler
+import CLinux
 import ClarityTestSupport
 import Glibc
 import Testing
@@ -17,9 +17,10 @@ import Testing
         fields.flatMap { Array($0.utf8) + [0] }
     }
 
-    @Test func `only announcements of power supplies matter`() {
+    @Test func `only announcements of power supplies and profiles matter`() {
         #expect(KernelEvents.isPowerSupply(Self.battery[...]))
         #expect(!KernelEvents.isPowerSupply(Self.disk[...]))
+        #expect(KernelEvents.isPowerSupply(Self.announcement("SUBSYSTEM=platform-profile")[...]))
         #expect(!KernelEvents.isPowerSupply([]))
         #expect(!KernelEvents.isPowerSupply(Array("XSUBSYSTEM=power_supply".utf8)[...]))
     }
@@ -33,7 +34,8 @@ import Testing
             socketpair(
                 AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
         defer { for end in ends { close(end) } }
-        let feed = KernelEvents.Feed(descriptor: ends[1], matters: KernelEvents.isPowerSupply)
+        let feed = KernelEvents.Feed(
+            descriptor: ends[1], kind: .netlink(matters: KernelEvents.isPowerSupply))
         for bytes in announcements { #expect(send(ends[0], bytes, bytes.count, 0) == bytes.count) }
 
         let first = KernelEvents.hasNews(feed)
@@ -43,16 +45,19 @@ import Testing
         #expect(!second, "everything has been taken")
     }
 
-    @Test(arguments: [(ECANCELED, true), (ENOBUFS, true), (EAGAIN, false), (EBADF, false)])
-    func `a clock that was set and an overflow are news, and no other failure`(
+    @Test(arguments: [
+        (ECANCELED, true), (ENOBUFS, true), (EMSGSIZE, true), (EAGAIN, false), (EBADF, false),
+    ])
+    func `a clock that was set and what was lost are news, and no other failure`(
         _ code: Int32, _ isNews: Bool
     ) {
         #expect(KernelEvents.isNews(code) == isNews)
     }
 
     @Test func `a wall clock that runs on is no news`() throws {
-        let clock = try #require(KernelEvents.wallClock)
-        defer { close(clock.descriptor) }
+        let timer = clinux_watch_wall_clock()
+        defer { close(timer) }
+        let clock = KernelEvents.Feed(descriptor: timer, kind: .wallClock)
 
         let news = KernelEvents.hasNews(clock)
 
@@ -66,7 +71,8 @@ import Testing
                 AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
         let (kernel, heard) = (ends[0], ends[1])
         defer { close(kernel) }
-        let feed = KernelEvents.Feed(descriptor: heard, matters: KernelEvents.isPowerSupply)
+        let feed = KernelEvents.Feed(
+            descriptor: heard, kind: .netlink(matters: KernelEvents.isPowerSupply))
         var elements = KernelEvents.stream(
             of: [feed], on: try #require(EventThread.shared)
         ).makeAsyncIterator()
@@ -83,7 +89,7 @@ import Testing
         let (kernel, heard) = (ends[0], ends[1])
         defer { close(kernel) }
         let stream = KernelEvents.stream(
-            of: [KernelEvents.Feed(descriptor: heard) { _ in true }],
+            of: [KernelEvents.Feed(descriptor: heard, kind: .netlink { _ in true })],
             on: try #require(EventThread.shared))
 
         let consumer = Task { for await _ in stream {} }
@@ -107,50 +113,71 @@ import Testing
         await consumer.value
     }
 
-    @Test(.enabled(if: geteuid() == 0, "a network of one's own takes root"))
-    func `a link that comes up is a change`() async throws {
-        let changes = try #require(await NetworkOfItsOwn.changesAroundLinkUp())
-        var elements = changes.makeAsyncIterator()
+    @Test func `a machine of this kind hears of all that changes`() {
+        let standings = KernelEvents.standings(pressurePercent: 20)
 
-        let element: Void? = await elements.next()
+        #expect(
+            standings.map(\.subject) == [
+                "links and routes", "power supplies", "steps of the wall clock", "pressure on cpu",
+                "pressure on memory", "pressure on io",
+            ])
+        #expect(standings.prefix(3).allSatisfy { $0.fault == nil }, "\(standings)")
+        #expect(
+            standings.dropFirst(3).allSatisfy {
+                ($0.fault == nil) == (PressureTriggerTests.reasonForNone == nil)
+            })
+    }
 
-        #expect(element != nil)
+    @Test func `pressure is not listened for unasked`() {
+        #expect(KernelEvents.standings().count == 3)
+    }
+
+    /// A file by which root has the kernel announce a processor, as at the start of the machine.
+    static let processor = "/sys/devices/system/cpu/cpu0/uevent"
+
+    @Test(.enabled(if: access(processor, W_OK) == 0, "announcing a device takes root"))
+    func `what the kernel announces of its devices is heard`() throws {
+        let listener = DeviceSockets.listener()
+        defer { close(listener) }
+        let feed = KernelEvents.Feed(
+            descriptor: listener,
+            kind: .netlink { announcement in
+                announcement.split(separator: 0).contains { $0.elementsEqual("SUBSYSTEM=cpu".utf8) }
+            })
+        let file = open(Self.processor, O_WRONLY | O_CLOEXEC)
+        defer { close(file) }
+
+        #expect(write(file, "change", 6) == 6)
+
+        // It is there before the write returns.
+        #expect(KernelEvents.hasNews(feed))
+        #expect(!KernelEvents.hasNews(feed))
     }
 }
 
-/// A network namespace with nothing but a loopback interface that is down.
-private enum NetworkOfItsOwn {
-    /// Listens in a new namespace, then sets its loopback interface up; `nil` when the machine
-    /// does not let us.
-    static func changesAroundLinkUp() async -> AsyncStream<Void>? {
-        // A thread that ends takes its namespace with it; the sockets made in it keep theirs.
-        do {
-            return try await AttemptThread.run {
-                guard unshareNetwork() else { return nil }
-                let changes = HostConditions(stateDirectory: "/").changes()
-                return setLoopbackUp() ? changes : nil
+/// Sockets on which devices are announced.
+enum DeviceSockets {
+    private static let groups: UInt32 = 1
+
+    /// As the kernel's own listener has it.
+    static func listener() -> Int32 { clinux_listen_devices() }
+
+    /// A socket that announces as udev does.
+    static func sender() -> Int32 {
+        let deviceEvents: Int32 = 15
+        return socket(
+            AF_NETLINK, Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue), deviceEvents)
+    }
+
+    /// Sends to all who listen to the kernel's group; the number of bytes.
+    static func send(_ bytes: [UInt8], from sender: Int32) -> Int {
+        // `struct sockaddr_nl`, which Glibc's overlay does not show: family, padding, port, groups.
+        var address: [UInt16] = [UInt16(AF_NETLINK), 0, 0, 0, UInt16(groups), 0]
+        return address.withUnsafeMutableBytes { place in
+            guard let name = place.baseAddress?.assumingMemoryBound(to: sockaddr.self) else {
+                return -1
             }
-        } catch {
-            return nil
+            return sendto(sender, bytes, bytes.count, 0, name, socklen_t(place.count))
         }
-    }
-
-    /// unshare(2), which Glibc's overlay does not show.
-    private static func unshareNetwork() -> Bool {
-        typealias Unshare = @convention(c) (Int32) -> Int32
-        guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "unshare") else { return false }
-        let cloneNewNetwork: Int32 = 0x4000_0000
-        return unsafeBitCast(symbol, to: Unshare.self)(cloneNewNetwork) == 0
-    }
-
-    private static func setLoopbackUp() -> Bool {
-        let socket = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
-        defer { close(socket) }
-        // netdevice(7): 16 bytes of name, then 16 bits of flags, of which 1 is IFF_UP.
-        var request = [UInt8](repeating: 0, count: 40)
-        request.replaceSubrange(0..<2, with: Array("lo".utf8))
-        request[16] = 1
-        let setFlags: UInt = 0x8914
-        return ioctl(socket, setFlags, &request) == 0
     }
 }

@@ -4,187 +4,211 @@ import Testing
 @testable import ClarityHost
 
 @Suite struct NetworkProbeTests {
-    typealias Answer = Conditions.Reading<Bool>
+    typealias Reading = Conditions.Reading<Bool>
 
-    static let header =
-        "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
-
-    static func ipv4(
-        _ interface: String, destination: String = "00000000", flags: String = "0003",
-        mask: String = "00000000"
-    ) -> String {
-        "\(interface)\t\(destination)\t0101A8C0\t\(flags)\t0\t0\t100\t\(mask)\t0\t0\t0    \n"
+    static func probe(
+        _ links: [RouteTable.Link], _ routes: [RouteTable.Route], _ captured: CapturedTree,
+        _ rules: InterfaceRules = InterfaceRules()
+    ) -> NetworkProbe {
+        let table = NetworkCase("", links, routes, ()).table
+        return NetworkProbe(
+            captured.tree, routes: RouteSource { .success(table) }, rules: rules)
     }
 
-    static func ipv6(_ interface: String, prefix: String = "00", flags: String = "00000003")
-        -> String
-    {
-        let zeros = String(repeating: "0", count: 32)
-        let gateway = "fe800000000000000000000000000001"
-        return "\(zeros) \(prefix) \(zeros) 00 \(gateway) 00000400 00000002 00000000 \(flags)"
-            + "     \(interface)\n"
+    @Test func `an answer names its source, the interface and the table`() throws {
+        let captured = try CapturedTree([:])
+
+        #expect(
+            Self.probe([.eth0], [.test(2)], captured).connected
+                == Reading(true, source: "rtnetlink: default route over eth0 in table main"))
+        #expect(
+            Self.probe([.eth0], [], captured).connected
+                == Reading(false, source: "rtnetlink: no default route"))
+        #expect(
+            Self.probe([.eth0], [.test(end: .nextHop(7))], captured).connected
+                == .unknown(
+                    "rtnetlink: default route over next hop 7, whose interface is not told"))
     }
 
-    static let tables = "/proc/net/route and /proc/net/ipv6_route"
+    @Test func `a kernel that does not answer leaves all of it unknown`() throws {
+        let captured = try CapturedTree([:])
 
-    static let connections: [Machine<Answer>] = [
-        Machine(
-            "IPv4 and IPv6",
-            [
-                "/proc/net/route": .text(header + ipv4("eth0")),
-                "/proc/net/ipv6_route": .text(ipv6("eth0")),
-            ], Answer(true, source: "/proc/net/route: eth0")),
-        Machine(
-            "IPv6 alone",
-            [
-                "/proc/net/route": .text(header),
-                "/proc/net/ipv6_route": .text(ipv6("wlan0")),
-            ], Answer(true, source: "/proc/net/ipv6_route: wlan0")),
-        Machine(
-            "an IPv4 table that is garbage beside an IPv6 route",
-            [
-                "/proc/net/route": .bytes([0xFF, 0x00, 0xFE]),
-                "/proc/net/ipv6_route": .text(ipv6("eth0")),
-            ], Answer(true, source: "/proc/net/ipv6_route: eth0")),
-        Machine(
-            "only the local network",
-            [
-                "/proc/net/route": .text(
-                    header + ipv4("eth0", destination: "0001A8C0", flags: "0001", mask: "00FFFFFF"))
-            ], Answer(false, source: tables)),
-        Machine(
-            "half of everything, as a split tunnel has it",
-            ["/proc/net/route": .text(header + ipv4("tun0", mask: "00000080"))],
-            Answer(false, source: tables)),
-        Machine(
-            "half of everything in IPv6",
-            ["/proc/net/ipv6_route": .text(ipv6("tun0", prefix: "01"))],
-            Answer(false, source: tables)),
-        Machine(
-            "a route that is not up",
-            ["/proc/net/route": .text(header + ipv4("eth0", flags: "0002"))],
-            Answer(false, source: tables)),
-        Machine(
-            "a route that refuses",
-            [
-                "/proc/net/route": .text(header + ipv4("eth0", flags: "0203")),
-                "/proc/net/ipv6_route": .text(ipv6("lo", flags: "00200200")),
-            ], Answer(false, source: tables)),
-        Machine(
-            "the loopback interface",
-            [
-                "/proc/net/route": .text(header + ipv4("lo")),
-                "/proc/net/ipv6_route": .text(ipv6("lo")),
-            ], Answer(false, source: tables)),
-        Machine(
-            "a pulled cable",
-            [
-                "/proc/net/route": .text(header + ipv4("eth0")),
-                "/sys/class/net/eth0/operstate": "down\n",
-            ], Answer(false, source: tables)),
-        Machine(
-            "a tunnel, which does not tell its state",
-            [
-                "/proc/net/route": .text(header + ipv4("tun0")),
-                "/sys/class/net/tun0/operstate": "unknown\n",
-            ], Answer(true, source: "/proc/net/route: tun0")),
-        Machine("no tables", [:], Answer(false, source: tables)),
-        Machine(
-            "no header", ["/proc/net/route": .text(ipv4("eth0"))],
-            .unknown("/proc/net/route: not a table of routes")),
-        Machine(
-            "a line cut short", ["/proc/net/route": .text(header + "eth0\t00000000\t01")],
-            .unknown("/proc/net/route: not a table of routes")),
-        Machine(
-            "flags that are no number",
-            ["/proc/net/route": .text(header + ipv4("eth0", flags: "up"))],
-            .unknown("/proc/net/route: not a table of routes")),
-        Machine(
-            "bytes that are no text", ["/proc/net/route": .bytes([0x49, 0xC3, 0x28])],
-            .unknown("/proc/net/route: not text")),
-        Machine(
-            "a table that cannot be read", ["/proc/net/route": .folder],
-            .unknown("/proc/net/route: Is a directory")),
-        Machine(
-            "an IPv6 table that is garbage",
-            ["/proc/net/route": .text(header), "/proc/net/ipv6_route": "0 00 0 00 0 0 0 0 1 eth0"],
-            .unknown("/proc/net/ipv6_route: not a table of routes")),
-    ]
+        let probe = NetworkProbe(captured.tree, routes: .none("Permission denied"))
 
-    @Test(arguments: connections)
-    func `a default route over an interface that works is a connection`(
-        _ machine: Machine<Answer>
-    ) throws {
-        let captured = try CapturedTree(machine.entries)
-
-        let connected = NetworkProbe(captured.tree).connected
-
-        #expect(connected == machine.expected)
+        let unknown = Reading.unknown("rtnetlink: Permission denied")
+        #expect(probe.connected == unknown)
+        #expect(probe.metered == unknown)
+        #expect(probe.roaming == unknown)
     }
 
-    static func host(_ interface: [String: CapturedTree.Entry]) -> [String: CapturedTree.Entry] {
-        var entries: [String: CapturedTree.Entry] = [
-            "/proc/net/route": .text(header + ipv4("net0")),
-            "/sys/class/net/net0/operstate": "up\n",
+    @Test func `garbage from the kernel leaves all of it unknown`() throws {
+        let captured = try CapturedTree([:])
+
+        let probe = NetworkProbe(captured.tree, routes: .captured(links: [1, 2], routes: []))
+
+        #expect(
+            probe.connected
+                == .unknown(
+                    "rtnetlink: not an answer of the kernel: 2 bytes after the last message"))
+    }
+
+    @Test func `without a connection it is not known what one costs`() throws {
+        let captured = try CapturedTree([:])
+
+        let probe = Self.probe([.eth0], [], captured)
+
+        #expect(probe.metered == .unknown("rtnetlink: no default route"))
+        #expect(probe.roaming == .unknown("rtnetlink: no default route"))
+    }
+
+    struct Wired: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var links: [RouteTable.Link]
+        var sysfs: [String: CapturedTree.Entry]
+        /// `nil` when it is wired.
+        var doubt: String?
+
+        init(
+            _ name: String, _ links: RouteTable.Link..., sysfs: [String: CapturedTree.Entry] = [:],
+            doubt: String?
+        ) {
+            testDescription = name
+            self.links = links
+            self.sysfs = sysfs
+            self.doubt = doubt
+        }
+    }
+
+    static let pci: CapturedTree.Entry = .link("../../../bus/pci")
+    static let usb: CapturedTree.Entry = .link("../../../bus/usb")
+
+    static func onUSB(_ driver: String) -> [String: CapturedTree.Entry] {
+        [
+            "eth0/device/subsystem": usb,
+            "eth0/device/driver": .link("../../../bus/usb/drivers/\(driver)"),
         ]
-        for (name, entry) in interface { entries["/sys/class/net/net0/" + name] = entry }
-        return entries
     }
 
-    static let wired = Answer(false, source: "wired: net0")
-
-    static func doubt(_ reason: String) -> Answer {
-        .unknown("net0 is \(reason), and no network manager is asked")
-    }
-
-    static let links: [Machine<Answer>] = [
-        Machine(
-            "a card", host(["type": "1\n", "device/subsystem": .link("../../bus/pci")]), wired),
-        Machine(
-            "a bridge",
-            host(["type": "1", "bridge/bridge_id": "8000.00", "ifindex": "4", "iflink": "4"]),
-            wired),
-        Machine(
-            "a container's cable", host(["type": "1", "ifindex": "2", "iflink": "17"]), wired),
-        Machine(
-            "a telephone", host(["type": "1", "device/subsystem": .link("../../bus/usb")]),
-            doubt("on USB")),
-        Machine(
-            "Wi-Fi",
-            host(["type": "1", "wireless": .folder, "device/subsystem": .link("../../bus/pci")]),
-            doubt("wireless")),
-        Machine(
-            "Wi-Fi of a kernel without wireless extensions",
-            host(["type": "1", "phy80211": .folder, "device": .folder]), doubt("wireless")),
-        Machine("a tunnel", host(["type": "65534"]), doubt("not Ethernet")),
-        Machine(
-            "a tap", host(["type": "1", "ifindex": "5", "iflink": "5"]),
-            doubt("no physical device")),
-        Machine(
-            "garbage", host(["type": "one"]),
-            .unknown(
-                "/sys/class/net/net0/type: not a number, and no network manager is asked")),
-        Machine("no connection", [:], .unknown("no default route")),
+    /// The first link is the one with the default route.
+    static let links: [Wired] = [
+        Wired("a card", .eth0, sysfs: ["eth0/device/subsystem": pci], doubt: nil),
+        Wired("a virtual machine's card", .eth0, sysfs: ["eth0/device/x": "1"], doubt: nil),
+        Wired("an adapter", .eth0, sysfs: onUSB("r8152"), doubt: nil),
+        Wired("a Raspberry Pi 3's own", .eth0, sysfs: onUSB("smsc95xx"), doubt: nil),
+        Wired("a telephone", .eth0, sysfs: onUSB("rndis_host"), doubt: "eth0 is on USB"),
+        Wired(
+            "an adapter that does not tell its driver", .eth0,
+            sysfs: ["eth0/device/subsystem": usb], doubt: "eth0 is on USB"),
+        Wired(
+            "Wi-Fi", .wlan0, sysfs: ["wlan0/wireless": .folder, "wlan0/device/subsystem": pci],
+            doubt: "wlan0 is wireless"),
+        Wired(
+            "Wi-Fi of a kernel without wireless extensions", .wlan0,
+            sysfs: ["wlan0/phy80211": .folder, "wlan0/device/subsystem": pci],
+            doubt: "wlan0 is wireless"),
+        Wired("a modem", .test(2, "wwan0", hardware: 65534), doubt: "wwan0 is not Ethernet"),
+        Wired(
+            "a dial-up line", .test(2, "ppp0", kind: "ppp", hardware: 512),
+            doubt: "ppp0 is not Ethernet"),
+        Wired("no sysfs", .eth0, doubt: "/sys/class/net/eth0 is not shown"),
+        Wired("nothing real", .eth0, sysfs: ["eth0": .folder], doubt: "eth0 is no physical device"),
+        Wired("a dummy", .test(2, "dummy0", kind: "dummy"), doubt: "dummy0 is no physical device"),
+        Wired("a container's cable", .test(2, "eth0", kind: "veth"), doubt: nil),
+        Wired("a VLAN in a container", .test(2, "eth0", kind: "macvlan"), doubt: nil),
+        Wired(
+            "a VLAN on a card", .test(5, "eth0.5", kind: "vlan", below: 2), .eth0,
+            sysfs: ["eth0/device/subsystem": pci], doubt: nil),
+        Wired(
+            "a VLAN on Wi-Fi", .test(5, "wlan0.5", kind: "vlan", below: 3), .wlan0,
+            sysfs: ["wlan0/wireless": .folder], doubt: "wlan0 is wireless"),
+        Wired(
+            "a bridge of a card and a container", .test(5, "br0", kind: "bridge"),
+            .test(2, "eth0", master: 5), .test(6, "veth1", kind: "veth", master: 5),
+            sysfs: ["eth0/device/subsystem": pci], doubt: nil),
+        Wired(
+            "a bond of a card and Wi-Fi", .test(5, "bond0", kind: "bond"),
+            .test(2, "eth0", master: 5), .test(3, "wlan0", master: 5),
+            sysfs: ["eth0/device/subsystem": pci, "wlan0/wireless": .folder],
+            doubt: "wlan0 is wireless"),
+        Wired(
+            "links in a ring", .test(5, "a", kind: "vlan", below: 6),
+            .test(6, "b", kind: "vlan", below: 5), doubt: "a is no physical device"),
     ]
 
     @Test(arguments: links)
-    func `only wired connections are known to be unmetered`(_ machine: Machine<Answer>) throws {
-        let captured = try CapturedTree(machine.entries)
+    func `only wired Ethernet is known to be unmetered without a rule`(_ row: Wired) throws {
+        let captured = try CapturedTree(
+            Dictionary(uniqueKeysWithValues: row.sysfs.map { ("/sys/class/net/\($0)", $1) }))
+        let first = try #require(row.links.first)
 
-        let metered = NetworkProbe(captured.tree).metered
+        let probe = Self.probe(row.links, [.test(first.index)], captured)
 
-        #expect(metered == machine.expected)
+        let expected =
+            row.doubt.map { Reading.unknown("\($0): name it in `interfaces`") }
+            ?? Reading(false, source: "\(first.name) is wired")
+        #expect(probe.metered == expected)
+        #expect(probe.roaming == expected)
     }
 
-    @Test func `one connection in doubt among wired ones leaves it open`() throws {
+    struct Ruled: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var rules: [InterfaceRules.Rule]
+        var metered: Reading
+        var roaming: Reading
+
+        init(
+            _ name: String, _ rules: [InterfaceRules.Rule], metered: Reading, roaming: Reading
+        ) {
+            testDescription = name
+            self.rules = rules
+            self.metered = metered
+            self.roaming = roaming
+        }
+    }
+
+    /// Over Wi-Fi by IPv4 and over a cable by IPv6.
+    static let ruled: [Ruled] = [
+        Ruled(
+            "none", [], metered: .unknown("wlan0 is wireless: name it in `interfaces`"),
+            roaming: .unknown("wlan0 is wireless: name it in `interfaces`")),
+        Ruled(
+            "unmetered Wi-Fi", [.init("wl*", .unmetered)],
+            metered: .init(
+                false, source: "`wl*` is unmetered in `interfaces`: wlan0, eth0 is wired"),
+            roaming: .init(
+                false, source: "`wl*` is unmetered in `interfaces`: wlan0, eth0 is wired")),
+        Ruled(
+            "metered Wi-Fi", [.init("wl*", .metered)],
+            metered: .init(true, source: "`wl*` is metered in `interfaces`: wlan0"),
+            roaming: .init(
+                false, source: "`wl*` is metered in `interfaces`: wlan0, eth0 is wired")),
+        Ruled(
+            "roaming Wi-Fi", [.init("wl*", .roaming)],
+            metered: .init(true, source: "`wl*` is roaming in `interfaces`: wlan0"),
+            roaming: .init(true, source: "`wl*` is roaming in `interfaces`: wlan0")),
+        Ruled(
+            "a rule for the cable beats what the kernel knows, and a doubt beats a no",
+            [.init("eth?", .metered)],
+            metered: .init(true, source: "`eth?` is metered in `interfaces`: eth0"),
+            roaming: .unknown("wlan0 is wireless: name it in `interfaces`")),
+        Ruled(
+            "the first that matches", [.init("wlan0", .unmetered), .init("*", .roaming)],
+            metered: .init(true, source: "`*` is roaming in `interfaces`: eth0"),
+            roaming: .init(true, source: "`*` is roaming in `interfaces`: eth0")),
+    ]
+
+    @Test(arguments: ruled)
+    func `what people say counts, and over several links the most cautious`(_ row: Ruled) throws {
         let captured = try CapturedTree([
-            "/proc/net/route": .text(Self.header + Self.ipv4("eth0") + Self.ipv4("wlan0")),
-            "/sys/class/net/eth0/type": "1", "/sys/class/net/eth0/device": .folder,
-            "/sys/class/net/wlan0/type": "1", "/sys/class/net/wlan0/wireless": .folder,
+            "/sys/class/net/wlan0/wireless": .folder,
+            "/sys/class/net/eth0/device/subsystem": Self.pci,
         ])
 
-        let metered = NetworkProbe(captured.tree).metered
+        let probe = Self.probe(
+            [.eth0, .wlan0], [.test(3), .test(2, family: .ipv6)], captured,
+            InterfaceRules(row.rules))
 
-        #expect(metered == .unknown("wlan0 is wireless, and no network manager is asked"))
+        #expect(probe.metered == row.metered)
+        #expect(probe.roaming == row.roaming)
     }
 }

@@ -1,0 +1,141 @@
+/// One message of a netlink(7) datagram.
+struct NetlinkMessage {
+    /// Why bytes are no answer of the kernel.
+    enum Fault: Error, Hashable, Sendable {
+        /// It says no, with the number of an error.
+        case refused(Int32)
+        /// What was told changed meanwhile, so that some of it may be missing or double.
+        case interrupted
+        /// It ends before its end was announced.
+        case cutShort
+        /// What the bytes should be and are not: `a message of 3 bytes`.
+        case malformed(String)
+    }
+
+    var type: UInt16
+    var flags: UInt16
+    var sequence: UInt32
+    var payload: ArraySlice<UInt8>
+
+    /// The messages that stand one after the other; each begins at a multiple of four bytes.
+    static func all(in bytes: ArraySlice<UInt8>) throws(Fault) -> [NetlinkMessage] {
+        var messages: [NetlinkMessage] = []
+        var rest = bytes
+        let headerSize = 16
+        while !rest.isEmpty {
+            guard let length = rest.number(at: 0, as: UInt32.self),
+                let type = rest.number(at: 4, as: UInt16.self),
+                let flags = rest.number(at: 6, as: UInt16.self),
+                let sequence = rest.number(at: 8, as: UInt32.self), rest.count >= headerSize
+            else { throw .malformed("\(rest.count) bytes after the last message") }
+            guard length >= headerSize, length <= rest.count else {
+                throw .malformed("a message of \(length) bytes, with \(rest.count) left")
+            }
+            messages.append(
+                NetlinkMessage(
+                    type: type, flags: flags, sequence: sequence,
+                    payload: rest.prefix(Int(length)).dropFirst(headerSize)))
+            rest = rest.dropFirst(Int(length).alignedToFour)
+        }
+        return messages
+    }
+}
+
+/// The answer to a request for everything (NLM_F_DUMP): many messages, then NLMSG_DONE.
+enum NetlinkDump {
+    private static let error: UInt16 = 2
+    private static let done: UInt16 = 3
+    private static let overrun: UInt16 = 4
+    private static let isInterrupted: UInt16 = 0x10
+
+    /// The contents of the messages of one type in a whole dump; those of other types are left out.
+    static func payloads(
+        of type: UInt16, in bytes: [UInt8]
+    ) throws(NetlinkMessage.Fault) -> [ArraySlice<UInt8>] {
+        var payloads: [ArraySlice<UInt8>] = []
+        var isInterrupted = false
+        for message in try NetlinkMessage.all(in: bytes[...]) {
+            if message.flags & NetlinkDump.isInterrupted != 0 { isInterrupted = true }
+            if message.type == overrun { throw .malformed("an overrun") }
+            guard message.type == error || message.type == done else {
+                if message.type == type { payloads.append(message.payload) }
+                continue
+            }
+            // Errors are told as numbers below zero, 0 is none; the end tells one as well, and may
+            // leave it out.
+            let code = message.payload.number(at: 0, as: Int32.self)
+            if let code, code != 0 { throw .refused(0 &- code) }
+            if message.type == error {
+                guard code != nil else { throw .malformed("an error without its number") }
+                continue
+            }
+            if isInterrupted { throw .interrupted }
+            return payloads
+        }
+        throw .cutShort
+    }
+
+    /// Whether a datagram is the last of a dump: it says so, or cannot be read at all.
+    static func ends(_ datagram: ArraySlice<UInt8>) -> Bool {
+        do throws(NetlinkMessage.Fault) {
+            return try NetlinkMessage.all(in: datagram).contains { message in
+                message.type == done || message.type == error
+            }
+        } catch {
+            return true
+        }
+    }
+}
+
+/// One attribute of a netlink message: a type, and a value that depends on it.
+struct NetlinkAttribute {
+    var type: UInt16
+    var value: ArraySlice<UInt8>
+
+    /// The attributes that stand one after the other.
+    static func all(
+        in bytes: ArraySlice<UInt8>
+    ) throws(NetlinkMessage.Fault) -> [NetlinkAttribute] {
+        var attributes: [NetlinkAttribute] = []
+        var rest = bytes
+        let headerSize = 4
+        // What is shorter than a header is padding.
+        while rest.count >= headerSize {
+            guard let length = rest.number(at: 0, as: UInt16.self),
+                let type = rest.number(at: 2, as: UInt16.self),
+                length >= headerSize, length <= rest.count
+            else { throw .malformed("an attribute that does not fit, with \(rest.count) left") }
+            attributes.append(
+                NetlinkAttribute(
+                    // The two highest bits tell how it is stored.
+                    type: type & 0x3FFF, value: rest.prefix(Int(length)).dropFirst(headerSize)))
+            rest = rest.dropFirst(Int(length).alignedToFour)
+        }
+        return attributes
+    }
+
+    /// The value as a number, in the byte order of this machine.
+    func number<Number: FixedWidthInteger>(
+        as type: Number.Type
+    ) throws(NetlinkMessage.Fault) -> Number {
+        guard value.count == MemoryLayout<Number>.size,
+            let number = value.number(at: 0, as: Number.self)
+        else { throw .malformed("attribute \(self.type) of \(value.count) bytes") }
+        return number
+    }
+
+    /// The value as a text, which a zero byte ends.
+    var text: String { String(decoding: value.prefix { $0 != 0 }, as: UTF8.self) }
+}
+
+extension ArraySlice<UInt8> {
+    /// The number that begins `offset` bytes after the first; `nil` when there are too few.
+    func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number? {
+        guard offset >= 0, count - offset >= MemoryLayout<Number>.size else { return nil }
+        return withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: Number.self) }
+    }
+}
+
+extension Int {
+    fileprivate var alignedToFour: Int { (self + 3) & ~3 }
+}

@@ -1,0 +1,198 @@
+/// The links of a machine, and of its routes what leads everywhere: what rtnetlink(7) tells.
+struct RouteTable: Hashable, Sendable {
+    /// A network interface.
+    struct Link: Hashable, Sendable {
+        var index: Int32
+        var name: String
+        /// What it is to ARP; 1 is Ethernet (linux/if_arp.h).
+        var hardware: UInt16
+        /// `IFF_UP` and others (netdevice(7)).
+        var flags: UInt32
+        /// Its operational state by RFC 2863; 0 is unknown and 6 is up.
+        var operation: UInt8 = 0
+        /// `nil` where the kernel leaves it to the flags.
+        var hasCarrier: Bool?
+        /// What a virtual device is, `wireguard` or `bridge`; `nil` for hardware.
+        var kind: String?
+        /// The interface under this one, as under a VLAN.
+        var below: Int32?
+        /// The bridge or bond of which it is a part.
+        var master: Int32?
+    }
+
+    enum Family: UInt8, Sendable {
+        case ipv4 = 2
+        case ipv6 = 10
+    }
+
+    /// A route to everywhere, or to a large part of it.
+    struct Route: Hashable, Sendable {
+        var family: Family
+        /// The destination: the first byte of its address, and how many bits of it count, 0 to 4.
+        var first: UInt8 = 0
+        var length: UInt8 = 0
+        var table: UInt32
+        /// The lowest is preferred.
+        var metric: UInt32
+        var end: End
+    }
+
+    /// Where a route leads.
+    enum End: Hashable, Sendable {
+        /// Out over one of these interfaces.
+        case interfaces([Int32])
+        /// Out over a next hop of its own (`ip nexthop`) whose interface is not told.
+        case nextHop(UInt32)
+        /// Nowhere: `a blackhole`.
+        case refusal(String)
+        /// On to the next routing rule.
+        case nextRule
+    }
+
+    /// By their index.
+    var links: [Int32: Link] = [:]
+    /// In the order in which the kernel tells them; the local table is left out.
+    var routes: [Route] = []
+    /// The interfaces over which some route leads to a gateway.
+    var gatewayed: Set<Int32> = []
+}
+
+// MARK: Reading
+
+extension RouteTable {
+    private typealias Fault = NetlinkMessage.Fault
+
+    /// The main routing table; the others have numbers only.
+    static let main: UInt32 = 254
+    private static let local: UInt32 = 255
+    private static let newLink: UInt16 = 16
+    private static let newRoute: UInt16 = 24
+
+    /// Reads the kernel's answers to RTM_GETLINK and RTM_GETROUTE, each with its end.
+    init(links: [UInt8], routes: [UInt8]) throws(NetlinkMessage.Fault) {
+        for payload in try NetlinkDump.payloads(of: RouteTable.newLink, in: links) {
+            let link = try Link(payload)
+            self.links[link.index] = link
+        }
+        for payload in try NetlinkDump.payloads(of: RouteTable.newRoute, in: routes) {
+            try readRoute(payload)
+        }
+    }
+
+    private mutating func readRoute(_ payload: ArraySlice<UInt8>) throws(NetlinkMessage.Fault) {
+        let headerSize = 12
+        guard payload.count >= headerSize, let family = payload.number(at: 0, as: UInt8.self),
+            let length = payload.number(at: 1, as: UInt8.self),
+            let service = payload.number(at: 3, as: UInt8.self),
+            let tableByte = payload.number(at: 4, as: UInt8.self),
+            let type = payload.number(at: 7, as: UInt8.self),
+            let flags = payload.number(at: 8, as: UInt32.self)
+        else { throw .malformed("a route of \(payload.count) bytes") }
+        let (isCloned, isDead): (UInt32, UInt32) = (0x200, 0x1)
+        // Other families are multicast routing; a route for one type of service is not everything's.
+        guard let family = Family(rawValue: family), flags & isCloned == 0, service == 0 else {
+            return
+        }
+        let attributes = try NetlinkAttribute.all(in: payload.dropFirst(headerSize))
+        var table = UInt32(tableByte)
+        var metric: UInt32 = 0
+        var first: UInt8 = 0
+        var hops: [Hop] = []
+        var single = Hop(interface: 0, isGatewayed: false, isDead: flags & isDead != 0)
+        var nextHop: UInt32?
+        for attribute in attributes {
+            switch attribute.type {
+            case 1: first = attribute.value.first ?? 0  // RTA_DST
+            case 4: single.interface = try attribute.number(as: Int32.self)  // RTA_OIF
+            case 5, 18: single.isGatewayed = true  // RTA_GATEWAY, RTA_VIA
+            case 6: metric = try attribute.number(as: UInt32.self)  // RTA_PRIORITY
+            case 9: hops = try Hop.all(in: attribute.value)  // RTA_MULTIPATH
+            case 15: table = try attribute.number(as: UInt32.self)  // RTA_TABLE
+            case 30: nextHop = try attribute.number(as: UInt32.self)  // RTA_NH_ID
+            default: break
+            }
+        }
+        guard table != RouteTable.local else { return }
+        if single.interface != 0 { hops.append(single) }
+        let unicast = 1
+        if type == unicast {
+            for hop in hops where hop.isGatewayed { gatewayed.insert(hop.interface) }
+        }
+        guard length <= 4 else { return }
+        let end: End
+        switch type {
+        case 1 where hops.isEmpty && nextHop != nil: end = .nextHop(nextHop ?? 0)
+        case 1: end = .interfaces(hops.filter { !$0.isDead }.map(\.interface))
+        case 6: end = .refusal("a blackhole")
+        case 7: end = .refusal("unreachable")
+        case 8: end = .refusal("prohibited")
+        case 9: end = .nextRule
+        default: return
+        }
+        routes.append(
+            Route(
+                family: family, first: first, length: length, table: table, metric: metric, end: end
+            ))
+    }
+
+    /// One of the places to which a route may lead.
+    private struct Hop {
+        var interface: Int32
+        var isGatewayed: Bool
+        var isDead: Bool
+
+        /// Those of a route over several, `struct rtnexthop` one after the other.
+        static func all(in bytes: ArraySlice<UInt8>) throws(NetlinkMessage.Fault) -> [Hop] {
+            var hops: [Hop] = []
+            var rest = bytes
+            let headerSize = 8
+            while rest.count >= headerSize {
+                guard let length = rest.number(at: 0, as: UInt16.self),
+                    let flags = rest.number(at: 2, as: UInt8.self),
+                    let interface = rest.number(at: 4, as: Int32.self),
+                    length >= headerSize, length <= rest.count
+                else { throw .malformed("a next hop that does not fit, with \(rest.count) left") }
+                let attributes = try NetlinkAttribute.all(
+                    in: rest.prefix(Int(length)).dropFirst(headerSize))
+                hops.append(
+                    Hop(
+                        interface: interface,
+                        isGatewayed: attributes.contains { $0.type == 5 || $0.type == 18 },
+                        isDead: flags & 1 != 0))
+                rest = rest.dropFirst((Int(length) + 3) & ~3)
+            }
+            return hops
+        }
+    }
+}
+
+extension RouteTable.Link {
+    /// Reads `struct ifinfomsg` and its attributes.
+    fileprivate init(_ payload: ArraySlice<UInt8>) throws(NetlinkMessage.Fault) {
+        let headerSize = 16
+        guard payload.count >= headerSize, let hardware = payload.number(at: 2, as: UInt16.self),
+            let index = payload.number(at: 4, as: Int32.self),
+            let flags = payload.number(at: 8, as: UInt32.self)
+        else { throw .malformed("a link of \(payload.count) bytes") }
+        self.init(index: index, name: "", hardware: hardware, flags: flags)
+        var isElsewhere = false
+        for attribute in try NetlinkAttribute.all(in: payload.dropFirst(headerSize)) {
+            switch attribute.type {
+            case 3: name = attribute.text  // IFLA_IFNAME
+            case 5: below = try attribute.number(as: Int32.self)  // IFLA_LINK
+            case 10: master = try attribute.number(as: Int32.self)  // IFLA_MASTER
+            case 16: operation = try attribute.number(as: UInt8.self)  // IFLA_OPERSTATE
+            case 18:  // IFLA_LINKINFO, of which 1 is IFLA_INFO_KIND
+                kind = try NetlinkAttribute.all(in: attribute.value).first { $0.type == 1 }?.text
+            case 33: hasCarrier = try attribute.number(as: UInt8.self) != 0  // IFLA_CARRIER
+            case 37: isElsewhere = true  // IFLA_LINK_NETNSID
+            default: break
+            }
+        }
+        if isElsewhere || below == 0 || below == index { below = nil }
+        // It becomes part of a path; the kernel allows no such name (dev_valid_name).
+        guard !name.isEmpty, name != ".", name != "..", !name.contains("/") else {
+            throw .malformed("a link without a name")
+        }
+    }
+}
