@@ -14,13 +14,14 @@ struct LoadProbe {
     /// is below 25%`.
     func idle(below percent: Int = LoadProbe.idleBelow) -> Conditions.Reading<Bool> {
         switch measured {
-        case .failure(let fault): return .unknown(fault.text)
+        case .failure(let fault): return .sampledUnknown(fault.text)
         case .success(let load):
             let word = load.percent < percent ? "is below" : "is not below"
             let noun = load.processors == 1 ? "1 processor" : "\(load.processors) processors"
             return Conditions.Reading(
                 load.percent < percent,
-                source: "load of \(load.percent)% of \(noun) \(word) \(percent)%")
+                source: "load of \(load.percent)% of \(noun) \(word) \(percent)%",
+                isSampled: true)
         }
     }
 
@@ -28,8 +29,9 @@ struct LoadProbe {
     /// percent of the processors on line; above 100 when some had to wait.
     var loadPercent: Conditions.Reading<Int> {
         switch measured {
-        case .failure(let fault): .unknown(fault.text)
-        case .success(let load): Conditions.Reading(load.percent, source: LoadProbe.average)
+        case .failure(let fault): .sampledUnknown(fault.text)
+        case .success(let load):
+            Conditions.Reading(load.percent, source: LoadProbe.average, isSampled: true)
         }
     }
 

@@ -21,10 +21,12 @@ struct PowerProfileProbe {
         } catch {
             if !error.isAbsent { return .unknown(error.text) }
         }
-        if paths.isEmpty { paths = [Self.legacy] }
+        // Of the drivers' own a change is announced as a device's.
+        let isSampled = paths.isEmpty
+        if isSampled { paths = [Self.legacy] }
         var first: Conditions.Reading<Bool>?
         for path in paths {
-            let reading: Conditions.Reading<Bool>
+            var reading: Conditions.Reading<Bool>
             do throws(HostTree.Fault) {
                 guard let profile = try tree.textIfPresent(path) else { continue }
                 let isKnown = profile == "low-power" || Self.others.contains(profile)
@@ -35,6 +37,7 @@ struct PowerProfileProbe {
             } catch {
                 reading = .unknown(error.text)
             }
+            reading.isSampled = isSampled
             if reading.value == true { return reading }
             // A doubt weighs more than a "no".
             if first == nil || reading.value == nil { first = reading }

@@ -7,7 +7,7 @@ struct PressureProbe {
     let tree: HostTree
 
     /// The largest share of the last ten seconds in which some task waited for the processor,
-    /// memory or disk; in percent, rounded down.
+    /// memory or disk; in percent, rounded down. A trigger tells when it rises, nothing when it falls.
     var pressurePercent: Conditions.Reading<Int> {
         var highest = Conditions.Reading<Int>(nil, source: "")
         for resource in PressureProbe.resources {
@@ -17,10 +17,10 @@ struct PressureProbe {
                     throw HostTree.Fault(path: path, reason: "not a pressure")
                 }
                 if percent >= highest.value ?? 0 {
-                    highest = Conditions.Reading(percent, source: path)
+                    highest = Conditions.Reading(percent, source: path, isSampled: true)
                 }
             } catch {
-                return .unknown(error.text)
+                return .sampledUnknown(error.text)
             }
         }
         return highest

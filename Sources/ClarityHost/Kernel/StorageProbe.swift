@@ -10,36 +10,33 @@ import Synchronization
 /// named is asked on a thread of its own, one at a time a path, and whoever wants to know waits for it
 /// no longer than 250 ms once; while the thread hangs, what was told last is the answer.
 final class StorageProbe: Sendable {
-    /// What is free, and when that was told.
-    struct Answer: Hashable, Sendable {
-        var reading: Conditions.Reading<Int64>
-        var at: Instant
-    }
+    typealias Reading = Conditions.Reading<Int64>
 
     /// The longest that `free(at:)` waits.
     static let patience = Duration.milliseconds(250)
 
     private let clock: any WallClock
-    private let measure: @Sendable (String) -> Conditions.Reading<Int64>
+    private let measure: @Sendable (String) -> Reading
     private let standings = Mutex<[String: Standing]>([:])
 
     private struct Standing {
         /// Whether a thread is asking; the wait for it may be over.
         var isAsked = false
-        var last: Answer?
+        var last: (reading: Reading, at: Instant)?
     }
 
     /// Creates a probe; `measure` asks for one path, and may take for ever.
     init(
         clock: any WallClock = SystemClock(),
-        measure: @escaping @Sendable (String) -> Conditions.Reading<Int64> = StorageProbe.named
+        measure: @escaping @Sendable (String) -> Reading = StorageProbe.named
     ) {
         self.clock = clock
         self.measure = measure
     }
 
-    /// The bytes free to this user at a path that exists.
-    func free(at path: String) -> Answer {
+    /// The bytes free to this user at a path that exists; with the time at which that was told when the
+    /// file system does not answer now.
+    func free(at path: String) -> Reading {
         let mayAsk = standings.withLock { standings in
             defer { standings[path, default: Standing()].isAsked = true }
             return standings[path]?.isAsked != true
@@ -51,8 +48,9 @@ final class StorageProbe: Sendable {
             return refused(path, code)
         }
         let code = DetachedThread.start { [self] in
-            let answer = Answer(reading: measure(path), at: clock.now)
-            standings.withLock { $0[path] = Standing(isAsked: false, last: answer) }
+            let reading = measure(path)
+            let last = (reading, clock.now)
+            standings.withLock { $0[path] = Standing(isAsked: false, last: last) }
             call.end()
         }
         guard code == 0 else {
@@ -60,23 +58,21 @@ final class StorageProbe: Sendable {
             return refused(path, code)
         }
         guard call.ends(within: StorageProbe.patience, clock) else { return late(path) }
-        return standings.withLock { $0[path]?.last } ?? late(path)
+        return standings.withLock { $0[path]?.last?.reading } ?? late(path)
     }
 
-    private func refused(_ path: String, _ code: Int32) -> Answer {
-        Answer(reading: .unknown("\(path): \(String(cString: strerror(code)))"), at: clock.now)
+    private func refused(_ path: String, _ code: Int32) -> Reading {
+        .sampledUnknown("\(path): \(String(cString: strerror(code)))")
     }
 
     /// The answer while the path does not answer.
-    private func late(_ path: String) -> Answer {
+    private func late(_ path: String) -> Reading {
         guard let last = standings.withLock({ $0[path]?.last }), let value = last.reading.value
         else {
-            let text = "\(path): no answer within \(StorageProbe.patience.text)"
-            return Answer(reading: .unknown(text), at: clock.now)
+            return .sampledUnknown("\(path): no answer within \(StorageProbe.patience.text)")
         }
-        return Answer(
-            reading: Conditions.Reading(value, source: "\(path), which does not answer now"),
-            at: last.at)
+        return Reading(
+            value, source: "\(path), which does not answer now", at: last.at, isSampled: true)
     }
 
     /// A measurement under way, of which its end is told.
@@ -115,15 +111,15 @@ final class StorageProbe: Sendable {
 extension StorageProbe {
     /// The bytes free to this user for the state directory, or where it will be once it is made. It
     /// is asked directly: what uses it every moment would hang as well.
-    static func state(_ path: String) -> Conditions.Reading<Int64> {
+    static func state(_ path: String) -> Reading {
         // A folder that is not made yet will be on its nearest ancestor's file system.
         var folder = path
         while true {
             switch space(folder) {
-            case .success(let bytes): return Conditions.Reading(bytes, source: folder)
+            case .success(let bytes): return Reading(bytes, source: folder, isSampled: true)
             case .failure(let fault):
                 guard fault.isAbsent, let slash = folder.lastIndex(of: "/") else {
-                    return .unknown(fault.text)
+                    return .sampledUnknown(fault.text)
                 }
                 folder = slash == folder.startIndex ? "/" : String(folder[..<slash])
             }
@@ -133,20 +129,22 @@ extension StorageProbe {
     /// The bytes free to this user at a path that somebody named; unknown with the reason when there is
     /// none, or when fstab(5) has a file system there or above that is not mounted: then it is the
     /// wrong disk that would answer.
-    @Sendable static func named(_ path: String) -> Conditions.Reading<Int64> {
+    @Sendable static func named(_ path: String) -> Reading {
         let points = mountPoints
         // First as it is written: the end of a link into a missing file system is not there either.
-        if let place = points?.missing(above: path) { return .unknown("\(place) is not mounted") }
+        if let place = points?.missing(above: path) {
+            return .sampledUnknown("\(place) is not mounted")
+        }
         guard let real = realpath(path, nil) else {
-            return .unknown("\(path): \(String(cString: strerror(errno)))")
+            return .sampledUnknown("\(path): \(String(cString: strerror(errno)))")
         }
         defer { Glibc.free(real) }
         if let place = points?.missing(above: String(cString: real)) {
-            return .unknown("\(path): \(place) is not mounted")
+            return .sampledUnknown("\(path): \(place) is not mounted")
         }
         switch space(path) {
-        case .success(let bytes): return Conditions.Reading(bytes, source: path)
-        case .failure(let fault): return .unknown(fault.text)
+        case .success(let bytes): return Reading(bytes, source: path, isSampled: true)
+        case .failure(let fault): return .sampledUnknown(fault.text)
         }
     }
 

@@ -25,8 +25,9 @@ import Testing
                     battery: .init(.absent, source: "no battery in /sys/class/power_supply"),
                     lowPower: .unknown("no power daemon is asked"),
                     idle: .unknown("no login manager is asked"),
-                    storageFreeBytes: .unknown("\(impossible): Not a directory"),
-                    pressurePercent: .unknown("/proc/pressure/cpu: No such file or directory")))
+                    storageFreeBytes: .sampledUnknown("\(impossible): Not a directory"),
+                    pressurePercent: .sampledUnknown(
+                        "/proc/pressure/cpu: No such file or directory")))
     }
 
     @Test func `this machine is understood`() {
@@ -45,7 +46,7 @@ import Testing
         let pressure = HostConditions(root: captured.root, stateDirectory: "/").conditions()
             .pressurePercent
 
-        #expect(pressure == .unknown("/proc/pressure/cpu: not a pressure"))
+        #expect(pressure == .sampledUnknown("/proc/pressure/cpu: not a pressure"))
     }
 
     @Test func `a file without end is given up`() throws {
@@ -54,6 +55,6 @@ import Testing
         let pressure = HostConditions(root: captured.root, stateDirectory: "/").conditions()
             .pressurePercent
 
-        #expect(pressure == .unknown("/proc/pressure/cpu: more than 4194304 bytes"))
+        #expect(pressure == .sampledUnknown("/proc/pressure/cpu: more than 4194304 bytes"))
     }
 }

@@ -14,30 +14,34 @@ import Testing
     static let machines: [Machine<Conditions.Reading<Bool>>] = [
         Machine(
             "at rest", host("0.00", "0-1"),
-            .init(true, source: "load of 0% of 2 processors is below 25%")),
+            .init(true, source: "load of 0% of 2 processors is below 25%", isSampled: true)),
         Machine(
             "just idle", host("0.49", "0-1"),
-            .init(true, source: "load of 24% of 2 processors is below 25%")),
+            .init(true, source: "load of 24% of 2 processors is below 25%", isSampled: true)),
         Machine(
             "just busy", host("0.50", "0-1"),
-            .init(false, source: "load of 25% of 2 processors is not below 25%")),
+            .init(false, source: "load of 25% of 2 processors is not below 25%", isSampled: true)),
         Machine(
             "one processor, overrun", host("3.07", "0"),
-            .init(false, source: "load of 307% of 1 processor is not below 25%")),
+            .init(false, source: "load of 307% of 1 processor is not below 25%", isSampled: true)),
         Machine(
             "some processors off line", host("2.00", "0-3,6,8-10"),
-            .init(false, source: "load of 25% of 8 processors is not below 25%")),
-        Machine("no load", [:], .unknown("/proc/loadavg: No such file or directory")),
+            .init(false, source: "load of 25% of 8 processors is not below 25%", isSampled: true)),
+        Machine("no load", [:], .sampledUnknown("/proc/loadavg: No such file or directory")),
         Machine(
             "no list of processors", ["/proc/loadavg": "0.10 0 0 1/2 3"],
-            .unknown("/sys/devices/system/cpu/online: No such file or directory")),
-        Machine("a load below nothing", host("-0.10", "0"), .unknown("/proc/loadavg: not a load")),
-        Machine("a load without end", host("inf", "0"), .unknown("/proc/loadavg: not a load")),
+            .sampledUnknown("/sys/devices/system/cpu/online: No such file or directory")),
+        Machine(
+            "a load below nothing", host("-0.10", "0"), .sampledUnknown("/proc/loadavg: not a load")
+        ),
+        Machine(
+            "a load without end", host("inf", "0"), .sampledUnknown("/proc/loadavg: not a load")),
         Machine(
             "a load beyond belief", host("1000000000000.00", "0"),
-            .unknown("/proc/loadavg: not a load")),
-        Machine("a load with a sign", host("0.+1", "0"), .unknown("/proc/loadavg: not a load")),
-        Machine("nothing", ["/proc/loadavg": ""], .unknown("/proc/loadavg: not a load")),
+            .sampledUnknown("/proc/loadavg: not a load")),
+        Machine(
+            "a load with a sign", host("0.+1", "0"), .sampledUnknown("/proc/loadavg: not a load")),
+        Machine("nothing", ["/proc/loadavg": ""], .sampledUnknown("/proc/loadavg: not a load")),
     ]
 
     @Test(arguments: machines)
@@ -57,8 +61,8 @@ import Testing
 
         #expect(
             probe.idle(below: 60)
-                == .init(true, source: "load of 50% of 2 processors is below 60%"))
-        #expect(probe.loadPercent == .init(50, source: "/proc/loadavg"))
+                == .init(true, source: "load of 50% of 2 processors is below 60%", isSampled: true))
+        #expect(probe.loadPercent == .init(50, source: "/proc/loadavg", isSampled: true))
     }
 
     @Test(arguments: [

@@ -10,8 +10,9 @@ import Testing
     static let machines: [Machine<Conditions.Reading<Bool>?>] = [
         Machine("no profiles", [:], nil),
         Machine("a folder without drivers", [folder: .folder], nil),
-        Machine("saving power", [legacy: "low-power\n"], .init(true, source: legacy)),
-        Machine("balanced", [legacy: "balanced\n"], .init(false, source: legacy)),
+        Machine(
+            "saving power", [legacy: "low-power\n"], .init(true, source: legacy, isSampled: true)),
+        Machine("balanced", [legacy: "balanced\n"], .init(false, source: legacy, isSampled: true)),
         Machine(
             "one driver of two saves power",
             [
@@ -26,7 +27,7 @@ import Testing
             ], .init(false, source: "\(folder)/platform-profile-0/profile")),
         Machine(
             "a profile nobody knows", [legacy: "warp"],
-            .unknown("\(legacy): not a known profile")),
+            .sampledUnknown("\(legacy): not a known profile")),
         Machine(
             "a profile nobody knows beside another",
             [
@@ -34,7 +35,8 @@ import Testing
                 "\(folder)/platform-profile-1/profile": "",
             ], .unknown("\(folder)/platform-profile-1/profile: not a known profile")),
         Machine(
-            "bytes that are no text", [legacy: .bytes([0xFF])], .unknown("\(legacy): not text")),
+            "bytes that are no text", [legacy: .bytes([0xFF])],
+            .sampledUnknown("\(legacy): not text")),
         Machine(
             "a folder that is none", [folder: .link("platform-profile")],
             .unknown("\(folder): Too many levels of symbolic links")),

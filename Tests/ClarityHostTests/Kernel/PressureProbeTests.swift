@@ -19,25 +19,27 @@ import Testing
     }
 
     static let machines: [Machine<Conditions.Reading<Int>>] = [
-        Machine("at rest", host("0.00", "0.00", "0.00"), .init(0, source: "/proc/pressure/io")),
+        Machine(
+            "at rest", host("0.00", "0.00", "0.00"),
+            .init(0, source: "/proc/pressure/io", isSampled: true)),
         Machine(
             "busy processor", host("41.99", "0.00", "7.20"),
-            .init(41, source: "/proc/pressure/cpu")),
+            .init(41, source: "/proc/pressure/cpu", isSampled: true)),
         Machine(
             "short of memory", host("9.00", "100.00", "12.00"),
-            .init(100, source: "/proc/pressure/memory")),
+            .init(100, source: "/proc/pressure/memory", isSampled: true)),
         Machine(
             "kernel that measures nothing", [:],
-            .unknown("/proc/pressure/cpu: No such file or directory")),
+            .sampledUnknown("/proc/pressure/cpu: No such file or directory")),
         Machine(
             "a share above all", host("0.00", "101.00", "0.00"),
-            .unknown("/proc/pressure/memory: not a pressure")),
+            .sampledUnknown("/proc/pressure/memory: not a pressure")),
         Machine(
             "a share that is no number", host("0.00", "0.00", "nan"),
-            .unknown("/proc/pressure/io: not a pressure")),
+            .sampledUnknown("/proc/pressure/io: not a pressure")),
         Machine(
             "an empty file", ["/proc/pressure/cpu": ""],
-            .unknown("/proc/pressure/cpu: not a pressure")),
+            .sampledUnknown("/proc/pressure/cpu: not a pressure")),
     ]
 
     @Test(arguments: machines)

@@ -20,7 +20,7 @@ import Testing
         let folder = try TemporaryFolder()
 
         let state = StorageProbe.state(folder.path)
-        let named = try await blocking { StorageProbe().free(at: folder.path).reading }
+        let named = try await blocking { StorageProbe().free(at: folder.path) }
 
         for reading in [state, named] {
             let measured = try #require(reading.value)
@@ -43,9 +43,9 @@ import Testing
     @Test func `a named path that does not exist is unknown`() async throws {
         let folder = try TemporaryFolder()
 
-        let reading = try await blocking { StorageProbe().free(at: "\(folder.path)/no").reading }
+        let reading = try await blocking { StorageProbe().free(at: "\(folder.path)/no") }
 
-        #expect(reading == .unknown("\(folder.path)/no: No such file or directory"))
+        #expect(reading == .sampledUnknown("\(folder.path)/no: No such file or directory"))
     }
 
     /// A file system that answers when it is let, and counts who asks.
@@ -73,8 +73,8 @@ import Testing
         func measure(_ path: String) -> Conditions.Reading<Int64> {
             asked.withLock { $0 += 1 }
             var answer: UInt8 = 0
-            guard read(gate.read, &answer, 1) == 1 else { return .unknown("gone") }
-            return .init(Int64(answer), source: path)
+            guard read(gate.read, &answer, 1) == 1 else { return .sampledUnknown("gone") }
+            return .init(Int64(answer), source: path, isSampled: true)
         }
     }
 
@@ -83,10 +83,10 @@ import Testing
         let probe = StorageProbe { disk.measure($0) }
 
         let answers = try await blocking {
-            (0..<50).map { _ in probe.free(at: "/mnt/nas").reading }
+            (0..<50).map { _ in probe.free(at: "/mnt/nas") }
         }
 
-        #expect(answers.allSatisfy { $0 == .unknown("/mnt/nas: no answer within 250ms") })
+        #expect(answers.allSatisfy { $0 == .sampledUnknown("/mnt/nas: no answer within 250ms") })
         #expect(disk.asked.withLock { $0 } == 1)
         disk.letGo(0)
     }
@@ -101,24 +101,25 @@ import Testing
         clock.advance(by: .seconds(60))
         let second = try await blocking { probe.free(at: "/mnt/nas") }
 
-        #expect(first == .init(reading: .init(42, source: "/mnt/nas"), at: .noon))
+        #expect(first == .init(42, source: "/mnt/nas", isSampled: true))
         #expect(
             second
                 == .init(
-                    reading: .init(42, source: "/mnt/nas, which does not answer now"), at: .noon))
+                    42, source: "/mnt/nas, which does not answer now", at: .noon,
+                    isSampled: true))
         disk.letGo(0)
     }
 
     @Test func `one path that hangs does not hold up another`() async throws {
         let disk = try SlowDisk()
         let probe = StorageProbe { path in
-            path == "/mnt/nas" ? disk.measure(path) : .init(7, source: path)
+            path == "/mnt/nas" ? disk.measure(path) : .init(7, source: path, isSampled: true)
         }
         _ = try await blocking { probe.free(at: "/mnt/nas") }
 
-        let other = try await blocking { probe.free(at: "/srv").reading }
+        let other = try await blocking { probe.free(at: "/srv") }
 
-        #expect(other == .init(7, source: "/srv"))
+        #expect(other == .init(7, source: "/srv", isSampled: true))
         disk.letGo(0)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 struct TraceProgramTests {
     private static let names: Set<String> = [
         "at", "connected", "metered", "roaming", "external_power", "battery", "low_power", "idle",
-        "storage_free_bytes", "pressure_percent", "sources",
+        "storage_free_bytes", "pressure_percent", "sources", "sampled",
     ]
 
     @Test(arguments: [SIGINT, SIGTERM])
