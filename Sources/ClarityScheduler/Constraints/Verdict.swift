@@ -85,7 +85,8 @@ extension Constraint {
                 holds: { $0 })
         case .storageFree(let bytes, let path):
             return judge.verdict(
-                on: path.map { conditions[storageAt: $0] } ?? conditions.storageFreeBytes, wanted: "\(byteText(bytes)) free", show: { "\(byteText($0)) free" },
+                on: path.map { conditions[storageAt: $0] } ?? conditions.storageFreeBytes,
+                wanted: "\(byteText(bytes)) free", show: { "\(byteText($0)) free" },
                 holds: { $0 >= bytes })
         case .pressureBelow(let percent):
             return judge.verdict(
