@@ -26,7 +26,8 @@ build: setup
 demo: build
 	@scripts/demo
 
-test: setup
+test:
+	@scripts/setup test
 	@test -n "$(CLARITY_EXPORT_GENERATOR)" || echo 'skipped: checks against generated exports (no CLARITY_EXPORT_GENERATOR)'
 	$(SWIFT) build --build-tests --explicit-target-dependency-import-check error
 	$(SWIFT) test --skip-build --disable-xctest

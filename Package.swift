@@ -48,6 +48,8 @@ let package = Package(
         system("CArchive", "libarchive", "libarchive-dev"),
         system("CMicroHTTPD", "libmicrohttpd", "libmicrohttpd-dev"),
         .target(name: "CLinux"),
+        // Loaded when it is first called for, never linked.
+        .target(name: "CSystemd"),
 
         // Libraries; each sees only what stands to its right.
         library("JSON"),
@@ -56,7 +58,7 @@ let package = Package(
         library("ClaritySystem", ["ClarityScheduler"]),
         library(
             "ClarityHost",
-            ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux"]),
+            ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
         library("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "SQLite", "CSodium"]),
         library(
             "ClarityWorkers",
