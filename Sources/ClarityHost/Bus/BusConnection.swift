@@ -1,0 +1,197 @@
+import CSystemd
+import Glibc
+
+/// A connection to a message bus that never blocks and starts nobody.
+///
+/// What comes in is decoded by `process` and kept until `takeEvents`. One thread at a time.
+final class BusConnection {
+    /// Why there is no connection, for people.
+    struct Fault: Error {
+        var reason: String
+
+        fileprivate init(reason: String) { self.reason = reason }
+
+        /// A negative result of sd-bus.
+        fileprivate init(_ result: Int32) { reason = String(cString: strerror(-result)) }
+    }
+
+    /// How far `process` got.
+    enum Progress {
+        case idle
+        case unfinished
+        case ended(reason: String)
+    }
+
+    /// How long sd-bus remembers a question: an answer that is too late to be waited for still
+    /// tells something.
+    private static let longestWaitMicroseconds: UInt64 = 60_000_000
+
+    /// Set when `init` returns, and only then.
+    private var bus: OpaquePointer?
+    private var asked: [UInt64: BusRequest] = [:]
+    private var interests: [String: BusInterest] = [:]
+    private var events: [BusEvent] = []
+
+    /// Begins to connect to the bus at `address`, or to the system's where it is `nil`.
+    init(address: String?) throws(Fault) {
+        if let fault = csystemd_fault() { throw Fault(reason: String(cString: fault)) }
+        // The handlers are called by `process` alone: while `self` is alive.
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        let result = csystemd_open(
+            address,
+            { message, context in
+                if let message { BusConnection.of(context)?.answered(BusMessage(message)) }
+            },
+            { message, context in
+                if let message { BusConnection.of(context)?.heard(BusMessage(message)) }
+            }, context, &bus)
+        guard result >= 0 else { throw Fault(result) }
+    }
+
+    deinit { if let bus { csystemd_close(bus) } }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> BusConnection? {
+        context.map { Unmanaged<BusConnection>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    // MARK: Asking
+
+    /// Listens for what a service says of what is wanted of it; to be called before it is asked.
+    func listen(for interest: BusInterest) throws(Fault) {
+        interests[interest.service] = interest
+        for rule in interest.matches {
+            let result = csystemd_match(bus, rule)
+            guard result >= 0 else { throw Fault(result) }
+        }
+    }
+
+    /// Asks; the answer becomes an event.
+    func ask(_ request: BusRequest) throws(Fault) {
+        let bus = "org.freedesktop.DBus"
+        switch request.question {
+        case .owner:
+            try call(
+                request, BusPlace(path: "/org/freedesktop/DBus", interface: bus), "GetNameOwner",
+                request.service)
+        case .properties(let place):
+            let properties = BusPlace(path: place.path, interface: "\(bus).Properties")
+            try call(request, properties, "GetAll", place.interface)
+        case .list:
+            guard let list = interests[request.service]?.list else { return }
+            let place = BusPlace(path: list.path, interface: list.interface)
+            try call(request, place, list.member, nil)
+        }
+    }
+
+    private func call(
+        _ request: BusRequest, _ place: BusPlace, _ member: String, _ argument: String?
+    ) throws(Fault) {
+        var cookie: UInt64 = 0
+        let result = csystemd_call(
+            bus, request.destination, place.path, place.interface, member, argument,
+            BusConnection.longestWaitMicroseconds, &cookie)
+        guard result >= 0 else { throw Fault(result) }
+        asked[cookie] = request
+    }
+
+    // MARK: Hearing
+
+    /// Does what there is to do, at most `limit` messages of it.
+    func process(atMost limit: Int) -> Progress {
+        for _ in 0..<limit {
+            let result = csystemd_process(bus)
+            if result < 0 { return .ended(reason: Fault(result).reason) }
+            guard csystemd_is_open(bus) > 0 else { return .ended(reason: "it hung up") }
+            if result == 0 { return .idle }
+        }
+        return .unfinished
+    }
+
+    /// What came in since the last call.
+    func takeEvents() -> [BusEvent] {
+        defer { events = [] }
+        return events
+    }
+
+    /// Has `poll` wake whoever waits for it when there is something to process, and `timer` after
+    /// `span` at the latest.
+    func watch(with poll: Int32, timer: Int32, within span: Duration?) throws(Fault) {
+        var microseconds = UInt64.max
+        if let span {
+            let (seconds, attoseconds) = max(span, .zero).components
+            microseconds =
+                UInt64(min(seconds, 1_000_000)) * 1_000_000
+                + UInt64(attoseconds / 1_000_000_000_000) + 1
+        }
+        let result = csystemd_watch(bus, poll, timer, microseconds)
+        guard result >= 0 else { throw Fault(result) }
+    }
+
+    /// Has `poll` wake nobody any more.
+    func ignore(with poll: Int32) { csystemd_ignore(bus, poll) }
+
+    private func answered(_ message: BusMessage) {
+        guard let cookie = message.replyCookie, let request = asked.removeValue(forKey: cookie)
+        else { return }
+        events.append(.reply(to: request, reply(message, to: request)))
+    }
+
+    private func reply(_ message: BusMessage, to request: BusRequest) -> BusReply {
+        switch message.errorName {
+        case nil: break
+        // By the bus when the one who was asked leaves it, by sd-bus when the wait is over.
+        case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Timeout",
+            "org.freedesktop.DBus.Error.TimedOut":
+            return .none
+        case .some(let name): return .refused(name)
+        }
+        guard let interest = interests[request.service] else { return .garbled }
+        switch request.question {
+        case .owner: return message.readText().map { .owner($0) } ?? .garbled
+        case .properties(let place):
+            let wanted = interest.objects[place] ?? interest.list?.wanted[place.interface] ?? []
+            return message.readProperties(wanted).map { .properties($0) } ?? .garbled
+        case .list:
+            guard let list = interest.list else { return .garbled }
+            switch list.layout {
+            case .tree: return message.readTree(list.wanted).map { .tree($0) } ?? .garbled
+            case .paths(let leading):
+                return message.readPaths(after: leading).map { .paths($0) } ?? .garbled
+            }
+        }
+    }
+
+    private func heard(_ message: BusMessage) {
+        let sender = message.sender
+        let place = BusPlace(path: message.path, interface: message.interface)
+        switch (sender, place.interface, message.member) {
+        case ("org.freedesktop.DBus", "org.freedesktop.DBus", "NameOwnerChanged"):
+            guard let service = message.readText(), message.readText() != nil,
+                let owner = message.readText()
+            else { return }
+            events.append(.owner(service: service, owner.isEmpty ? nil : owner))
+        case (_, "org.freedesktop.DBus.Properties", "PropertiesChanged"):
+            guard let interface = message.readText() else { return }
+            changed(BusPlace(path: place.path, interface: interface), sender, message)
+        case (_, _, let member):
+            events.append(.signal(sender: sender, place, member: member))
+        }
+    }
+
+    private func changed(_ place: BusPlace, _ sender: String, _ message: BusMessage) {
+        // Two services may have an interface of one name, but not an object of one path.
+        for interest in interests.values {
+            guard let wanted = interest.wanted(at: place) else { continue }
+            guard let properties = message.readProperties(wanted),
+                let isInvalid = message.readNamesAny(of: wanted)
+            else {
+                events.append(.changed(sender: sender, place, [:], isComplete: false))
+                return
+            }
+            guard !properties.isEmpty || isInvalid else { return }
+            events.append(
+                .changed(sender: sender, place, properties, isComplete: !isInvalid))
+            return
+        }
+    }
+}

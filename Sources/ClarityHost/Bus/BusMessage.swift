@@ -1,0 +1,174 @@
+import CSystemd
+import Glibc
+
+/// A message that came from the bus, read from its beginning on.
+///
+/// Nothing of it is believed: each read says what it expects, and gets nothing from a message that
+/// holds something else. It is valid only while the handler that got it runs.
+struct BusMessage {
+    /// The most objects that are taken from a list; more are left out.
+    static let mostObjects = 256
+
+    private let message: OpaquePointer
+
+    init(_ message: OpaquePointer) { self.message = message }
+
+    // MARK: The envelope
+
+    /// The connection that sent it, as the bus says: `:1.42`, or `org.freedesktop.DBus` for the bus
+    /// itself.
+    var sender: String { BusMessage.text(csystemd_sender(message)) }
+    var path: String { BusMessage.text(csystemd_path(message)) }
+    var interface: String { BusMessage.text(csystemd_interface(message)) }
+    var member: String { BusMessage.text(csystemd_member(message)) }
+    /// The name of the error that it is; `nil` when it is none.
+    var errorName: String? { csystemd_error_name(message).map(BusMessage.text) }
+
+    /// The number of the call that it answers.
+    var replyCookie: UInt64? {
+        var cookie: UInt64 = 0
+        return csystemd_reply_cookie(message, &cookie) >= 0 ? cookie : nil
+    }
+
+    // MARK: The body
+
+    /// A string, an object path or a signature; `nil` for anything else or for one that is longer
+    /// than `BusValue.longestText`.
+    func readText(_ type: Character = "s") -> String? {
+        var start: UnsafePointer<CChar>?
+        guard csystemd_read(message, BusMessage.code(type), &start) > 0, let start else {
+            return nil
+        }
+        guard strnlen(start, BusValue.longestText + 1) <= BusValue.longestText else { return nil }
+        return String(validatingCString: start)
+    }
+
+    /// `a{sv}`: those of the properties that are wanted; `nil` for anything else.
+    func readProperties(_ wanted: Set<String>) -> BusProperties? {
+        var properties: BusProperties = [:]
+        let isRead = readArray("{sv}", of: "e", "sv") {
+            guard let name = readText() else { return false }
+            guard wanted.contains(name) else { return skip("v") }
+            guard let value = readVariant() else { return false }
+            properties[name] = value
+            return true
+        }
+        return isRead ? properties : nil
+    }
+
+    /// `a{oa{sa{sv}}}`: those of the objects that have some of the interfaces, with those of their
+    /// properties that are wanted; `nil` for anything else.
+    func readTree(_ wanted: [String: Set<String>]) -> BusObjects? {
+        var objects: BusObjects = [:]
+        let isRead = readArray("{oa{sa{sv}}}", of: "e", "oa{sa{sv}}") {
+            guard let path = readText("o") else { return false }
+            let isFull = objects.count >= BusMessage.mostObjects
+            return readArray("{sa{sv}}", of: "e", "sa{sv}") {
+                guard let interface = readText() else { return false }
+                guard !isFull, let names = wanted[interface] else { return skip("a{sv}") }
+                guard let properties = readProperties(names) else { return false }
+                objects[path, default: [:]][interface] = properties
+                return true
+            }
+        }
+        return isRead ? objects : nil
+    }
+
+    /// An array of structures of fields `leading` and a path: the paths; `nil` for anything else.
+    func readPaths(after leading: String) -> [String]? {
+        var paths: [String] = []
+        let isRead = readArray("(\(leading)o)", of: "r", "\(leading)o") {
+            guard skip(leading), let path = readText("o") else { return false }
+            if paths.count < BusMessage.mostObjects { paths.append(path) }
+            return true
+        }
+        return isRead ? paths : nil
+    }
+
+    /// `as`: whether it names one of the wanted; `nil` for anything else.
+    func readNamesAny(of wanted: Set<String>) -> Bool? {
+        guard csystemd_enter(message, BusMessage.code("a"), "s") > 0 else { return nil }
+        var isNamed = false
+        while true {
+            var start: UnsafePointer<CChar>?
+            let result = csystemd_read(message, BusMessage.code("s"), &start)
+            guard result >= 0 else { return nil }
+            guard result > 0, let start else { break }
+            if wanted.contains(where: { strcmp($0, start) == 0 }) { isNamed = true }
+        }
+        return csystemd_exit(message) >= 0 ? isNamed : nil
+    }
+
+    /// Reads each element of an array, all of which `element` has to read to their end.
+    private func readArray(
+        _ contents: String, of type: Character, _ fields: String, _ element: () -> Bool
+    ) -> Bool {
+        guard csystemd_enter(message, BusMessage.code("a"), contents) > 0 else { return false }
+        while true {
+            let result = csystemd_enter(message, BusMessage.code(type), fields)
+            guard result >= 0 else { return false }
+            if result == 0 { break }
+            guard element(), csystemd_exit(message) >= 0 else { return false }
+        }
+        return csystemd_exit(message) >= 0
+    }
+
+    private func readVariant() -> BusValue? {
+        var type: CChar = 0
+        var contents: UnsafePointer<CChar>?
+        guard csystemd_peek(message, &type, &contents) > 0, type == BusMessage.code("v"),
+            let contents
+        else { return nil }
+        let signature = String(cString: contents)
+        guard let kind = signature.utf8.first, signature.utf8.count == 1,
+            "bynqiuxtdsog".utf8.contains(kind)
+        else {
+            return skip("v")
+                ? .unreadable("a value of type `\(BusValue.printable(signature))`") : nil
+        }
+        guard csystemd_enter(message, BusMessage.code("v"), signature) > 0,
+            let value = readBasic(kind), csystemd_exit(message) >= 0
+        else { return nil }
+        return value
+    }
+
+    private func readBasic(_ kind: UInt8) -> BusValue? {
+        func read<Value: BitwiseCopyable>(_ value: Value, _ make: (Value) -> BusValue) -> BusValue?
+        {
+            var value = value
+            return csystemd_read(message, CChar(kind), &value) > 0 ? make(value) : nil
+        }
+        switch Character(Unicode.Scalar(kind)) {
+        case "b": return read(CInt(0)) { .truth($0 != 0) }
+        case "y": return read(UInt8(0)) { .number(Int64($0)) }
+        case "n": return read(Int16(0)) { .number(Int64($0)) }
+        case "q": return read(UInt16(0)) { .number(Int64($0)) }
+        case "i": return read(Int32(0)) { .number(Int64($0)) }
+        case "u": return read(UInt32(0)) { .number(Int64($0)) }
+        case "x": return read(Int64(0)) { .number($0) }
+        case "t":
+            return read(UInt64(0)) { value in
+                Int64(exactly: value).map { .number($0) } ?? .unreadable("\(value)")
+            }
+        case "d": return read(Double(0)) { .real($0) }
+        default:
+            return read(UnsafePointer<CChar>?.none) { start in
+                guard let start,
+                    strnlen(start, BusValue.longestText + 1) <= BusValue.longestText,
+                    let text = String(validatingCString: start)
+                else { return .unreadable("a text that is too long or none") }
+                return .text(text)
+            }
+        }
+    }
+
+    private func skip(_ types: String) -> Bool { csystemd_skip(message, types) >= 0 }
+
+    private static func code(_ type: Character) -> CChar {
+        type.asciiValue.map { CChar($0) } ?? 0
+    }
+
+    private static func text(_ start: UnsafePointer<CChar>?) -> String {
+        start.map { String(cString: $0) } ?? ""
+    }
+}

@@ -1,0 +1,401 @@
+import ClarityScheduler
+import Testing
+
+@testable import ClarityHost
+
+@Suite struct BusServiceTests {
+    private static let place = BusPlace(path: "/house", interface: "org.house")
+    private static let house = BusInterest(
+        title: "House", service: "org.house", objects: [place: ["Light"]])
+    private static let rooms = BusInterest(
+        title: "Rooms", service: "org.rooms",
+        list: BusInterest.List(
+            path: "/rooms", interface: "org.rooms", member: "List",
+            layout: .paths(leading: "s"), signals: ["New"], wanted: ["org.room": ["Light"]]))
+    private static let tree = BusInterest(
+        title: "Tree", service: "org.tree",
+        list: BusInterest.List(
+            path: "/tree", interface: "org.tree", member: "All", layout: .tree, signals: ["New"],
+            wanted: ["org.leaf": ["Green"]]))
+
+    private static let asked = BusRequest(
+        service: "org.house", destination: ":1.1", question: .properties(place))
+
+    private static func moment(_ seconds: Int64) -> Moment {
+        Moment(wall: Instant(secondsSince1970: seconds), elapsed: .seconds(seconds))
+    }
+
+    /// A service of which the bus said at second 0 that connection `:1.1` has its name.
+    private static func present(_ interest: BusInterest) -> BusService {
+        var service = BusService(interest)
+        _ = service.connected(at: moment(0))
+        _ = service.heard(.owner(service: interest.service, ":1.1"), at: moment(0))
+        return service
+    }
+
+    /// A service that said at second 0 that the light is on.
+    private static func lit() -> BusService {
+        var service = present(house)
+        _ = service.heard(
+            .reply(to: asked, .properties(["Light": .truth(true)])), at: moment(0))
+        return service
+    }
+
+    private static func light(_ service: BusService) -> ServiceAnswer<Bool> {
+        service.properties(at: place.path, place.interface)
+            .understood { properties throws(Misunderstood) in try properties.truth("Light") }
+    }
+
+    private static func told(_ value: Bool, at seconds: Int64) -> Told<Bool> {
+        Told(value: value, source: "House", at: Instant(secondsSince1970: seconds))
+    }
+
+    // MARK: Presence
+
+    @Test func `before there is a bus it is unavailable`() {
+        let service = BusService(Self.house)
+
+        #expect(Self.light(service) == .unavailable(reason: "no bus was looked for"))
+        #expect(service.isSettled)
+    }
+
+    @Test func `the bus is asked who has its name, and nobody else anything`() {
+        var service = BusService(Self.house)
+
+        let requests = service.connected(at: Self.moment(0))
+
+        #expect(
+            requests == [
+                BusRequest(
+                    service: "org.house", destination: "org.freedesktop.DBus", question: .owner)
+            ])
+        #expect(
+            Self.light(service)
+                == .silent(reason: "the system bus has not answered yet", last: nil))
+        #expect(!service.isSettled)
+    }
+
+    @Test func `a service that does not run is unavailable`() {
+        var service = BusService(Self.house)
+        let requests = service.connected(at: Self.moment(0))
+
+        let more = requests.flatMap { request in
+            service.heard(
+                .reply(to: request, .refused("org.freedesktop.DBus.Error.NameHasNoOwner")),
+                at: Self.moment(0))
+        }
+
+        #expect(more == [])
+        #expect(Self.light(service) == .unavailable(reason: "House does not run"))
+        #expect(service.isSettled)
+    }
+
+    @Test func `a service that runs is asked under its connection's own name`() {
+        var service = BusService(Self.house)
+        let requests = service.connected(at: Self.moment(0))
+
+        let more = requests.flatMap { request in
+            service.heard(.reply(to: request, .owner(":1.1")), at: Self.moment(0))
+        }
+
+        #expect(more == [Self.asked])
+        #expect(
+            Self.light(service) == .silent(reason: "House has not answered yet", last: nil))
+    }
+
+    @Test func `what it answers is told, with when`() {
+        #expect(Self.light(Self.lit()) == .told(Self.told(true, at: 0)))
+        #expect(Self.lit().isSettled)
+    }
+
+    @Test func `a service that goes is unavailable`() {
+        var service = Self.lit()
+
+        _ = service.heard(.owner(service: "org.house", nil), at: Self.moment(1))
+
+        #expect(Self.light(service) == .unavailable(reason: "House does not run"))
+    }
+
+    @Test func `a service that starts again is asked again, and said last what it said before`() {
+        var service = Self.lit()
+
+        let requests = service.heard(.owner(service: "org.house", ":1.2"), at: Self.moment(1))
+
+        #expect(requests.map(\.destination) == [":1.2"])
+        #expect(
+            Self.light(service)
+                == .silent(reason: "House has not answered yet", last: Self.told(true, at: 0)))
+    }
+
+    @Test func `a bus that ends takes its services along`() {
+        var service = Self.lit()
+
+        service.disconnected(reason: "no system bus: it hung up")
+
+        #expect(Self.light(service) == .unavailable(reason: "no system bus: it hung up"))
+        #expect(service.isSettled && service.nextDeadline == nil)
+    }
+
+    // MARK: Belief
+
+    @Test func `what it announces is told`() {
+        var service = Self.lit()
+
+        let requests = service.heard(
+            .changed(sender: ":1.1", Self.place, ["Light": .truth(false)], isComplete: true),
+            at: Self.moment(5))
+
+        #expect(requests == [])
+        #expect(Self.light(service) == .told(Self.told(false, at: 5)))
+    }
+
+    @Test(arguments: [
+        ("a stranger", ":1.9"), ("nobody", ""), ("the name itself", "org.house"),
+    ])
+    func `what others announce is not believed`(who: String, sender: String) {
+        var service = Self.lit()
+
+        let requests = [true, false].flatMap { isComplete in
+            service.heard(
+                .changed(
+                    sender: sender, Self.place, ["Light": .truth(false)], isComplete: isComplete),
+                at: Self.moment(5))
+        }
+
+        #expect(requests == [])
+        #expect(Self.light(service) == .told(Self.told(true, at: 0)))
+    }
+
+    @Test func `nobody is believed of a service that does not run`() {
+        var service = Self.lit()
+        _ = service.heard(.owner(service: "org.house", nil), at: Self.moment(1))
+
+        let requests = service.heard(
+            .changed(sender: "", Self.place, ["Light": .truth(false)], isComplete: false),
+            at: Self.moment(5))
+
+        #expect(requests == [])
+        #expect(Self.light(service) == .unavailable(reason: "House does not run"))
+    }
+
+    @Test func `an answer of the one before does not count`() {
+        var service = Self.present(Self.house)
+        _ = service.heard(.owner(service: "org.house", ":1.2"), at: Self.moment(1))
+
+        _ = service.heard(
+            .reply(to: Self.asked, .properties(["Light": .truth(true)])), at: Self.moment(1))
+
+        #expect(
+            Self.light(service) == .silent(reason: "House has not answered yet", last: nil))
+    }
+
+    @Test func `a change without its value is asked for, once until it is answered`() {
+        var service = Self.lit()
+        let change = BusEvent.changed(sender: ":1.1", Self.place, [:], isComplete: false)
+
+        let first = service.heard(change, at: Self.moment(5))
+        let second = service.heard(change, at: Self.moment(5))
+
+        #expect(first == [Self.asked])
+        #expect(second == [])
+    }
+
+    @Test(arguments: [
+        (
+            BusReply.refused("org.freedesktop.DBus.Error.AccessDenied"),
+            "House: org.freedesktop.DBus.Error.AccessDenied"
+        ),
+        (.refused("a\nb\u{1B}[2J"), "House: a?b?[2J"),
+        (.garbled, "House: an answer of another form"),
+        (.paths([]), "House: an answer of another form"),
+        (.properties([:]), "House: it does not say `Light`"),
+        (.properties(["Light": .number(1)]), "House: 1 is neither true nor false"),
+        (.properties(["Light": .text("\u{7}")]), "House: `?` is neither true nor false"),
+    ])
+    func `an answer that is none is unknown`(reply: BusReply, reason: String) {
+        var service = Self.present(Self.house)
+
+        _ = service.heard(.reply(to: Self.asked, reply), at: Self.moment(1))
+
+        #expect(Self.light(service) == .unknown(reason: reason))
+    }
+
+    // MARK: Silence
+
+    @Test func `a service that does not answer in time is silent`() {
+        var service = Self.present(Self.house)
+        let deadline = service.nextDeadline
+
+        service.expired(at: Self.moment(1))
+        let early = service.isSettled
+        service.expired(at: Self.moment(2))
+
+        #expect(deadline == .seconds(2))
+        #expect(!early && service.isSettled && service.nextDeadline == nil)
+        #expect(Self.light(service) == .silent(reason: "House does not answer", last: nil))
+    }
+
+    @Test func `an answer that comes late counts all the same`() {
+        var service = Self.present(Self.house)
+        service.expired(at: Self.moment(2))
+
+        _ = service.heard(
+            .reply(to: Self.asked, .properties(["Light": .truth(true)])), at: Self.moment(30))
+
+        #expect(Self.light(service) == .told(Self.told(true, at: 30)))
+    }
+
+    @Test func `what was said a minute ago is asked again, and counts meanwhile`() {
+        var service = Self.lit()
+
+        let early = service.refreshed(at: Self.moment(59))
+        let late = service.refreshed(at: Self.moment(60))
+        let again = service.refreshed(at: Self.moment(61))
+
+        #expect(early == [] && again == [])
+        #expect(late == [Self.asked])
+        #expect(Self.light(service) == .told(Self.told(true, at: 0)))
+    }
+
+    @Test func `a service that does not confirm is silent, with what it said last`() {
+        var service = Self.lit()
+        _ = service.refreshed(at: Self.moment(60))
+
+        service.expired(at: Self.moment(62))
+
+        #expect(
+            Self.light(service)
+                == .silent(reason: "House does not answer", last: Self.told(true, at: 0)))
+    }
+
+    @Test func `a silent service that announces something is asked at once`() {
+        var service = Self.present(Self.house)
+        service.expired(at: Self.moment(2))
+
+        let requests = service.heard(
+            .changed(sender: ":1.1", Self.place, ["Light": .truth(false)], isComplete: true),
+            at: Self.moment(5))
+
+        #expect(requests == [Self.asked])
+    }
+
+    @Test func `a bus that does not answer makes its services silent`() {
+        var service = BusService(Self.house)
+        _ = service.connected(at: Self.moment(0))
+
+        service.expired(at: Self.moment(2))
+
+        #expect(
+            Self.light(service) == .silent(reason: "the system bus does not answer", last: nil))
+        #expect(service.refreshed(at: Self.moment(60)).map(\.question) == [.owner])
+    }
+
+    // MARK: Lists
+
+    private static func room(_ name: String) -> BusRequest {
+        BusRequest(
+            service: "org.rooms", destination: ":1.1",
+            question: .properties(BusPlace(path: name, interface: "org.room")))
+    }
+
+    private static let roomsAsked = BusRequest(
+        service: "org.rooms", destination: ":1.1", question: .list)
+
+    @Test func `objects that are listed are asked, and told when all have answered`() {
+        var service = Self.present(Self.rooms)
+
+        let requests = service.heard(
+            .reply(to: Self.roomsAsked, .paths(["/a", "/b"])), at: Self.moment(1))
+        _ = service.heard(
+            .reply(to: Self.room("/a"), .properties(["Light": .truth(true)])), at: Self.moment(2))
+        let half = service.objects()
+        _ = service.heard(
+            .reply(to: Self.room("/b"), .properties(["Light": .truth(false)])), at: Self.moment(3))
+
+        #expect(Set(requests) == [Self.room("/a"), Self.room("/b")])
+        #expect(half == .silent(reason: "Rooms has not answered yet", last: nil))
+        #expect(
+            service.objects()
+                == .told(
+                    Told(
+                        value: [
+                            "/a": ["org.room": ["Light": .truth(true)]],
+                            "/b": ["org.room": ["Light": .truth(false)]],
+                        ], source: "Rooms", at: Instant(secondsSince1970: 1))))
+    }
+
+    @Test func `an empty list is an answer`() {
+        var service = Self.present(Self.rooms)
+
+        _ = service.heard(.reply(to: Self.roomsAsked, .paths([])), at: Self.moment(1))
+
+        #expect(service.objects().value == [:])
+    }
+
+    @Test func `an object that is gone before it is asked does not count`() {
+        var service = Self.present(Self.rooms)
+        _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a"])), at: Self.moment(1))
+
+        _ = service.heard(
+            .reply(to: Self.room("/a"), .refused("org.freedesktop.DBus.Error.UnknownObject")),
+            at: Self.moment(1))
+
+        #expect(service.objects().value == [:])
+    }
+
+    @Test func `an announcement of a new object has the list asked again, and only the new asked`()
+    {
+        var service = Self.present(Self.rooms)
+        _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a"])), at: Self.moment(1))
+        _ = service.heard(
+            .reply(to: Self.room("/a"), .properties(["Light": .truth(true)])), at: Self.moment(1))
+
+        let place = BusPlace(path: "/rooms", interface: "org.rooms")
+        let requests = service.heard(
+            .signal(sender: ":1.1", place, member: "New"), at: Self.moment(2))
+        let strange = service.heard(
+            .signal(sender: ":1.9", place, member: "New"), at: Self.moment(2))
+        let other = service.heard(
+            .signal(sender: ":1.1", place, member: "Other"), at: Self.moment(2))
+        let more = service.heard(
+            .reply(to: Self.roomsAsked, .paths(["/a", "/b"])), at: Self.moment(2))
+
+        #expect(requests == [Self.roomsAsked])
+        #expect(strange == [] && other == [])
+        #expect(more == [Self.room("/b")])
+    }
+
+    @Test func `an object that is not listed any more is forgotten`() {
+        var service = Self.present(Self.rooms)
+        _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a"])), at: Self.moment(1))
+        _ = service.heard(
+            .reply(to: Self.room("/a"), .properties(["Light": .truth(true)])), at: Self.moment(1))
+
+        _ = service.heard(.reply(to: Self.roomsAsked, .paths([])), at: Self.moment(2))
+
+        #expect(service.objects().value == [:])
+    }
+
+    @Test func `a tree is told at once, and so are changes in it`() {
+        var service = Self.present(Self.tree)
+        let asked = BusRequest(service: "org.tree", destination: ":1.1", question: .list)
+        let leaf = BusPlace(path: "/tree/leaf", interface: "org.leaf")
+
+        _ = service.heard(
+            .reply(to: asked, .tree(["/tree/leaf": ["org.leaf": ["Green": .truth(true)]]])),
+            at: Self.moment(1))
+        let spring = service.objects().value
+        let known = service.heard(
+            .changed(sender: ":1.1", leaf, ["Green": .truth(false)], isComplete: true),
+            at: Self.moment(2))
+        let new = service.heard(
+            .changed(
+                sender: ":1.1", BusPlace(path: "/tree/new", interface: "org.leaf"),
+                ["Green": .truth(true)], isComplete: true), at: Self.moment(2))
+
+        #expect(spring == ["/tree/leaf": ["org.leaf": ["Green": .truth(true)]]])
+        #expect(
+            service.objects().value == ["/tree/leaf": ["org.leaf": ["Green": .truth(false)]]])
+        #expect(known == [] && new == [asked])
+    }
+}
