@@ -93,6 +93,9 @@ public final class ChildProgram: @unchecked Sendable {
         }
     }
 
+    /// Writes one line to standard input.
+    public func writeLine(_ line: String) { give(Array("\(line)\n".utf8)) }
+
     /// Reads one line of standard output; `nil` at its end.
     public func readLine() async -> String? { await line(from: output) }
 

@@ -1,0 +1,75 @@
+import ClarityScheduler
+
+/// What NetworkManager says of the network.
+///
+/// Its D-Bus interface `org.freedesktop.NetworkManager`, with the values of `NMConnectivityState`
+/// and `NMMetered`.
+struct NetworkManager: Sendable {
+    /// How far this machine gets.
+    enum Connectivity: Hashable, Sendable {
+        /// It is not connected.
+        case none
+        /// The network wants a person to sign in first.
+        case portal
+        /// It is connected, and does not reach the Internet.
+        case limited
+        case full
+    }
+
+    /// Whether the connection costs by the byte.
+    enum Metered: Hashable, Sendable {
+        case yes, no
+        /// Nobody said so: it follows from the kind of the connection, as with a telephone's.
+        case guessYes, guessNo
+    }
+
+    private static let place = BusPlace(
+        path: "/org/freedesktop/NetworkManager", interface: "org.freedesktop.NetworkManager")
+
+    static let interest = BusInterest(
+        title: "NetworkManager", service: "org.freedesktop.NetworkManager",
+        objects: [place: ["Connectivity", "Metered", "PrimaryConnectionType"]])
+
+    let service: BusService
+
+    init(_ service: BusService) { self.service = service }
+
+    var connectivity: ServiceAnswer<Connectivity> {
+        said("Connectivity") { properties throws(Misunderstood) in
+            switch try properties.number("Connectivity", in: 0...4) {
+            case 1: .none
+            case 2: .portal
+            case 3: .limited
+            case 4: .full
+            default: throw Misunderstood(reason: "not known to it")
+            }
+        }
+    }
+
+    var metered: ServiceAnswer<Metered> {
+        said("Metered") { properties throws(Misunderstood) in
+            switch try properties.number("Metered", in: 0...4) {
+            case 1: .yes
+            case 2: .no
+            case 3: .guessYes
+            case 4: .guessNo
+            default: throw Misunderstood(reason: "not known to it")
+            }
+        }
+    }
+
+    /// The kind of the connection that has the default route: `802-3-ethernet`, `802-11-wireless`,
+    /// `gsm`, `vpn`; empty when there is none.
+    var primaryConnectionType: ServiceAnswer<String> {
+        said("PrimaryConnectionType") { properties throws(Misunderstood) in
+            try properties.text("PrimaryConnectionType")
+        }
+    }
+
+    private func said<Meaning>(
+        _ property: String, _ read: (BusProperties) throws(Misunderstood) -> Meaning
+    ) -> ServiceAnswer<Meaning> {
+        let place = NetworkManager.place
+        return service.properties(at: place.path, place.interface).from(property).understood(read)
+    }
+}

@@ -1,0 +1,49 @@
+import ClarityScheduler
+
+/// What power-profiles-daemon, or what stands in for it, says of the profile that a person chose.
+///
+/// The same interface under two names: `org.freedesktop.UPower.PowerProfiles`, and
+/// `net.hadess.PowerProfiles` before version 0.20 of it.
+struct PowerProfiles: Sendable {
+    private static let place = BusPlace(
+        path: "/org/freedesktop/UPower/PowerProfiles",
+        interface: "org.freedesktop.UPower.PowerProfiles")
+    private static let formerPlace = BusPlace(
+        path: "/net/hadess/PowerProfiles", interface: "net.hadess.PowerProfiles")
+
+    static let interest = BusInterest(
+        title: "power-profiles-daemon", service: "org.freedesktop.UPower.PowerProfiles",
+        objects: [place: ["ActiveProfile"]])
+    static let formerInterest = BusInterest(
+        title: "power-profiles-daemon", service: "net.hadess.PowerProfiles",
+        objects: [formerPlace: ["ActiveProfile"]])
+
+    let service: BusService
+    let former: BusService
+
+    init(_ service: BusService, former: BusService) {
+        self.service = service
+        self.former = former
+    }
+
+    /// Whether the machine saves power, by a person's choice or since its battery is low.
+    var isLowPower: ServiceAnswer<Bool> {
+        let now = PowerProfiles.isLowPower(service, PowerProfiles.place)
+        guard case .unavailable = now else { return now }
+        return PowerProfiles.isLowPower(former, PowerProfiles.formerPlace)
+    }
+
+    private static func isLowPower(
+        _ service: BusService, _ place: BusPlace
+    ) -> ServiceAnswer<Bool> {
+        service.properties(at: place.path, place.interface).from("ActiveProfile")
+            .understood { properties throws(Misunderstood) in
+                switch try properties.text("ActiveProfile") {
+                case "power-saver": true
+                case "balanced", "performance": false
+                case let other:
+                    throw Misunderstood(reason: "\(BusValue.text(other)) is no profile")
+                }
+            }
+    }
+}

@@ -1,0 +1,44 @@
+import ClarityScheduler
+
+/// What UPower says of power.
+///
+/// Its D-Bus interfaces `org.freedesktop.UPower` and `org.freedesktop.UPower.Device`, the latter of
+/// the display device, which stands for all batteries together.
+struct UPower: Sendable {
+    private static let daemon = BusPlace(
+        path: "/org/freedesktop/UPower", interface: "org.freedesktop.UPower")
+    private static let display = BusPlace(
+        path: "/org/freedesktop/UPower/devices/DisplayDevice",
+        interface: "org.freedesktop.UPower.Device")
+
+    static let interest = BusInterest(
+        title: "UPower", service: "org.freedesktop.UPower",
+        objects: [
+            daemon: ["OnBattery"],
+            display: ["IsPresent", "Type", "Percentage"],
+        ])
+
+    let service: BusService
+
+    init(_ service: BusService) { self.service = service }
+
+    /// Whether nothing but a battery or a UPS feeds this machine.
+    var isOnBattery: ServiceAnswer<Bool> {
+        let place = UPower.daemon
+        return service.properties(at: place.path, place.interface).from("OnBattery")
+            .understood { properties throws(Misunderstood) in try properties.truth("OnBattery") }
+    }
+
+    /// The charge of all batteries together, rounded down.
+    var battery: ServiceAnswer<Conditions.Battery> {
+        let place = UPower.display
+        return service.properties(at: place.path, place.interface).from("DisplayDevice")
+            .understood { device throws(Misunderstood) in
+                guard try device.truth("IsPresent") else { return .absent }
+                // A battery or a UPS; the other kinds are those of mice and telephones.
+                _ = try device.number("Type", in: 2...3)
+                let percent = try device.real("Percentage", in: 0...100)
+                return .charge(percent: Int(percent.rounded(.down)))
+            }
+    }
+}
