@@ -54,7 +54,7 @@ struct CommonDraft: Sendable {
     /// `retry` too.
     mutating func inherit(from defaults: CommonDraft) {
         if var own = constraints?.value, let inherited = defaults.constraints?.value {
-            ConstraintsDraft.shape.inherit(&own, from: inherited)
+            own.inherit(from: inherited)
             constraints?.value = own
         }
         if var own = retry?.value, let inherited = defaults.retry?.value {

@@ -15,52 +15,135 @@ struct ConstraintsDraft: Sendable {
     var batteryAbove: Field<Int>?
     var notLowPower: Field<Bool>?
     var idle: Field<Bool>?
-    var storageFreeBytes: Field<Int64>?
+    var storageFree: Field<[StorageWish]>?
     var pressureBelow: Field<Int>?
+    var windows: Field<[Field<Window>]>?
+    var checks: Field<[Field<String>]>?
+    var unknown: Field<UnknownDraft>?
+
+    /// The keys that are constraints, by the names that the engine has for them.
+    static let constraintKeys: [Key<ConstraintsDraft>] = [
+        Key(
+            "network", { swap(&$0.network, &$1) }, .choice(of: Network.self),
+            "the connection that must be there"),
+        Key(
+            "external_power", { swap(&$0.externalPower, &$1) }, .boolean,
+            "run on external power only"),
+        Key(
+            "battery_above", { swap(&$0.batteryAbove, &$1) }, .percent(0...99),
+            "run while the battery holds more than this; 0% asks nothing"),
+        Key(
+            "not_low_power", { swap(&$0.notLowPower, &$1) }, .boolean,
+            "do not run while power is saved"),
+        Key(
+            "idle", { swap(&$0.idle, &$1) }, .boolean, "run only while nobody uses the machine"),
+        Key(
+            "storage_free", { swap(&$0.storageFree, &$1) }, .storageWishes,
+            "the free space that must be there, at the state or by path; 0MiB asks nothing"),
+        Key(
+            "pressure_below", { swap(&$0.pressureBelow, &$1) }, .percent(1...100),
+            "run while tasks stall for less than this share of time"),
+        Key(
+            "window", { swap(&$0.windows, &$1) },
+            .oneOrMore(.window, atMost: mostWindows),
+            "the times of day at which it may run; an empty list asks nothing"),
+        Key(
+            "check", { swap(&$0.checks, &$1) },
+            .oneOrMore(.text, atMost: Form<Void>.mostEntries),
+            "the checks that must pass; an empty list asks nothing"),
+    ]
 
     static let shape = Shape(
         ConstraintsDraft(),
-        [
+        constraintKeys + [
             Key(
-                "network", { swap(&$0.network, &$1) }, .choice(of: Network.self),
-                "the connection that must be there"),
-            Key(
-                "external_power", { swap(&$0.externalPower, &$1) }, .boolean,
-                "run on external power only"),
-            Key(
-                "battery_above", { swap(&$0.batteryAbove, &$1) }, .percent(0...99),
-                "run while the battery holds more than this; 0% asks nothing"),
-            Key(
-                "not_low_power", { swap(&$0.notLowPower, &$1) }, .boolean,
-                "do not run while power is saved"),
-            Key(
-                "idle", { swap(&$0.idle, &$1) }, .boolean, "run only while nobody uses the machine"),
-            Key(
-                "storage_free", { swap(&$0.storageFreeBytes, &$1) }, .size(0...(1 << 50)),
-                "the free space that must be there; 0MiB asks nothing"),
-            Key(
-                "pressure_below", { swap(&$0.pressureBelow, &$1) }, .percent(1...100),
-                "run while tasks stall for less than this share of time"),
+                "unknown", { swap(&$0.unknown, &$1) }, .mapping(UnknownDraft.shape),
+                "what a constraint makes of an answer that nobody knows")
         ])
 
-    /// The constraints that are wanted, in the order of the declaration.
-    var constraints: [Constraint] {
-        let network: Constraint? =
-            switch self.network?.value {
-            case .any: .connected
-            case .unmetered: .unmetered
-            case .notRoaming: .notRoaming
-            case nil, .some(.none): nil
+    /// More than one for each half hour of a week says nothing that fewer could not.
+    private static let mostWindows = 336
+
+    /// Takes from `other` what this one does not say, key by key within `unknown` too.
+    mutating func inherit(from other: ConstraintsDraft) {
+        if var own = unknown?.value, let inherited = other.unknown?.value {
+            UnknownDraft.shape.inherit(&own, from: inherited)
+            unknown?.value = own
+        }
+        Self.shape.inherit(&self, from: other)
+    }
+}
+
+/// `unknown:` of `constraints:` as it stands in the file.
+struct UnknownDraft: Sendable {
+    private var fields: [String: Field<UnknownRule>] = [:]
+
+    /// The constraints whose answer can be unknown.
+    private static let names = [
+        "network", "external_power", "battery_above", "not_low_power", "idle", "storage_free",
+        "pressure_below", "check",
+    ]
+
+    static let shape = Shape(
+        UnknownDraft(),
+        names.map { name in
+            Key(
+                name, { swap(&$0.fields[name], &$1) }, .choice(of: UnknownRule.self),
+                "whether the job runs or waits while \(name) is unknown")
+        })
+
+    /// The rules by the names of constraints.
+    var rules: [String: UnknownRule] { fields.compactMapValues(\.value) }
+}
+
+/// Free space that must be there: of a path, or of the state directory.
+struct StorageWish: Hashable, Sendable {
+    var path: String?
+    var bytes: Int64
+}
+
+extension Form where Value == [StorageWish] {
+    /// A size for the state directory, or sizes by path.
+    static var storageWishes: Form {
+        let size = Form<Int64>.size(0...(1 << 50))
+        let byPath = Form<[NamedField<String, Int64>]>.entries(named: .path, of: size)
+        let description = FormDescription.either(size.description, byPath.description)
+        return Form(description) { node, place, decoding in
+            switch node.content {
+            case .scalar where !node.isNull:
+                return size.decode(node, place, &decoding).map { [StorageWish(bytes: $0)] }
+            case .mapping:
+                guard let entries = byPath.decode(node, place, &decoding) else { return nil }
+                var paths: Set<String> = []
+                return entries.compactMap { entry in
+                    guard let path = entry.name else { return nil }
+                    guard paths.insert(path).inserted else {
+                        decoding.report(
+                            entry.keyPosition, "\(place.text) has \(shown(path)) twice")
+                        return nil
+                    }
+                    return entry.field.value.map { StorageWish(path: path, bytes: $0) }
+                }
+            case .scalar, .sequence:
+                decoding.reportForm(node, place, description)
+                return nil
             }
-        let wanted: [Constraint?] = [
-            network,
-            externalPower?.value == true ? .externalPower : nil,
-            batteryAbove?.value.flatMap { $0 > 0 ? .batteryAbove(percent: $0) : nil },
-            notLowPower?.value == true ? .notLowPower : nil,
-            idle?.value == true ? .idle : nil,
-            storageFreeBytes?.value.flatMap { $0 > 0 ? .storageFree(bytes: $0) : nil },
-            pressureBelow?.value.map { .pressureBelow(percent: $0) },
-        ]
-        return wanted.compactMap(\.self)
+        }
+    }
+}
+
+extension Form where Value == Window {
+    /// A stretch of the day such as `22:00-06:00`.
+    static var window: Form {
+        .scalar(.window) { text, node, place, decoding in
+            do throws(WindowError) {
+                return try Window(text)
+            } catch {
+                decoding.report(
+                    node.position,
+                    "\(place.key) \(shown(text)) is not understood, wanted \(error.wanted)")
+                return nil
+            }
+        }
     }
 }

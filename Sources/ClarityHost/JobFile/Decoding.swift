@@ -7,7 +7,7 @@ struct Surroundings: Sendable {
     /// The job file's folder, from which relative paths count.
     var folder: String
     var zones: any ZoneSource
-    /// The zone of cron and calendar schedules that name none.
+    /// The zone of schedules and windows for which the file names none.
     var localZone: String
     /// What tells this machine from others.
     var host: String
@@ -29,6 +29,8 @@ indirect enum Place: Sendable {
     case file
     /// A job by its id, as it stands in the file.
     case job(String)
+    /// A check by its name, as it stands in the file.
+    case check(String)
     case value(key: String, of: Place)
     /// An entry of a list, from 1.
     case entry(Int, of: Place)
@@ -36,7 +38,7 @@ indirect enum Place: Sendable {
     /// The key, or for an entry of a list that of the list.
     var key: String {
         switch self {
-        case .file, .job: text
+        case .file, .job, .check: text
         case .value(let key, _): key
         case .entry(_, let list): list.key
         }
@@ -47,6 +49,7 @@ indirect enum Place: Sendable {
         switch self {
         case .file: "the job file"
         case .job(let id): "job \(shown(id))"
+        case .check(let name): "check \(shown(name))"
         case .value(let key, .file): shown(key)
         case .value(let key, let owner): "\(shown(key)) of \(owner.text)"
         case .entry(let number, let list): "entry \(number) of \(list.text)"

@@ -5,6 +5,8 @@ struct FileDraft: Sendable {
     var version: Field<Int>?
     var store: Field<StoreDraft>?
     var defaults: Field<DefaultsDraft>?
+    var conditions: Field<ConditionsDraft>?
+    var checks: Field<[NamedField<String, CheckDraft>]>?
     var jobs: Field<[Field<JobDraft.Listed>]>?
     /// The sections of the catalogue, flattened.
     var settings: [String: String] = [:]
@@ -29,6 +31,12 @@ struct FileDraft: Sendable {
             Key(
                 "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDraft.shape),
                 "what holds for every job that does not say otherwise"),
+            Key(
+                "conditions", { swap(&$0.conditions, &$1) }, .mapping(ConditionsDraft.shape),
+                "how this machine's conditions are found out"),
+            Key(
+                "checks", { swap(&$0.checks, &$1) }, .checks,
+                "questions on which jobs may depend"),
             Key(
                 "jobs", { swap(&$0.jobs, &$1) }, .list(of: JobDraft.form(catalogue)),
                 isRequired: true,
@@ -116,7 +124,7 @@ struct DefaultsDraft: Sendable {
                 "the most attempts that run at the same time"),
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
-                "the zone of cron and calendar schedules that name none; else the machine's"),
+                "the zone of cron and calendar schedules and of windows; else the machine's"),
         ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } })
 }
 

@@ -56,10 +56,20 @@ indirect enum FormDescription: Hashable, Sendable {
     case calendar
     case timeZone
     case path
+    /// An https url, or an http one of this machine.
     case url
+    /// A url of http or https.
+    case webAddress
     case jobID
+    /// A stretch of the day, such as `22:00-06:00`.
+    case window
+    case checkName
+    /// A network interface's name, in which `*` and `?` stand for others.
+    case interfacePattern
     case list(of: FormDescription)
     case mapping([KeyDescription])
+    /// A mapping whose keys the file chooses, at most 100.
+    case entries(named: FormDescription, of: FormDescription)
     /// One form or the other.
     case either(FormDescription, FormDescription)
     /// A mapping whose keys depend on what its neighbour or own key `by` says.
@@ -68,7 +78,7 @@ indirect enum FormDescription: Hashable, Sendable {
     /// What people call such a value: `a mapping`, `a span of time`.
     var noun: String {
         switch self {
-        case .text, .choice, .jobID: "text"
+        case .text, .choice, .jobID, .checkName, .interfacePattern: "text"
         case .boolean: "`true` or `false`"
         case .integer: "a whole number"
         case .duration: "a span of time"
@@ -79,9 +89,10 @@ indirect enum FormDescription: Hashable, Sendable {
         case .calendar: "a calendar expression"
         case .timeZone: "a time zone"
         case .path: "a path"
-        case .url: "a url"
+        case .url, .webAddress: "a url"
+        case .window: "a time of day"
         case .list: "a list"
-        case .mapping, .variants: "a mapping"
+        case .mapping, .entries, .variants: "a mapping"
         case .either(let one, let other): "\(one.noun) or \(other.noun)"
         }
     }

@@ -5,6 +5,7 @@ import ClarityScheduler
 struct JobAssembly {
     let defaults: DefaultsDraft
     let settings: [String: String]
+    let checks: KnownChecks
 
     /// The job; what is at fault in it is reported, and only its id and kind are needed for it.
     func job(_ entry: JobDraft.Listed, _ decoding: inout Decoding) -> Job? {
@@ -14,15 +15,23 @@ struct JobAssembly {
         if let own = draft.common.retry?.value {
             common.retry?.value?.check(given: own, &decoding)
         }
+        checks.report(
+            unknownIn: draft.common.constraints, of: .value(key: "constraints", of: entry.place),
+            &decoding)
         let schedule = draft.schedule?.value
-        let times = draft.schedule.flatMap { self.schedule($0, of: entry, &decoding) }
+        let hasWindows = common.constraints?.value?.windows?.value?.isEmpty == false
+        let times = draft.schedule.flatMap {
+            self.schedule($0, of: entry, hasWindows: hasWindows, &decoding)
+        }
+        let constraints = constraints(common, of: entry, &decoding)
         guard let id = draft.id?.value, let kind = draft.kind?.value else { return nil }
         var job = Job(
             id: id, kind: kind, jobClass: draft.jobClass?.value ?? .processing, schedule: times,
             earliestBegin: schedule?.earliestBegin?.value ?? .zero,
             events: Set((draft.events?.value ?? []).compactMap(\.value)),
-            constraints: common.constraints?.value?.constraints ?? [],
-            relaxations: relaxations(of: common, own: draft.common, &decoding),
+            constraints: constraints,
+            unknownRules: common.constraints?.value?.unknown?.value?.rules ?? [:],
+            relaxations: relaxations(of: common, own: draft.common, constraints, &decoding),
             onLost: common.onLost?.value ?? .stop, startWithin: common.startWithin?.value,
             priority: draft.priority?.value ?? .normal,
             retry: common.retry?.value?.policy ?? RetryPolicy(),
@@ -43,9 +52,10 @@ struct JobAssembly {
 
     /// The steps of `relax`, of which each must drop what the job asks for.
     private func relaxations(
-        of common: CommonDraft, own: CommonDraft, _ decoding: inout Decoding
+        of common: CommonDraft, own: CommonDraft, _ constraints: [Constraint],
+        _ decoding: inout Decoding
     ) -> [Relaxation] {
-        let wanted = Set((common.constraints?.value?.constraints ?? []).map(\.name))
+        let wanted = Set(constraints.map(\.name))
         return (common.relax?.value ?? []).compactMap { step in
             guard
                 let relaxation = step.value?.relaxation(

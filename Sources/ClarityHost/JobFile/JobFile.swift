@@ -16,6 +16,11 @@ public struct JobFile: Hashable, Sendable {
     public var maxParallel: Int?
     /// What the history keeps.
     public var retention: RetentionPolicy
+    /// How this machine's conditions are found out.
+    public var conditions: ConditionSettings
+    /// The checks that the file declares, in its order; no two have the same name, and none is called
+    /// `CheckDeclaration.probeName`.
+    public var checks: [CheckDeclaration]
     /// What names this text and no other: a digest of the file's bytes.
     public var origin: String
     /// The file's bytes.
@@ -25,7 +30,9 @@ public struct JobFile: Hashable, Sendable {
     public init(
         jobs: [Job], disabled: Set<JobID> = [], settings: [String: String] = [:],
         stateDirectory: String? = nil, maxParallel: Int? = nil,
-        retention: RetentionPolicy = RetentionPolicy(), origin: String = "", text: [UInt8] = []
+        retention: RetentionPolicy = RetentionPolicy(),
+        conditions: ConditionSettings = ConditionSettings(), checks: [CheckDeclaration] = [],
+        origin: String = "", text: [UInt8] = []
     ) {
         self.jobs = jobs
         self.disabled = disabled
@@ -33,8 +40,18 @@ public struct JobFile: Hashable, Sendable {
         self.stateDirectory = stateDirectory
         self.maxParallel = maxParallel
         self.retention = retention
+        self.conditions = conditions
+        self.checks = checks
         self.origin = origin
         self.text = text
+    }
+
+    /// All that jobs may want an answer to: the checks, then the probe, if there is one.
+    public var questions: [CheckDeclaration] {
+        let probe = conditions.probe.map { url in
+            CheckDeclaration(name: CheckDeclaration.probeName, question: .url(url))
+        }
+        return checks + (probe.map { [$0] } ?? [])
     }
 
     /// The jobs to plan: the enabled ones, which start enabled ones only.

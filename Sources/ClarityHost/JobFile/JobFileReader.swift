@@ -17,12 +17,12 @@ public struct JobFileReader: Sendable {
     ///
     /// - Parameters:
     ///   - catalogue: the kinds and sections that a file may name; no section is called `version`,
-    ///     `store`, `defaults` or `jobs`.
+    ///     `store`, `defaults`, `conditions`, `checks` or `jobs`.
     ///   - zones: where time zones come from.
     ///   - home: the home folder, for paths that start with `~/`.
     ///   - workingDirectory: the folder from which the path of a job file counts when it is
     ///     relative, and so what that file names by relative paths.
-    ///   - localZone: the zone of cron and calendar schedules for which the file names none.
+    ///   - localZone: the zone of schedules and windows for which the file names none.
     ///   - host: what tells this machine from others, as `HostIdentity` gives it; each
     ///     `randomized_delay` depends on it, and it goes nowhere else.
     public init(
@@ -71,9 +71,14 @@ public struct JobFileReader: Sendable {
         }
         let defaults = draft.defaults?.value ?? DefaultsDraft()
         if let retry = defaults.common.retry?.value { retry.check(given: retry, &decoding) }
+        let checks = KnownChecks(draft)
+        checks.report(
+            unknownIn: defaults.common.constraints,
+            of: .value(key: "constraints", of: .value(key: "defaults", of: .file)), &decoding)
         let listed = (draft.jobs?.value ?? []).compactMap(\.value)
         JobGraph(listed).check(&decoding)
-        let assembly = JobAssembly(defaults: defaults, settings: draft.settings)
+        let assembly = JobAssembly(
+            defaults: defaults, settings: draft.settings, checks: checks)
         let jobs = listed.compactMap { assembly.job($0, &decoding) }
         let disabled = listed.filter { $0.draft.isEnabled?.value == false }
             .compactMap { $0.draft.id?.value }
@@ -81,7 +86,9 @@ public struct JobFileReader: Sendable {
             jobs: jobs, disabled: Set(disabled), settings: draft.settings,
             stateDirectory: draft.store?.value?.directory?.value,
             maxParallel: defaults.maxParallel?.value,
-            retention: draft.store?.value?.history?.value?.policy ?? RetentionPolicy())
+            retention: draft.store?.value?.history?.value?.policy ?? RetentionPolicy(),
+            conditions: draft.conditions?.value?.settings ?? ConditionSettings(),
+            checks: (draft.checks?.value ?? []).compactMap { $0.field.value?.declaration($0.key) })
     }
 
     private func folder(of path: String) -> String {

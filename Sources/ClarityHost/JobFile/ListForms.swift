@@ -1,7 +1,9 @@
 extension Form {
-    /// A list; the same text twice is a fault. Entries at fault are there
+    /// A list; the same text twice is a fault unless it `repeats`. Entries at fault are there
     /// without their value.
-    static func list<Element>(of form: Form<Element>) -> Form where Value == [Field<Element>] {
+    static func list<Element>(
+        of form: Form<Element>, repeats: Bool = false
+    ) -> Form where Value == [Field<Element>] {
         Form(.list(of: form.description)) { node, place, decoding in
             guard case .sequence(let nodes) = node.content else {
                 decoding.reportForm(
@@ -9,17 +11,52 @@ extension Form {
                     help: node.text.map { "write `[\($0)]`" })
                 return nil
             }
-            var fields: [Field<Element>] = []
-            var seen: Set<String> = []
-            for (index, node) in nodes.enumerated() {
-                let entryPlace = Place.entry(index + 1, of: place)
-                let value = form.decode(node, entryPlace, &decoding)
-                if value != nil, let text = node.text, !seen.insert(text).inserted {
-                    decoding.report(node.position, "\(place.text) has \(shown(text)) twice")
-                }
-                fields.append(Field(position: node.position, value: value))
-            }
-            return fields
+            return decoding.fields(nodes, of: form, in: place, repeats: repeats)
         }
+    }
+
+    /// One value, or a list of at most so many; the same text twice is a fault.
+    static func oneOrMore<Element>(
+        _ form: Form<Element>, atMost most: Int
+    ) -> Form where Value == [Field<Element>] {
+        let description = FormDescription.either(
+            form.description, .list(of: form.description))
+        return Form(description) { node, place, decoding in
+            switch node.content {
+            case .sequence(let nodes) where nodes.count > most:
+                decoding.report(
+                    node.position,
+                    "\(place.text) has \(nodes.count) entries, wanted at most \(most)")
+                return nil
+            case .sequence(let nodes):
+                return decoding.fields(nodes, of: form, in: place, repeats: false)
+            case .scalar where !node.isNull:
+                return [
+                    Field(position: node.position, value: form.decode(node, place, &decoding))
+                ]
+            case .scalar, .mapping:
+                decoding.reportForm(node, place, description)
+                return nil
+            }
+        }
+    }
+}
+
+extension Decoding {
+    /// The entries of a list, one by one.
+    fileprivate mutating func fields<Element>(
+        _ nodes: [YAMLNode], of form: Form<Element>, in place: Place, repeats: Bool
+    ) -> [Field<Element>] {
+        var fields: [Field<Element>] = []
+        var seen: Set<String> = []
+        for (index, node) in nodes.enumerated() {
+            let entryPlace = Place.entry(index + 1, of: place)
+            let value = form.decode(node, entryPlace, &self)
+            if !repeats, value != nil, let text = node.text, !seen.insert(text).inserted {
+                report(node.position, "\(place.text) has \(shown(text)) twice")
+            }
+            fields.append(Field(position: node.position, value: value))
+        }
+        return fields
     }
 }

@@ -113,7 +113,7 @@ extension Form where Value == Lateness {
 /// A step of `relax:`.
 struct RelaxationDraft: Sendable {
     /// The constraints that can be dropped, by their names in the job file.
-    private static let names = ConstraintsDraft.shape.descriptions.map(\.name)
+    private static let names = ConstraintsDraft.constraintKeys.map(\.description.name)
 
     var after: Field<Lateness>?
     var drop: Field<String>?

@@ -2,8 +2,11 @@ import ClarityScheduler
 
 extension JobAssembly {
     /// The schedule of a draft; exactly one of `every`, `cron`, `calendar` and `at` must be given.
+    ///
+    /// - Parameter hasWindows: whether the job has windows, which are on the schedule's clock too.
     func schedule(
-        _ field: Field<ScheduleDraft>, of entry: JobDraft.Listed, _ decoding: inout Decoding
+        _ field: Field<ScheduleDraft>, of entry: JobDraft.Listed, hasWindows: Bool,
+        _ decoding: inout Decoding
     ) -> Schedule? {
         guard let draft = field.value else { return nil }
         let place = Place.value(key: "schedule", of: entry.place)
@@ -16,7 +19,7 @@ extension JobAssembly {
                     : "\(place.text) has \(listed(given, "and")), wanted one of them")
             return nil
         }
-        reportIdleKeys(of: draft, place, &decoding)
+        reportIdleKeys(of: draft, place, hasWindows: hasWindows, &decoding)
         reportLongSpans(of: draft, &decoding)
         guard areBoundsInOrder(draft, &decoding), let rule = rule(draft, &decoding) else {
             return nil
@@ -37,9 +40,9 @@ extension JobAssembly {
 
     /// Reports keys that serve a rule which is not there.
     private func reportIdleKeys(
-        of draft: ScheduleDraft, _ place: Place, _ decoding: inout Decoding
+        of draft: ScheduleDraft, _ place: Place, hasWindows: Bool, _ decoding: inout Decoding
     ) {
-        let isClock = draft.cron != nil || draft.calendar != nil
+        let isClock = draft.cron != nil || draft.calendar != nil || hasWindows
         let keys = [
             ("phase", draft.phase?.position, draft.every != nil, ["every"]),
             ("flex", draft.flex?.position, draft.every != nil, ["every"]),
@@ -83,19 +86,22 @@ extension JobAssembly {
         if let period = draft.every?.value { return .every(period, phase: draft.phase?.value) }
         if let instant = draft.at?.value { return .at(instant) }
         if let cron = draft.cron, let expression = cron.value {
-            return zone(draft, at: cron.position, &decoding).map { .cron(expression, $0) }
+            return zone(draft.timeZone, at: cron.position, &decoding)
+                .map { .cron(expression, $0) }
         }
         if let calendar = draft.calendar, let expression = calendar.value {
-            return zone(draft, at: calendar.position, &decoding).map { .calendar(expression, $0) }
+            return zone(draft.timeZone, at: calendar.position, &decoding).map {
+                .calendar(expression, $0)
+            }
         }
         return nil
     }
 
     /// The zone of a clock: the schedule's own, else the file's, else the machine's.
-    private func zone(
-        _ draft: ScheduleDraft, at position: YAMLNode.Position, _ decoding: inout Decoding
+    func zone(
+        _ own: Field<Zone>?, at position: YAMLNode.Position, _ decoding: inout Decoding
     ) -> Zone? {
-        if let zone = draft.timeZone ?? defaults.timeZone { return zone.value }
+        if let zone = own ?? defaults.timeZone { return zone.value }
         return decoding.zone(
             decoding.surroundings.localZone, at: position,
             help: "that is what the machine says; name one with `time_zone`")

@@ -35,7 +35,7 @@ struct ScheduleDraft: Sendable {
                 "how much earlier than `every` says a run may start when nothing holds it back"),
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
-                "the zone on whose clock `cron` or `calendar` runs"),
+                "the zone on whose clock `cron`, `calendar` and the job's windows run"),
             Key(
                 "not_before", { swap(&$0.notBefore, &$1) }, .instant,
                 "the instant before which nothing is due"),

@@ -23,7 +23,11 @@ struct WebAddress: Hashable, Sendable {
     }
 
     /// Takes an address apart, as RFC 3986 has it, strictly.
-    static func parse(_ text: String) -> Result<WebAddress, Fault> {
+    ///
+    /// - Parameter allowsQuery: whether it may end in `?` and more.
+    static func parse(
+        _ text: String, allowsQuery: Bool = false
+    ) -> Result<WebAddress, Fault> {
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !forbidden.contains($0) })
         else { return .failure(Fault(message: "holds a character that no url has")) }
         let lowered = text.lowercased()
@@ -39,7 +43,12 @@ struct WebAddress: Hashable, Sendable {
                     message: "holds a user name or password",
                     help: "secrets never stand in a job file"))
         }
-        guard !rest.contains("#"), !rest.contains("?") else {
+        if allowsQuery {
+            guard !rest.contains("#") else {
+                return .failure(Fault(message: "has a fragment (`#`), wanted none"))
+            }
+        }
+        guard allowsQuery || !rest.contains("#") && !rest.contains("?") else {
             return .failure(Fault(message: "has a query (`?`) or fragment (`#`), wanted none"))
         }
         let port: Substring

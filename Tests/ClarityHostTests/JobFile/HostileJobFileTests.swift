@@ -18,7 +18,9 @@ import Testing
     private static let pieces = [
         "[", "]", "{", "}", ": ", "- ", "? ", "\n", "\t", "  ", "'", "\"", "|", ">", "&a ", "*a",
         "!!", "---\n", "...\n", "%YAML 1.1\n", "#", "\\0", "~", "then: [a]", "\u{FEFF}", "é", "on:",
-        "99999999999999999999", "a: &a [*a]", "<<: ", "schedule: ", "every", "id: ",
+        "99999999999999999999", "a: &a [*a]", "<<: ", "schedule: ", "every", "id: ", "check: ",
+        "window: ",
+        "checks:", "{ ~: 1MiB }",
     ]
 
     /// Changes bytes, or puts in, takes out or repeats pieces, one to four times.
@@ -51,7 +53,9 @@ import Testing
                 job: """
                     schedule: { cron: "0 6,18 * * *", time_zone: Europe/London }
                     on: [source-changed]
-                    constraints: { network: any, battery_above: 20%, idle: true }
+                    constraints: { network: any, battery_above: 20%, check: [up, nas],
+                                   window: ["Mon..Fri 22:00-06:00"], unknown: { idle: wait },
+                                   storage_free: { ~/Health: 2GiB } }
                     retry: { attempts: 5, initial: 30s }
                     then: [b]
                     """,
@@ -59,6 +63,8 @@ import Testing
                       - { id: b, kind: cleanup, options: { retain: 30d } }
                     sources: [{ kind: spool, path: ~/inbox }]
                     defaults: { timeout: 5m, memory_limit: 64MiB }
+                    conditions: { interfaces: { "wwan*": metered }, idle: { load_below: 25% } }
+                    checks: { up: { url: "http://127.0.0.1:1/" }, nas: { command: [true, x] } }
                     """
             ).utf8)
         var generator = Generator(state: seed)

@@ -13,6 +13,8 @@ import Testing
             }
         case .list(let element):
             keys(of: element, at: path.dropLast() + "[].")
+        case .entries(_, let element):
+            keys(of: element, at: path.dropLast() + "{}.")
         case .variants(_, let variants):
             variants.keys.sorted().flatMap { name in
                 keys(of: .mapping(variants[name] ?? []), at: "\(path.dropLast())<\(name)>.")
@@ -32,13 +34,18 @@ import Testing
         let paths = keys.map(\.path)
         #expect(
             paths.filter { !$0.contains(".") } == [
-                "version", "store", "defaults", "jobs", "backend", "sources", "limits",
+                "version", "store", "defaults", "conditions", "checks", "jobs", "backend",
+                "sources",
+                "limits",
             ])
         for path in [
             "store.directory", "store.history.keep_runs", "jobs[].catch_up.at_most",
             "defaults.max_parallel", "defaults.constraints.storage_free",
             "defaults.time_zone", "jobs[].id", "jobs[].schedule.earliest_begin",
             "jobs[].schedule.calendar", "jobs[].schedule.randomized_delay",
+            "conditions.interfaces", "conditions.idle.load_below", "conditions.probe",
+            "checks{}.command", "checks{}.valid_for", "jobs[].constraints.window",
+            "jobs[].constraints.unknown.idle", "defaults.constraints.check",
             "jobs[].retry.attempts", "jobs[].constraints.network", "jobs[].then",
             "jobs[].options<refresh>.page_size", "backend.url",
             "sources[]<spool>.recursive", "sources[]<spool>.kind",
@@ -48,13 +55,17 @@ import Testing
         #expect(
             keys.filter { $0.1.isRequired }.map(\.path) == [
                 "version", "defaults.on_lost.finish_within", "defaults.relax[].after",
-                "defaults.relax[].drop", "jobs", "jobs[].id", "jobs[].kind",
+                "defaults.relax[].drop", "conditions.idle.load_below", "jobs", "jobs[].id",
+                "jobs[].kind",
                 "jobs[].on_lost.finish_within", "jobs[].relax[].after", "jobs[].relax[].drop",
                 "jobs[].options<command>.program",
                 "backend", "backend.url", "sources[]<apple-health-export>.kind",
                 "sources[]<apple-health-export>.path", "sources[]<spool>.kind",
                 "sources[]<spool>.path",
             ])
+        #expect(
+            keys.filter { if case .entries = $0.1.form { true } else { false } }.map(\.path)
+                == ["conditions.interfaces", "checks"])
         #expect(keys.allSatisfy { !$0.1.summary.isEmpty })
         #expect(Set(paths).count == paths.count)
     }

@@ -1,0 +1,145 @@
+import ClarityScheduler
+
+/// A check of `checks:` as it stands in the file.
+struct CheckDraft: Sendable {
+    var command: Field<[String]>?
+    var url: Field<String>?
+    var timeout: Field<Duration>?
+    var validFor: Field<Duration>?
+
+    static let shape = Shape(
+        CheckDraft(),
+        [
+            Key(
+                "command", { swap(&$0.command, &$1) }, .command,
+                "the program to ask, with its arguments; status 0 is a yes"),
+            Key(
+                "url", { swap(&$0.url, &$1) }, .webAddress,
+                "the url to ask; a status from 200 to 299 is a yes"),
+            Key(
+                "timeout", { swap(&$0.timeout, &$1) },
+                .duration(.milliseconds(100) ... .seconds(300)), "how long an answer may take"),
+            Key(
+                "valid_for", { swap(&$0.validFor, &$1) },
+                .duration(.seconds(1) ... .seconds(86_400)), "how long an answer stands"),
+        ])
+
+    /// The check of this name; `nil` where its question is at fault.
+    func declaration(_ name: String) -> CheckDeclaration? {
+        let question: CheckDeclaration.Question? =
+            command?.value.map { .command($0) } ?? url?.value.map { .url($0) }
+        return question.map { question in
+            CheckDeclaration(
+                name: name, question: question,
+                timeout: timeout?.value ?? CheckDeclaration.standardTimeout,
+                validFor: validFor?.value ?? Check.standardValidity)
+        }
+    }
+}
+
+extension Form where Value == [NamedField<String, CheckDraft>] {
+    /// The checks by their names.
+    static var checks: Form {
+        .entries(named: .checkName, of: .check, place: { name, _ in .check(name) })
+    }
+}
+
+extension Form where Value == CheckDraft {
+    /// A command or a URL, and the times that go with it.
+    fileprivate static var check: Form {
+        let mapping = Form.mapping(CheckDraft.shape)
+        return Form(mapping.description) { node, place, decoding in
+            guard let draft = mapping.decode(node, place, &decoding) else { return nil }
+            if (draft.command != nil) == (draft.url != nil) {
+                decoding.report(
+                    node.position,
+                    draft.url == nil
+                        ? "\(place.text) has none of `command` and `url`"
+                        : "\(place.text) has `command` and `url`, wanted one of them")
+                return nil
+            }
+            return draft
+        }
+    }
+}
+
+extension Form where Value == String {
+    /// A check's name.
+    fileprivate static var checkName: Form {
+        .scalar(.checkName) { text, node, _, decoding in
+            guard text != CheckDeclaration.probeName else {
+                decoding.report(
+                    node.position, "check name \(shown(text)) is taken",
+                    help: "that is how the `probe` of `conditions` is called")
+                return nil
+            }
+            let isName =
+                (1...64).contains(text.utf8.count)
+                && text.utf8.allSatisfy { byte in
+                    switch byte {
+                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+                    default: "-_.".utf8.contains(byte)
+                    }
+                }
+            if isName { return text }
+            decoding.report(
+                node.position, "check name \(shown(text)) is not allowed",
+                help: "a name is 1 to 64 letters, digits, `-`, `_` or `.`")
+            return nil
+        }
+    }
+}
+
+extension Form where Value == [String] {
+    /// A program with its arguments; the program's path is made absolute.
+    static var command: Form {
+        let words = Form<[Field<String>]>.list(of: .text, repeats: true)
+        return Form(words.description) { node, place, decoding in
+            guard case .sequence(let nodes) = node.content else {
+                decoding.reportForm(
+                    node, place, words.description,
+                    help: "write each word as an entry: `[sh, -c, \"...\"]` for a shell's line")
+                return nil
+            }
+            guard (1...100).contains(nodes.count) else {
+                decoding.report(
+                    node.position,
+                    nodes.isEmpty
+                        ? "\(place.text) names no program"
+                        : "\(place.text) has \(nodes.count) words, wanted at most 100")
+                return nil
+            }
+            guard let fields = words.decode(node, place, &decoding) else { return nil }
+            var command = fields.compactMap(\.value)
+            guard command.count == nodes.count else { return nil }
+            guard let program = decoding.program(nodes[0], command[0], place) else { return nil }
+            command[0] = program
+            return command
+        }
+    }
+}
+
+extension Decoding {
+    /// The path of a command's first word, or its name.
+    fileprivate mutating func program(
+        _ node: YAMLNode, _ text: String, _ place: Place
+    ) -> String? {
+        let isPath = ["/", "./", "../", "~/"].contains(where: text.hasPrefix)
+        // A whole line where a word is wanted is no path below the job file's folder.
+        guard isPath || !text.contains(where: \.isWhitespace) else {
+            report(
+                node.position, "the program \(shown(text)) of \(place.text) holds a blank",
+                help: "write each word as an entry: `[sh, -c, \"...\"]` for a shell's line")
+            return nil
+        }
+        guard text.contains("/") || text.isEmpty else {
+            guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F })
+            else {
+                report(node.position, "\(place.key) \(shown(text)) is not a program's name")
+                return nil
+            }
+            return text
+        }
+        return Form<String>.path.decode(node, place, &self)
+    }
+}

@@ -1,0 +1,107 @@
+import ClarityScheduler
+
+/// `conditions:` as it stands in the file.
+struct ConditionsDraft: Sendable {
+    var interfaces: Field<[InterfaceRule]>?
+    var idle: Field<IdleDraft>?
+    var probe: Field<String>?
+
+    static let shape = Shape(
+        ConditionsDraft(),
+        [
+            Key(
+                "interfaces", { swap(&$0.interfaces, &$1) }, .interfaceRules,
+                "what connections over network interfaces are; the first that matches counts"),
+            Key(
+                "idle", { swap(&$0.idle, &$1) }, .mapping(IdleDraft.shape),
+                "when a host without sessions is idle"),
+            Key(
+                "probe", { swap(&$0.probe, &$1) }, .webAddress,
+                "a url that must answer for `network` constraints too"),
+        ])
+
+    var settings: ConditionSettings {
+        ConditionSettings(
+            interfaces: interfaces?.value ?? [],
+            idleLoadBelowPercent: idle?.value?.loadBelow?.value, probe: probe?.value)
+    }
+}
+
+/// `idle:` of `conditions:` as it stands in the file.
+struct IdleDraft: Sendable {
+    var loadBelow: Field<Int>?
+
+    static let shape = Shape(
+        IdleDraft(),
+        [
+            Key(
+                "load_below", { swap(&$0.loadBelow, &$1) }, .percent(1...400), isRequired: true,
+                "the load of the last minute in percent of the processors")
+        ])
+}
+
+extension Form where Value == [InterfaceRule] {
+    /// What interfaces are, by their names.
+    static var interfaceRules: Form {
+        let entries = Form<[NamedField<String, InterfaceRule.Kind>]>.entries(
+            named: .interfacePattern,
+            of: .choice(of: InterfaceRule.Kind.self, noun: "kind of connection"))
+        return Form(entries.description) { node, place, decoding in
+            guard let entries = entries.decode(node, place, &decoding) else { return nil }
+            var rules: [InterfaceRule] = []
+            for entry in entries {
+                guard let pattern = entry.name else { continue }
+                // Only of whole names: whether one pattern covers another is another matter.
+                if !pattern.contains("*"), !pattern.contains("?"),
+                    let earlier = rules.first(where: { $0.matches(pattern) })
+                {
+                    decoding.report(
+                        entry.keyPosition,
+                        "\(shown(pattern)) of \(place.text) never counts: "
+                            + "\(shown(earlier.pattern)) comes before it and matches it")
+                }
+                if let kind = entry.field.value { rules.append(InterfaceRule(pattern, kind)) }
+            }
+            return rules
+        }
+    }
+}
+
+extension Form where Value == String {
+    /// An interface's name, with `*` and `?` for others.
+    static var interfacePattern: Form {
+        .scalar(.interfacePattern) { text, node, _, decoding in
+            // What Linux takes as a name (dev_valid_name in net/core/dev.c), and with room for stars.
+            let isPattern =
+                (1...32).contains(text.utf8.count) && text != "." && text != ".."
+                && text.utf8.allSatisfy {
+                    (0x21...0x7E).contains($0) && !"/:[]\\".utf8.contains($0)
+                }
+            if isPattern { return text }
+            decoding.report(
+                node.position, "interface \(shown(text)) is not allowed",
+                help: "write a name such as `wlan0`, or `wwan*`: `*` stands for any characters, "
+                    + "`?` for one")
+            return nil
+        }
+    }
+
+    /// A URL of http or https, wherever it leads: nothing that is secret goes there.
+    static var webAddress: Form {
+        .scalar(.webAddress) { text, node, place, decoding in
+            guard text.utf8.count <= 2000 else {
+                decoding.report(
+                    node.position, "\(place.key) has more than 2000 characters, the most of a url")
+                return nil
+            }
+            switch WebAddress.parse(text, allowsQuery: true) {
+            case .success:
+                return text
+            case .failure(let fault):
+                // The address itself is not shown: it may hold a password.
+                decoding.report(node.position, "\(place.key) \(fault.message)", help: fault.help)
+                return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import ClarityScheduler
+
+/// The checks that a job file declares, as its jobs see them.
+struct KnownChecks: Sendable {
+    /// How long the answer of each stands, by name; `nil` for one that is at fault.
+    private var validity: [String: Duration?] = [:]
+    private var names: [String] = []
+    /// Whether the section that declares them could be read at all.
+    private let isRead: Bool
+    /// What jobs with a `network` constraint want besides.
+    var probe: Check?
+
+    init(_ file: FileDraft) {
+        isRead = file.checks == nil || file.checks?.value != nil
+        for entry in file.checks?.value ?? [] {
+            names.append(entry.key)
+            validity[entry.key] = .some(entry.field.value?.declaration(entry.key)?.validFor)
+        }
+        if file.conditions?.value?.probe?.value != nil {
+            probe = Check(name: CheckDeclaration.probeName)
+        }
+    }
+
+    /// The check of a name; `nil` where there is none without fault.
+    func check(_ name: String) -> Check? {
+        validity[name].flatMap { $0 }.map { Check(name: name, validFor: $0) }
+    }
+
+    /// Reports the names that no check has.
+    func report(
+        unknownIn constraints: Field<ConstraintsDraft>?, of place: Place,
+        _ decoding: inout Decoding
+    ) {
+        guard isRead else { return }
+        for field in constraints?.value?.checks?.value ?? [] {
+            guard let name = field.value, validity[name] == nil else { continue }
+            let isProbe = name == CheckDeclaration.probeName
+            decoding.reportUnknown(
+                "check", name, in: place.text, at: field.position, known: isProbe ? [] : names,
+                help: isProbe
+                    ? "jobs with a `network` constraint ask the `probe` of `conditions` by "
+                        + "themselves"
+                    : names.isEmpty
+                        ? "the file declares none; `checks` is the place for it"
+                        : "the file declares \(listed(names, "and"))")
+        }
+    }
+}
+
+extension JobAssembly {
+    /// The constraints that are wanted, in the order of their declaration.
+    func constraints(
+        _ common: CommonDraft, of entry: JobDraft.Listed, _ decoding: inout Decoding
+    ) -> [Constraint] {
+        guard let draft = common.constraints?.value else { return [] }
+        let network: Constraint? =
+            switch draft.network?.value {
+            case .any: .connected
+            case .unmetered: .unmetered
+            case .notRoaming: .notRoaming
+            case nil, .some(.none): nil
+            }
+        let wanted: [Constraint?] = [
+            network,
+            network.flatMap { _ in checks.probe }.map { .check($0) },
+            draft.externalPower?.value == true ? .externalPower : nil,
+            draft.batteryAbove?.value.flatMap { $0 > 0 ? .batteryAbove(percent: $0) : nil },
+            draft.notLowPower?.value == true ? .notLowPower : nil,
+            draft.idle?.value == true ? .idle : nil,
+        ]
+        let storage = (draft.storageFree?.value ?? []).filter { $0.bytes > 0 }
+        let asked = (draft.checks?.value ?? []).compactMap { $0.value.flatMap(checks.check) }
+        return wanted.compactMap(\.self)
+            + storage.map { .storageFree(bytes: $0.bytes, path: $0.path) }
+            + [
+                draft.pressureBelow?.value.map { .pressureBelow(percent: $0) },
+                windows(draft, of: entry, &decoding).map { .window($0) },
+            ].compactMap(\.self)
+            + asked.map { .check($0) }
+    }
+
+    /// The windows on the clock of the job's schedule, else the file's, else the machine's.
+    private func windows(
+        _ draft: ConstraintsDraft, of entry: JobDraft.Listed, _ decoding: inout Decoding
+    ) -> Windows? {
+        let windows = (draft.windows?.value ?? []).compactMap(\.value)
+        guard !windows.isEmpty else { return nil }
+        // A job that inherits its windows is where a machine without a zone is reported, so that no
+        // two faults stand at one place.
+        let own = entry.draft.common.constraints?.value?.windows?.position
+        let zone = zone(
+            entry.draft.schedule?.value?.timeZone, at: own ?? entry.position, &decoding)
+        return zone.map { Windows(windows, in: $0) }
+    }
+}
