@@ -27,6 +27,10 @@ int clinux_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {
     return posix_spawn_file_actions_addclosefrom_np(actions, first);
 }
 
+int clinux_spawn_change_folder(posix_spawn_file_actions_t *actions, const char *path) {
+    return posix_spawn_file_actions_addchdir_np(actions, path);
+}
+
 /* Lowers both limits, for raising the hard one takes a privilege. */
 static int lower_limit(int pid, __rlimit_resource_t resource, rlim_t wanted) {
     struct rlimit limit;

@@ -19,6 +19,9 @@ int clinux_eventfd(void);
 /* posix_spawn_file_actions_addclosefrom_np(3): returns 0 or the error's number. */
 int clinux_spawn_close_from(posix_spawn_file_actions_t *actions, int first);
 
+/* posix_spawn_file_actions_addchdir_np(3): returns 0 or the error's number. */
+int clinux_spawn_change_folder(posix_spawn_file_actions_t *actions, const char *path);
+
 /* Makes process `pid` leave no core dump. */
 int clinux_forbid_core_dump(int pid);
 

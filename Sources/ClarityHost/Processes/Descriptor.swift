@@ -1,4 +1,5 @@
 import CLinux
+import ClarityScheduler
 import Glibc
 
 /// A file descriptor with one owner, who closes it.
@@ -32,6 +33,24 @@ struct Descriptor: ~Copyable, Sendable {
     func stopBlocking() throws(SystemError) {
         guard fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK) >= 0 else {
             throw SystemError("make a descriptor non-blocking")
+        }
+    }
+
+    /// Waits until there is something to read, of a pidfd until its process has ended; `false` when
+    /// `limit` comes first. Without a limit it waits for as long as that takes.
+    func isReadable(before limit: SuspendingClock.Instant? = nil) -> Bool {
+        var set = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+        while true {
+            var wait: Int32 = -1
+            if let limit {
+                let left = limit - SuspendingClock.now
+                // Rounded up, so that it never comes back too early and spins.
+                wait = left > .zero ? Int32(clamping: left.milliseconds + 1) : 0
+            }
+            let count = poll(&set, 1, wait)
+            if count > 0 { return true }
+            if count < 0, errno != EINTR { return false }
+            if let limit, SuspendingClock.now >= limit { return false }
         }
     }
 }

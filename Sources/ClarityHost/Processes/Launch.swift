@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 
 /// What a worker process is made from.
@@ -27,74 +26,22 @@ struct Launch: Sendable {
     func start(
         order: borrowing Descriptor, report: borrowing Descriptor
     ) throws(SystemError) -> pid_t {
-        var actions = posix_spawn_file_actions_t()
-        try Launch.check(posix_spawn_file_actions_init(&actions))
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        let null = "/dev/null"
-        try Launch.check(posix_spawn_file_actions_addopen(&actions, 0, null, O_RDONLY, 0))
-        try Launch.check(posix_spawn_file_actions_addopen(&actions, 1, null, O_WRONLY, 0))
+        var start = try ProcessStart()
+        try start.open("/dev/null", O_RDONLY, as: 0)
+        try start.open("/dev/null", O_WRONLY, as: 1)
         if fcntl(2, F_GETFD) < 0 {
             // Else the first file that the worker opens would receive its error messages.
-            try Launch.check(posix_spawn_file_actions_addopen(&actions, 2, null, O_WRONLY, 0))
+            try start.open("/dev/null", O_WRONLY, as: 2)
         }
-        try Launch.check(
-            posix_spawn_file_actions_adddup2(&actions, order.number, Launch.orderNumber))
-        try Launch.check(
-            posix_spawn_file_actions_adddup2(&actions, report.number, Launch.reportNumber))
+        try start.give(order.number, as: Launch.orderNumber)
+        try start.give(report.number, as: Launch.reportNumber)
         guard let leaseLock else {
-            try Launch.check(clinux_spawn_close_from(&actions, Launch.leaseLockNumber))
-            return try spawn(&actions)
+            try start.closeAll(from: Launch.leaseLockNumber)
+            return try start.run(executable, environment)
         }
         let lock = try Descriptor.duplicate(leaseLock, from: Launch.firstFree)
-        try Launch.check(
-            posix_spawn_file_actions_adddup2(&actions, lock.number, Launch.leaseLockNumber))
-        try Launch.check(clinux_spawn_close_from(&actions, Launch.firstFree))
-        return try spawn(&actions)
-    }
-
-    private func spawn(
-        _ actions: inout posix_spawn_file_actions_t
-    ) throws(SystemError) -> pid_t {
-        var attributes = posix_spawnattr_t()
-        try Launch.check(posix_spawnattr_init(&attributes))
-        defer { posix_spawnattr_destroy(&attributes) }
-        let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
-        try Launch.check(posix_spawnattr_setflags(&attributes, Int16(flags)))
-        try Launch.check(posix_spawnattr_setpgroup(&attributes, 0))
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        try Launch.check(posix_spawnattr_setsigmask(&attributes, &signals))
-        sigfillset(&signals)
-        try Launch.check(posix_spawnattr_setsigdefault(&attributes, &signals))
-
-        let settings = environment.map { "\($0.key)=\($0.value)" }.sorted()
-        var process: pid_t = 0
-        let code = Launch.withCStrings(executable) { arguments in
-            Launch.withCStrings(settings) { environment in
-                posix_spawn(
-                    &process, executable[0], &actions, &attributes, arguments, environment)
-            }
-        }
-        guard code == 0 else { throw SystemError("start `\(executable[0])`", code: code) }
-        return process
-    }
-
-    private static func check(_ code: Int32) throws(SystemError) {
-        guard code == 0 else { throw SystemError("prepare a process", code: code) }
-    }
-
-    /// Calls `body` with a null-terminated array of C strings that lives as long as the call.
-    private static func withCStrings<Result>(
-        _ texts: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
-    ) -> Result {
-        var pointers: [UnsafeMutablePointer<CChar>?] = texts.map { strdup($0) }
-        pointers.append(nil)
-        defer { for pointer in pointers { free(pointer) } }
-        return pointers.withUnsafeBufferPointer { buffer in
-            guard let start = buffer.baseAddress else {
-                preconditionFailure("an array of \(buffer.count) pointers has no address")
-            }
-            return body(start)
-        }
+        try start.give(lock.number, as: Launch.leaseLockNumber)
+        try start.closeAll(from: Launch.firstFree)
+        return try start.run(executable, environment)
     }
 }

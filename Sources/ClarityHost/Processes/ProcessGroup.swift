@@ -59,16 +59,14 @@ struct ProcessGroup {
     }
 
     /// Kills survivors and waits for their end, which comes at once but for a process that waits
-    /// for a device.
-    func end(_ survivors: [pid_t]?) {
+    /// for a device; at most until `limit`, where one is given.
+    func end(_ survivors: [pid_t]?, before limit: SuspendingClock.Instant? = nil) {
         kill(-leader, SIGKILL)
         for process in survivors ?? [] {
             let number = clinux_pidfd_open(process)
             // It is gone, or there is no descriptor left to wait with.
             guard number >= 0 else { continue }
-            let end = Descriptor(owning: number)
-            var set = pollfd(fd: end.number, events: Int16(POLLIN), revents: 0)
-            while poll(&set, 1, -1) < 0, errno == EINTR {}
+            _ = Descriptor(owning: number).isReadable(before: limit)
         }
     }
 

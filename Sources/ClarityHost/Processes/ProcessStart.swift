@@ -1,0 +1,94 @@
+import CLinux
+import Glibc
+
+/// What is arranged before a child process runs its program.
+///
+/// It begins in a group of its own, with no signal blocked or ignored. Descriptors are arranged in
+/// the order of the calls; those that are neither opened, given nor closed are inherited as they are.
+struct ProcessStart: ~Copyable {
+    private var actions = posix_spawn_file_actions_t()
+
+    /// Begins with nothing arranged.
+    init() throws(SystemError) {
+        try ProcessStart.check(posix_spawn_file_actions_init(&actions))
+    }
+
+    deinit {
+        // The memory is behind a pointer in it, so that a copy will do.
+        var actions = actions
+        posix_spawn_file_actions_destroy(&actions)
+    }
+
+    /// Opens a file as descriptor `number`.
+    mutating func open(_ path: String, _ flags: Int32, as number: Int32) throws(SystemError) {
+        try ProcessStart.check(
+            posix_spawn_file_actions_addopen(&actions, number, path, flags, 0))
+    }
+
+    /// Hands this process's descriptor `source` over as `number`; the two must differ, and nothing
+    /// that was arranged before may lie at `source`.
+    mutating func give(_ source: Int32, as number: Int32) throws(SystemError) {
+        try ProcessStart.check(posix_spawn_file_actions_adddup2(&actions, source, number))
+    }
+
+    /// Closes every descriptor from `first` on.
+    mutating func closeAll(from first: Int32) throws(SystemError) {
+        try ProcessStart.check(clinux_spawn_close_from(&actions, first))
+    }
+
+    /// Makes a folder the working directory.
+    mutating func enter(_ folder: String) throws(SystemError) {
+        try ProcessStart.check(clinux_spawn_change_folder(&actions, folder))
+    }
+
+    /// Starts the process and returns its id.
+    ///
+    /// - Parameters:
+    ///   - words: The program's path, not searched for, and its arguments; not empty.
+    ///   - environment: All that the process finds in its environment.
+    /// - Throws: `SystemError` with what `execve` said when the program cannot be run.
+    mutating func run(
+        _ words: [String], _ environment: [String: String]
+    ) throws(SystemError) -> pid_t {
+        var attributes = posix_spawnattr_t()
+        try ProcessStart.check(posix_spawnattr_init(&attributes))
+        defer { posix_spawnattr_destroy(&attributes) }
+        let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
+        try ProcessStart.check(posix_spawnattr_setflags(&attributes, Int16(flags)))
+        try ProcessStart.check(posix_spawnattr_setpgroup(&attributes, 0))
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        try ProcessStart.check(posix_spawnattr_setsigmask(&attributes, &signals))
+        sigfillset(&signals)
+        try ProcessStart.check(posix_spawnattr_setsigdefault(&attributes, &signals))
+
+        let settings = environment.map { "\($0.key)=\($0.value)" }.sorted()
+        var process: pid_t = 0
+        let code = ProcessStart.withCStrings(words) { arguments in
+            ProcessStart.withCStrings(settings) { environment in
+                posix_spawn(&process, words[0], &actions, &attributes, arguments, environment)
+            }
+        }
+        guard code == 0 else { throw SystemError("start `\(words[0])`", code: code) }
+        return process
+    }
+
+    private static func check(_ code: Int32) throws(SystemError) {
+        guard code == 0 else { throw SystemError("prepare a process", code: code) }
+    }
+
+    /// Calls `body` with a null-terminated array of C strings that lives as long as the call.
+    private static func withCStrings<Result>(
+        _ texts: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
+    ) -> Result {
+        var pointers: [UnsafeMutablePointer<CChar>?] = texts.map { strdup($0) }
+        pointers.append(nil)
+        defer { for pointer in pointers { free(pointer) } }
+        return pointers.withUnsafeBufferPointer { buffer in
+            guard let start = buffer.baseAddress else {
+                preconditionFailure("an array of \(buffer.count) pointers has no address")
+            }
+            return body(start)
+        }
+    }
+}
