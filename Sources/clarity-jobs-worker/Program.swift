@@ -1,7 +1,8 @@
 import CLinux
 @preconcurrency import Glibc
 
-/// Does what the scheduler must not do itself: one attempt, its rehearsal, or a login.
+/// Does what the scheduler must not do itself: one attempt, its rehearsal, a login, or a look whether a
+/// URL answers.
 @main enum Program {
     static let usage = """
         usage: clarity-jobs-worker attempt
@@ -9,6 +10,7 @@ import CLinux
                clarity-jobs-worker auth login --email E --backend URL --state DIR [--retry-wait MS] < PASSWORD
                clarity-jobs-worker auth logout --backend URL --state DIR [--retry-wait MS]
                clarity-jobs-worker auth status --state DIR [--output table|json|ndjson]
+               clarity-jobs-worker probe URL
         """
 
     /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that lets signals
@@ -30,7 +32,8 @@ import CLinux
         case "attempt" where arguments.count == 1: await AttemptMode.run()
         case "dry-run" where arguments.count == 1: await DryRunMode.run()
         case "auth": await AuthMode.run(Array(arguments.dropFirst()))
-        default: usageError("expected `attempt`, `dry-run` or `auth`")
+        case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])
+        default: usageError("expected `attempt`, `dry-run`, `auth` or `probe URL`")
         }
     }
 

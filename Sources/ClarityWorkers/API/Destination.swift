@@ -12,10 +12,12 @@ struct Destination: Hashable, Sendable {
 
     /// Reads an absolute URL.
     ///
+    /// - Parameter allowsPlain: whether `http` may lead to another machine, where nothing is sent that
+    ///   anybody on the way must not read.
     /// - Throws: `TransportError.refused` for a URL that libcurl does not understand, a scheme that
     ///   is neither `http` nor `https`, a user or password within the URL, and `http` to another
     ///   machine.
-    init(_ url: String) throws(TransportError) {
+    init(_ url: String, allowsPlain: Bool = false) throws(TransportError) {
         guard let parts = curl_url() else {
             throw .library(code: Int(CURLE_OUT_OF_MEMORY.rawValue))
         }
@@ -32,7 +34,7 @@ struct Destination: Hashable, Sendable {
         else { throw .refused("the backend's URL must not hold a user or password") }
         isSecure = scheme == "https"
         isLoopback = Destination.isLoopback(Destination.part(CURLUPART_HOST, of: parts) ?? "")
-        guard isSecure || isLoopback else {
+        guard isSecure || isLoopback || allowsPlain else {
             throw .refused("plain http is for this machine only; use `https://`")
         }
     }

@@ -33,6 +33,13 @@ struct DestinationTests {
         ) { try Destination(url) }
     }
 
+    @Test func `plain http may lead to another machine where nothing is secret`() throws {
+        let destination = try Destination("http://backend.example/", allowsPlain: true)
+
+        #expect(!destination.isLoopback)
+        #expect(!destination.isSecure)
+    }
+
     @Test(arguments: [
         ("file:///etc/passwd", "the backend's URL must begin with `https://` or `http://`"),
         ("ftp://127.0.0.1/", "the backend's URL must begin with `https://` or `http://`"),

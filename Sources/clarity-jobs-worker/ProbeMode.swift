@@ -1,0 +1,37 @@
+import ClaritySystem
+import ClarityWorkers
+
+/// Asks a URL once, for who may not link a library for that: prints the status of its answer, or in
+/// lower-case words why there was none, and ends with 0 for a status from 200 to 299, with 1 for
+/// another and with 69 for none.
+enum ProbeMode {
+    static func run(_ url: String) -> ExitStatus {
+        do throws(TransportError) {
+            let status = try URLProbe(version: programVersion).status(of: url)
+            print(status)
+            return (200...299).contains(status) ? .done : .failed
+        } catch {
+            return status(of: error)
+        }
+    }
+
+    private static func status(of error: TransportError) -> ExitStatus {
+        let words: String
+        switch error {
+        case .refused:
+            return Program.usageError("expected a url of http or https without user and password")
+        case .library(let code):
+            complain("libcurl failed with \(code)")
+            return .internalFault
+        case .offline: words = "no route"
+        case .nameNotResolved: words = "name not resolved"
+        case .couldNotConnect: words = "could not connect"
+        case .timeout, .cancelled: words = "no answer in time"
+        case .reset, .truncated: words = "connection lost"
+        case .tls: words = "no trusted tls connection"
+        case .malformed, .tooLarge: words = "no http"
+        }
+        print(words)
+        return .unreachable
+    }
+}
