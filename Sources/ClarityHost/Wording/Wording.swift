@@ -1,8 +1,12 @@
-/// A text from the file in backticks, for a message: at most 60 characters of it, with control
-/// characters spelt out, so that it can neither flood nor steer a terminal.
-func shown(_ text: String) -> String {
+/// A text from the file in backticks, for a message: at most 60 characters of it, as `printable` has
+/// them.
+func shown(_ text: String) -> String { "`\(printable(text))`" }
+
+/// A text without its control characters, which are spelt out, and at most so many characters of it,
+/// so that it can neither flood nor steer a terminal.
+func printable(_ text: String, atMost most: Int = 60) -> String {
     var result = ""
-    for character in text.prefix(60) {
+    for character in text.prefix(most) {
         for scalar in character.unicodeScalars.prefix(4) {
             switch scalar.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator:
@@ -12,7 +16,7 @@ func shown(_ text: String) -> String {
             }
         }
     }
-    return "`\(result)\(text.dropFirst(60).isEmpty ? "" : "...")`"
+    return result + (text.dropFirst(most).isEmpty ? "" : "...")
 }
 
 /// Names for people: `a`, `b` or `c`, each in backticks.
