@@ -70,7 +70,8 @@ struct TrialDraw {
     static let mostAttempts = 4
     private static let constraints: [Constraint] = [
         .connected, .unmetered, .notRoaming, .externalPower, .idle, .storageFree(bytes: 1 << 20),
-        .check(Check(name: "door")), .check(Check(name: "nas", validFor: .seconds(3600))),
+        .check(Check(name: "door")), .check(Check(name: "probe", subject: "network")),
+        .check(Check(name: "nas", validFor: .seconds(3600))),
     ]
 
     /// A job's name.

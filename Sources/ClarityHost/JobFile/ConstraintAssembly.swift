@@ -17,7 +17,7 @@ struct KnownChecks: Sendable {
             validity[entry.key] = .some(entry.field.value?.declaration(entry.key)?.validFor)
         }
         if file.conditions?.value?.probe?.value != nil {
-            probe = Check(name: CheckDeclaration.probeName)
+            probe = Check(name: CheckDeclaration.probeName, subject: Constraint.connected.name)
         }
     }
 

@@ -33,7 +33,7 @@ public enum Constraint: Hashable, Sendable {
         case .idle: "idle"
         case .storageFree: "storage_free"
         case .pressureBelow: "pressure_below"
-        case .check: "check"
+        case .check(let check): check.subject
         case .window: "window"
         }
     }
@@ -45,14 +45,19 @@ public struct Check: Hashable, Sendable {
     public var name: String
     /// How long an answer stands before it is asked again.
     public var validFor: Duration
+    /// The name of the constraint that it belongs to: `check`, or that of one that it makes stricter.
+    public var subject: String
 
     /// How long an answer stands unless the job file says otherwise: a minute.
     public static let standardValidity: Duration = .seconds(60)
 
     /// Creates a check.
-    public init(name: String, validFor: Duration = Check.standardValidity) {
+    public init(
+        name: String, validFor: Duration = Check.standardValidity, subject: String = "check"
+    ) {
         self.name = name
         self.validFor = validFor
+        self.subject = subject
     }
 }
 

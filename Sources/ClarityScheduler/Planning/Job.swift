@@ -102,6 +102,14 @@ public struct Job: Hashable, Sendable {
         self.options = options
     }
 
+    /// The names of the checks that it asks for.
+    public var checks: Set<String> {
+        Set(
+            constraints.compactMap { constraint in
+                if case .check(let check) = constraint { check.name } else { nil }
+            })
+    }
+
     /// What one of its constraints makes of conditions at an instant.
     public func verdict(
         of constraint: Constraint, in conditions: Conditions, at now: Instant

@@ -183,12 +183,18 @@ extension Round {
 
     /// Has the checks asked of a run that waits for nothing else, where no answer of them stands.
     private mutating func askChecks(_ job: Job, for run: Run, _ deferrals: [Deferral]) {
+        guard deferrals.allSatisfy({ $0.reason == .constraint }) else { return }
         let relaxed = relaxed(job, for: run)
-        for case .check(let check) in job.constraints {
-            let name = Constraint.check(check).name
-            guard !relaxed.contains(name), deferrals.allSatisfy({ $0.subject == name }) else {
-                continue
-            }
+        let conditions = conditions
+        let unmet = job.constraints.filter {
+            !relaxed.contains($0.name)
+                && !job.verdict(of: $0, in: conditions, at: moment.wall).allows
+        }
+        let checks = unmet.compactMap { constraint in
+            if case .check(let check) = constraint { check } else { nil as Check? }
+        }
+        guard checks.count == unmet.count else { return }
+        for check in checks {
             let answer = conditions.checks[check.name]
             if answer.map({ !check.isValid($0, at: moment.wall) }) ?? true { ask(check.name) }
         }

@@ -73,10 +73,13 @@ struct CheckKeysTests {
     }
 
     @Test(arguments: [
-        ("network: any", [Constraint.connected, .check(Check(name: "probe"))]),
+        ("network: any", [Constraint.connected, .check(Check(name: "probe", subject: "network"))]),
         (
             "network: unmetered, idle: true, check: nas",
-            [.unmetered, .check(Check(name: "probe")), .idle, .check(Check(name: "nas"))]
+            [
+                .unmetered, .check(Check(name: "probe", subject: "network")), .idle,
+                .check(Check(name: "nas")),
+            ]
         ),
         ("network: none, idle: true", [.idle]), ("idle: true", [.idle]),
     ])

@@ -50,6 +50,23 @@ struct ChecksTests {
         #expect(again.asks == ["door"])
     }
 
+    @Test func `a probe is asked once there is a network, and goes by its name`() throws {
+        let probe = Constraint.check(Check(name: "probe", subject: "network"))
+        var desk = PlanningDesk([try job(constraints: [.connected, probe])])
+        desk.conditions.connected = .init(false, source: "route")
+        let offline = try desk.handle(.tick)
+        desk.conditions.connected = .init(true, source: "route")
+
+        let online = try desk.handle(.conditionsChanged)
+        desk.conditions.checks["probe"] = answer(true)
+        let starts = try desk.handle(.conditionsChanged)
+
+        #expect(offline.asks == [])
+        #expect(online.asks == ["probe"])
+        #expect(online.waiting.first?.deferrals.map(\.subject) == ["network"])
+        #expect(starts.started.count == 1)
+    }
+
     @Test func `nobody asks for a job that is not due`() throws {
         var desk = PlanningDesk([try job(schedule: .at(.noon + .seconds(60)), constraints: [door])])
 
