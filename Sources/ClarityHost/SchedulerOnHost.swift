@@ -1,5 +1,6 @@
 public import ClarityScheduler
 import ClaritySystem
+import Glibc
 
 extension Scheduler {
     /// Creates a scheduler of a job file's enabled jobs on this machine, for programs that bring
@@ -28,7 +29,14 @@ extension Scheduler {
             retention: file.retention, seed: UInt64.random(in: .min ... .max))
         self.init(
             planner: planner, store: store, worker: worker,
-            monitor: HostConditions(stateDirectory: stateDirectory), clock: SystemClock(),
-            observer: observer)
+            monitor: HostConditions(
+                stateDirectory: stateDirectory, settings: HostConditions.Settings(file),
+                checks: CheckRunner(
+                    file.questions, urlProgram: nil, environment: ["PATH": searchPath],
+                    clock: SystemClock())),
+            clock: SystemClock(), observer: observer)
     }
 }
+
+/// Where the checks of a program that brings its own worker look for commands.
+private var searchPath: String { getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin" }

@@ -136,19 +136,40 @@ struct Composition {
     }
 
     func scheduler(
-        _ planner: Planner, _ store: SQLiteRunStore, _ file: JobFile, on events: EventThread,
-        observer: @escaping Scheduler.Observer
+        _ planner: Planner, _ store: SQLiteRunStore, _ monitor: HostConditions,
+        on events: EventThread, observer: @escaping Scheduler.Observer
     ) throws(CommandFailure) -> Scheduler {
         let worker = ProcessWorker(
             executable: [try companion("clarity-jobs-worker"), "attempt"],
             environment: environment, leaseLock: store.leaseLock.descriptor)
+        monitor.listen(on: events)
+        monitor.discount { worker.attempts }
+        // Here, and not in a decision, which holds the store while it is made.
+        monitor.prepare()
         return Scheduler(
-            planner: planner, store: store, worker: worker, monitor: conditions(file, on: events),
+            planner: planner, store: store, worker: worker, monitor: monitor,
             clock: EventClock(events), observer: observer)
     }
 
-    func conditions(_ file: JobFile, on events: EventThread? = nil) -> HostConditions {
-        HostConditions(stateDirectory: statePath(file), events: events)
+    /// What knows this machine's conditions, as a job file wants them known.
+    func conditions(_ file: JobFile) -> HostConditions {
+        HostConditions(
+            stateDirectory: statePath(file), settings: HostConditions.Settings(file),
+            checks: checks(file))
+    }
+
+    /// Who asks the checks of a job file.
+    private func checks(_ file: JobFile) -> CheckRunner {
+        let worker =
+            file.questions.isEmpty
+            ? nil : ownPath.flatMap { program("clarity-jobs-worker", beside: $0) }
+        return CheckRunner(
+            file.questions, urlProgram: worker.map { [$0, "probe"] },
+            environment: environment.filter { name, _ in
+                // Keys and credentials are the worker's alone.
+                !name.hasPrefix("CLARITY_JOBS_") && name != "CREDENTIALS_DIRECTORY"
+            },
+            clock: SystemClock())
     }
 
     /// The files and folders that the job file names as sources.
@@ -166,20 +187,28 @@ struct Composition {
 
     /// The path of a program of this package: beside this one, or in `../libexec/clarity-jobs`.
     func companion(_ name: String) throws(CommandFailure) -> String {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
-        guard count > 0 else {
+        guard let own = ownPath else {
             throw CommandFailure(.internalFault, "cannot find out where this program is")
         }
-        let own = String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
-        let folder = own[..<(own.lastIndex(of: "/") ?? own.endIndex)]
-        let candidates = ["\(folder)/\(name)", "\(folder)/../libexec/clarity-jobs/\(name)"]
-        guard let found = candidates.first(where: { access($0, X_OK) == 0 }) else {
+        guard let found = program(name, beside: own) else {
             throw CommandFailure(
                 .configuration, "no program `\(name)` beside `\(own)`",
                 "help: install the package's programs into one folder")
         }
         return found
+    }
+
+    private func program(_ name: String, beside own: String) -> String? {
+        let folder = own[..<(own.lastIndex(of: "/") ?? own.endIndex)]
+        let candidates = ["\(folder)/\(name)", "\(folder)/../libexec/clarity-jobs/\(name)"]
+        return candidates.first { access($0, X_OK) == 0 }
+    }
+
+    private var ownPath: String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        guard count > 0 else { return nil }
+        return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     /// Becomes another program of this package, which then speaks in this one's name; returns only

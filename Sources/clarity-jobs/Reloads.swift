@@ -16,16 +16,19 @@ final class Reloads: Sendable {
     }
 
     private let composition: Composition
+    private let monitor: HostConditions
     private let send: @Sendable (Planner.Event) -> Void
     private let state: Mutex<State>
     private let events: EventThread
 
     /// Starts to listen; `send` takes the events for the scheduler.
     init(
-        _ composition: Composition, _ file: JobFile, on events: EventThread,
+        _ composition: Composition, _ file: JobFile, _ monitor: HostConditions,
+        on events: EventThread,
         send: @escaping @Sendable (Planner.Event) -> Void
     ) {
         self.composition = composition
+        self.monitor = monitor
         self.send = send
         self.events = events
         state = Mutex(State(file: file))
@@ -58,6 +61,7 @@ final class Reloads: Sendable {
             }
             state.withLock { $0.file = file }
             watchSources(of: file)
+            monitor.apply(HostConditions.Settings(file), checks: file.questions)
             send(
                 .reload(
                     composition.jobSet(file), maxParallel: composition.maxParallel(file)))

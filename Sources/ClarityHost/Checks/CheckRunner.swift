@@ -1,5 +1,6 @@
 import CLinux
 public import ClarityScheduler
+public import ClaritySystem
 import Glibc
 import Synchronization
 
@@ -20,6 +21,7 @@ import Synchronization
 /// Nothing that a command writes is read, and of its words only the first is ever told.
 public final class CheckRunner: Sendable {
     private struct State {
+        var checks: [String: CheckDeclaration]
         var queue = CheckQueue()
         var answers: [String: Conditions.Reading<Bool>] = [:]
         /// The process groups whose leaders are not reaped, so that their numbers are theirs.
@@ -34,11 +36,10 @@ public final class CheckRunner: Sendable {
     /// How long a process that was killed may take to be gone, before it counts as one that cannot.
     private static let grace: Duration = .seconds(1)
 
-    private let checks: [String: CheckDeclaration]
     private let urlProgram: [String]?
     private let environment: [String: String]
     private let clock: any WallClock
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// Creates a runner that has asked nothing.
     ///
@@ -51,10 +52,10 @@ public final class CheckRunner: Sendable {
     ///   - clock: What tells when an answer came and how long it took. Time limits are the
     ///     machine's own.
     public init(
-        _ checks: [CheckDeclaration], urlProgram: [String]?, environment: [String: String],
-        clock: any WallClock
+        _ checks: [CheckDeclaration] = [], urlProgram: [String]? = nil,
+        environment: [String: String] = [:], clock: any WallClock = SystemClock()
     ) {
-        self.checks = Dictionary(checks.map { ($0.name, $0) }, uniquingKeysWith: { a, _ in a })
+        state = Mutex(State(checks: CheckRunner.byName(checks)))
         self.urlProgram = urlProgram
         self.environment = environment
         self.clock = clock
@@ -65,6 +66,26 @@ public final class CheckRunner: Sendable {
         if bell >= 0 { close(bell) }
     }
 
+    /// Asks these checks from now on. What an earlier declaration was told says nothing of a new one
+    /// and is forgotten; the answer of one that is being asked comes all the same.
+    public func declare(_ checks: [CheckDeclaration]) {
+        let checks = CheckRunner.byName(checks)
+        state.withLock { state in
+            for name in state.answers.keys where checks[name] != state.checks[name] {
+                state.answers[name] = nil
+            }
+            state.checks = checks
+        }
+    }
+
+    private static func byName(_ checks: [CheckDeclaration]) -> [String: CheckDeclaration] {
+        Dictionary(checks.map { ($0.name, $0) }, uniquingKeysWith: { a, _ in a })
+    }
+
+    private func declaration(_ name: String) -> CheckDeclaration? {
+        state.withLock { $0.checks[name] }
+    }
+
     /// The last answer to each check that was asked, with when it came and from whom; unknown with
     /// the reason where there was none.
     public var answers: [String: Conditions.Reading<Bool>] { state.withLock { $0.answers } }
@@ -73,17 +94,17 @@ public final class CheckRunner: Sendable {
     ///
     /// A name that no check has is answered by "unknown" at once.
     public func ask(_ names: Set<String>) {
-        let known = names.filter { checks[$0] != nil }
         let instant = clock.now
         let start = state.withLock { state -> [String] in
             guard !state.isEnded else { return [] }
+            let known = names.filter { state.checks[$0] != nil }
             for name in names.subtracting(known) {
                 state.answers[name] = Conditions.Reading(
                     nil, source: "the job file has no check of that name", at: instant)
             }
             let orders = state.queue.ask(known)
             for name in orders.refuse {
-                guard let check = checks[name] else { continue }
+                guard let check = state.checks[name] else { continue }
                 state.answers[name] = CheckEnd.stuck.reading(of: check, took: .zero, at: instant)
             }
             if known != names || !orders.refuse.isEmpty { CheckRunner.ring(state) }
@@ -98,7 +119,7 @@ public final class CheckRunner: Sendable {
     /// - Returns: The answers, of all `names`; one that did not come, because too many others were
     ///   waited for, is unknown.
     public func settle(_ names: Set<String>) -> [String: Conditions.Reading<Bool>] {
-        let longest = names.compactMap { checks[$0]?.timeout }.max() ?? .zero
+        let longest = names.compactMap { declaration($0)?.timeout }.max() ?? .zero
         let limit = SuspendingClock.now + longest + CheckRunner.grace * 2
         let bell = Descriptor(owning: clinux_eventfd())
         state.withLock { _ = $0.settling.insert(bell.number) }
@@ -115,7 +136,8 @@ public final class CheckRunner: Sendable {
             var answers = state.answers.filter { names.contains($0.key) }
             for name in names where answers[name] == nil || state.queue.isOpen(name) {
                 answers[name] = Conditions.Reading(
-                    nil, source: "\(checks[name]?.subject ?? "check"): not asked yet", at: instant)
+                    nil, source: "\(state.checks[name]?.subject ?? "check"): not asked yet",
+                    at: instant)
             }
             return answers
         }
@@ -163,7 +185,9 @@ public final class CheckRunner: Sendable {
 
     /// Asks a check on the calling thread, from beginning to end.
     private func ask(_ name: String) {
-        guard let check = checks[name] else { return }
+        guard let check = declaration(name) else {
+            return start(answer(name, .notStarted("not in the job file any more")))
+        }
         let began = clock.elapsed
         let limit = SuspendingClock.now + check.timeout
         do throws(Refusal) {
@@ -233,7 +257,7 @@ public final class CheckRunner: Sendable {
     private func answer(
         _ name: String, _ end: CheckEnd, took: Duration = .zero, isStuck: Bool = false
     ) -> [String] {
-        let reading = checks[name].map { end.reading(of: $0, took: took, at: clock.now) }
+        let reading = declaration(name).map { end.reading(of: $0, took: took, at: clock.now) }
         return state.withLock { state in
             state.answers[name] = reading
             CheckRunner.ring(state)

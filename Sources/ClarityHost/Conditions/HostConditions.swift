@@ -1,67 +1,162 @@
 public import ClarityScheduler
+import ClaritySystem
+import Synchronization
 
-/// The conditions of the machine that this runs on, from what the kernel shows of it.
+/// The conditions of the machine that this runs on.
 ///
-/// Every answer is read anew each time and names where it comes from. A file that is
-/// missing, unreadable or not understood makes its answer unknown with the reason, never a "yes".
-/// No network manager, power daemon or login manager is asked: what they alone know is unknown.
-public struct HostConditions: ConditionMonitor {
-    private let tree: HostTree
-    private let stateDirectory: String
-    private let events: EventThread?
-    private let routes: RouteSource
+/// What the kernel shows is read anew each time; what services know they are asked once, and tell
+/// when it changes. Every answer names where it comes from. What is missing, unreadable or not
+/// understood is unknown with the reason, never a "yes".
+public final class HostConditions: ConditionMonitor {
+    /// What people say about the machine, and which of its parts they ask for.
+    public struct Settings: Sendable {
+        public var interfaces = InterfaceRules()
+        /// The load below which a machine is idle where nobody is logged in, in percent of its
+        /// processors; `nil` asks for none where there is no logind either.
+        public var idleLoadBelow: Int?
+        /// The paths whose free space is told beside that of the state directory.
+        public var storagePaths: [String] = []
+        /// The pressure of which a rise is announced, in percent; `nil` for none. It is looked at when
+        /// somebody begins to listen.
+        public var pressure: Int?
 
-    /// Creates a monitor.
+        /// Creates settings that say nothing and ask for nothing.
+        public init() {}
+    }
+
+    private struct Terms: Sendable {
+        var settings: Settings
+        var attempts: @Sendable () -> Int = { 0 }
+        var events: EventThread?
+    }
+
+    private let tree: HostTree
+    private let routes: RouteSource
+    private let stateDirectory: String
+    private let services: SystemServices
+    private let storage: StorageProbe
+    private let checks: CheckRunner
+    private let load = RestingLoad()
+    private let clock: any WallClock
+    private let terms: Mutex<Terms>
+
+    /// Creates a monitor of this machine.
     ///
     /// - Parameters:
-    ///   - root: The folder in which `proc` and `sys` are found; another than `/` is a captured
-    ///     machine.
     ///   - stateDirectory: The folder whose file system's free space is told, or would be once
-    ///     it is made; not below `root`.
-    ///   - events: The thread that listens for changes; without one it is `EventThread.shared`, which
-    ///     starts with the first that listens.
-    public init(root: String = "/", stateDirectory: String, events: EventThread? = nil) {
-        // A captured machine has no kernel to ask.
-        let routes = root == "/" ? RouteSource.live : .none("none of a captured machine")
-        self.init(root: root, stateDirectory: stateDirectory, routes: routes, events: events)
+    ///     it is made.
+    ///   - checks: Who asks the checks.
+    public convenience init(
+        stateDirectory: String, settings: Settings = Settings(), checks: CheckRunner = CheckRunner()
+    ) {
+        let clock = SystemClock()
+        self.init(
+            root: "/", routes: .live, stateDirectory: stateDirectory, settings: settings,
+            services: SystemServices(clock: clock), checks: checks, clock: clock)
     }
 
+    /// Creates a monitor of a machine of which `proc` and `sys` are in `root`.
     init(
-        root: String, stateDirectory: String, routes: RouteSource, events: EventThread? = nil
+        root: String, routes: RouteSource, stateDirectory: String,
+        settings: Settings = Settings(), services: SystemServices,
+        checks: CheckRunner = CheckRunner(), clock: any WallClock
     ) {
         tree = HostTree(root: root)
-        self.stateDirectory = stateDirectory
-        self.events = events
         self.routes = routes
+        self.stateDirectory = stateDirectory
+        self.services = services
+        storage = StorageProbe(clock: clock)
+        self.checks = checks
+        self.clock = clock
+        terms = Mutex(Terms(settings: settings))
     }
 
-    public func conditions() -> Conditions {
-        let network = NetworkProbe(tree, routes: routes)
-        let power = PowerProbe(tree)
-        return Conditions(
-            connected: network.connected,
-            metered: network.metered,
-            roaming: network.roaming,
-            externalPower: power.externalPower,
-            battery: power.battery,
-            lowPower: PowerProfileProbe(tree: tree).lowPower
-                ?? .unknown("no power daemon is asked"),
-            idle: .unknown("no login manager is asked"),
-            storageFreeBytes: StorageProbe.state(stateDirectory),
-            pressurePercent: PressureProbe(tree: tree).pressurePercent)
+    // MARK: What it works with
+
+    /// Lets `events` listen for changes, of which `changes` told from then on are heard; without this
+    /// it is `EventThread.shared`.
+    public func listen(on events: EventThread) { terms.withLock { $0.events = events } }
+
+    /// Takes note of who knows how many attempts this process runs: their load does not make the
+    /// machine busy.
+    public func discount(_ attempts: @escaping @Sendable () -> Int) {
+        terms.withLock { $0.attempts = attempts }
     }
 
-    public func ask(_ checks: Set<String>) {}
+    /// Goes by other settings and asks other checks from now on.
+    public func apply(_ settings: Settings, checks declared: [CheckDeclaration]) {
+        terms.withLock { $0.settings = settings }
+        checks.declare(declared)
+    }
 
-    /// An element whenever a link, a route or a power supply changes or the wall clock is set;
-    /// changes that come faster than they are taken are one element.
+    /// Asks the services, and waits for them up to 250 ms; who has called it does not wait in
+    /// `conditions`.
+    public func prepare() { _ = services.answers() }
+
+    // MARK: What it knows
+
+    /// The conditions now.
     ///
-    /// The kernel's own events are waited for, nothing is polled. Where it gives none, as in a
-    /// sandbox without netlink or for power supplies in a container, the stream stays silent: a
-    /// caller that must not miss a change asks `conditions()` when a decision is due. Storage and
-    /// pressure give no events at all.
+    /// The first call waits up to 250 ms for what services say; the others return at once, with what
+    /// is known.
+    public func conditions() -> Conditions {
+        let now = clock.now
+        let terms = terms.withLock { $0 }
+        let settings = terms.settings
+        let merged = MergedAnswers(
+            kernel: KernelAnswers(tree, routes: routes, rules: settings.interfaces),
+            services: services.answers(), now: now)
+        let load = {
+            self.load.idle(
+                measured: LoadProbe(tree: self.tree).idle(
+                    below: settings.idleLoadBelow ?? LoadProbe.idleBelow),
+                attempts: terms.attempts(), at: now)
+        }
+        return Conditions(
+            connected: merged.connected, metered: merged.metered, roaming: merged.roaming,
+            externalPower: merged.externalPower, battery: merged.battery,
+            lowPower: merged.lowPower,
+            idle: merged.idle(hasRule: settings.idleLoadBelow != nil, load: load),
+            storageFreeBytes: StorageProbe.state(stateDirectory),
+            pressurePercent: merged.kernel.pressurePercent,
+            storage: Dictionary(
+                uniqueKeysWithValues: settings.storagePaths.map { ($0, storage.free(at: $0)) }),
+            checks: checks.answers)
+    }
+
+    /// The conditions with the answers to these checks; waits for them as long as they may take.
+    public func conditions(asking names: Set<String>) -> Conditions {
+        _ = checks.settle(names)
+        return conditions()
+    }
+
+    public func ask(_ names: Set<String>) { checks.ask(names) }
+
+    /// Ends what is being asked; nothing is asked from now on.
+    public func end() { checks.end() }
+
+    /// An element whenever something is announced that conditions may depend on, or the wall clock is
+    /// set; announcements that come faster than they are taken are one element.
+    ///
+    /// Nothing is polled. Free storage, a load and a pressure that falls are announced by nobody, and
+    /// neither is anything in a sandbox without netlink: a caller that must not miss a change asks
+    /// `conditions()` when a decision is due.
     public func changes() -> AsyncStream<Void> {
-        guard let events = events ?? .shared else { return AsyncStream { _ in } }
-        return KernelEvents.stream(on: events)
+        let terms = terms.withLock { $0 }
+        guard let events = terms.events ?? .shared else { return AsyncStream { _ in } }
+        return events.elements(
+            of: KernelEvents.sources(pressurePercent: terms.settings.pressure)
+                + services.sources() + [checks.announcement()].compactMap(\.self))
+    }
+
+    /// What is known, how it could be known better, and what this process can hear of.
+    ///
+    /// Asks these checks, and waits for them as long as they may take.
+    public func diagnosis(asking names: Set<String>) -> ConditionDiagnosis {
+        let conditions = conditions(asking: names)
+        let pressure = terms.withLock { $0.settings.pressure }
+        return ConditionDiagnosis(
+            conditions, services: services.answers(),
+            kernel: KernelEvents.standings(pressurePercent: pressure ?? 50))
     }
 }

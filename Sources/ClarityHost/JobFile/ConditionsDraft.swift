@@ -2,7 +2,7 @@ import ClarityScheduler
 
 /// `conditions:` as it stands in the file.
 struct ConditionsDraft: Sendable {
-    var interfaces: Field<[InterfaceRule]>?
+    var interfaces: Field<InterfaceRules>?
     var idle: Field<IdleDraft>?
     var probe: Field<String>?
 
@@ -22,7 +22,7 @@ struct ConditionsDraft: Sendable {
 
     var settings: ConditionSettings {
         ConditionSettings(
-            interfaces: interfaces?.value ?? [],
+            interfaces: interfaces?.value ?? InterfaceRules(),
             idleLoadBelowPercent: idle?.value?.loadBelow?.value, probe: probe?.value)
     }
 }
@@ -40,27 +40,29 @@ struct IdleDraft: Sendable {
         ])
 }
 
-extension Form where Value == [InterfaceRule] {
+extension Form where Value == InterfaceRules {
     /// What interfaces are, by their names.
     static var interfaceRules: Form {
-        let entries = Form<[NamedField<String, InterfaceRule.Kind>]>.entries(
+        let entries = Form<[NamedField<String, InterfaceRules.Nature>]>.entries(
             named: .interfacePattern,
-            of: .choice(of: InterfaceRule.Kind.self, noun: "kind of connection"))
+            of: .choice(of: InterfaceRules.Nature.self, noun: "kind of connection"))
         return Form(entries.description) { node, place, decoding in
             guard let entries = entries.decode(node, place, &decoding) else { return nil }
-            var rules: [InterfaceRule] = []
+            var rules = InterfaceRules()
             for entry in entries {
                 guard let pattern = entry.name else { continue }
                 // Only of whole names: whether one pattern covers another is another matter.
                 if !pattern.contains("*"), !pattern.contains("?"),
-                    let earlier = rules.first(where: { $0.matches(pattern) })
+                    let earlier = rules.rule(for: pattern)
                 {
                     decoding.report(
                         entry.keyPosition,
                         "\(shown(pattern)) of \(place.text) never counts: "
                             + "\(shown(earlier.pattern)) comes before it and matches it")
                 }
-                if let kind = entry.field.value { rules.append(InterfaceRule(pattern, kind)) }
+                if let nature = entry.field.value {
+                    rules.rules.append(InterfaceRules.Rule(pattern, nature))
+                }
             }
             return rules
         }

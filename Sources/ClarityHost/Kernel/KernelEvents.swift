@@ -37,18 +37,23 @@ enum KernelEvents {
     static func stream(
         on events: EventThread, pressurePercent: Int? = nil
     ) -> AsyncStream<Void> {
-        stream(of: open(pressurePercent).compactMap(\.feed), on: events)
+        events.elements(of: sources(pressurePercent: pressurePercent))
+    }
+
+    /// What that stream listens to.
+    static func sources(pressurePercent: Int? = nil) -> [EventSource<Void>] {
+        open(pressurePercent).compactMap(\.feed).map(source)
     }
 
     static func stream(of feeds: [Feed], on events: EventThread) -> AsyncStream<Void> {
-        events.elements(
-            of: feeds.map { feed in
-                var isUrgent = false
-                if case .pressure = feed.kind { isUrgent = true }
-                return EventSource(
-                    descriptor: feed.descriptor, take: { hasNews(feed) ? () : nil },
-                    isUrgent: isUrgent)
-            })
+        events.elements(of: feeds.map(source))
+    }
+
+    private static func source(_ feed: Feed) -> EventSource<Void> {
+        var isUrgent = false
+        if case .pressure = feed.kind { isUrgent = true }
+        return EventSource(
+            descriptor: feed.descriptor, take: { hasNews(feed) ? () : nil }, isUrgent: isUrgent)
     }
 
     /// What a stream opened now would hear of, and what it would not.

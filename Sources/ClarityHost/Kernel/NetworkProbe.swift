@@ -8,6 +8,8 @@ struct NetworkProbe {
         var isRoaming: Bool?
         /// `wlan0 is wireless`
         var reason: String
+        /// Whether a rule says so.
+        var isRuled = false
     }
 
     private let answer: DefaultRoutes.Answer
@@ -56,6 +58,9 @@ struct NetworkProbe {
     /// Ethernet, and otherwise unknown.
     var roaming: Conditions.Reading<Bool> { reading(\.isRoaming) }
 
+    /// Whether people have said what each link of the connection is.
+    var isRuled: Bool { !opinions.isEmpty && opinions.allSatisfy(\.isRuled) }
+
     /// The most cautious opinion: one yes is a yes, one doubt is a doubt.
     private func reading(_ question: KeyPath<Opinion, Bool?>) -> Conditions.Reading<Bool> {
         guard !opinions.isEmpty else { return .unknown(connected.source) }
@@ -73,6 +78,7 @@ extension NetworkProbe.Opinion {
     fileprivate init(_ link: RouteTable.Link, _ rule: InterfaceRules.Rule) {
         self.init(
             isMetered: rule.nature != .unmetered, isRoaming: rule.nature == .roaming,
-            reason: "`\(rule.pattern)` is \(rule.nature.rawValue) in `interfaces`: \(link.name)")
+            reason: "`\(rule.pattern)` is \(rule.nature.rawValue) in `interfaces`: \(link.name)",
+            isRuled: true)
     }
 }

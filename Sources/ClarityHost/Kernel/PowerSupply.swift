@@ -11,7 +11,7 @@ struct PowerSupply {
     }
 
     /// What one file says.
-    enum Told<Value> {
+    enum Shown<Value> {
         case value(Value)
         /// The entry does not offer it.
         case absent
@@ -40,18 +40,18 @@ struct PowerSupply {
 
     var path: String
     var kind: Kind
-    var isOnline: Told<Bool>
-    var status: Told<Status>
+    var isOnline: Shown<Bool>
+    var status: Shown<Status>
     var charge: Charge
 
     /// How full a supply is, in the units that it offers.
     struct Charge {
         /// Microwatt hours.
-        var energy: Told<Level>
+        var energy: Shown<Level>
         /// Microampere hours.
-        var current: Told<Level>
+        var current: Shown<Level>
         /// Percent, 0 to 100.
-        var capacity: Told<Int>
+        var capacity: Shown<Int>
 
         struct Level {
             var now: Int64
@@ -63,23 +63,23 @@ struct PowerSupply {
     /// battery's empty bay, or what was unplugged since it was listed.
     init?(_ path: String, in tree: HostTree) {
         guard tree.exists(path) else { return nil }
-        let scope = Told { () throws(HostTree.Fault) in try tree.textIfPresent("\(path)/scope") }
+        let scope = Shown { () throws(HostTree.Fault) in try tree.textIfPresent("\(path)/scope") }
         if scope.value == "Device" { return nil }
         kind = PowerSupply.kind(path, tree)
         // A mouse's battery must not pass for the machine's.
         if let fault = scope.fault { kind = .untold(fault) }
         if case .battery = kind {
-            let present = Told { () throws(HostTree.Fault) in
+            let present = Shown { () throws(HostTree.Fault) in
                 try tree.countIfPresent("\(path)/present")
             }
             if present.value == 0 { return nil }
         }
         self.path = path
         // 2 stands for a source whose voltage can be programmed.
-        isOnline = Told { () throws(HostTree.Fault) in
+        isOnline = Shown { () throws(HostTree.Fault) in
             try tree.countIfPresent("\(path)/online").map { $0 > 0 }
         }
-        status = Told { () throws(HostTree.Fault) in
+        status = Shown { () throws(HostTree.Fault) in
             guard let text = try tree.textIfPresent("\(path)/status") else { return nil }
             guard let status = Status(rawValue: text) else {
                 throw HostTree.Fault(path: "\(path)/status", reason: "not a known status")
@@ -89,7 +89,7 @@ struct PowerSupply {
         charge = Charge(
             energy: PowerSupply.level("energy", path, tree),
             current: PowerSupply.level("charge", path, tree),
-            capacity: Told { () throws(HostTree.Fault) in
+            capacity: Shown { () throws(HostTree.Fault) in
                 guard let percent = try tree.countIfPresent("\(path)/capacity") else { return nil }
                 guard percent <= 100 else {
                     throw HostTree.Fault(path: "\(path)/capacity", reason: "not a percentage")
@@ -118,8 +118,8 @@ struct PowerSupply {
 
     private static func level(
         _ name: String, _ path: String, _ tree: HostTree
-    ) -> Told<Charge.Level> {
-        Told { () throws(HostTree.Fault) in
+    ) -> Shown<Charge.Level> {
+        Shown { () throws(HostTree.Fault) in
             guard let now = try tree.countIfPresent("\(path)/\(name)_now") else { return nil }
             for full in ["full", "full_design"] {
                 if let full = try tree.countIfPresent("\(path)/\(name)_\(full)"), full > 0 {

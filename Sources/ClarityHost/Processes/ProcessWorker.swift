@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import Synchronization
 
 /// Runs each attempt as a child process.
 ///
@@ -19,6 +20,10 @@ public import ClarityScheduler
 /// - `run` returns when the process has been reaped and every descriptor is closed.
 public struct ProcessWorker: Worker {
     private let launch: Launch
+    private let running = RunningAttempts()
+
+    /// How many attempts run now.
+    public var attempts: Int { running.count.load(ordering: .relaxed) }
 
     /// Creates a worker.
     ///
@@ -40,6 +45,8 @@ public struct ProcessWorker: Worker {
         guard !Task.isCancelled else {
             return AttemptEnd(.broke(.notStarted("cancelled before it started")))
         }
+        running.count.add(1, ordering: .relaxed)
+        defer { running.count.subtract(1, ordering: .relaxed) }
         do throws(SystemError) {
             let requests = try AttemptRequests()
             defer { requests.end() }
@@ -79,4 +86,9 @@ public struct ProcessWorker: Worker {
             requests.send(.kill)
         }
     }
+}
+
+/// How many attempts run, for whoever asks while they do.
+private final class RunningAttempts: Sendable {
+    let count = Atomic(0)
 }

@@ -12,6 +12,9 @@ struct LoginSessions: Sendable {
         var isIdle: Bool
         /// Since when it is as `isIdle` says, where logind knows.
         var since: Instant?
+        /// Whether all of them announce when they become idle or stop to be: desktops do, terminals
+        /// do not.
+        var isAnnounced = true
     }
 
     private static let login = BusPlace(
@@ -24,7 +27,7 @@ struct LoginSessions: Sendable {
         list: BusInterest.List(
             path: login.path, interface: login.interface, member: "ListSessions",
             layout: .paths(leading: "suss"), signals: ["SessionNew", "SessionRemoved"],
-            wanted: [session: ["Class"]]))
+            wanted: [session: ["Class", "Type"]]))
 
     let service: BusService
 
@@ -35,24 +38,26 @@ struct LoginSessions: Sendable {
             .with(service.objects()).from("IdleHint")
             .understood { said throws(Misunderstood) in
                 let (login, sessions) = said
+                let types = try LoginSessions.types(sessions)
                 return Presence(
-                    sessions: try LoginSessions.count(sessions),
-                    isIdle: try login.truth("IdleHint"),
-                    since: try LoginSessions.instant(login))
+                    sessions: types.count, isIdle: try login.truth("IdleHint"),
+                    since: try LoginSessions.instant(login),
+                    isAnnounced: types.allSatisfy(["x11", "wayland", "mir"].contains))
             }
     }
 
-    /// The sessions of people: the classes that pam_systemd(8) has for them.
-    private static func count(_ sessions: BusObjects) throws(Misunderstood) -> Int {
-        var count = 0
+    /// The types of the sessions of people: of the classes that pam_systemd(8) has for them.
+    private static func types(_ sessions: BusObjects) throws(Misunderstood) -> [String] {
+        var types: [String] = []
         for interfaces in sessions.values {
-            switch try (interfaces[session] ?? [:]).text("Class") {
+            let properties = interfaces[session] ?? [:]
+            switch try properties.text("Class") {
             case "user", "user-early", "user-light", "user-early-light", "user-incomplete":
-                count += 1
+                types.append(try properties.text("Type"))
             default: break
             }
         }
-        return count
+        return types
     }
 
     /// Microseconds since 1970; 0 is none.

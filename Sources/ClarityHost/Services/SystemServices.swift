@@ -70,19 +70,24 @@ final class SystemServices: Sendable {
     ///
     /// It is silent before the first call of `answers`, and where the process has no descriptor left.
     func changes(on events: EventThread) -> AsyncStream<Void> {
+        events.elements(of: sources())
+    }
+
+    /// What that stream listens to; nothing where the process has no descriptor left.
+    func sources() -> [EventSource<Void>] {
         let descriptor = state.withLock { $0.bus.descriptor }
         // Copies, since a stream closes what it listens to.
         let bus = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         let bell = clinux_eventfd()
         guard bus >= 0, bell >= 0, let listener = Listener(bell) else {
             [bus, bell].filter { $0 >= 0 }.forEach { close($0) }
-            return AsyncStream { _ in }
+            return []
         }
         state.withLock { state in
             state.listeners.removeAll { $0.listener == nil }
             state.listeners.append(WeakListener(listener: listener))
         }
-        return events.elements(of: [
+        return [
             // Whoever looks first rings for all, so that looking by itself is no news.
             EventSource(descriptor: bus) { [self] in
                 state.withLock { if !$0.isSettling { look(&$0) } }
@@ -90,7 +95,7 @@ final class SystemServices: Sendable {
             },
             // The source keeps the listener for as long as it is listened to.
             .counter(bell) { _ in withExtendedLifetime(listener) {} },
-        ])
+        ]
     }
 
     /// Takes what has come, and tells the listeners if that says something else.

@@ -33,7 +33,7 @@ struct DryRunCommand {
 
     /// Says on standard error whether the job would start now, with each constraint's verdict.
     private func say(of job: Job, _ file: JobFile, _ moment: Moment, _ ledger: Ledger) {
-        let conditions = composition.conditions(file).conditions()
+        let conditions = composition.conditions(file).conditions(asking: job.checks)
         let planner = composition.planner(file, owner: "", scope: .everything)
         let standing = planner.standings(at: moment, conditions: conditions, ledger: ledger)
             .first { $0.job == job.id }

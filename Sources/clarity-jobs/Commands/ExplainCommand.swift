@@ -25,9 +25,10 @@ struct ExplainCommand {
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let past = try past(of: job.id, at: moment.wall, ledger, history)
+        let conditions = composition.conditions(file).conditions(asking: job.checks)
         let explanation = composition.planner(file, owner: "", scope: .everything).explanation(
             of: job.id, at: moment,
-            conditions: composition.conditions(file).conditions(), ledger: ledger, past: past)
+            conditions: conditions, ledger: ledger, past: past)
         guard let explanation else {
             throw CommandFailure(.usage, "job `\(job.id)` has `enabled: false` in the job file")
         }

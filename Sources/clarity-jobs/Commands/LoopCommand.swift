@@ -14,7 +14,9 @@ struct LoopCommand {
             file, owner: store.leaseLock.owner, scope: .everything)
         let console = composition.console
         let signals = TerminationSignals(on: events)
-        var scheduler = try composition.scheduler(planner, store, file, on: events) { change in
+        let monitor = composition.conditions(file)
+        defer { monitor.end() }
+        var scheduler = try composition.scheduler(planner, store, monitor, on: events) { change in
             // Standard error is the journal here; standard output belongs to results.
             guard case .put(let run) = change, run.state != .running,
                 run.state.isFinished || run.attempts > 0
@@ -23,7 +25,7 @@ struct LoopCommand {
         }
         console.note(LoopCommand.greeting("loop over", file))
         let (happenings, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
-        let reloads = Reloads(composition, file, on: events) { continuation.yield($0) }
+        let reloads = Reloads(composition, file, monitor, on: events) { continuation.yield($0) }
         // Other processes tell of what they changed by touching the lock that this one holds.
         let nudges = FileWatch(paths: [store.leaseLock.path]).changes(on: events)
         let zones = FileWatch(paths: composition.localZonePaths).changes(on: events)

@@ -18,9 +18,11 @@ struct RunCommand {
         }
         let file = try composition.jobFile()
         let jobs = try requestedJobs(file)
-        if isDue, isNothingDue(file) { return .done }
+        let monitor = composition.conditions(file)
+        defer { monitor.end() }
+        if isDue, isNothingDue(file, monitor) { return .done }
         return try awaiting { events throws(CommandFailure) in
-            try await run(isDue ? nil : jobs, of: file, on: events)
+            try await run(isDue ? nil : jobs, of: file, monitor, on: events)
         }
     }
 
@@ -28,13 +30,13 @@ struct RunCommand {
     /// cron asks for.
     ///
     /// A history that cannot be read, or not yet, is left to the look that follows.
-    private func isNothingDue(_ file: JobFile) -> Bool {
+    private func isNothingDue(_ file: JobFile, _ monitor: HostConditions) -> Bool {
         do throws(RunStoreError) {
             let history = try RunHistory(inDirectory: composition.statePath(file))
             var planner = composition.planner(file, owner: "", scope: .everything)
             let plan = planner.handle(
                 [.tick], at: composition.clock.moment,
-                conditions: composition.conditions(file).conditions(), ledger: try history.ledger())
+                conditions: monitor.conditions(), ledger: try history.ledger())
             return plan.changes.isEmpty && plan.acts.isEmpty && plan.waiting.isEmpty
         } catch {
             return false
@@ -43,7 +45,7 @@ struct RunCommand {
 
     /// Runs jobs, or with `nil` all that is due.
     private func run(
-        _ jobs: [JobID]?, of file: JobFile, on events: EventThread
+        _ jobs: [JobID]?, of file: JobFile, _ monitor: HostConditions, on events: EventThread
     ) async throws(CommandFailure) -> ExitStatus {
         let isDue = jobs == nil
         let store = try composition.store(file)
@@ -56,7 +58,7 @@ struct RunCommand {
             detail: isDue && !composition.console.isVerbose ? .failures : .everything)
         let signals = TerminationSignals(on: events)
         var scheduler = try composition.scheduler(
-            planner, store, file, on: events, observer: reporter.observe)
+            planner, store, monitor, on: events, observer: reporter.observe)
         let first: [Planner.Event] =
             jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] } ?? []
         let report: Scheduler.Report

@@ -13,8 +13,10 @@ struct TraceRecordCommand {
         let file = try composition.jobFile()
         let name = composition.arguments["file"].flatMap { $0 == "-" ? nil : $0 }
         let output = try output(name)
+        let monitor = composition.conditions(file)
+        monitor.listen(on: events)
         let recorder = TraceRecorder(
-            monitor: composition.conditions(file, on: events), clock: EventClock(events))
+            monitor: monitor, clock: EventClock(events))
         let signals = TerminationSignals(on: events)
         let recording = Task(executorPreference: events) { () -> LineOutput.Fault? in
             do throws(LineOutput.Fault) {

@@ -1,4 +1,6 @@
 import ClarityScheduler
+import ClaritySystem
+import ClarityTestSupport
 import Glibc
 import Testing
 
@@ -12,9 +14,10 @@ import Testing
         // Below a file there can be no folder.
         let impossible = "/dev/null/state"
 
-        let conditions = HostConditions(root: captured.root, stateDirectory: impossible)
-            .conditions()
+        let conditions = captured.conditions(stateDirectory: impossible)
 
+        let noBus = CapturedTree.services().answers().people.reason
+        #expect(noBus != "")
         #expect(
             conditions
                 == Conditions(
@@ -23,8 +26,9 @@ import Testing
                     roaming: .unknown("rtnetlink: none of a captured machine"),
                     externalPower: .init(true, source: "no battery in /sys/class/power_supply"),
                     battery: .init(.absent, source: "no battery in /sys/class/power_supply"),
-                    lowPower: .unknown("no power daemon is asked"),
-                    idle: .unknown("no login manager is asked"),
+                    lowPower: .init(
+                        false, source: "neither power-profiles-daemon nor a platform profile"),
+                    idle: .unknown(noBus),
                     storageFreeBytes: .sampledUnknown("\(impossible): Not a directory"),
                     pressurePercent: .sampledUnknown(
                         "/proc/pressure/cpu: No such file or directory")))
@@ -43,7 +47,7 @@ import Testing
         let captured = try CapturedTree(["/proc/pressure": .folder])
         #expect(mkfifo(captured.root + "/proc/pressure/cpu", 0o644) == 0)
 
-        let pressure = HostConditions(root: captured.root, stateDirectory: "/").conditions()
+        let pressure = captured.conditions()
             .pressurePercent
 
         #expect(pressure == .sampledUnknown("/proc/pressure/cpu: not a pressure"))
@@ -52,9 +56,92 @@ import Testing
     @Test func `a file without end is given up`() throws {
         let captured = try CapturedTree(["/proc/pressure/cpu": .link("/dev/zero")])
 
-        let pressure = HostConditions(root: captured.root, stateDirectory: "/").conditions()
+        let pressure = captured.conditions()
             .pressurePercent
 
         #expect(pressure == .sampledUnknown("/proc/pressure/cpu: more than 4194304 bytes"))
+    }
+
+    // MARK: With the services of a bus
+
+    @Test(
+        .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(1)))
+    func `what services say counts before what the kernel shows, and its change is announced`()
+        async throws
+    {
+        let bus = try await MockBus()
+        try await bus.start(.upower, .logind)
+        let events = try #require(EventThread())
+        let captured = try CapturedTree(Self.quietServer)
+        let address = bus.address
+        let monitor = captured.monitor(services: CapturedTree.services(address), events: events)
+
+        let before = try await blocking { monitor.conditions() }
+        try await bus.setOnBattery(true)
+        try await bus.addSession("1")
+        let after = try await blocking {
+            events.run {
+                for await _ in monitor.changes() {
+                    let conditions = monitor.conditions()
+                    if conditions.externalPower.value == false, conditions.idle.value == false {
+                        return conditions
+                    }
+                }
+                return monitor.conditions()
+            }
+        }
+
+        #expect(before.externalPower == .init(true, source: "UPower: OnBattery"))
+        #expect(
+            before.idle
+                == .init(true, source: "load of 10% of 2 processors is below 25%", isSampled: true))
+        #expect(after.externalPower == .init(false, source: "UPower: OnBattery"))
+        #expect(after.idle.source == "logind: IdleHint, 1 session")
+    }
+
+    @Test(
+        .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(1)))
+    func `a UPower that hangs leaves its word to the kernel, and the rest as it is`() async throws {
+        let bus = try await MockBus()
+        try await bus.start(.upower, .logind)
+        bus.freeze(.upower)
+        let captured = try CapturedTree(Self.quietServer)
+        let monitor = captured.monitor(services: CapturedTree.services(bus.address))
+
+        let first = try await blocking { monitor.conditions() }
+
+        #expect(first.externalPower.value == true)
+        #expect(
+            first.externalPower.source.hasPrefix("no battery in /sys/class/power_supply; UPower"),
+            "\(first.externalPower.source)")
+        #expect(first.idle.value == true)
+    }
+
+    /// A server with two processors and little to do.
+    private static let quietServer: [String: CapturedTree.Entry] = [
+        "/proc/loadavg": "0.20 0.18 0.12 1/80 11206", "/sys/devices/system/cpu/online": "0-1",
+    ]
+}
+
+extension CapturedTree {
+    /// Services of a bus, or of none.
+    static func services(_ address: String = "unix:path=/dev/null/none") -> SystemServices {
+        SystemServices(clock: SystemClock(), address: address)
+    }
+
+    /// A monitor of the captured machine.
+    func monitor(
+        services: SystemServices = CapturedTree.services(), stateDirectory: String = "/",
+        events: EventThread? = nil
+    ) -> HostConditions {
+        let monitor = HostConditions(
+            root: root, routes: .none("none of a captured machine"),
+            stateDirectory: stateDirectory, services: services, clock: SystemClock())
+        if let events { monitor.listen(on: events) }
+        return monitor
+    }
+
+    fileprivate func conditions(stateDirectory: String = "/") -> Conditions {
+        monitor(stateDirectory: stateDirectory).conditions()
     }
 }

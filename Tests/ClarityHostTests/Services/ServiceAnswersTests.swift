@@ -231,11 +231,24 @@ import Testing
             [["IdleHint": .truth(false), "IdleSinceHint": .number(0)]],
             list: .paths(["/org/freedesktop/login1/session/1", "/org/freedesktop/login1/session/2"]
             ),
-            each: ["Class": .text(kind)])
+            each: ["Class": .text(kind), "Type": .text("wayland")])
 
         #expect(
             LoginSessions(service).presence.value
                 == LoginSessions.Presence(sessions: count, isIdle: false))
+    }
+
+    @Test(arguments: [
+        ("x11", true), ("wayland", true), ("mir", true), ("tty", false), ("unspecified", false),
+    ])
+    func `desktops announce their idleness, and terminals do not`(type: String, announces: Bool) {
+        let service = Self.said(
+            LoginSessions.interest,
+            [["IdleHint": .truth(false), "IdleSinceHint": .number(0)]],
+            list: .paths(["/org/freedesktop/login1/session/1"]),
+            each: ["Class": .text("user"), "Type": .text(type)])
+
+        #expect(LoginSessions(service).presence.value?.isAnnounced == announces)
     }
 
     @Test func `people are idle since some time`() {

@@ -164,11 +164,14 @@ struct SystemServicesTests {
         let left = try await listener.answers { $0.people.value?.sessions == 0 }
 
         #expect(nobody.people.value == LoginSessions.Presence(sessions: 0, isIdle: false))
-        #expect(somebody.people.value == LoginSessions.Presence(sessions: 1, isIdle: false))
+        #expect(
+            somebody.people.value
+                == LoginSessions.Presence(sessions: 1, isIdle: false, isAnnounced: false))
         #expect(
             rest.people.value
                 == LoginSessions.Presence(
-                    sessions: 1, isIdle: true, since: Instant(secondsSince1970: 1_795_219_200)))
+                    sessions: 1, isIdle: true, since: Instant(secondsSince1970: 1_795_219_200),
+                    isAnnounced: false))
         #expect(left.people.value?.isIdle == false)
     }
 }

@@ -1,0 +1,132 @@
+import ClarityScheduler
+
+/// What the kernel and the services say together: for each condition the answer of whom knows best.
+///
+/// A service that does not answer is passed over for the kernel, which always does; where the kernel
+/// knows nothing of the matter, what the service said last counts for a while.
+struct MergedAnswers {
+    /// How long something counts that a service said before it fell silent.
+    static let longestSilence: Duration = .seconds(15 * 60)
+
+    let kernel: KernelAnswers
+    let services: ServiceAnswers
+    let now: Instant
+
+    /// A route, and nobody who asks for a sign-in first.
+    ///
+    /// NetworkManager's `none` and `limited` say nothing against it: it need not know of an interface
+    /// that has a route, and a backend may be near while the rest of the world is not.
+    var connected: Conditions.Reading<Bool> {
+        guard kernel.connected.value == true, case .told(let told) = services.connectivity,
+            told.value == .portal
+        else { return kernel.connected }
+        return Conditions.Reading(false, source: "\(told.source): a portal that wants a sign-in")
+    }
+
+    /// What somebody has set in NetworkManager or in the job file, then what NetworkManager guesses.
+    var metered: Conditions.Reading<Bool> {
+        guard kernel.connected.value == true else { return kernel.metered }
+        guard let (said, reading) = current(services.metered) else {
+            return kernel.metered.adding(services.metered.silence)
+        }
+        switch said {
+        case .yes: return reading(true, "")
+        case .no: return reading(false, "")
+        case .guessYes where !kernel.isConnectionRuled: return reading(true, ", a guess")
+        case .guessNo where !kernel.isConnectionRuled: return reading(false, ", a guess")
+        case .guessYes, .guessNo: return kernel.metered
+        }
+    }
+
+    var roaming: Conditions.Reading<Bool> {
+        guard kernel.connected.value == true, !kernel.isConnectionRuled,
+            let (isRoaming, reading) = current(services.roaming)
+        else { return kernel.roaming }
+        return reading(isRoaming, "")
+    }
+
+    var externalPower: Conditions.Reading<Bool> {
+        guard case .told(let told) = services.onBattery else {
+            return kernel.externalPower.adding(services.onBattery.silence)
+        }
+        return Conditions.Reading(!told.value, source: told.source)
+    }
+
+    var battery: Conditions.Reading<Conditions.Battery> {
+        guard case .told(let told) = services.battery else {
+            return kernel.battery.adding(services.battery.silence)
+        }
+        return Conditions.Reading(told.value, source: told.source)
+    }
+
+    /// Where nothing can save power, none is saved.
+    var lowPower: Conditions.Reading<Bool> {
+        if case .told(let told) = services.lowPower {
+            return Conditions.Reading(told.value, source: told.source)
+        }
+        let nothing = Conditions.Reading(
+            false, source: "neither power-profiles-daemon nor a platform profile")
+        return (kernel.lowPower ?? nothing).adding(services.lowPower.silence)
+    }
+
+    /// Whether nobody uses the machine.
+    ///
+    /// Where nobody is logged in that is told by the load: `idleLoad`, given where logind says so or
+    /// the job file has a rule for it.
+    func idle(hasRule: Bool, load: () -> Conditions.Reading<Bool>) -> Conditions.Reading<Bool> {
+        if let (presence, reading) = current(services.people) {
+            guard presence.sessions > 0 else { return load() }
+            let count = presence.sessions == 1 ? "1 session" : "\(presence.sessions) sessions"
+            var idle = reading(presence.isIdle, ", \(count)")
+            idle.isSampled = idle.isSampled || !presence.isAnnounced
+            return idle
+        }
+        if hasRule { return load() }
+        return .unknown(services.people.reason)
+    }
+
+    /// What a service says, or said not too long ago, and a way to make an answer of it.
+    private func current<Value>(
+        _ answer: ServiceAnswer<Value>
+    ) -> (Value, (Bool, String) -> Conditions.Reading<Bool>)? {
+        switch answer {
+        case .told(let told):
+            return (told.value, { Conditions.Reading($0, source: told.source + $1) })
+        case .silent(_, .some(let last))
+        where last.at <= now && now - last.at <= MergedAnswers.longestSilence:
+            return (
+                last.value,
+                {
+                    Conditions.Reading(
+                        $0, source: "\(last.source)\($1), silent since", at: last.at,
+                        isSampled: true)
+                }
+            )
+        case .silent, .unavailable, .unknown: return nil
+        }
+    }
+}
+
+extension ServiceAnswer {
+    /// Why there is no answer; empty where there is one.
+    var reason: String {
+        switch self {
+        case .told: ""
+        case .unavailable(let reason), .unknown(let reason), .silent(let reason, _): reason
+        }
+    }
+
+    /// The same where the service runs and should have answered.
+    fileprivate var silence: String {
+        if case .silent(let reason, _) = self { reason } else { "" }
+    }
+}
+
+extension Conditions.Reading {
+    /// The same with what is to be known of its source.
+    fileprivate func adding(_ remark: String) -> Self {
+        var reading = self
+        if !remark.isEmpty { reading.source += "; \(remark)" }
+        return reading
+    }
+}
