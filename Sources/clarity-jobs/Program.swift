@@ -72,6 +72,7 @@ enum Program {
         case ["simulate"]: try SimulateCommand(composition).run()
         case ["history"]: try HistoryCommand(composition).run()
         case ["history", "show"]: try HistoryShowCommand(composition).run()
+        case ["doctor"]: try DoctorCommand(composition).run()
         case ["audit"]: try AuditCommand(composition).run()
         case ["pause"]: try PauseCommands(composition).pause()
         case ["resume"]: try PauseCommands(composition).resume()

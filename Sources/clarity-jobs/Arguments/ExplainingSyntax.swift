@@ -19,6 +19,16 @@ extension CommandSyntax {
             "clarity-jobs explain --replay 42",
         ])
 
+    static let doctor = CommandSyntax(
+        name: "doctor",
+        summary: "Shows what is known of this machine's conditions, and from whom.",
+        details: [
+            "Each condition with its source and the time at which it was told, what would be needed to",
+            "know more, and which changes this process hears of at once. Asks every check of the job",
+            "file; starts no service and changes nothing.",
+        ],
+        examples: ["clarity-jobs doctor --output json"])
+
     static let simulate = CommandSyntax(
         name: "simulate", summary: "Shows which runs there would be, and changes nothing.",
         details: [

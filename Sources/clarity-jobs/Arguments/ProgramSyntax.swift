@@ -112,6 +112,7 @@ extension CommandSyntax {
                 name: "audit",
                 summary: "Proves that nothing in the history is missing, double or left open.",
                 options: [.now]),
+            .doctor,
             CommandSyntax(
                 name: "validate", summary: "Checks the job file and reports every fault in it.",
                 options: [.now]),

@@ -1,0 +1,29 @@
+import ClarityHost
+import ClarityScheduler
+import JSON
+
+/// `doctor`: what is known of this machine, from whom, and what would be needed to know more.
+struct DoctorCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        let diagnosis = composition.conditions(file).diagnosis(
+            asking: Set(file.questions.map(\.name)))
+        let text = DoctorText(
+            conditions: diagnosis.conditions,
+            members: ConditionsNotation.members(diagnosis.conditions),
+            remedies: diagnosis.remedies,
+            hearings: diagnosis.hearings.map { ($0.subject, $0.fault) },
+            now: composition.clock.now)
+        let console = composition.console
+        switch console.form {
+        case .table: text.lines.forEach { console.result(printable($0)) }
+        case .json: console.result(text.object.page)
+        case .ndjson: console.result(text.object.line)
+        }
+        return .done
+    }
+}

@@ -1,0 +1,104 @@
+import ClarityScheduler
+import JSON
+
+/// How a machine's conditions are shown with what would be needed to know more.
+struct DoctorText {
+    let conditions: Conditions
+    /// The conditions as a trace has them: by name, with their sources and times.
+    let members: [JSON.Member]
+    /// What would be needed to know more, by name.
+    let remedies: [String: String]
+    /// Of what this process hears, and why not of the rest.
+    let hearings: [(subject: String, fault: String?)]
+    let now: Instant
+
+    // MARK: For people
+
+    var lines: [String] {
+        let table = Table(
+            heading: ["CONDITION", "NOW", "SOURCE", "TOLD"],
+            rows: values.map { [$0.name, words($0), source(of: $0.name), told($0.name)] })
+        let more = values.compactMap { value in
+            remedies[value.name].map { "to know more: \(value.name): \($0)" }
+        }
+        let heard = hearings.filter { $0.fault == nil }.map(\.subject)
+        let unheard = hearings.compactMap { hearing in
+            hearing.fault.map { "not heard: \(hearing.subject): \($0)" }
+        }
+        return table.lines + more
+            + (heard.isEmpty ? [] : ["heard at once: \(heard.joined(separator: ", "))"]) + unheard
+    }
+
+    /// The value in the words of the constraint that asks for it.
+    private func words(_ value: JSON.Member) -> String {
+        let constraint: Constraint? =
+            switch value.name {
+            case "connected": .connected
+            case "metered": .unmetered
+            case "roaming": .notRoaming
+            case "external_power": .externalPower
+            case "battery": .batteryAbove(percent: 0)
+            case "low_power": .notLowPower
+            case "idle": .idle
+            case "storage_free_bytes": .storageFree(bytes: 0)
+            case "pressure_percent": .pressureBelow(percent: 100)
+            default: named(value.name)
+            }
+        return constraint?.verdict(in: conditions, at: now).measured ?? value.value.line
+    }
+
+    /// What the job file names: `storage./mnt/nas`, `checks.vpn`.
+    private func named(_ name: String) -> Constraint? {
+        let parts = name.split(separator: ".", maxSplits: 1)
+        guard parts.count == 2 else { return nil }
+        return parts[0] == "storage"
+            ? .storageFree(bytes: 0, path: String(parts[1]))
+            : .check(Check(name: String(parts[1])))
+    }
+
+    private func told(_ name: String) -> String {
+        time(of: name).map(RunText.seconds) ?? "just now"
+    }
+
+    // MARK: As JSON
+
+    var object: JSON {
+        [
+            "at": .text(now),
+            "conditions": .array(
+                values.map { value in
+                    [
+                        "name": .string(value.name), "value": value.value,
+                        "words": .string(words(value)), "source": .string(source(of: value.name)),
+                        "at": .text(time(of: value.name) ?? now),
+                        "to_know_more": .text(remedies[value.name]),
+                    ]
+                }),
+            "heard": .array(
+                hearings.map { ["subject": .string($0.subject), "fault": .text($0.fault)] }),
+        ]
+    }
+
+    // MARK: What the members hold
+
+    private var values: [JSON.Member] {
+        members.filter { !["sources", "times", "sampled"].contains($0.name) }
+    }
+
+    private func source(of name: String) -> String {
+        guard case .string(let text)? = place(name, in: "sources") else { return "" }
+        return text
+    }
+
+    private func time(of name: String) -> Instant? {
+        guard case .string(let text)? = place(name, in: "times") else { return nil }
+        return Instant(rfc3339: text)
+    }
+
+    private func place(_ name: String, in member: String) -> JSON? {
+        guard case .object(let places)? = members.first(where: { $0.name == member })?.value else {
+            return nil
+        }
+        return places.first { $0.name == name }?.value
+    }
+}
