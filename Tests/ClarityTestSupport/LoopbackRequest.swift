@@ -2,11 +2,13 @@ import Glibc
 
 /// One plain HTTP request to a server on this machine, without any client's opinions.
 public enum LoopbackRequest {
-    /// Sends a request and returns the body of the answer, whatever its status.
+    /// Sends a request and returns the body of the answer, whatever its status; to the loopback of
+    /// `network` where one is given.
     ///
     /// - Throws: `TemporaryFolder.Errno` when the connection fails.
     public static func send(
-        _ method: String, _ path: String, body: String = "", port: UInt16
+        _ method: String, _ path: String, body: String = "", port: UInt16,
+        in network: NetworkNamespace? = nil
     ) async throws -> String {
         let request = """
             \(method) \(path) HTTP/1.0\r
@@ -15,7 +17,9 @@ public enum LoopbackRequest {
             \r
             \(body)
             """
-        let answer = try await blocking { try exchange(request, port: port) }
+        let ask: @Sendable () throws -> String = { try exchange(request, port: port) }
+        let answer =
+            if let network { try await network.enter(ask) } else { try await blocking(ask) }
         return answer.firstRange(of: "\r\n\r\n").map { String(answer[$0.upperBound...]) } ?? ""
     }
 

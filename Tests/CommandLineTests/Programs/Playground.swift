@@ -7,20 +7,24 @@ final class Playground: Sendable {
     /// Before the folder, so that it has ended when that is removed.
     let sandbox: Sandbox?
     let folder: TemporaryFolder
+    /// Where all programs run; the machine's own network without one.
+    let network: NetworkNamespace?
 
     /// The address of the sandbox, or one where nobody listens.
     var url: String { sandbox?.url ?? "http://127.0.0.1:9/api/v1" }
     var statePath: String { "\(folder.path)/state" }
     var jobFilePath: String { "\(folder.path)/jobs.yaml" }
 
-    /// Makes the folder, starts the sandbox with `faults`, and writes a job file.
+    /// Makes the folder, starts the sandbox with its options, and writes a job file.
     init(
-        sandboxOptions: [String]? = [],
+        sandboxOptions: [String]? = [], in network: NetworkNamespace? = nil,
         jobFile: ((_ url: String, _ folder: String) -> String)? = nil
     ) async throws {
         folder = try TemporaryFolder()
+        self.network = network
         if let sandboxOptions {
-            sandbox = try await Sandbox(data: "\(folder.path)/sandbox", sandboxOptions)
+            sandbox = try await Sandbox(
+                data: "\(folder.path)/sandbox", sandboxOptions, in: network)
         } else {
             sandbox = nil
         }
@@ -68,8 +72,9 @@ final class Playground: Sendable {
             "HOME": folder.path, "PATH": "/usr/bin:/bin",
         ]
         surroundings.merge(environment) { $1 }
-        return try ChildProgram(
-            "\(ChildProgram.folder)/clarity-jobs", arguments, environment: surroundings)
+        let program = "\(ChildProgram.folder)/clarity-jobs"
+        let command = network?.command(program, arguments) ?? (program, arguments)
+        return try ChildProgram(command.0, command.1, environment: surroundings)
     }
 
     /// Logs in as the sandbox's own user.
@@ -109,12 +114,16 @@ final class Sandbox: Sendable {
     /// Where its API begins.
     let url: String
     private let program: ChildProgram
+    private let network: NetworkNamespace?
 
-    init(data: String, _ options: [String]) async throws {
-        program = try ChildProgram(
-            "\(ChildProgram.folder)/clarity-jobs-sandbox",
-            ["--listen", "127.0.0.1:0", "--data", data, "--exit-with-stdin"] + options,
-            environment: [:])
+    init(
+        data: String, _ options: [String], in network: NetworkNamespace? = nil
+    ) async throws {
+        self.network = network
+        let path = "\(ChildProgram.folder)/clarity-jobs-sandbox"
+        let words = ["--listen", "127.0.0.1:0", "--data", data, "--exit-with-stdin"] + options
+        let command = network?.command(path, words) ?? (path, words)
+        program = try ChildProgram(command.0, command.1, environment: [:])
         let ready = try #require(await program.readLine(), "the sandbox did not start")
         url = try #require(ready.split(separator: " ").last.map(String.init))
     }
@@ -129,23 +138,26 @@ final class Sandbox: Sendable {
 
     /// Its own account of what it has: `metrics`, `distinct_metric_ids`, `uploads`, `requests`.
     func count(_ name: String) async throws -> Int {
-        let text = try await LoopbackRequest.send("GET", "/_sandbox/summary", port: port)
+        let text = try await LoopbackRequest.send(
+            "GET", "/_sandbox/summary", port: port, in: network)
         let value = try #require(text.firstRange(of: "\"\(name)\":"))
         return try #require(Int(text[value.upperBound...].prefix { $0.isNumber }))
     }
 
     /// Makes requests fail from now on: `POST /health-data/upload: 503 x3`.
     func addFault(_ fault: String) async throws {
-        _ = try await LoopbackRequest.send("POST", "/_sandbox/fault", body: fault, port: port)
+        _ = try await LoopbackRequest.send(
+            "POST", "/_sandbox/fault", body: fault, port: port, in: network)
     }
 
     /// Takes back every fault that is still to come.
     func clearFaults() async throws {
-        _ = try await LoopbackRequest.send("DELETE", "/_sandbox/fault", port: port)
+        _ = try await LoopbackRequest.send("DELETE", "/_sandbox/fault", port: port, in: network)
     }
 
     /// Ends every access token that was given out.
     func expireTokens() async throws {
-        _ = try await LoopbackRequest.send("POST", "/_sandbox/expire-tokens", port: port)
+        _ = try await LoopbackRequest.send(
+            "POST", "/_sandbox/expire-tokens", port: port, in: network)
     }
 }

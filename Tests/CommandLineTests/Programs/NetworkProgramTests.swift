@@ -1,0 +1,144 @@
+import ClarityTestSupport
+import Glibc
+import SQLite
+import Testing
+
+@Suite(
+    "The programs on a network that comes and goes", .timeLimit(.minutes(2)),
+    .enabled(if: NetworkNamespace.isPermitted, "needs network namespaces"))
+struct NetworkProgramTests {
+    private static func jobFile(_ constraint: String) -> String {
+        """
+        version: 1
+        backend: { url: "http://127.0.0.1:9/api/v1" }
+        jobs:
+          - { id: cleanup, kind: cleanup, schedule: { every: 1d }, constraints: { \(constraint) } }
+
+        """
+    }
+
+    /// Starts a loop and returns once its history says that the job waits.
+    private func loopThatWaits(_ playground: Playground) async throws -> ChildProgram {
+        let loop = try playground.start(["loop"])
+        _ = try #require(await loop.readErrorLine())
+        while try await playground.json("history").elements.first?["waiting_on"].elements.isEmpty
+            ?? true
+        {}
+        return loop
+    }
+
+    @Test func `what is due waits without a route, and explain names it`() async throws {
+        let network = try await blocking { try NetworkNamespace() }
+        let playground = try await Playground(sandboxOptions: nil, in: network) { _, _ in
+            Self.jobFile("network: any")
+        }
+
+        let due = try await playground.run("run", "--due")
+        let explain = try await playground.run("explain", "cleanup")
+        let history = try await playground.lastRun(of: "cleanup")
+
+        #expect(due.status == 75)
+        #expect(due.output == "" && due.errors == "")
+        let row = try #require(explain.outputLines.first { $0.hasPrefix("network ") })
+        #expect(row.contains("connected"))
+        #expect(row.contains("not connected  rtnetlink: no default route  unmet"), "\(row)")
+        #expect(explain.outputLines.contains("to start: connect to a network"))
+        #expect(
+            history["waiting_on"].elements.first?["source"]
+                == .string("rtnetlink: no default route"))
+    }
+
+    @Test(arguments: ["network: any", "network: unmetered"])
+    func `a route starts what a loop let wait`(constraint: String) async throws {
+        let network = try await blocking { try NetworkNamespace() }
+        let playground = try await Playground(sandboxOptions: nil, in: network) { _, _ in
+            Self.jobFile(constraint)
+        }
+        let loop = try await loopThatWaits(playground)
+
+        try await blocking { try network.connect() }
+        // The loop looks again by itself after a quarter of an hour.
+        let line = try #require(await loop.readErrorLine())
+        loop.signal(SIGTERM)
+
+        #expect(line.hasPrefix("cleanup: succeeded"), "\(line)")
+        #expect(await loop.finish().status == 143)
+    }
+
+    @Test func `a cable is as good as its other end`() async throws {
+        let network = try await blocking { try NetworkNamespace() }
+        try await blocking { try network.connect() }
+        try await blocking { try network.unplug() }
+        let playground = try await Playground(sandboxOptions: nil, in: network) { _, _ in
+            Self.jobFile("network: any")
+        }
+
+        let due = try await playground.run("run", "--due")
+        let waits = try await playground.lastRun(of: "cleanup")["waiting_on"].elements.first
+        let loop = try await loopThatWaits(playground)
+        try await blocking { try network.plugIn() }
+        let line = try #require(await loop.readErrorLine())
+        loop.signal(SIGTERM)
+
+        #expect(due.status == 75)
+        #expect(
+            waits?["source"].text?.hasPrefix("rtnetlink: default route over eth0, which ") == true,
+            "\(waits?["source"].text ?? "")")
+        #expect(line.hasPrefix("cleanup: succeeded"), "\(line)")
+        _ = await loop.finish()
+    }
+
+    @Test func `an upload whose route is lost stops, and goes on when there is one`() async throws {
+        let network = try await blocking { try NetworkNamespace() }
+        try await blocking { try network.connect() }
+        let playground = try await Playground(in: network) { url, folder in
+            """
+            version: 1
+            backend: { url: "\(url)", retry_wait: 1ms }
+            sources: [{ kind: apple-health-export, path: \(folder)/export.xml }]
+            jobs:
+              - id: upload
+                kind: bulk-upload
+                schedule: { every: 1d }
+                warning: 1s
+                constraints: { network: any }
+                retry: { attempts: 1 }
+
+            """
+        }
+        try playground.writeExport(heartRates: 5)
+        try await playground.logIn()
+        try await playground.sandbox?.addFault("POST /health-data/upload: hang x*")
+        let loop = try playground.start(["loop"])
+        _ = try #require(await loop.readErrorLine())
+        // It is written down before it leaves.
+        let outbox = try Connection(path: "\(playground.statePath)/health.db", access: .readOnly)
+        while try outbox.first(
+            "SELECT 1 FROM batches WHERE state = 'sending'", map: { _ in true }) == nil
+        { await Task.yield() }
+
+        try await blocking { try network.disconnect() }
+        let stopped = try #require(await loop.readErrorLine())
+        let between = try await playground.lastRun(of: "upload")
+        loop.signal(SIGTERM)
+        _ = await loop.finish()
+        try await blocking { try network.connect() }
+        try await playground.sandbox?.clearFaults()
+        // Who asks does not wait for the backoff after the stop.
+        let again = try await playground.run("run", "upload")
+        let run = try await playground.json("history", "show", "1")
+
+        #expect(stopped.hasPrefix("upload: to be tried again at "), "\(stopped)")
+        #expect(between["state"] == .string("enqueued"))
+        #expect(
+            between["waiting_on"].elements.map { $0["subject"] }
+                == [.string("backoff"), .string("network")])
+        #expect(again.status == 0, "\(again.errors)")
+        #expect(again.output.contains("5 samples accepted"), "\(again.output)")
+        let attempts = run["attempts"].elements
+        #expect(attempts.map { $0["stop_reason"] } == [.string("constraintLost"), .null])
+        #expect(try await playground.sandbox?.count("metrics") == 5)
+        // With one attempt allowed it would be over if the stop had counted.
+        #expect(run["state"] == .string("succeeded"))
+    }
+}
