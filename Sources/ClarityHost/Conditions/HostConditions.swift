@@ -126,8 +126,14 @@ public final class HostConditions: ConditionMonitor {
 
     /// The conditions with the answers to these checks; waits for them as long as they may take.
     public func conditions(asking names: Set<String>) -> Conditions {
-        _ = checks.settle(names)
-        return conditions()
+        let answers = checks.settle(names)
+        var conditions = conditions()
+        for (name, answer) in answers {
+            conditions.checks[name] = answer
+            // It was asked for these conditions, whatever the clock that they are judged by shows.
+            conditions.checks[name]?.at = nil
+        }
+        return conditions
     }
 
     public func ask(_ names: Set<String>) { checks.ask(names) }
