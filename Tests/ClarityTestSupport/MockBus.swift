@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+@preconcurrency import Glibc
 
 /// A message bus of a test's own with mocked services on it, which ends with its owner.
 ///
@@ -18,10 +18,19 @@ public final class MockBus {
     private var hand: ChildProgram
     private var services: [Service: ChildProgram] = [:]
 
-    /// Whether this machine has what it takes.
-    public static let isAvailable: Bool =
-        access(daemonPath, X_OK) == 0
-        && runs(python, ["-c", "import dbusmock, gi, dbus.mainloop.glib"])
+    /// Whether this machine has what it takes. The first question is answered on standard error as
+    /// well, so that a log tells whether the tests that need it ran.
+    public static let isAvailable: Bool = {
+        let isAvailable =
+            access(daemonPath, X_OK) == 0
+            && runs(python, ["-c", "import dbusmock, gi, dbus.mainloop.glib"])
+        let line =
+            isAvailable
+            ? "tests with mocked services on a private bus run"
+            : "skipped: tests with mocked services on a private bus (\(need))"
+        fputs("\(line)\n", stderr)
+        return isAvailable
+    }()
 
     /// For the trait of tests that need it.
     public static let need = "needs dbus-daemon and python3-dbusmock (`scripts/setup test`)"
