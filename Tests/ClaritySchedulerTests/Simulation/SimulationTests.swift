@@ -173,4 +173,14 @@ struct SimulationTests {
 
         #expect(report.runs == [] && report.jobs.map(\.occurrences) == [0])
     }
+
+    @Test func `a run waits for its window, and a check of which nothing is known passes`() throws {
+        let window = Constraint.window(Windows([try Window("13:00-14:00")], in: .utc))
+        let check = Constraint.check(Check(name: "door"))
+
+        let report = try simulate([job(constraints: [window, check])], hours: 3)
+
+        #expect(report.runs.map(\.run.startedAt) == [at(3600) + .milliseconds(1)])
+        #expect(report.runs.map(\.run.state) == [.succeeded])
+    }
 }
