@@ -18,12 +18,7 @@ struct DoctorCommand {
             remedies: diagnosis.remedies,
             hearings: diagnosis.hearings.map { ($0.subject, $0.fault) },
             now: composition.clock.now)
-        let console = composition.console
-        switch console.form {
-        case .table: text.lines.forEach { console.result(printable($0)) }
-        case .json: console.result(text.object.page)
-        case .ndjson: console.result(text.object.line)
-        }
+        composition.console.results(text.lines, text.object)
         return .done
     }
 }

@@ -35,12 +35,7 @@ struct ExplainCommand {
         let text = ExplanationText(
             job: job, explanation: explanation,
             attemptSince: try attemptSince(explanation, history))
-        let console = composition.console
-        switch console.form {
-        case .table: text.lines.forEach { console.result(printable($0)) }
-        case .json: console.result(text.object.page)
-        case .ndjson: console.result(text.object.line)
-        }
+        composition.console.results(text.lines, text.object)
         return .done
     }
 

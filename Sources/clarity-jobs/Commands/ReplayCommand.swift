@@ -27,12 +27,7 @@ struct ReplayCommand {
             replays: decisions.map { decision in
                 (decision, decision.replay { jobs[$0] })
             })
-        let console = composition.console
-        switch console.form {
-        case .table: text.lines.forEach { console.result(printable($0)) }
-        case .json: console.result(text.object.page)
-        case .ndjson: console.result(text.object.line)
-        }
+        composition.console.results(text.lines, text.object)
         return text.agrees ? .done : .failed
     }
 

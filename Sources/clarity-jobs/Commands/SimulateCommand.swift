@@ -28,22 +28,14 @@ struct SimulateCommand {
             nextChange: { trace?.nextChange(after: $0) },
             attempt: { known[$0.id] ?? attempt ?? SimulateCommand.standardAttempt(of: $0) })
         let report = simulation.run()
-        show(SimulationText(report: report))
+        let text = SimulationText(report: report)
+        composition.console.results(text.lines, text.object)
         if report.stretch.upperBound < from + .seconds(days * 86_400) {
             composition.console.note(
                 "clarity-jobs: ended at \(report.stretch.upperBound), after "
                     + "\(Simulation.mostRuns) runs")
         }
         return .done
-    }
-
-    private func show(_ text: SimulationText) {
-        let console = composition.console
-        switch console.form {
-        case .table: text.lines.forEach { console.result($0) }
-        case .json: console.result(text.object.page)
-        case .ndjson: console.result(text.object.line)
-        }
     }
 
     /// The jobs that were named, else all that are enabled.

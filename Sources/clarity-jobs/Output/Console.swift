@@ -37,6 +37,15 @@ struct Console: Sendable {
         }
     }
 
+    /// Writes one result as the form asks for: as lines for people, or as an object.
+    func results(_ lines: [String], _ object: JSON) {
+        switch form {
+        case .json: result(object.page)
+        case .ndjson: result(object.line)
+        case .table: lines.forEach { result(printable($0)) }
+        }
+    }
+
     /// Writes a line of a result.
     func result(_ line: String) {
         let code = Console.write(line, to: STDOUT_FILENO)
