@@ -169,7 +169,7 @@ struct Composition {
                 // Keys and credentials are the worker's alone.
                 !name.hasPrefix("CLARITY_JOBS_") && name != "CREDENTIALS_DIRECTORY"
             },
-            clock: SystemClock())
+            clock: clock)
     }
 
     /// The files and folders that the job file names as sources.

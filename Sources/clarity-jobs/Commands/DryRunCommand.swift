@@ -21,8 +21,10 @@ struct DryRunCommand {
         }
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        // First: an answer that came after the moment would count as one from a clock set back since.
+        let conditions = composition.conditions(file).conditions(asking: job.checks)
         let moment = composition.clock.moment
-        say(of: job, file, moment, ledger)
+        say(of: job, file, conditions, moment, ledger)
         let order = AttemptOrder(
             run: ledger.nextRun, job: job.id, kind: job.kind, attempt: 1, generation: 1,
             scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,
@@ -32,8 +34,9 @@ struct DryRunCommand {
     }
 
     /// Says on standard error whether the job would start now, with each constraint's verdict.
-    private func say(of job: Job, _ file: JobFile, _ moment: Moment, _ ledger: Ledger) {
-        let conditions = composition.conditions(file).conditions(asking: job.checks)
+    private func say(
+        of job: Job, _ file: JobFile, _ conditions: Conditions, _ moment: Moment, _ ledger: Ledger
+    ) {
         let planner = composition.planner(file, owner: "", scope: .everything)
         let standing = planner.standings(at: moment, conditions: conditions, ledger: ledger)
             .first { $0.job == job.id }

@@ -21,11 +21,12 @@ struct ExplainCommand {
         }
         let file = try composition.jobFile()
         let job = try composition.job(named: operands[0], in: file)
+        // First: an answer that came after the moment would count as one from a clock set back since.
+        let conditions = composition.conditions(file).conditions(asking: job.checks)
         let moment = composition.clock.moment
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let past = try past(of: job.id, at: moment.wall, ledger, history)
-        let conditions = composition.conditions(file).conditions(asking: job.checks)
         let explanation = composition.planner(file, owner: "", scope: .everything).explanation(
             of: job.id, at: moment,
             conditions: conditions, ledger: ledger, past: past)

@@ -82,4 +82,23 @@ struct ConstraintProgramTests {
         #expect(waiting["reason"] == .string("backoff"))
         #expect(waiting["source"] == .string("failure 1 of the run"))
     }
+
+    @Test func `a check is asked for an explanation, and its answer counts`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "every: 1d } }", with: "every: 1d }, constraints: { check: door } }"
+            ) + "checks: { door: { command: [\"true\"] } }\n"
+        }
+
+        let explanation = try await playground.run("explain", "cleanup")
+        let earlier = try await playground.run(
+            "explain", "cleanup", "--now", "2026-11-20T06:00:00Z")
+        let rehearsal = try await playground.run("dry-run", "cleanup")
+
+        for lines in [explanation.outputLines, earlier.outputLines] {
+            let line = lines.first { $0.hasPrefix("check ") }
+            #expect(line?.contains(#/`door` passes +passes +command true: exit 0 in /#) == true)
+        }
+        #expect(rehearsal.errors.contains("  met: check: wanted `door` passes, is passes ("))
+    }
 }
