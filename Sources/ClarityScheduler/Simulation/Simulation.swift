@@ -2,8 +2,8 @@
 /// a real scheduler, the attempts and the conditions are made up.
 ///
 /// It goes from event to event: from one look that the planner asks for, end of an attempt or change
-/// of conditions to the next. A check of which the conditions say nothing passes. The same simulation
-/// always comes out the same.
+/// of conditions to the next. A check that is asked answers what the conditions say of it then, and
+/// passes where they say nothing. The same simulation always comes out the same.
 public struct Simulation {
     /// The most runs unless told otherwise.
     public static let mostRuns: Int64 = 100_000
@@ -58,12 +58,12 @@ public struct Simulation {
         var attempts = SimulatedAttempts()
         var now = stretch.lowerBound
         var events: [Planner.Event] = [.conditionsChanged]
-        var passed: [String: Conditions.Reading<Bool>] = [:]
+        var answers: [String: Conditions.Reading<Bool>] = [:]
         while now < stretch.upperBound, ledger.nextRun.rawValue <= mostRuns {
-            let (instant, conditions, answers) = (now, conditions, passed)
+            let (instant, conditions, known) = (now, conditions, answers)
             let plan = planner.handle(
                 events, at: Moment(wall: now, elapsed: now - stretch.lowerBound),
-                conditions: conditions(instant).answering(answers), ledger: ledger)
+                conditions: conditions(instant).answering(known, at: instant), ledger: ledger)
             for change in plan.changes {
                 ledger.apply(change)
                 log.add(change)
@@ -77,7 +77,11 @@ public struct Simulation {
                 }
             }
             for check in plan.asks {
-                passed[check] = Conditions.Reading(true, source: "simulation", at: now)
+                var answer =
+                    conditions(now).checks[check]
+                    ?? Conditions.Reading(true, source: "simulation")
+                answer.at = now
+                answers[check] = answer
             }
             // Nothing else happens in the same instant: what could has been decided.
             let looks = [plan.wakeAfter.map { max(now + $0, now + .milliseconds(1)) }]
@@ -110,10 +114,16 @@ public struct Simulation {
 }
 
 extension Conditions {
-    /// The same with answers to checks, where it has none of its own.
-    fileprivate func answering(_ answers: [String: Reading<Bool>]) -> Conditions {
+    /// The same with answers to checks, where it has none of its own or one that is older, or is not
+    /// there yet.
+    fileprivate func answering(
+        _ answers: [String: Reading<Bool>], at now: Instant
+    ) -> Conditions {
         var conditions = self
-        conditions.checks.merge(answers) { own, _ in own }
+        conditions.checks.merge(answers) { own, answer in
+            guard let told = own.at, let asked = answer.at else { return own }
+            return asked <= told && told <= now ? own : answer
+        }
         return conditions
     }
 }

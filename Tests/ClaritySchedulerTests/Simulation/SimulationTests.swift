@@ -183,4 +183,25 @@ struct SimulationTests {
         #expect(report.runs.map(\.run.startedAt) == [at(3600) + .milliseconds(1)])
         #expect(report.runs.map(\.run.state) == [.succeeded])
     }
+
+    @Test func `a check that was recorded is asked again, and answers as it did then`() throws {
+        let door = Constraint.check(Check(name: "door", validFor: .seconds(60)))
+        let jobs = [try job(constraints: [door])]
+        let change = at(7_200)
+        let report = Simulation(
+            jobs, maxParallel: 2, over: .noon..<at(12 * 3600), anchors: [:],
+            conditions: { instant in
+                var conditions = Conditions.everythingAllowed
+                conditions.checks["door"] =
+                    instant < change
+                    ? .init(true, source: "exit 0", at: .noon)
+                    : .init(false, source: "exit 1", at: change)
+                return conditions
+            },
+            nextChange: { $0 < change ? change : nil }, attempt: { _ in .seconds(30) }
+        ).run()
+
+        #expect(report.runs.map(\.run.startedAt) == [at(0), nil])
+        #expect(report.runs.last?.heldBack.isEmpty == false)
+    }
 }
