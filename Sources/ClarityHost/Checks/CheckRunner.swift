@@ -67,7 +67,7 @@ public final class CheckRunner: Sendable {
     }
 
     /// Asks these checks from now on. What an earlier declaration was told says nothing of a new one
-    /// and is forgotten; the answer of one that is being asked comes all the same.
+    /// and is forgotten; where one is being asked, that it is answered is told without the answer.
     public func declare(_ checks: [CheckDeclaration]) {
         let checks = CheckRunner.byName(checks)
         state.withLock { state in
@@ -179,29 +179,30 @@ public final class CheckRunner: Sendable {
             let code = DetachedThread.start { [self] in ask(name) }
             guard code != 0 else { continue }
             let reason = "cannot start a thread: \(String(cString: strerror(code)))"
-            names += answer(name, .notStarted(reason))
+            names += answer(name, declaration(name), .notStarted(reason))
         }
     }
 
     /// Asks a check on the calling thread, from beginning to end.
     private func ask(_ name: String) {
         guard let check = declaration(name) else {
-            return start(answer(name, .notStarted("not in the job file any more")))
+            return start(answer(name, nil, .notStarted("not in the job file any more")))
         }
         let began = clock.elapsed
         let limit = SuspendingClock.now + check.timeout
         do throws(Refusal) {
-            watch(try process(for: check), of: name, since: began, until: limit)
+            watch(try process(for: check), of: check, since: began, until: limit)
         } catch {
-            start(answer(name, .notStarted(error.reason)))
+            start(answer(name, check, .notStarted(error.reason)))
         }
     }
 
     /// Waits for the end of a process or sees to it, and takes its answer.
     private func watch(
-        _ process: consuming CheckProcess, of name: String, since began: Duration,
+        _ process: consuming CheckProcess, of check: CheckDeclaration, since began: Duration,
         until limit: SuspendingClock.Instant
     ) {
+        let name = check.name
         let group = process.group
         let mayGoOn = state.withLock { state in
             state.groups[name] = group
@@ -214,7 +215,7 @@ public final class CheckRunner: Sendable {
         let patience = SuspendingClock.now + CheckRunner.grace
         let isStuck = !process.hasEnded(before: patience)
         if isStuck {
-            start(answer(name, .late, took: took, isStuck: true))
+            start(answer(name, check, .late, took: took, isStuck: true))
             _ = process.hasEnded()
         }
         state.withLock { $0.groups[name] = nil }
@@ -222,7 +223,7 @@ public final class CheckRunner: Sendable {
         if isStuck {
             state.withLock { $0.queue.free(name) }
         } else {
-            start(answer(name, isLate ? .late : end, took: took))
+            start(answer(name, check, isLate ? .late : end, took: took))
         }
     }
 
@@ -253,13 +254,15 @@ public final class CheckRunner: Sendable {
         }
     }
 
-    /// Keeps an answer and says that there is one; returns the checks to ask in its place.
+    /// Keeps the answer to what was asked, while that is what is declared, and says that there is one;
+    /// returns the checks to ask in its place.
     private func answer(
-        _ name: String, _ end: CheckEnd, took: Duration = .zero, isStuck: Bool = false
+        _ name: String, _ check: CheckDeclaration?, _ end: CheckEnd, took: Duration = .zero,
+        isStuck: Bool = false
     ) -> [String] {
-        let reading = declaration(name).map { end.reading(of: $0, took: took, at: clock.now) }
+        let reading = check.map { end.reading(of: $0, took: took, at: clock.now) }
         return state.withLock { state in
-            state.answers[name] = reading
+            state.answers[name] = state.checks[name] == check ? reading : nil
             CheckRunner.ring(state)
             return state.queue.answer(name, isStuck: isStuck)
         }

@@ -273,6 +273,23 @@ import Testing
         #expect(try bench.text("log") == "asked")
     }
 
+    @Test func `an answer to what a check was before is none`() async throws {
+        let bench = try CheckBench()
+        let (started, go) = (try bench.pipe("started"), try bench.pipe("go"))
+        let runner = bench.runner(bench.script("c", "echo >> $F/started; read line < $F/go"))
+
+        let answer = try await heard(runner, "c") {
+            runner.ask(["c"])
+            started.takeLines(1)
+            runner.declare([bench.script("c", "exit 1")])
+            go.giveLines(1)
+        }
+        let now = try await blocking { runner.settle(["c"])["c"] }
+
+        #expect(answer == nil)
+        #expect(now == bench.reading(false, "command sh: exit 1 in 0 ms"))
+    }
+
     @Test func `at the end what is asked is killed and nothing more is asked`() async throws {
         let bench = try CheckBench()
         let started = try bench.pipe("started")
