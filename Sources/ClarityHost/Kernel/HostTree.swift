@@ -42,6 +42,18 @@ struct HostTree: Sendable {
         }
     }
 
+    /// The text of a file, with `\u{FFFD}` for bytes that are none; `nil` when there is no such file.
+    ///
+    /// For tables in which strangers may have a line, as who mounts something has.
+    func lossyTextIfPresent(_ path: String) throws(Fault) -> String? {
+        do {
+            return String(decoding: try bytes(path), as: UTF8.self)
+        } catch {
+            if error.isAbsent { return nil }
+            throw error
+        }
+    }
+
     /// A whole number of 0 to 10^15, `nil` when there is no such file.
     func countIfPresent(_ path: String) throws(Fault) -> Int64? {
         guard let text = try textIfPresent(path) else { return nil }

@@ -8,12 +8,16 @@ import Synchronization
 ///
 /// A network file system whose server is gone holds whoever asks for ever. So each path that a person
 /// named is asked on a thread of its own, one at a time a path, and whoever wants to know waits for it
-/// no longer than 250 ms once; while the thread hangs, what was told last is the answer.
+/// no longer than 250 ms once; while the thread hangs, what was told last is the answer for a quarter
+/// of an hour.
 final class StorageProbe: Sendable {
     typealias Reading = Conditions.Reading<Int64>
 
     /// The longest that `free(at:)` waits.
     static let patience = Duration.milliseconds(250)
+
+    /// How long the last answer counts while there is no other.
+    static let longestSilence = Duration.seconds(15 * 60)
 
     private let clock: any WallClock
     private let measure: @Sendable (String) -> Reading
@@ -67,7 +71,9 @@ final class StorageProbe: Sendable {
 
     /// The answer while the path does not answer.
     private func late(_ path: String) -> Reading {
-        guard let last = standings.withLock({ $0[path]?.last }), let value = last.reading.value
+        let now = clock.now
+        guard let last = standings.withLock({ $0[path]?.last }), let value = last.reading.value,
+            last.at <= now, now - last.at <= StorageProbe.longestSilence
         else {
             return .sampledUnknown("\(path): no answer within \(StorageProbe.patience.text)")
         }
@@ -130,7 +136,12 @@ extension StorageProbe {
     /// none, or when fstab(5) has a file system there or above that is not mounted: then it is the
     /// wrong disk that would answer.
     @Sendable static func named(_ path: String) -> Reading {
-        let points = mountPoints
+        let points: MountPoints?
+        do throws(HostTree.Fault) {
+            points = try mountPoints(HostTree(root: "/"))
+        } catch {
+            return .sampledUnknown(error.text)
+        }
         // First as it is written: the end of a link into a missing file system is not there either.
         if let place = points?.missing(above: path) {
             return .sampledUnknown("\(place) is not mounted")
@@ -149,14 +160,13 @@ extension StorageProbe {
     }
 
     /// `nil` on a machine that does not declare what it mounts.
-    private static var mountPoints: MountPoints? {
-        let tree = HostTree(root: "/")
-        do throws(HostTree.Fault) {
-            return MountPoints(
-                table: try tree.text("/etc/fstab"), mounts: try tree.text("/proc/self/mountinfo"))
-        } catch {
-            return nil
-        }
+    ///
+    /// - Throws: `HostTree.Fault` when it cannot be told what is mounted.
+    static func mountPoints(_ tree: HostTree) throws(HostTree.Fault) -> MountPoints? {
+        guard let table = try tree.lossyTextIfPresent("/etc/fstab"),
+            let mounts = try tree.lossyTextIfPresent("/proc/self/mountinfo")
+        else { return nil }
+        return MountPoints(table: table, mounts: mounts)
     }
 
     private static func space(_ path: String) -> Result<Int64, HostTree.Fault> {

@@ -110,6 +110,37 @@ import Testing
         disk.letGo(0)
     }
 
+    @Test func `what was told last is forgotten after a quarter of an hour`() async throws {
+        let disk = try SlowDisk()
+        let clock = SteppingClock()
+        let probe = StorageProbe(clock: clock) { disk.measure($0) }
+        disk.letGo(42)
+
+        _ = try await blocking { probe.free(at: "/mnt/nas") }
+        clock.advance(by: .seconds(901))
+        let late = try await blocking { probe.free(at: "/mnt/nas") }
+
+        #expect(late == .sampledUnknown("/mnt/nas: no answer within 250ms"))
+        disk.letGo(0)
+    }
+
+    @Test
+    func `a table of mounts with a stranger's line is read, and one that cannot be is a fault`()
+        throws
+    {
+        let stranger = Array("\n50 22 0:60 / /home/eve/".utf8) + [0xE9, 0x0A]
+        let captured = try CapturedTree([
+            "/etc/fstab": .text(MountPointsTests.table),
+            "/proc/self/mountinfo": .bytes(Array(MountPointsTests.mounts.utf8) + stranger),
+        ])
+        let folder = try CapturedTree(["/etc/fstab": .folder, "/proc/self/mountinfo": ""])
+
+        let points = try StorageProbe.mountPoints(captured.tree)
+
+        #expect(points?.missing(above: "/mnt/nas/x") == "/mnt/nas")
+        #expect(throws: HostTree.Fault.self) { try StorageProbe.mountPoints(folder.tree) }
+    }
+
     @Test func `one path that hangs does not hold up another`() async throws {
         let disk = try SlowDisk()
         let probe = StorageProbe { path in
