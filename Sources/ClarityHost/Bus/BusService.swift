@@ -16,6 +16,8 @@ struct BusService: Sendable {
     private var presence = Presence.unreached(reason: "no bus was looked for")
     private var records: [BusPlace: Record<BusProperties>] = [:]
     private var listing = Record<[String]>(value: [])
+    /// The listed objects when all of them had last answered.
+    private var lastListed: Told<BusObjects>?
     private var pending: [BusQuestion: Pending] = [:]
     private var lastAsked = Duration.zero
 
@@ -102,6 +104,7 @@ struct BusService: Sendable {
 
     /// Takes what came from the bus; what to ask after it.
     mutating func heard(_ event: BusEvent, at moment: Moment) -> [BusRequest] {
+        defer { if case .told(let told) = objects() { lastListed = told } }
         switch event {
         case .owner(interest.service, let owner):
             return owned(by: owner, at: moment)
@@ -284,6 +287,10 @@ extension BusService {
                 all.standing = record.standing
             }
         }
+        // One that came lately and has not answered takes nothing from what is known of the others.
+        if case .told = all.standing { return answer(all) }
+        all.value = lastListed?.value ?? [:]
+        all.at = lastListed?.at
         return answer(all)
     }
 

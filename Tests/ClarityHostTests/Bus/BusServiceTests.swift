@@ -365,6 +365,24 @@ import Testing
         #expect(more == [Self.room("/b")])
     }
 
+    @Test func `an object that has not answered yet leaves what is known of the others`() {
+        var service = Self.present(Self.rooms)
+        _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a"])), at: Self.moment(1))
+        _ = service.heard(
+            .reply(to: Self.room("/a"), .properties(["Light": .truth(true)])), at: Self.moment(1))
+
+        _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a", "/b"])), at: Self.moment(2))
+        let waiting = service.objects()
+
+        #expect(
+            waiting
+                == .silent(
+                    reason: "Rooms has not answered yet",
+                    last: Told(
+                        value: ["/a": ["org.room": ["Light": .truth(true)]]], source: "Rooms",
+                        at: Instant(secondsSince1970: 1))))
+    }
+
     @Test func `an object that is not listed any more is forgotten`() {
         var service = Self.present(Self.rooms)
         _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a"])), at: Self.moment(1))
