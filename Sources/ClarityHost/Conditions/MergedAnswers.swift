@@ -33,16 +33,23 @@ struct MergedAnswers {
         case .yes: return reading(true, "")
         case .no: return reading(false, "")
         case .guessYes where !kernel.isConnectionRuled: return reading(true, ", a guess")
-        case .guessNo where !kernel.isConnectionRuled: return reading(false, ", a guess")
+        // A rule may speak of one of several links only.
+        case .guessNo where !kernel.isConnectionRuled && kernel.metered.value != true:
+            return reading(false, ", a guess")
         case .guessYes, .guessNo: return kernel.metered
         }
     }
 
+    /// A rule that calls a connection roaming, then what the modem says: that a connection is metered
+    /// or not says nothing of whose network it is.
     var roaming: Conditions.Reading<Bool> {
-        guard kernel.connected.value == true, !kernel.isConnectionRuled,
-            let (isRoaming, reading) = current(services.roaming)
-        else { return kernel.roaming }
-        return reading(isRoaming, "")
+        guard kernel.connected.value == true, kernel.roaming.value != true else {
+            return kernel.roaming
+        }
+        guard let (isRoaming, reading) = current(services.roaming) else {
+            return kernel.roaming
+        }
+        return isRoaming || !kernel.isConnectionRuled ? reading(isRoaming, "") : kernel.roaming
     }
 
     var externalPower: Conditions.Reading<Bool> {

@@ -111,8 +111,32 @@ import Testing
 
         #expect(merged { $0.roaming = told(true) }.roaming == .init(true, source: "service"))
         #expect(
-            ruled.merged { $0.roaming = told(true) }.roaming == .init(false, source: "a rule"))
+            ruled.merged { $0.roaming = told(false) }.roaming == .init(false, source: "a rule"))
         #expect(merged().roaming == kernel.roaming)
+    }
+
+    @Test func `a rule of what a connection costs does not hide that its modem roams`() {
+        var ruled = self
+        ruled.kernel.roaming = .init(false, source: "`wwan*` is metered")
+        ruled.kernel.isConnectionRuled = true
+
+        let roaming = ruled.merged { $0.roaming = told(true) }.roaming
+
+        #expect(roaming == .init(true, source: "service"))
+    }
+
+    @Test func `a rule for one of several links is stronger than a guess about them all`() {
+        var ruled = self
+        ruled.kernel.metered = .init(true, source: "`wwan*` is metered")
+        ruled.kernel.roaming = .init(true, source: "`wwan*` is roaming")
+
+        let answers = ruled.merged {
+            $0.metered = told(.guessNo)
+            $0.roaming = told(false)
+        }
+
+        #expect(answers.metered == ruled.kernel.metered)
+        #expect(answers.roaming == ruled.kernel.roaming)
     }
 
     // MARK: Power
