@@ -223,4 +223,19 @@ import Testing
         #expect(unknown == busy && before == calm && after == busy)
         #expect(during == .init(true, source: "12%", at: Self.now, isSampled: true))
     }
+
+    @Test func `a load of long before the attempts does not stand for them`() {
+        let load = RestingLoad()
+        let calm = Conditions.Reading(true, source: "12%", isSampled: true)
+        let busy = Conditions.Reading(false, source: "98%", isSampled: true)
+        _ = load.idle(measured: calm, attempts: 0, at: Self.now)
+
+        let tooLate = load.idle(measured: busy, attempts: 1, at: Self.now + .seconds(301))
+        _ = load.idle(measured: calm, attempts: 0, at: Self.now + .seconds(400))
+        let soon = load.idle(measured: busy, attempts: 1, at: Self.now + .seconds(700))
+        let long = load.idle(measured: busy, attempts: 1, at: Self.now + .seconds(7_000))
+
+        #expect(tooLate == busy)
+        #expect(soon.value == true && long.value == true)
+    }
 }
