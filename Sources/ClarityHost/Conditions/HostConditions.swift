@@ -84,8 +84,15 @@ public final class HostConditions: ConditionMonitor {
     }
 
     /// Goes by other settings and asks other checks from now on.
+    ///
+    /// While attempts run, the space of the paths that were named before is told as well: they keep
+    /// the constraints under which they were started.
     public func apply(_ settings: Settings, checks declared: [CheckDeclaration]) {
-        terms.withLock { $0.settings = settings }
+        terms.withLock { terms in
+            let kept = terms.attempts() > 0 ? terms.settings.storagePaths : []
+            terms.settings = settings
+            terms.settings.storagePaths = Set(settings.storagePaths + kept).sorted()
+        }
         checks.declare(declared)
     }
 

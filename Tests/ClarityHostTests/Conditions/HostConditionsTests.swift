@@ -2,6 +2,7 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
 import Glibc
+import Synchronization
 import Testing
 
 @testable import ClarityHost
@@ -32,6 +33,25 @@ import Testing
                     storageFreeBytes: .sampledUnknown("\(impossible): Not a directory"),
                     pressurePercent: .sampledUnknown(
                         "/proc/pressure/cpu: No such file or directory")))
+    }
+
+    @Test func `a path that a reload drops is told while attempts want it`() throws {
+        let monitor = try CapturedTree([:]).monitor()
+        let attempts = Atomic(1)
+        var settings = HostConditions.Settings()
+        settings.storagePaths = ["/"]
+        monitor.discount { attempts.load(ordering: .relaxed) }
+        monitor.apply(settings, checks: [])
+
+        settings.storagePaths = ["/tmp"]
+        monitor.apply(settings, checks: [])
+        let during = monitor.conditions().storage.keys
+        attempts.store(0, ordering: .relaxed)
+        monitor.apply(settings, checks: [])
+        let after = monitor.conditions().storage.keys
+
+        #expect(Set(during) == ["/", "/tmp"])
+        #expect(Set(after) == ["/tmp"])
     }
 
     @Test func `this machine is understood`() {
