@@ -82,6 +82,9 @@ struct BusService: Sendable {
         }
     }
 
+    /// Whether there is a bus.
+    var isReached: Bool { if case .unreached = presence { false } else { true } }
+
     /// Whether nothing that was asked may still be answered in time.
     var isSettled: Bool { pending.values.allSatisfy(\.isOverdue) }
 

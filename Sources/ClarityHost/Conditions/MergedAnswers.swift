@@ -27,7 +27,8 @@ struct MergedAnswers {
     var metered: Conditions.Reading<Bool> {
         guard kernel.connected.value == true else { return kernel.metered }
         guard let (said, reading) = current(services.metered) else {
-            return kernel.metered.adding(services.metered.silence)
+            return unannounced(
+                kernel.metered.adding(services.metered.silence), services.metered)
         }
         switch said {
         case .yes: return reading(true, "")
@@ -47,33 +48,38 @@ struct MergedAnswers {
             return kernel.roaming
         }
         guard let (isRoaming, reading) = current(services.roaming) else {
-            return kernel.roaming
+            return unannounced(kernel.roaming, services.roaming)
         }
         return isRoaming || !kernel.isConnectionRuled ? reading(isRoaming, "") : kernel.roaming
     }
 
     var externalPower: Conditions.Reading<Bool> {
         guard case .told(let told) = services.onBattery else {
-            return kernel.externalPower.adding(services.onBattery.silence)
+            return unannounced(
+                kernel.externalPower.adding(services.onBattery.silence), services.onBattery)
         }
         return Conditions.Reading(!told.value, source: told.source)
     }
 
     var battery: Conditions.Reading<Conditions.Battery> {
         guard case .told(let told) = services.battery else {
-            return kernel.battery.adding(services.battery.silence)
+            return unannounced(
+                kernel.battery.adding(services.battery.silence), services.battery)
         }
         return Conditions.Reading(told.value, source: told.source)
     }
 
-    /// Where nothing can save power, none is saved.
+    /// Where nothing can save power, none is saved; whoever runs and does not say can.
     var lowPower: Conditions.Reading<Bool> {
         if case .told(let told) = services.lowPower {
             return Conditions.Reading(told.value, source: told.source)
         }
-        let nothing = Conditions.Reading(
-            false, source: "neither power-profiles-daemon nor a platform profile")
-        return (kernel.lowPower ?? nothing).adding(services.lowPower.silence)
+        if let told = kernel.lowPower { return told.adding(services.lowPower.silence) }
+        if case .unavailable = services.lowPower {
+            return Conditions.Reading(
+                false, source: "neither power-profiles-daemon nor a platform profile")
+        }
+        return unannounced(.unknown(services.lowPower.reason), services.lowPower)
     }
 
     /// Whether nobody uses the machine.
@@ -89,7 +95,19 @@ struct MergedAnswers {
             return idle
         }
         if hasRule { return load() }
-        return .unknown(services.people.reason)
+        return unannounced(.unknown(services.people.reason), services.people)
+    }
+
+    /// An answer that a service could give; nobody announces that a bus that is not there comes, or
+    /// that who is silent could speak again.
+    private func unannounced<Value, Said>(
+        _ reading: Conditions.Reading<Value>, _ answer: ServiceAnswer<Said>
+    ) -> Conditions.Reading<Value> {
+        var reading = reading
+        if reading.value == nil, !services.isBusReached || answer.isSilent {
+            reading.isSampled = true
+        }
+        return reading
     }
 
     /// What a service says, or said not too long ago, and a way to make an answer of it.
@@ -122,6 +140,8 @@ extension ServiceAnswer {
         case .unavailable(let reason), .unknown(let reason), .silent(let reason, _): reason
         }
     }
+
+    fileprivate var isSilent: Bool { if case .silent = self { true } else { false } }
 
     /// The same where the service runs and should have answered.
     fileprivate var silence: String {

@@ -19,6 +19,9 @@ struct ServiceAnswers: Sendable {
     /// logind's.
     var people: ServiceAnswer<LoginSessions.Presence>
 
+    /// Whether there is a bus, which announces who comes and goes.
+    var isBusReached: Bool
+
     /// All that is listened for.
     static let interests = [
         NetworkManager.interest, ModemManager.interest, UPower.interest, PowerProfiles.interest,
@@ -40,6 +43,7 @@ struct ServiceAnswers: Sendable {
         battery = power.battery
         lowPower = profiles.isLowPower
         people = LoginSessions(known(LoginSessions.interest)).presence
+        isBusReached = known(LoginSessions.interest).isReached
     }
 
     /// Whether others say the same, at whatever time it was said.

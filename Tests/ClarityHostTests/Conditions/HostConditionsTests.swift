@@ -29,7 +29,7 @@ import Testing
                     battery: .init(.absent, source: "no battery in /sys/class/power_supply"),
                     lowPower: .init(
                         false, source: "neither power-profiles-daemon nor a platform profile"),
-                    idle: .unknown(noBus),
+                    idle: .sampledUnknown(noBus),
                     storageFreeBytes: .sampledUnknown("\(impossible): Not a directory"),
                     pressurePercent: .sampledUnknown(
                         "/proc/pressure/cpu: No such file or directory")))

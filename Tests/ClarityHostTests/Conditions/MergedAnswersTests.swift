@@ -100,7 +100,7 @@ import Testing
                 == .init(
                     true, source: "service, silent since", at: Instant(secondsSince1970: 9_100),
                     isSampled: true))
-        #expect(before == .unknown("wlan0 is wireless; service does not answer"))
+        #expect(before == .sampledUnknown("wlan0 is wireless; service does not answer"))
         #expect(fromTheFuture.value == nil)
     }
 
@@ -112,7 +112,7 @@ import Testing
         #expect(merged { $0.roaming = told(true) }.roaming == .init(true, source: "service"))
         #expect(
             ruled.merged { $0.roaming = told(false) }.roaming == .init(false, source: "a rule"))
-        #expect(merged().roaming == kernel.roaming)
+        #expect(merged { $0.isBusReached = true }.roaming == kernel.roaming)
     }
 
     @Test func `a rule of what a connection costs does not hide that its modem roams`() {
@@ -137,6 +137,22 @@ import Testing
 
         #expect(answers.metered == ruled.kernel.metered)
         #expect(answers.roaming == ruled.kernel.roaming)
+    }
+
+    @Test func `what nobody would announce is looked at again`() {
+        let unreached = merged()
+        let reached = merged { $0.isBusReached = true }
+        let silent = merged {
+            $0.isBusReached = true
+            $0.metered = .silent(reason: "no answer", last: nil)
+        }
+
+        #expect(unreached.metered.isSampled && unreached.roaming.isSampled)
+        #expect(unreached.idle(hasRule: false) { load }.isSampled)
+        #expect(!unreached.externalPower.isSampled && !unreached.battery.isSampled)
+        #expect(!reached.metered.isSampled && !reached.roaming.isSampled)
+        #expect(!reached.idle(hasRule: false) { load }.isSampled)
+        #expect(silent.metered.isSampled && !silent.roaming.isSampled)
     }
 
     // MARK: Power
@@ -168,6 +184,17 @@ import Testing
         #expect(
             merged().lowPower
                 == .init(false, source: "neither power-profiles-daemon nor a platform profile"))
+    }
+
+    @Test func `who could save power and does not say leaves it unknown`() {
+        let garbled = merged {
+            $0.isBusReached = true
+            $0.lowPower = .unknown(reason: "no profile")
+        }
+        let silent = merged { $0.lowPower = self.silent(false, since: 9_999) }
+
+        #expect(garbled.lowPower == .unknown("no profile"))
+        #expect(silent.lowPower == .sampledUnknown("service does not answer"))
     }
 
     // MARK: People
@@ -204,7 +231,7 @@ import Testing
         let reason = merged().services.people.reason
 
         #expect(merged().idle(hasRule: true) { load } == load)
-        #expect(merged().idle(hasRule: false) { load } == .unknown(reason))
+        #expect(merged().idle(hasRule: false) { load } == .sampledUnknown(reason))
         #expect(!reason.isEmpty)
     }
 
