@@ -33,7 +33,8 @@ int clinux_listen_routes(void) {
     return listen_to(
         NETLINK_ROUTE,
         GROUP(RTNLGRP_LINK) | GROUP(RTNLGRP_IPV4_IFADDR) | GROUP(RTNLGRP_IPV4_ROUTE) |
-            GROUP(RTNLGRP_IPV6_ROUTE) | GROUP(RTNLGRP_IPV4_RULE) | GROUP(RTNLGRP_IPV6_RULE));
+            GROUP(RTNLGRP_IPV6_ROUTE) | GROUP(RTNLGRP_IPV4_RULE) | GROUP(RTNLGRP_IPV6_RULE) |
+            GROUP(RTNLGRP_NEXTHOP));
 }
 
 int clinux_listen_devices(void) {

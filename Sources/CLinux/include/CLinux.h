@@ -34,7 +34,7 @@ int clinux_limit_data(int pid, unsigned long long bytes);
 int clinux_keep_child_status(void);
 
 /* A non-blocking rtnetlink(7) socket that hears of links, of IPv4 and IPv6 routes and routing rules,
-   and of IPv4 addresses, with which routes go unannounced. */
+   and of IPv4 addresses and next hops, with which routes go unannounced. */
 int clinux_listen_routes(void);
 
 /* A non-blocking netlink socket that hears the kernel's device events. */

@@ -8,6 +8,8 @@ enum RouteNews {
         case deletedRoute = 25
         case newRule = 32
         case deletedRule = 33
+        case newNextHop = 104
+        case deletedNextHop = 105
     }
 
     /// The results of a scan and other news of Wi-Fi come as news of its link, with this attribute
@@ -16,8 +18,9 @@ enum RouteNews {
 
     /// Whether an announcement matters; what cannot be read does.
     ///
-    /// With the last IPv4 address of a link its routes go, which are announced no other way; that an
-    /// address is there, or is there longer, changes nothing.
+    /// With the last IPv4 address of a link its routes go, and with a next hop of its own (`ip nexthop`)
+    /// those over it, which are announced no other way; that an address is there, or is there longer,
+    /// changes nothing.
     static func matters(_ announcement: ArraySlice<UInt8>) -> Bool {
         do throws(NetlinkMessage.Fault) {
             for message in try NetlinkMessage.all(in: announcement) {

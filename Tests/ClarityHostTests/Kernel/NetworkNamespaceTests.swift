@@ -106,6 +106,13 @@ struct NetworkNamespaceTests {
             },
             Step("remove", false, "no default route") { try $0.disconnect() }),
         Story(
+            "a next hop of its own goes, and the route with it",
+            Step("add", true, online) {
+                try $0.ip("nexthop add id 1 via \(NetworkNamespace.streetAddress) dev eth0")
+                try $0.ip("route add default nhid 1")
+            },
+            Step("remove", false, "no default route") { try $0.ip("nexthop del id 1") }),
+        Story(
             "a VLAN over a cable that is pulled",
             Step("add", true, "default route over vlan7 in table main") {
                 try $0.ip("link add link eth0 name vlan7 type macvlan")

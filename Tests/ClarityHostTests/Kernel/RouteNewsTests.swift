@@ -15,6 +15,8 @@ private typealias Wire = NetlinkBytes
         ("a rule that is gone", Wire.message(33, []), true),
         ("an address", Wire.message(20, []), false),
         ("an address that is gone", Wire.message(21, []), true),
+        ("a next hop", Wire.message(104, []), true),
+        ("a next hop that is gone", Wire.message(105, []), true),
         ("a neighbour", Wire.message(28, []), false),
         (
             "something behind what does not matter",
