@@ -301,8 +301,9 @@ extension BusService {
         let title = interest.title
         let last = record.at.map { Told(value: record.value, source: title, at: $0) }
         switch presence {
-        case .unreached(let reason): return .unavailable(reason: reason)
-        case .absent: return .unavailable(reason: "\(title) does not run")
+        // Whoever was heard before may be back in a moment, as after an upgrade.
+        case .unreached(let reason): return .gone(reason, last)
+        case .absent: return .gone("\(title) does not run", last)
         case .asked: return .silent(reason: "the system bus has not answered yet", last: last)
         case .doubtful: return .silent(reason: "the system bus does not answer", last: last)
         case .present: break

@@ -4,12 +4,17 @@ import ClarityScheduler
 enum ServiceAnswer<Value: Sendable>: Sendable {
     /// It said so, and announces when that changes.
     case told(Told<Value>)
-    /// There is nobody to ask: no message bus, or the service does not run.
+    /// There is nobody to ask, and there was not before: no message bus, or the service does not run.
     case unavailable(reason: String)
     /// It runs, and does not know or says what its documentation does not have.
     case unknown(reason: String)
-    /// It runs and does not answer; `last` is what it said last, however long ago.
+    /// It runs and does not answer, or did run; `last` is what it said last, however long ago.
     case silent(reason: String, last: Told<Value>?)
+
+    /// The answer of a service that is not there.
+    static func gone(_ reason: String, _ last: Told<Value>?) -> ServiceAnswer {
+        last.map { .silent(reason: reason, last: $0) } ?? .unavailable(reason: reason)
+    }
 }
 
 /// Something that was said, by whom and when.

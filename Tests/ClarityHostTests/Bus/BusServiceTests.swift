@@ -108,12 +108,23 @@ import Testing
         #expect(Self.lit().isSettled)
     }
 
-    @Test func `a service that goes is unavailable`() {
-        var service = Self.lit()
+    @Test func `a service that never ran is unavailable`() {
+        var service = BusService(Self.lit().interest)
+        _ = service.connected(at: Self.moment(0))
 
         _ = service.heard(.owner(service: "org.house", nil), at: Self.moment(1))
 
         #expect(Self.light(service) == .unavailable(reason: "House does not run"))
+    }
+
+    @Test func `a service that goes leaves what it said last`() {
+        var service = Self.lit()
+
+        _ = service.heard(.owner(service: "org.house", nil), at: Self.moment(1))
+
+        #expect(
+            Self.light(service)
+                == .silent(reason: "House does not run", last: Self.told(true, at: 0)))
     }
 
     @Test func `a service that starts again is asked again, and said last what it said before`() {
@@ -132,7 +143,9 @@ import Testing
 
         service.disconnected(reason: "no system bus: it hung up")
 
-        #expect(Self.light(service) == .unavailable(reason: "no system bus: it hung up"))
+        #expect(
+            Self.light(service)
+                == .silent(reason: "no system bus: it hung up", last: Self.told(true, at: 0)))
         #expect(service.isSettled && service.nextDeadline == nil)
     }
 
@@ -175,7 +188,9 @@ import Testing
             at: Self.moment(5))
 
         #expect(requests == [])
-        #expect(Self.light(service) == .unavailable(reason: "House does not run"))
+        #expect(
+            Self.light(service)
+                == .silent(reason: "House does not run", last: Self.told(true, at: 0)))
     }
 
     @Test func `an answer of the one before does not count`() {

@@ -40,7 +40,7 @@ struct SystemServicesFaultTests {
         }
 
         #expect(started.battery.value == .absent)
-        #expect(stopped.battery.summary == "unavailable: UPower does not run")
+        #expect(stopped.battery.summary == "silent: UPower does not run, last absent")
         #expect(restarted.battery.value == .absent)
     }
 
@@ -213,7 +213,7 @@ struct SystemServicesFaultTests {
         let back = try await listener.answers(when: \.isPowerTold)
 
         #expect(before.onBattery.value == false)
-        #expect(dead.onBattery.summary.hasPrefix("unavailable: no system bus: "))
+        #expect(dead.onBattery.summary.hasPrefix("silent: no system bus: "))
         #expect(early.onBattery.summary == dead.onBattery.summary)
         #expect(back.battery.value == .absent)
     }
