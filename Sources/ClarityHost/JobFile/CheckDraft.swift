@@ -58,8 +58,23 @@ extension Form where Value == CheckDraft {
                         : "\(place.text) has `command` and `url`, wanted one of them")
                 return nil
             }
+            draft.reportShortValidity(place, &decoding)
             return draft
         }
+    }
+}
+
+extension CheckDraft {
+    /// Reports an answer that may stand shorter than others take: a job that asks for two such would
+    /// never have both.
+    fileprivate func reportShortValidity(_ place: Place, _ decoding: inout Decoding) {
+        let timeout = self.timeout?.value ?? CheckDeclaration.standardTimeout
+        guard let field = validFor, let validFor = field.value, validFor < timeout else { return }
+        decoding.report(
+            field.position,
+            "\(place.text) has a valid_for of `\(spanText(validFor))`, less than its timeout of "
+                + "`\(spanText(timeout))`", help: "an answer stands as long as one may take to come"
+        )
     }
 }
 

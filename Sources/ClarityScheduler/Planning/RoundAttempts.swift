@@ -194,10 +194,12 @@ extension Round {
             if case .check(let check) = constraint { check } else { nil as Check? }
         }
         guard checks.count == unmet.count else { return }
-        for check in checks {
-            let answer = conditions.checks[check.name]
-            if answer.map({ !check.isValid($0, at: moment.wall) }) ?? true { ask(check.name) }
+        let unasked = checks.filter { check in
+            !(conditions.checks[check.name].map { check.isValid($0, at: moment.wall) } ?? false)
         }
+        // While one that was asked says no, the answers of the others change nothing.
+        guard unasked.count == checks.count else { return }
+        for check in unasked { ask(check.name) }
     }
 
     /// Takes down what a run waits for, where that has changed.

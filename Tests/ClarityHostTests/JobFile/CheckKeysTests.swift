@@ -257,6 +257,13 @@ struct CheckKeysTests {
             "41: valid_for `25h` is out of range, wanted 1s to 1d"
         ),
         (
+            "n: { command: [a], valid_for: 9s }",
+            """
+            41: check `n` has a valid_for of `9s`, less than its timeout of `10s`
+            help: an answer stands as long as one may take to come
+            """
+        ),
+        (
             "n: { command: [a], valid_for: 60 }",
             "41: valid_for `60` has no unit; write `60s`, `60m` or `60h`"
         ),

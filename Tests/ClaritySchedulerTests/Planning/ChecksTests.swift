@@ -67,6 +67,24 @@ struct ChecksTests {
         #expect(starts.started.count == 1)
     }
 
+    @Test func `while one check says no, the others are left alone`() throws {
+        let nas = Constraint.check(Check(name: "nas", validFor: .seconds(600)))
+        var desk = PlanningDesk([try job(constraints: [door, nas])])
+        let first = try desk.handle(.tick)
+        desk.conditions.checks["nas"] = answer(false)
+        desk.conditions.checks["door"] = answer(true)
+        try desk.handle(.conditionsChanged)
+        desk.pass(.seconds(70))
+
+        let between = try desk.handle(.tick)
+        desk.pass(.seconds(530))
+        let again = try desk.handle(.tick)
+
+        #expect(first.asks == ["door", "nas"])
+        #expect(between.asks == [])
+        #expect(again.asks == ["door", "nas"])
+    }
+
     @Test func `nobody asks for a job that is not due`() throws {
         var desk = PlanningDesk([try job(schedule: .at(.noon + .seconds(60)), constraints: [door])])
 
