@@ -27,13 +27,13 @@ extension Scheduler {
             jobs: JobSet(file.enabledJobs, origin: file.origin, text: file.text),
             owner: store.leaseLock.owner, maxParallel: file.maxParallel ?? 2,
             retention: file.retention, seed: UInt64.random(in: .min ... .max))
+        let monitor = HostConditions(
+            stateDirectory: stateDirectory, settings: HostConditions.Settings(file),
+            checks: CheckRunner(file.questions, environment: ["PATH": searchPath]))
+        // Here, and not in a decision, which holds the store while it is made.
+        monitor.prepare()
         self.init(
-            planner: planner, store: store, worker: worker,
-            monitor: HostConditions(
-                stateDirectory: stateDirectory, settings: HostConditions.Settings(file),
-                checks: CheckRunner(
-                    file.questions, urlProgram: nil, environment: ["PATH": searchPath],
-                    clock: SystemClock())),
+            planner: planner, store: store, worker: worker, monitor: monitor,
             clock: SystemClock(), observer: observer)
     }
 }
