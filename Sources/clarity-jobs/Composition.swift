@@ -141,9 +141,9 @@ struct Composition {
     ) throws(CommandFailure) -> Scheduler {
         let worker = ProcessWorker(
             executable: [try companion("clarity-jobs-worker"), "attempt"],
-            environment: environment, leaseLock: store.leaseLock.descriptor)
+            environment: environment, leaseLock: store.leaseLock.descriptor,
+            attempts: { monitor.attempts(are: $0) })
         monitor.listen(on: events)
-        monitor.discount { worker.attempts }
         // Here, and not in a decision, which holds the store while it is made.
         monitor.prepare()
         return Scheduler(

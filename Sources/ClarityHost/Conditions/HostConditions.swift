@@ -16,8 +16,7 @@ public final class HostConditions: ConditionMonitor {
         public var idleLoadBelow: Int?
         /// The paths whose free space is told beside that of the state directory.
         public var storagePaths: [String] = []
-        /// The pressure of which a rise is announced, in percent; `nil` for none. It is looked at when
-        /// somebody begins to listen.
+        /// The pressure of which a rise is announced while attempts run, in percent; `nil` for none.
         public var pressure: Int?
 
         /// Creates settings that say nothing and ask for nothing.
@@ -26,7 +25,7 @@ public final class HostConditions: ConditionMonitor {
 
     private struct Terms: Sendable {
         var settings: Settings
-        var attempts: @Sendable () -> Int = { 0 }
+        var attempts = 0
         var events: EventThread?
     }
 
@@ -37,6 +36,7 @@ public final class HostConditions: ConditionMonitor {
     private let storage: StorageProbe
     private let checks: CheckRunner
     private let load = RestingLoad()
+    private let pressure = PressureWatch()
     private let clock: any WallClock
     private let terms: Mutex<Terms>
 
@@ -77,10 +77,13 @@ public final class HostConditions: ConditionMonitor {
     /// it is `EventThread.shared`.
     public func listen(on events: EventThread) { terms.withLock { $0.events = events } }
 
-    /// Takes note of who knows how many attempts this process runs: their load does not make the
-    /// machine busy.
-    public func discount(_ attempts: @escaping @Sendable () -> Int) {
-        terms.withLock { $0.attempts = attempts }
+    /// Takes note of how many attempts this process runs: their load does not make the machine busy,
+    /// and while there are any a pressure that rises is heard of, for one of them may have to stop.
+    public func attempts(are count: Int) {
+        terms.withLock { terms in
+            terms.attempts = count
+            pressure.listen(above: count > 0 ? terms.settings.pressure : nil)
+        }
     }
 
     /// Goes by other settings and asks other checks from now on.
@@ -89,7 +92,7 @@ public final class HostConditions: ConditionMonitor {
     /// the constraints under which they were started.
     public func apply(_ settings: Settings, checks declared: [CheckDeclaration]) {
         terms.withLock { terms in
-            let kept = terms.attempts() > 0 ? terms.settings.storagePaths : []
+            let kept = terms.attempts > 0 ? terms.settings.storagePaths : []
             terms.settings = settings
             terms.settings.storagePaths = Set(settings.storagePaths + kept).sorted()
         }
@@ -117,7 +120,7 @@ public final class HostConditions: ConditionMonitor {
             self.load.idle(
                 measured: LoadProbe(tree: self.tree).idle(
                     below: settings.idleLoadBelow ?? LoadProbe.idleBelow),
-                attempts: terms.attempts(), at: now)
+                attempts: terms.attempts, at: now)
         }
         return Conditions(
             connected: merged.connected, metered: merged.metered, roaming: merged.roaming,
@@ -158,7 +161,7 @@ public final class HostConditions: ConditionMonitor {
         let terms = terms.withLock { $0 }
         guard let events = terms.events ?? .shared else { return AsyncStream { _ in } }
         return events.elements(
-            of: KernelEvents.sources(pressurePercent: terms.settings.pressure)
+            of: KernelEvents.sources() + pressure.sources()
                 + services.sources() + [checks.announcement()].compactMap(\.self))
     }
 
@@ -167,9 +170,9 @@ public final class HostConditions: ConditionMonitor {
     /// Asks these checks, and waits for them as long as they may take.
     public func diagnosis(asking names: Set<String>) -> ConditionDiagnosis {
         let conditions = conditions(asking: names)
-        let pressure = terms.withLock { $0.settings.pressure }
+        let threshold = terms.withLock { $0.settings.pressure }
         return ConditionDiagnosis(
             conditions, services: services.answers(),
-            kernel: KernelEvents.standings(pressurePercent: pressure ?? 50))
+            kernel: KernelEvents.standings() + PressureWatch.standings(above: threshold ?? 50))
     }
 }

@@ -8,9 +8,6 @@ struct EventSource<Element: Sendable>: Sendable {
     ///
     /// Called on the thread that listens, one at a time. It must neither wait nor listen.
     var take: @Sendable () -> Element?
-    /// Whether it is EPOLLPRI rather than EPOLLIN that tells, as for a pressure trigger, which is
-    /// always readable.
-    var isUrgent = false
 }
 
 extension EventSource {

@@ -139,7 +139,7 @@ public final class EventThread: TaskExecutor {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Element.self, bufferingPolicy: .bufferingNewest(1))
         for source in sources {
-            listen(to: source.descriptor, isUrgent: source.isUrgent) {
+            listen(to: source.descriptor) {
                 guard let element = source.take() else { return nil }
                 return { _ = continuation.yield(element) }
             }
@@ -149,10 +149,10 @@ public final class EventThread: TaskExecutor {
         return stream
     }
 
-    private func listen(to descriptor: Int32, isUrgent: Bool, _ take: @escaping Take) {
+    private func listen(to descriptor: Int32, _ take: @escaping Take) {
         state.withLock { state in
             state.sources[descriptor] = take
-            _ = clinux_poll_add(poll, descriptor, isUrgent ? 1 : 0)
+            _ = clinux_poll_add(poll, descriptor, 0)
         }
     }
 

@@ -10,8 +10,6 @@ enum KernelEvents {
             case netlink(matters: @Sendable (ArraySlice<UInt8>) -> Bool)
             /// A timer that never fires, and fails when the wall clock is set.
             case wallClock
-            /// A pressure trigger.
-            case pressure
         }
 
         /// Open, and does not block; the stream closes it.
@@ -30,42 +28,32 @@ enum KernelEvents {
     /// A stream over the kernel's links, routes and power supplies and the steps of its wall clock;
     /// it ends with its consumer.
     ///
-    /// A feed that cannot be opened stays silent. With `pressurePercent` there is an element as well
-    /// whenever some task waited for the processor, memory or a disk during more than so many percent
-    /// of two seconds, 1 to 100, and again while it lasts; that the pressure falls again is not
-    /// announced.
-    static func stream(
-        on events: EventThread, pressurePercent: Int? = nil
-    ) -> AsyncStream<Void> {
-        events.elements(of: sources(pressurePercent: pressurePercent))
+    /// A feed that cannot be opened stays silent.
+    static func stream(on events: EventThread) -> AsyncStream<Void> {
+        events.elements(of: sources())
     }
 
     /// What that stream listens to.
-    static func sources(pressurePercent: Int? = nil) -> [EventSource<Void>] {
-        open(pressurePercent).compactMap(\.feed).map(source)
-    }
+    static func sources() -> [EventSource<Void>] { open().compactMap(\.feed).map(source) }
 
     static func stream(of feeds: [Feed], on events: EventThread) -> AsyncStream<Void> {
         events.elements(of: feeds.map(source))
     }
 
     private static func source(_ feed: Feed) -> EventSource<Void> {
-        var isUrgent = false
-        if case .pressure = feed.kind { isUrgent = true }
-        return EventSource(
-            descriptor: feed.descriptor, take: { hasNews(feed) ? () : nil }, isUrgent: isUrgent)
+        EventSource(descriptor: feed.descriptor) { hasNews(feed) ? () : nil }
     }
 
     /// What a stream opened now would hear of, and what it would not.
-    static func standings(pressurePercent: Int? = nil) -> [Standing] {
-        let opened = open(pressurePercent)
+    static func standings() -> [Standing] {
+        let opened = open()
         opened.compactMap(\.feed).forEach { close($0.descriptor) }
         return opened.map(\.standing)
     }
 
     // MARK: Opening
 
-    private static func open(_ pressurePercent: Int?) -> [(standing: Standing, feed: Feed?)] {
+    private static func open() -> [(standing: Standing, feed: Feed?)] {
         func opened(
             _ subject: String, _ descriptor: Int32, _ kind: Feed.Kind
         ) -> (standing: Standing, feed: Feed?) {
@@ -74,23 +62,12 @@ enum KernelEvents {
             }
             return (Standing(subject: subject, fault: String(cString: strerror(errno))), nil)
         }
-        var feeds = [
+        return [
             opened(
                 "links and routes", clinux_listen_routes(), .netlink(matters: RouteNews.matters)),
             opened("power supplies", clinux_listen_devices(), .netlink(matters: isPowerSupply)),
             opened("steps of the wall clock", clinux_watch_wall_clock(), .wallClock),
         ]
-        guard let pressurePercent else { return feeds }
-        for resource in PressureProbe.resources {
-            let subject = "pressure on \(resource)"
-            do throws(PressureTrigger.Fault) {
-                let trigger = try PressureTrigger.open(resource, percent: pressurePercent)
-                feeds.append(opened(subject, trigger, .pressure))
-            } catch {
-                feeds.append((Standing(subject: subject, fault: error.reason), nil))
-            }
-        }
-        return feeds
     }
 
     // MARK: Reading
@@ -121,9 +98,6 @@ enum KernelEvents {
                 let count = read(feed.descriptor, &buffer, buffer.count)
                 return count > 0 ? .taken(true) : .nothing(count < 0 ? errno : 0)
             }
-        case .pressure:
-            // It is told by being ready, once. What is gone stays ready and is told once as well.
-            return !PressureTrigger.isGone(feed.descriptor)
         }
     }
 

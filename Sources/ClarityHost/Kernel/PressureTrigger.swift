@@ -37,10 +37,4 @@ enum PressureTrigger {
     static func trigger(_ percent: Int) -> String {
         "some \(min(max(percent, 1), 100) * window / 100) \(window)"
     }
-
-    /// Whether what was measured is gone, so that the trigger never signals again.
-    static func isGone(_ descriptor: Int32) -> Bool {
-        var state = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
-        return poll(&state, 1, 0) > 0 && state.revents & Int16(POLLERR | POLLNVAL) != 0
-    }
 }

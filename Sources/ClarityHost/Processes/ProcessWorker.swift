@@ -20,10 +20,7 @@ import Synchronization
 /// - `run` returns when the process has been reaped and every descriptor is closed.
 public struct ProcessWorker: Worker {
     private let launch: Launch
-    private let running = RunningAttempts()
-
-    /// How many attempts run now.
-    public var attempts: Int { running.count.load(ordering: .relaxed) }
+    private let running: RunningAttempts
 
     /// Creates a worker.
     ///
@@ -32,10 +29,15 @@ public struct ProcessWorker: Worker {
     ///   - environment: All that the process finds in its environment.
     ///   - leaseLock: An open descriptor that the process inherits as number 5. It must stay open
     ///     while attempts start.
-    public init(executable: [String], environment: [String: String], leaseLock: Int32?) {
+    ///   - attempts: Hears how many attempts run whenever that changes; must not wait.
+    public init(
+        executable: [String], environment: [String: String], leaseLock: Int32?,
+        attempts: @escaping @Sendable (_ running: Int) -> Void = { _ in }
+    ) {
         precondition(!executable.isEmpty, "a worker needs a program, got \(executable)")
         launch = Launch(
             executable: executable, environment: environment, leaseLock: leaseLock)
+        running = RunningAttempts(attempts)
     }
 
     public func run(
@@ -45,8 +47,8 @@ public struct ProcessWorker: Worker {
         guard !Task.isCancelled else {
             return AttemptEnd(.broke(.notStarted("cancelled before it started")))
         }
-        running.count.add(1, ordering: .relaxed)
-        defer { running.count.subtract(1, ordering: .relaxed) }
+        running.change(by: 1)
+        defer { running.change(by: -1) }
         do throws(SystemError) {
             let requests = try AttemptRequests()
             defer { requests.end() }
@@ -88,7 +90,18 @@ public struct ProcessWorker: Worker {
     }
 }
 
-/// How many attempts run, for whoever asks while they do.
+/// How many attempts run.
 private final class RunningAttempts: Sendable {
-    let count = Atomic(0)
+    private let count = Mutex(0)
+    private let tell: @Sendable (Int) -> Void
+
+    init(_ tell: @escaping @Sendable (Int) -> Void) { self.tell = tell }
+
+    func change(by difference: Int) {
+        // Under the lock, so that the last that is told is the last that was counted.
+        count.withLock { count in
+            count += difference
+            tell(count)
+        }
+    }
 }

@@ -2,7 +2,6 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
 import Glibc
-import Synchronization
 import Testing
 
 @testable import ClarityHost
@@ -37,16 +36,15 @@ import Testing
 
     @Test func `a path that a reload drops is told while attempts want it`() throws {
         let monitor = try CapturedTree([:]).monitor()
-        let attempts = Atomic(1)
         var settings = HostConditions.Settings()
         settings.storagePaths = ["/"]
-        monitor.discount { attempts.load(ordering: .relaxed) }
+        monitor.attempts(are: 1)
         monitor.apply(settings, checks: [])
 
         settings.storagePaths = ["/tmp"]
         monitor.apply(settings, checks: [])
         let during = monitor.conditions().storage.keys
-        attempts.store(0, ordering: .relaxed)
+        monitor.attempts(are: 0)
         monitor.apply(settings, checks: [])
         let after = monitor.conditions().storage.keys
 

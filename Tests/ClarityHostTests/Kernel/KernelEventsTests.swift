@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func `a machine of this kind hears of all that changes`() {
-        let standings = KernelEvents.standings(pressurePercent: 20)
+        let standings = KernelEvents.standings() + PressureWatch.standings(above: 20)
 
         #expect(
             standings.map(\.subject) == [
@@ -126,10 +126,6 @@ import Testing
             standings.dropFirst(3).allSatisfy {
                 ($0.fault == nil) == (PressureTriggerTests.reasonForNone == nil)
             })
-    }
-
-    @Test func `pressure is not listened for unasked`() {
-        #expect(KernelEvents.standings().count == 3)
     }
 
     /// A file by which root has the kernel announce a processor, as at the start of the machine.

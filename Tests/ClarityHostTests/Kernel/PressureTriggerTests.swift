@@ -22,24 +22,6 @@ import Testing
         ) { try PressureTrigger.open("cpu", percent: 10, folder: folder.path) }
     }
 
-    @Test func `what tells of an error is gone, and is no news`() throws {
-        // A pipe that nobody reads signals what a trigger does whose cgroup was removed (POLLERR).
-        var ends: [Int32] = [-1, -1]
-        #expect(pipe(&ends) == 0)
-        defer { close(ends[1]) }
-        let feed = KernelEvents.Feed(descriptor: ends[1], kind: .pressure)
-
-        let before = KernelEvents.hasNews(feed)
-        close(ends[0])
-        // A program that another test starts just now has it open until it runs.
-        var state = pollfd(fd: ends[1], events: 0, revents: 0)
-        #expect(poll(&state, 1, 30_000) == 1)
-        let after = KernelEvents.hasNews(feed)
-
-        #expect(before)
-        #expect(!after)
-    }
-
     /// Whether this kernel measures pressure and lets us have triggers.
     static let reasonForNone: String? = {
         do throws(PressureTrigger.Fault) {
@@ -52,17 +34,31 @@ import Testing
 
     @Test(.enabled(if: reasonForNone == nil, "the kernel gives no pressure trigger"))
     func `pressure is heard of without asking`() async throws {
-        let trigger = try PressureTrigger.open("cpu", percent: 1)
-        var elements = KernelEvents.stream(
-            of: [.init(descriptor: trigger, kind: .pressure)],
-            on: try #require(EventThread.shared)
-        ).makeAsyncIterator()
+        let watch = PressureWatch()
+        let events = try #require(EventThread.shared)
+        var elements = events.elements(of: watch.sources()).makeAsyncIterator()
+        watch.listen(above: 1)
         let crowd = Crowd()
 
         let element: Void? = await elements.next()
+        watch.listen(above: nil)
+        watch.listen(above: 1)
+        let again: Void? = await elements.next()
 
         crowd.disperse()
         #expect(element != nil)
+        #expect(again != nil)
+    }
+
+    @Test func `nobody hears of pressure who does not listen for it`() throws {
+        let watch = PressureWatch()
+        let source = try #require(watch.sources().first)
+        defer { close(source.descriptor) }
+
+        watch.listen(above: 1)
+        watch.listen(above: nil)
+
+        #expect(source.take() == nil)
     }
 
     /// More busy threads than processors, so that some of them wait.
