@@ -51,7 +51,8 @@
         do {
             service = try Service(
                 store: try Store(directory: options.directory), settings: options.settings,
-                faults: options.faults, complain: complain)
+                routes: options.settings.dialect.makeRoutes(), faults: options.faults,
+                complain: complain)
         } catch {
             complain("cannot use `\(options.directory)/sandbox.db`: \(error)")
             return nil

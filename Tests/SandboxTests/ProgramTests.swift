@@ -141,6 +141,29 @@ import Testing
         #expect(second.wait() == 0)
     }
 
+    @Test func `the deployed dialect is served with its quirks`() throws {
+        let directory = try TemporaryDirectory()
+        let child = try Child(
+            "--listen", "127.0.0.1:0", "--data", directory.path, "--dialect", "loop", "--quirks",
+            "measured")
+        let client = try RawClient(port: try port(child.outputLine))
+
+        client.send("GET", "/health")
+        let health = client.receiveAnswer()
+        client.send("GET", "/api/v1/auth/me/")
+        let redirected = client.receiveAnswer()
+        client.send("GET", "/_sandbox/summary")
+        let summary = try JSONParser.parse(client.receiveAnswer().body)
+        kill(child.pid, SIGTERM)
+
+        #expect(health.status == 200)
+        #expect(redirected.status == 307)
+        #expect(redirected.head.contains("Location: http://localhost/api/v1/auth/me\r\n"))
+        #expect(summary["dialect"] == "loop")
+        #expect(try summary["quirks"].elements.count == Quirk.measured.count)
+        #expect(child.wait() == 0)
+    }
+
     @Test func `a port in use, a useless directory and a wrong word have their statuses`() throws {
         let directory = try TemporaryDirectory()
         let taken = try Listener(ListenAddress(host: 0x7F00_0001, port: 0))
@@ -148,7 +171,7 @@ import Testing
 
         let port = try Child("--listen", address, "--data", directory.path)
         let place = try Child("--listen", "127.0.0.1:0", "--data", "/dev/null/sandbox")
-        let word = try Child("--data", directory.path, "--dialect", "loop")
+        let word = try Child("--data", directory.path, "--dialect", "v2")
 
         #expect(
             port.errorLine
@@ -160,7 +183,7 @@ import Testing
         #expect(place.wait() == 69)
         #expect(
             word.errorLine
-                == "clarity-jobs-sandbox: dialect `loop` is not served; there is `blueprint`")
+                == "clarity-jobs-sandbox: dialect `v2` is not served; there is `blueprint`, `loop`")
         #expect(word.wait() == 64)
     }
 

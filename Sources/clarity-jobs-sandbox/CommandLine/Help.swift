@@ -14,7 +14,9 @@ let helpText = """
     options:
       --listen 127.0.0.1:PORT  where to listen; port 0 takes a free one (127.0.0.1:8787)
       --data DIR               where to keep the data; made where there is none
-      --dialect NAME           the contract to keep: blueprint (blueprint)
+      --dialect NAME           the contract to keep: blueprint or loop (blueprint)
+      --quirks LIST            with loop: `measured` behaves as the deployed backend
+                               does where that is not as its schema says; or names
       --fault SPEC             faults for one method and path, in turn; repeatable
       --token-life SPAN        how long an access token is good (1h)
       --processing-steps N     at which poll an upload is processed, 1 to 1000 (3)
@@ -29,9 +31,12 @@ let helpText = """
       truncate                 carry it out, send half of the answer
       latency=250ms            carry it out, answer late
       garbage                  200 with a body that is no JSON
+      outage                   what is answered while what is behind it is down
       expire                   401, and the token is revoked
       hang                     never answer
       pass                     answer as usual
+
+    the quirks, all but the last in `measured`:\(quirkLines)
 
     outside the contract: GET /_sandbox/summary, /_sandbox/metrics?limit&after,
     /_sandbox/mail; POST /_sandbox/fault (a SPEC a line), /_sandbox/expire-tokens
@@ -40,3 +45,10 @@ let helpText = """
     exit status: 0 ended by SIGINT or SIGTERM, 64 usage, 69 port or directory unusable
 
     """
+
+/// The names of the quirks, broken into lines.
+private let quirkLines = Quirk.allCases.reduce(into: ["    "]) { lines, quirk in
+    let word = quirk.rawValue + (quirk == Quirk.allCases.last ? "" : ", ")
+    if (lines.last ?? "").count + word.count > 88 { lines.append("    ") }
+    lines[lines.count - 1] += word
+}.map { "\n" + $0.trimmingSpaces }.joined()

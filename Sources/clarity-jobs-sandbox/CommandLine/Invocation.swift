@@ -7,6 +7,7 @@ enum Invocation: Sendable {
     init(_ arguments: [String]) throws(UsageError) {
         var options = ServeOptions()
         var directory: String?
+        var quirks: Set<Quirk>?
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             let parts = argument.split(
@@ -40,6 +41,7 @@ enum Invocation: Sendable {
                     throw UsageError("dialect `\(text)` is not served; there is \(names)")
                 }
                 options.settings.dialect = dialect
+            case "--quirks": quirks = try Quirk.named(try value("`measured` or names"))
             case "--fault":
                 do {
                     options.faults.add(try FaultRule(try value("METHOD PATH: ACTION")))
@@ -76,6 +78,13 @@ enum Invocation: Sendable {
             throw UsageError("`--data DIR` is missing")
         }
         options.directory = directory
+        if let quirks {
+            let name = options.settings.dialect.name
+            guard name == Dialect.loop.name else {
+                throw UsageError("dialect `\(name)` has no quirks; `loop` has")
+            }
+            options.settings.dialect.quirks = quirks
+        }
         self = .serve(options)
     }
 }
@@ -95,4 +104,22 @@ struct UsageError: Error, Hashable, CustomStringConvertible {
     var description: String
 
     init(_ description: String) { self.description = description }
+}
+
+extension Quirk {
+    /// Reads names separated by commas; `measured` is all that the deployed backend has.
+    fileprivate static func named(_ text: String) throws(UsageError) -> Set<Quirk> {
+        var quirks: Set<Quirk> = []
+        for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+            if name == "measured" {
+                quirks.formUnion(Quirk.measured)
+            } else if let quirk = Quirk(rawValue: String(name)) {
+                quirks.insert(quirk)
+            } else {
+                let names = allCases.map(\.rawValue).joined(separator: ", ")
+                throw UsageError("quirk `\(name)` is unknown; there are measured, \(names)")
+            }
+        }
+        return quirks
+    }
 }

@@ -7,14 +7,20 @@ struct Dialect: Sendable {
     /// What stands before every path of `endpoints`.
     var basePath: String
     var endpoints: [Endpoint]
+    /// The endpoints that stand beside `basePath`, not below it.
+    var outside: [Endpoint] = []
     var limits: Limits
     var payloads: [PayloadRule]
     var metrics: [MetricRule]
-    /// The values of `upload_source`.
+    /// The values of `upload_source`; any text where there are none.
     var uploadSources: [String]
+    /// How often an operation may be asked for, where `Quirk.limits` has them kept.
+    var rates: [Operation: RateLimit] = [:]
+    /// Where the service departs from its own schema.
+    var quirks: Set<Quirk> = []
 
     /// The dialects that can be served.
-    static let all: [Dialect] = [.blueprint]
+    static let all: [Dialect] = [.blueprint, .loop]
 
     /// How much of something is accepted.
     struct Limits: Sendable {
@@ -41,12 +47,12 @@ struct Dialect: Sendable {
 
 /// What a request asks for, whatever path the dialect gives it.
 enum Operation: Sendable {
-    case register, login, refresh, logout, me, verifyEmail
+    case register, login, refresh, logout, me, updateMe, verifyEmail, resendConfirmation
     case uploadHealthKit, healthKitStatus
-    case uploadMetrics, metricsProcessing, listMetrics
+    case uploadMetrics, metricsProcessing, listMetrics, deleteMetrics, removedQuery
     case analyzeSteps, analyzeActigraphy, analysis, actigraphyHealth
     case generateInsight, insight, insightHistory, insightStatus
-    case health
+    case health, rootHealth, readiness, authHealth, healthDataHealth
 }
 
 /// A method and a path pattern with the operation behind them.
@@ -57,6 +63,8 @@ struct Endpoint: Sendable {
     var operation: Operation
     /// Whether it answers without a bearer token.
     var isOpen = false
+    /// Whether the path with a slash at its end is another, which sends the client here.
+    var isExact = false
 
     /// What the segments in braces take in `segments`; `nil` when the pattern does not match.
     func parameters(in segments: [Substring]) -> [String]? {
@@ -85,6 +93,8 @@ struct MetricRule: Sendable {
     /// The unit of a metric that is one number; such a metric is listed as a row of its own, the
     /// others are listed whole.
     var unit: String?
+    /// Whether `Quirk.fiveTypes` lets the type through.
+    var isProcessed = false
 }
 
 /// What a payload may hold.
@@ -109,6 +119,8 @@ struct FieldRule: Sendable {
         case instant
         /// An object of names with a number in the range each.
         case amounts(ClosedRange<Double>)
+        /// An object of these names with a whole number each.
+        case counts([String])
     }
 
     var name: String

@@ -14,6 +14,9 @@ enum FaultAction: Hashable, Sendable {
     case expire
     /// The request is carried out; the connection is reset without an answer.
     case drop
+    /// What the dialect answers when what stands behind the service is down; the request is not
+    /// carried out.
+    case outage
     /// Nothing is ever answered; the request is not looked at.
     case hang
     /// The request is answered as usual.
@@ -115,6 +118,7 @@ extension FaultRule.Step {
         case "expire": return .expire
         case "drop": return .drop
         case "hang": return .hang
+        case "outage": return .outage
         case "pass": return .pass
         default: break
         }
@@ -131,6 +135,6 @@ extension FaultRule.Step {
         throw FaultSyntaxError(
             description:
                 "unknown action `\(name)`; there are a status of 200 to 599, reset, truncate, "
-                + "latency=SPAN, garbage, expire, drop, hang and pass")
+                + "latency=SPAN, garbage, expire, drop, outage, hang and pass")
     }
 }

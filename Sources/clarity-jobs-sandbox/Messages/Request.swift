@@ -10,6 +10,10 @@ struct Request: Sendable {
     var authorization: String?
     /// The value of `Content-Type`.
     var contentType: String?
+    /// The value of `Host`.
+    var host: String?
+    /// The number that `Content-Length` gives.
+    var announcedLength: Int?
     var body: [UInt8] = []
     /// Whether the body was longer than the dialect allows; it is not kept then.
     var isTooLarge = false
@@ -21,6 +25,9 @@ struct Request: Sendable {
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
         return String(parts[1])
     }
+
+    /// Where the service is, as the request sees it.
+    var origin: String { "http://" + (host ?? "localhost") }
 
     /// Whether the body is declared to be JSON, or not declared.
     var isJSON: Bool {

@@ -60,7 +60,7 @@ struct Response: Hashable, Sendable {
             ])
     }
 
-    private static func title(_ status: Int) -> String {
+    static func title(_ status: Int) -> String {
         switch status {
         case 400: "Bad Request"
         case 403: "Forbidden"

@@ -18,9 +18,11 @@ extension Service {
                 Work(
                     id: id, kind: .metrics, user: caller, result: [:],
                     createdAt: call.now, updatedAt: call.now))
-            return try metrics.indices.filter { index in
+            let duplicates = try metrics.indices.filter { index in
                 try !store.add(metrics[index], user: caller, work: id)
             }
+            try store.noteLoss(.refused, "duplicate", duplicates.count)
+            return duplicates
         }
         let accepted = metrics.count - duplicates.count
         let answer: JSON = [

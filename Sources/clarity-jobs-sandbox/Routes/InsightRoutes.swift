@@ -102,7 +102,7 @@ extension Service {
     }
 
     /// The row of the history: about 200 characters of the narrative, and counts.
-    private func preview(_ work: Work) -> JSON {
+    func preview(_ work: Work) -> JSON {
         var narrative = ""
         if case .string(let text)? = work.result["narrative"] { narrative = text }
         func count(_ name: String) -> JSON {
@@ -121,7 +121,7 @@ extension Service {
     }
 
     /// Puts the numbers of an analysis into words. The more numbers, the surer it is.
-    private static func narration(
+    static func narration(
         of results: [JSON.Member], isBrief: Bool, advise: Bool
     ) -> JSON {
         let findings = results.compactMap { member -> (name: String, text: String)? in

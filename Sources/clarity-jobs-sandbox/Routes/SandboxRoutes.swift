@@ -40,15 +40,26 @@ extension Service {
             "SELECT count(*) FROM metrics WHERE work_id IS NOT NULL")
         let distinct = try store.number(
             "SELECT count(DISTINCT metric_id) FROM metrics WHERE work_id IS NOT NULL")
-        let samples = try store.number("SELECT count(*) FROM healthkit_samples")
+        let samples = try store.number("SELECT count(*) FROM healthkit_samples WHERE copy = 0")
+        let copies =
+            try store.number("SELECT count(*) FROM metrics WHERE work_id IS NOT NULL AND copy > 0")
+            + store.number("SELECT count(*) FROM healthkit_samples WHERE copy > 0")
+        let kept = try store.metricsByType()
         let uploads = try store.number(
             "SELECT count(*) FROM work WHERE kind IN ('metrics', 'healthkit')")
+        func counts(_ rows: [(String, Int)]) -> JSON {
+            .object(rows.map { JSON.Member(name: $0.0, value: .count($0.1)) })
+        }
         return [
+            "dialect": .string(dialect.name),
+            "quirks": .array(dialect.quirks.map(\.rawValue).sorted().map { .string($0) }),
+            "kept": counts(kept), "doubled": .count(copies),
+            "dropped": counts(try store.losses(.dropped)),
+            "refused": counts(try store.losses(.refused)),
             "metrics": .count(metrics), "distinct_metric_ids": .count(distinct),
             "samples": .count(distinct + samples), "uploads": .count(uploads),
             "requests": .count(answers.reduce(0) { $0 + $1.count }),
-            "by_status": .object(
-                answers.map { JSON.Member(name: $0.outcome, value: .count($0.count)) }),
+            "by_status": counts(answers),
         ]
     }
 

@@ -21,6 +21,7 @@ final class Service {
     var identifiers: Identifiers
     var faults: FaultPlan
     let clock: () -> Timestamp
+    private let routes: any RouteSet
     private let complain: (String) -> Void
 
     var dialect: Dialect { settings.dialect }
@@ -29,13 +30,15 @@ final class Service {
     ///
     /// `complain` hears of what the store refuses; such text holds no value of a request.
     init(
-        store: Store, settings: Settings = Settings(), faults: FaultPlan = FaultPlan(),
+        store: Store, settings: Settings = Settings(), routes: any RouteSet,
+        faults: FaultPlan = FaultPlan(),
         identifiers: Identifiers = Identifiers(),
         clock: @escaping () -> Timestamp = Timestamp.now,
         complain: @escaping (String) -> Void = { _ in }
     ) throws {
         self.store = store
         self.settings = settings
+        self.routes = routes
         self.faults = faults
         self.identifiers = identifiers
         self.clock = clock
@@ -81,10 +84,13 @@ final class Service {
     private func faultedReply(to request: Request, _ segments: [Substring]) -> Reply {
         let base = dialect.basePath.split(separator: "/")
         guard segments.starts(with: base) else {
-            return Reply(delivery: .whole(notFound(request)))
+            let outside = guarded(request) { try answer(request, segments, dialect.outside) }
+            return Reply(delivery: .whole(outside))
         }
         let rest = Array(segments.dropFirst(base.count))
-        let usual = { self.guarded(request) { try self.answer(request, rest) } }
+        let usual = {
+            self.guarded(request) { try self.answer(request, rest, self.dialect.endpoints) }
+        }
         switch faults.next(method: request.method, segments: rest) {
         case nil, .pass: return Reply(delivery: .whole(usual()))
         case .status(let status, let retryAfter):
@@ -103,9 +109,14 @@ final class Service {
             return Reply(
                 delivery: .whole(
                     guarded(request) {
-                        if let token = request.bearer { try store.revoke(token) }
-                        return .invalidToken
+                        if let token = routes.token(of: request) { try store.revoke(token) }
+                        return routes.invalidToken
                     }))
+        case .outage:
+            let found = endpoints(rest, dialect.endpoints)
+            let operation = endpoint(for: request.method, found)?.0.operation
+            return Reply(
+                delivery: .whole(routes.dressed(routes.outage(operation, request))))
         case .drop:
             _ = usual()
             return Reply(delivery: .reset)
@@ -116,21 +127,20 @@ final class Service {
     private func faulty(_ status: Int, _ retryAfter: Int?, _ request: Request) -> Response {
         let headers =
             retryAfter.map { [Response.Header(name: "Retry-After", value: String($0))] } ?? []
-        if status == 401 { return .invalidToken }
+        if status == 401 { return routes.dressed(routes.invalidToken) }
         if status == 204 || status == 304 {
             return Response(status: status, headers: headers, body: [])
         }
         if status < 400 { return .json(status, [:], headers: headers) }
-        return .problem(
-            status, "a fault that was asked for", instance: request.path, headers: headers)
+        return routes.dressed(routes.fault(status, headers, request))
     }
 
     /// What `body` answers, with everything that it throws made an answer.
     private func guarded(_ request: Request, _ body: () throws -> Response) -> Response {
         do {
-            return try body()
+            return routes.dressed(try body())
         } catch let refusal as Refusal {
-            return refusal.response
+            return routes.dressed(refusal.response)
         } catch {
             return refused(request, error)
         }
@@ -138,71 +148,69 @@ final class Service {
 
     private func refused(_ request: Request, _ error: any Error) -> Response {
         complain("\(request.method) \(request.path): \(error)")
-        return .problem(500, "the store refused to read or write", instance: request.path)
+        return routes.dressed(routes.storeFailed(request))
     }
 
-    private func notFound(_ request: Request) -> Response {
-        .problem(404, "there is nothing at this path", instance: request.path)
-    }
-
-    private func answer(_ request: Request, _ segments: [Substring]) throws -> Response {
-        let found = dialect.endpoints.compactMap { endpoint in
+    /// The endpoints whose path this is, with what their braces take.
+    private func endpoints(
+        _ segments: [Substring], _ all: [Endpoint]
+    ) -> [(Endpoint, [String])] {
+        all.compactMap { endpoint in
             endpoint.parameters(in: segments).map { (endpoint, $0) }
         }
-        if found.isEmpty { return notFound(request) }
-        // A pattern with fewer parameters says more: `/insights/status` before `/insights/{id}`.
-        let fitting = found.filter { $0.0.method == request.method }
-            .min { $0.1.count < $1.1.count }
-        guard let (endpoint, parameters) = fitting else {
+    }
+
+    /// The endpoint that a method means. A pattern with fewer parameters says more:
+    /// `/insights/status` before `/insights/{id}`.
+    private func endpoint(
+        for method: String, _ found: [(Endpoint, [String])]
+    ) -> (Endpoint, [String])? {
+        found.filter { $0.0.method == method }.min { $0.1.count < $1.1.count }
+    }
+
+    private func answer(
+        _ request: Request, _ segments: [Substring], _ all: [Endpoint]
+    ) throws -> Response {
+        let found = endpoints(segments, all)
+        if found.isEmpty { return routes.notFound(request) }
+        if request.path.hasSuffix("/"), found.allSatisfy(\.0.isExact) {
+            return elsewhere(request)
+        }
+        guard let (endpoint, parameters) = endpoint(for: request.method, found) else {
             let methods = Set(found.map(\.0.method)).sorted().joined(separator: ", ")
-            return .problem(
-                405, "this path answers \(methods)", instance: request.path,
-                headers: [.init(name: "Allow", value: methods)])
+            return routes.wrongMethod(methods, request)
         }
         var call = Call(request: request, parameters: parameters, now: clock())
         if !endpoint.isOpen {
-            guard let token = request.bearer,
+            guard let token = routes.token(of: request),
                 let grant = try store.grant(token, .access, at: call.now),
                 let account = try store.account(id: grant.user)
-            else { return .invalidToken }
+            else { return routes.invalidToken }
             call.caller = Caller(account: account, session: grant.session)
         }
         if request.isTooLarge {
-            return .problem(
-                413, "a body has at most \(dialect.limits.bodyBytes) bytes",
-                instance: request.path)
+            return routes.tooLarge(request, most: dialect.limits.bodyBytes)
         }
-        return try perform(endpoint.operation, call)
+        return try routes.perform(endpoint.operation, call, self)
     }
 
-    private func perform(_ operation: Operation, _ call: Call) throws -> Response {
-        switch operation {
-        case .register: try register(call)
-        case .login: try login(call)
-        case .refresh: try refresh(call)
-        case .logout: try logout(call)
-        case .me: .json(200, profile(try call.account))
-        case .verifyEmail: try verifyEmail(call)
-        case .uploadHealthKit: try uploadHealthKit(call)
-        case .healthKitStatus: try healthKitStatus(call)
-        case .uploadMetrics: try uploadMetrics(call)
-        case .metricsProcessing: try metricsProcessing(call)
-        case .listMetrics: try listMetrics(call)
-        case .analyzeSteps: try analyzeSteps(call)
-        case .analyzeActigraphy: try analyzeActigraphy(call)
-        case .analysis: try analysis(call)
-        case .actigraphyHealth: actigraphyHealth(call)
-        case .generateInsight: try generateInsight(call)
-        case .insight: try insight(call)
-        case .insightHistory: try insightHistory(call)
-        case .insightStatus: insightStatus(call)
-        case .health:
-            .json(
-                200,
-                [
-                    "status": "healthy", "service": "clarity-jobs-sandbox",
-                    "timestamp": .time(call.now),
-                ])
-        }
+    /// Sends the client to the same path without the slash at its end, at the address and with
+    /// the scheme that the service sees.
+    private func elsewhere(_ request: Request) -> Response {
+        var path = request.path
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        return Response(
+            status: 307,
+            headers: [.init(name: "Location", value: request.origin + escaped(path))], body: [])
+    }
+
+    /// The path as a URL has it.
+    private func escaped(_ path: String) -> String {
+        path.utf8.map { byte in
+            let character = Character(Unicode.Scalar(byte))
+            let isPlain = byte < 0x80 && (character.isLetter || character.isNumber)
+            return isPlain || "/-._~{}".contains(character)
+                ? String(character) : "%" + [byte].hexadecimal.uppercased()
+        }.joined()
     }
 }

@@ -14,6 +14,8 @@ final class Exchange {
         self.mostBytes = mostBytes
         request.authorization = Exchange.header("Authorization", connection)
         request.contentType = Exchange.header("Content-Type", connection)
+        request.host = Exchange.header("Host", connection)
+        request.announcedLength = Exchange.header("Content-Length", connection).flatMap { Int($0) }
         withUnsafeMutablePointer(to: &request.query) { query in
             _ = MHD_get_connection_values(
                 connection, .GET_ARGUMENT_KIND,

@@ -90,3 +90,12 @@ extension Store {
         ) { ($0.text(0), $0.text(1)) }
     }
 }
+
+extension Store {
+    /// Gives the user another name to show.
+    func rename(_ user: String, to name: String) throws {
+        try database.run(
+            "UPDATE users SET first_name = ?, last_name = '' WHERE id = ?", .text(name),
+            .text(user))
+    }
+}

@@ -38,27 +38,38 @@ struct MetricCursor: Hashable, Sendable {
 }
 
 extension Store {
-    /// Adds a metric; false when its id is stored already.
-    func add(_ metric: AcceptedMetric, user: String, work: String?) throws -> Bool {
+    /// Adds a metric; false when its id is stored already and `asCopy` does not ask for another
+    /// copy.
+    func add(
+        _ metric: AcceptedMetric, user: String, work: String?, asCopy: Bool = false
+    ) throws -> Bool {
         try database.run(
             """
-            INSERT INTO metrics (metric_id, user_id, work_id, type, created_at_ms, body)
-            VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (metric_id) DO NOTHING
+            INSERT INTO metrics (metric_id, copy, user_id, work_id, type, created_at_ms, body)
+            SELECT ?1, CASE WHEN ?7 THEN coalesce(max(copy) + 1, 0) ELSE 0 END, ?2, ?3, ?4, ?5, ?6
+            FROM metrics WHERE metric_id = ?1
+            ON CONFLICT (metric_id, copy) DO NOTHING
             """,
             .text(metric.id), .text(user), .text(work), .text(metric.type),
-            .integer(metric.createdAt.milliseconds), .text(metric.body.line))
+            .integer(metric.createdAt.milliseconds), .text(metric.body.line),
+            .integer(asCopy ? 1 : 0))
         return database.changes == 1
     }
 
-    /// Adds a HealthKit sample; one that is stored already stays as it is.
+    /// Adds a HealthKit sample; one that is stored already stays as it is, unless `asCopy` asks
+    /// for another copy.
     func addSample(
-        _ identifier: String, kind: String, body: JSON, user: String, work: String
+        _ identifier: String, kind: String, body: JSON, user: String, work: String,
+        asCopy: Bool = false
     ) throws {
         try database.run(
             """
-            INSERT INTO healthkit_samples (identifier, user_id, work_id, kind, body)
-            VALUES (?, ?, ?, ?, ?) ON CONFLICT (user_id, identifier) DO NOTHING
-            """, .text(identifier), .text(user), .text(work), .text(kind), .text(body.line))
+            INSERT INTO healthkit_samples (identifier, copy, user_id, work_id, kind, body)
+            SELECT ?1, CASE WHEN ?6 THEN coalesce(max(copy) + 1, 0) ELSE 0 END, ?2, ?3, ?4, ?5
+            FROM healthkit_samples WHERE user_id = ?2 AND identifier = ?1
+            ON CONFLICT (user_id, identifier, copy) DO NOTHING
+            """, .text(identifier), .text(user), .text(work), .text(kind), .text(body.line),
+            .integer(asCopy ? 1 : 0))
     }
 
     /// Up to `limit` of the user's metrics, newest first, after `cursor`.
@@ -85,7 +96,7 @@ extension Store {
         ).map { try $0.get() }
     }
 
-    private static func metric(_ row: borrowing Row) -> Result<StoredMetric, any Error> {
+    static func metric(_ row: borrowing Row) -> Result<StoredMetric, any Error> {
         let (sequence, id, type) = (row.integer(0), row.text(1), row.text(2))
         let (created, body) = (row.integer(3), row.text(4))
         return Result {

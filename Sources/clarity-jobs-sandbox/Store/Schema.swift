@@ -76,6 +76,50 @@ extension Migrations {
                 outcome TEXT PRIMARY KEY,
                 count INTEGER NOT NULL
             ) STRICT, WITHOUT ROWID;
+            """,
             """
+            -- A contract that recognises nothing stores what comes again as another copy. Copy 0
+            -- came first.
+            CREATE TABLE metrics_with_copies (
+                sequence INTEGER PRIMARY KEY,
+                metric_id TEXT NOT NULL,
+                copy INTEGER NOT NULL DEFAULT 0 CHECK (copy >= 0),
+                user_id TEXT NOT NULL REFERENCES users (id),
+                work_id TEXT REFERENCES work (id),
+                type TEXT NOT NULL,
+                created_at_ms INTEGER NOT NULL,
+                body TEXT NOT NULL,
+                UNIQUE (metric_id, copy)
+            ) STRICT;
+            INSERT INTO metrics_with_copies
+                SELECT sequence, metric_id, 0, user_id, work_id, type, created_at_ms, body
+                FROM metrics;
+            DROP TABLE metrics;
+            ALTER TABLE metrics_with_copies RENAME TO metrics;
+            CREATE INDEX metrics_by_time ON metrics (user_id, created_at_ms, sequence);
+            CREATE INDEX metrics_by_work ON metrics (work_id);
+
+            CREATE TABLE samples_with_copies (
+                identifier TEXT NOT NULL,
+                copy INTEGER NOT NULL DEFAULT 0 CHECK (copy >= 0),
+                user_id TEXT NOT NULL REFERENCES users (id),
+                work_id TEXT NOT NULL REFERENCES work (id),
+                kind TEXT NOT NULL,
+                body TEXT NOT NULL,
+                PRIMARY KEY (user_id, identifier, copy)
+            ) STRICT, WITHOUT ROWID;
+            INSERT INTO samples_with_copies
+                SELECT identifier, 0, user_id, work_id, kind, body FROM healthkit_samples;
+            DROP TABLE healthkit_samples;
+            ALTER TABLE samples_with_copies RENAME TO healthkit_samples;
+
+            -- What was sent and is not kept: dropped without a word, or refused with one.
+            CREATE TABLE losses (
+                fate TEXT NOT NULL CHECK (fate IN ('dropped', 'refused')),
+                reason TEXT NOT NULL,
+                count INTEGER NOT NULL,
+                PRIMARY KEY (fate, reason)
+            ) STRICT, WITHOUT ROWID;
+            """,
         ])
 }

@@ -4,17 +4,20 @@ import SQLite
 final class Store {
     let database: Connection
 
-    /// Opens `sandbox.db` in `directory`, which exists, and brings its schema up to date.
+    /// Opens `sandbox.db` in `directory`, which exists, and brings its schema up to date, or to
+    /// an earlier version, which tests begin with.
     ///
     /// - Throws: `SQLiteError` or `Migrations.Fault` when the file cannot be used.
-    init(directory: String) throws {
+    init(directory: String, version: Int = .max) throws {
         database = try Connection(path: "\(directory)/sandbox.db")
         try database.execute("PRAGMA journal_mode = WAL")
         // A killed server loses nothing: what is committed is in the page cache. Only the loss of
         // the whole machine could take the last commits, which no stand-in need survive.
         try database.execute("PRAGMA synchronous = NORMAL")
         try database.execute("PRAGMA foreign_keys = ON")
-        try Migrations.sandbox.migrate(database)
+        var migrations = Migrations.sandbox
+        migrations.steps = Array(migrations.steps.prefix(version))
+        try migrations.migrate(database)
     }
 
     /// Runs `body` in one transaction.

@@ -78,6 +78,15 @@ extension Validation {
             for member in object(node, required: required) ?? [] {
                 _ = number(node[member.name], range)
             }
+        case .counts(let names):
+            for member in object(node, required: required) ?? [] {
+                if !names.contains(member.name) {
+                    fail(
+                        node[member.name], "must be one of \(names.joined(separator: ", "))", "enum"
+                    )
+                }
+                _ = number(node[member.name], -1e15...1e15, whole: true)
+            }
         }
     }
 

@@ -4,11 +4,14 @@ import JSON
 struct Node {
     var value: JSON?
     var location: Location
+    /// The object that this is, or should be, a member of.
+    var owner: JSON?
 
     /// The member's node; a member that is null counts as absent.
     subscript(name: String) -> Node {
         let member = value?[name]
-        return Node(value: member == .null ? nil : member, location: location / name)
+        return Node(
+            value: member == .null ? nil : member, location: location / name, owner: value)
     }
 
     var isAbsent: Bool { value == nil }

@@ -36,6 +36,35 @@ import Testing
         #expect(options.exitsWithInput)
     }
 
+    @Test(
+        arguments: [
+            ("measured", Quirk.measured), ("limits,lockout", [.limits, .lockout]),
+            ("measured,limiter-crash", Set(Quirk.allCases)),
+        ] as [(String, Set<Quirk>)])
+    func `quirks are taken whichever side of the dialect they stand`(
+        _ list: String, _ quirks: Set<Quirk>
+    ) throws {
+        let before = try options("--quirks", list, "--dialect", "loop", "--data", "d")
+        let after = try options("--data", "d", "--dialect=loop", "--quirks=\(list)")
+
+        #expect(before.settings.dialect.quirks == quirks)
+        #expect(after.settings.dialect.quirks == quirks)
+        #expect(try options("--data", "d", "--dialect", "loop").settings.dialect.quirks.isEmpty)
+    }
+
+    @Test func `a quirk that is unknown is named with those that are`() throws {
+        let names = Quirk.allCases.map(\.rawValue).joined(separator: ", ")
+
+        #expect(throws: UsageError("quirk `x` is unknown; there are measured, \(names)")) {
+            try Invocation(["--dialect", "loop", "--quirks", "limits,x", "--data", "d"])
+        }
+    }
+
+    @Test func `the help names every quirk on lines of at most 100 characters`() {
+        for quirk in Quirk.allCases { #expect(helpText.contains(quirk.rawValue)) }
+        for line in helpText.split(separator: "\n") { #expect(line.count <= 100) }
+    }
+
     @Test func `localhost is the loopback by its name`() {
         #expect(ListenAddress("localhost:80") == ListenAddress(host: 0x7F00_0001, port: 80))
     }
@@ -65,7 +94,8 @@ import Testing
             ["--listen", "192.168.1.1:80"],
             "`--listen 192.168.1.1:80` is no loopback address; write `127.0.0.1:PORT`"
         ),
-        (["--dialect", "loop"], "dialect `loop` is not served; there is `blueprint`"),
+        (["--dialect", "v2"], "dialect `v2` is not served; there is `blueprint`, `loop`"),
+        (["--data", "d", "--quirks", "measured"], "dialect `blueprint` has no quirks; `loop` has"),
         (
             ["--token-life", "0s"],
             "`--token-life 0s` is no span of a second or more; write `90s`, `15m` or `1h`"

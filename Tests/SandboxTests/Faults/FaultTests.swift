@@ -40,12 +40,12 @@ import Testing
         (
             "GET /a: boom",
             "unknown action `boom`; there are a status of 200 to 599, reset, truncate, "
-                + "latency=SPAN, garbage, expire, drop, hang and pass"
+                + "latency=SPAN, garbage, expire, drop, outage, hang and pass"
         ),
         (
             "GET /a: 600",
             "unknown action `600`; there are a status of 200 to 599, reset, truncate, "
-                + "latency=SPAN, garbage, expire, drop, hang and pass"
+                + "latency=SPAN, garbage, expire, drop, outage, hang and pass"
         ),
         ("GET /a: latency=5", "`latency=5` has no span such as `250ms` or `2s`"),
         (

@@ -11,7 +11,9 @@ import Testing
 
         #expect(
             summary == [
-                "metrics": 0, "distinct_metric_ids": 0, "samples": 0, "uploads": 0, "requests": 0,
+                "dialect": "blueprint", "quirks": [], "kept": [:], "doubled": 0, "dropped": [:],
+                "refused": [:], "metrics": 0, "distinct_metric_ids": 0, "samples": 0, "uploads": 0,
+                "requests": 0,
                 "by_status": [:],
             ])
     }

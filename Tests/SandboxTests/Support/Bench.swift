@@ -12,7 +12,7 @@ final class Bench {
 
     init(
         faults: [String] = [], directory: TemporaryDirectory? = nil, steps: Int = 3,
-        tokenLife: Duration = .seconds(3600)
+        tokenLife: Duration = .seconds(3600), dialect: Dialect = .blueprint
     ) throws {
         let place = try directory ?? TemporaryDirectory()
         var plan = FaultPlan()
@@ -22,10 +22,12 @@ final class Bench {
         settings.passwordIterations = 2
         settings.processingSteps = steps
         settings.tokenLife = tokenLife
+        settings.dialect = dialect
         self.directory = place
         self.clock = clock
         service = try Service(
-            store: try Store(directory: place.path), settings: settings, faults: plan,
+            store: try Store(directory: place.path), settings: settings,
+            routes: dialect.makeRoutes(), faults: plan,
             identifiers: Identifiers(CountingGenerator()), clock: { clock.now })
     }
 

@@ -1,0 +1,9 @@
+extension Dialect {
+    /// The routes of this dialect.
+    func makeRoutes() -> any RouteSet {
+        switch name {
+        case Dialect.loop.name: LoopRoutes(self)
+        default: BlueprintRoutes()
+        }
+    }
+}

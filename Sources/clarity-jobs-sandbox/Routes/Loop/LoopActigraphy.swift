@@ -1,0 +1,167 @@
+import JSON
+
+extension LoopRoutes {
+    func analyzeSteps(_ call: Service.Call, _ service: Service) throws -> Response {
+        let body = try call.laxBody()
+        var validation = LaxValidation()
+        let counts =
+            validation.list(body["step_counts"], service.dialect.limits.analysisPoints) ?? []
+        let times = validation.list(body["timestamps"]) ?? []
+        let values = counts.map { validation.number($0, whole: true) }
+        let instants = times.map { validation.instant($0) }
+        if validation.faults.isEmpty, counts.count != times.count {
+            validation.fail(
+                body["timestamps"], "Value error, as many timestamps as counts are wanted",
+                "value_error", ["error": [:]])
+        }
+        if let metadata = validation.object(body["user_metadata"], required: false),
+            metadata.count > 50
+        {
+            validation.fail(
+                body["user_metadata"], "Should have at most 50 items", "too_long",
+                ["max_length": 50])
+        }
+        try validation.finish()
+        if has(.limiterCrash) { return .crash }
+        try count(.analyzeSteps, call)
+        return try analyze(zip(instants, values).compactMap(ActigraphyPoint.init), call, service)
+    }
+
+    func analyzeActigraphy(_ call: Service.Call, _ service: Service) throws -> Response {
+        let body = try call.laxBody()
+        var validation = LaxValidation()
+        var points: [ActigraphyPoint?] = []
+        for node in validation.list(body["data_points"]) ?? [] {
+            guard validation.object(node) != nil else { continue }
+            // What a point holds is looked at by the analysis alone.
+            var content = LaxValidation()
+            points.append(
+                ActigraphyPoint(
+                    content.instant(node["timestamp"]), content.number(node["value"])))
+        }
+        _ = validation.number(
+            body["sampling_rate"], Double.leastNonzeroMagnitude...1e300, required: false)
+        _ = validation.number(
+            body["duration_hours"], service.dialect.limits.analysisHours, whole: true,
+            required: false)
+        try validation.finish()
+        return try analyze(points.compactMap { $0 }, call, service)
+    }
+
+    /// Analyses the recording at once.
+    private func analyze(
+        _ points: [ActigraphyPoint], _ call: Service.Call, _ service: Service
+    ) throws -> Response {
+        let caller = try call.owner.id
+        let id = service.identifiers.uuid()
+        // A sum beyond what a number holds says nothing about anybody's rest.
+        guard points.allSatisfy({ (0...1e9).contains($0.value) }),
+            let features = ActigraphyFeatures(points)
+        else { return try fail(id, call, service) }
+        try service.store.add(
+            Work(
+                id: id, kind: .analysis, user: caller, state: .completed, progress: 100,
+                result: features.json, createdAt: call.now, updatedAt: call.now))
+        return .json(
+            200,
+            [
+                "analysis_id": .string(id), "status": "completed",
+                "analysis": features.sleep(of: caller, at: call.now),
+                "processing_time_ms": 0.0, "message": "Analysis completed", "cached": false,
+            ])
+    }
+
+    /// Answers for a recording in which nothing moved.
+    private func fail(
+        _ id: String, _ call: Service.Call, _ service: Service
+    ) throws -> Response {
+        let reason: JSON = "nothing moved"
+        if has(.wrongStatuses) {
+            return .json(
+                500,
+                [
+                    "detail": [
+                        "analysis_id": .string(id), "error": "Analysis failed", "message": reason,
+                    ]
+                ])
+        }
+        try service.store.add(
+            Work(
+                id: id, kind: .analysis, user: try call.owner.id, state: .failed,
+                endsIn: .failed, result: [:], createdAt: call.now, updatedAt: call.now))
+        return .json(
+            200,
+            [
+                "analysis_id": .string(id), "status": "failed", "analysis": .null,
+                "processing_time_ms": 0.0, "message": reason, "cached": false,
+            ])
+    }
+
+    func analysis(_ call: Service.Call, _ service: Service) throws -> Response {
+        let id = call.parameters[0]
+        let caller = try call.owner.id
+        guard !has(.lostAnalyses),
+            let work = try service.store.work(.analysis, id, of: caller)
+        else {
+            return .json(
+                200,
+                [
+                    "processing_id": .string(id), "status": "not_found",
+                    "message": "There is no such analysis", "analysis_date": .null,
+                    "pat_features": .null, "activity_embedding": .null, "metadata": [:],
+                ])
+        }
+        return .json(
+            200,
+            [
+                "processing_id": .string(id), "status": .string(work.state.rawValue),
+                "message": .string(service.message(work)),
+                "analysis_date": .string(work.updatedAt.offsetText),
+                "pat_features": work.result["pat_features"] ?? .null,
+                "activity_embedding": work.result["activity_embedding"] ?? .null,
+                "metadata": [:],
+            ])
+    }
+
+    func actigraphyHealth(_ call: Service.Call) -> Response {
+        .json(
+            200,
+            [
+                "service": "pat", "status": "healthy",
+                "timestamp": .string(call.now.offsetText), "version": "1.0.0",
+                "inference_engine": ["status": "ready"],
+                "pat_model": ["name": "rest-activity statistics", "loaded": true],
+            ])
+    }
+}
+
+extension ActigraphyFeatures {
+    /// What the day's profile says of sleep. An hour with less than a tenth of the movement of
+    /// the busiest counts as asleep.
+    fileprivate func sleep(of user: String, at time: Timestamp) -> JSON {
+        let highest = hourly.max() ?? 0
+        let isAsleep = hourly.map { $0 < highest / 10 }
+        let asleep = isAsleep.count { $0 }
+        // The restless hours between the first and the last that are asleep, evening first.
+        let night = (12..<36).map { isAsleep[$0 % 24] }
+        let span = (night.lastIndex(of: true) ?? 0) - (night.firstIndex(of: true) ?? 0) + 1
+        let inBed = asleep == 0 ? 0 : span
+        let amplitude =
+            mostActive + leastActive == 0
+            ? 0 : (mostActive - leastActive) / (mostActive + leastActive)
+        let embedding: [JSON] = hourly.map { .number(highest == 0 ? 0 : $0 / highest) }
+        return [
+            "user_id": .string(user), "analysis_timestamp": .string(time.offsetText),
+            "sleep_efficiency": .number(inBed == 0 ? 0 : Double(100 * asleep) / Double(inBed)),
+            "sleep_onset_latency": 0.0,
+            "wake_after_sleep_onset": .number(Double(60 * (inBed - asleep))),
+            "total_sleep_time": .number(Double(asleep)),
+            "circadian_rhythm_score": .number(amplitude),
+            "activity_fragmentation": .number(variability), "depression_risk_score": 0.0,
+            "sleep_stages": .array(isAsleep.map { $0 ? "sleep" : "wake" }),
+            "confidence_score": .number(min(1, amplitude)), "clinical_insights": [],
+            "embedding": .array(embedding), "mania_risk_score": 0.0,
+            "mania_alert_level": "none",
+        ]
+    }
+}

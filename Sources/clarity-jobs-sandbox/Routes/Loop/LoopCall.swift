@@ -1,0 +1,95 @@
+import JSON
+
+extension Service.Call {
+    /// Who asks; nobody is 401.
+    var owner: Account {
+        get throws(Refusal) {
+            guard let caller else {
+                throw Refusal(.detail(401, "Authentication required"))
+            }
+            return caller.account
+        }
+    }
+
+    /// The body's value, whatever type it is declared to be.
+    ///
+    /// - Throws: the answer 400 for a body that is not text, as one that is compressed, 422 for
+    ///   one that is no JSON.
+    func laxValue() throws(Refusal) -> Node {
+        guard String(validating: request.body, as: UTF8.self) != nil else {
+            throw Refusal(.detail(400, "There was an error parsing the body"))
+        }
+        if request.body.isEmpty { return Node(value: nil, location: "body") }
+        do {
+            return Node(value: try JSONParser.parse(request.body), location: "body")
+        } catch {
+            throw Refusal(
+                .unprocessable([
+                    EchoedFault(
+                        location: "body" / error.offset, message: "Should be JSON",
+                        type: "json_invalid", input: [:], context: ["error": .string(error.reason)])
+                ]))
+        }
+    }
+
+    /// The body, which must be an object.
+    func laxBody() throws(Refusal) -> Node {
+        let node = try laxValue()
+        var validation = LaxValidation()
+        // A body that is declared to be something else is taken for text.
+        let isText = !request.isJSON && node.value != nil
+        let seen = isText ? Node(value: "not JSON", location: node.location) : node
+        _ = validation.object(seen, "model_attributes_type")
+        try validation.finish()
+        return node
+    }
+
+    /// A value of the query.
+    func queried(_ name: String) -> Node {
+        Node(value: request.query[name].map { .string($0) }, location: "query" / name)
+    }
+
+    /// A whole number of the query, kept to what can be counted with.
+    func queriedNumber(
+        _ name: String, _ range: ClosedRange<Double>? = nil, _ validation: inout LaxValidation
+    ) -> Int? {
+        validation.number(queried(name), range, whole: true, required: false)
+            .map { Int(min(max($0, -1e9), 1e9)) }
+    }
+
+    /// A UUID of the path, in lower case.
+    func pathUUID(_ name: String) throws(Refusal) -> String {
+        var validation = LaxValidation()
+        let node = Node(value: .string(parameters[0]), location: "path" / name)
+        let uuid = validation.uuid(node)
+        try validation.finish()
+        return uuid ?? parameters[0]
+    }
+}
+
+extension LoopRoutes {
+    /// Counts the request in its window, where limits are kept.
+    ///
+    /// - Throws: the answer 429 when the window is full.
+    func count(_ operation: Operation, _ call: Service.Call) throws(Refusal) {
+        guard has(.limits), let limit = rates[operation] else { return }
+        let user = limit.scope == .user ? call.caller?.account.id ?? "" : ""
+        guard let end = windows.admit("\(operation) \(user)", limit, at: call.now) else { return }
+        let isWrong = has(.retryAfterZero)
+        let seconds = { (time: Timestamp) in (time.milliseconds + 999) / 1000 }
+        throw Refusal(
+            .limited(
+                instance: call.request.path,
+                headers: [
+                    .init(name: "X-RateLimit-Limit", value: String(limit.count)),
+                    .init(
+                        name: "X-RateLimit-Remaining", value: String(isWrong ? limit.count : 0)),
+                    .init(
+                        name: "X-RateLimit-Reset", value: String(seconds(isWrong ? call.now : end))),
+                    .init(
+                        name: "Retry-After",
+                        value: isWrong
+                            ? "0" : String((end.milliseconds - call.now.milliseconds + 999) / 1000)),
+                ]))
+    }
+}

@@ -1,0 +1,157 @@
+import JSON
+
+extension LoopRoutes {
+    /// The scores that an insight is made of.
+    private static let scores = [
+        "sleep_efficiency", "circadian_rhythm_score", "depression_risk_score", "total_sleep_time",
+        "wake_after_sleep_onset", "sleep_onset_latency",
+    ]
+
+    func generateInsight(_ call: Service.Call, _ service: Service) throws -> Response {
+        let caller = try call.owner.id
+        let body = try call.laxBody()
+        var validation = LaxValidation()
+        let results = validation.object(body["analysis_results"])
+        _ = validation.text(body["context"], required: false)
+        let type = validation.text(body["insight_type"], required: false)
+        let advise = validation.flag(body["include_recommendations"], required: false)
+        _ = validation.text(body["language"], required: false)
+        try validation.finish()
+        let unavailable = Response.detail(503, "Insight generation is temporarily unavailable")
+        if breaker.isClosed(at: call.now) { return unavailable }
+        let isSound = (results ?? []).allSatisfy { member in
+            guard LoopRoutes.scores.contains(member.name) else { return true }
+            return switch member.value {
+            case .integer, .number: true
+            default: false
+            }
+        }
+        if has(.insightBreaker) { breaker.note(success: isSound, at: call.now) }
+        guard isSound else { return unavailable }
+        let work = Work(
+            id: "insight_" + service.identifiers.bytes(4).hexadecimal, kind: .insight,
+            user: caller, state: .completed, progress: 100,
+            result: Service.narration(
+                of: results ?? [], isBrief: type == "brief", advise: advise ?? true),
+            createdAt: call.now, updatedAt: call.now)
+        try service.store.add(work)
+        return .json(200, answer(data(of: work), call, service))
+    }
+
+    func insight(_ call: Service.Call, _ service: Service) throws -> Response {
+        let caller = try call.owner.id
+        guard !has(.deadInsights),
+            let work = try service.store.work(.insight, call.parameters[0], of: caller)
+        else { return notThere(call, service) }
+        return .json(200, answer(data(of: work), call, service))
+    }
+
+    func insightHistory(_ call: Service.Call, _ service: Service) throws -> Response {
+        let caller = try call.owner.id
+        var validation = LaxValidation()
+        let limit =
+            call.queriedNumber("limit", nil, &validation)
+            ?? service.dialect.limits.usualInsightPage
+        let offset = call.queriedNumber("offset", nil, &validation) ?? 0
+        if !has(.wrongStatuses) {
+            _ = validation.number(
+                call.queried("limit"), 1...1e15, whole: true, required: false)
+            _ = validation.number(
+                call.queried("offset"), 0...1e15, whole: true, required: false)
+        }
+        try validation.finish()
+        guard call.parameters[0] == caller else {
+            return coded(403, "ACCESS_DENIED", "This belongs to another user.", call, service)
+        }
+        guard limit > 0 else {
+            return coded(
+                500, "HISTORY_RETRIEVAL_FAILED", "The history cannot be had.", call, service)
+        }
+        let stored = try service.store.completedCount(.insight, of: caller)
+        let start = max(0, offset)
+        let page = try service.store.completed(
+            .insight, of: caller, limit: limit, offset: start)
+        // Where the rows read do not reach the end, they are counted twice but for one.
+        let read = limit + start
+        let total = has(.wrongTotals) && read < stored ? 2 * read - 1 : stored
+        return .json(
+            200,
+            answer(
+                [
+                    "insights": .array(page.map { service.preview($0).with(dates: $0) }),
+                    "total_count": .count(total), "has_more": .bool(start + page.count < stored),
+                    "pagination": [
+                        "limit": .count(limit), "offset": .count(offset),
+                        "current_page": .count(start / limit + 1),
+                        "total_pages": .count((total + limit - 1) / limit),
+                    ],
+                ], call, service))
+    }
+
+    /// The path of the status is an insight's by its form.
+    func insightStatus(_ call: Service.Call, _ service: Service) -> Response {
+        if has(.deadInsights) { return notThere(call, service) }
+        return .json(
+            200,
+            answer(
+                [
+                    "service": "insights", "status": "healthy",
+                    "model": [
+                        "model_name": "sandbox-narrator", "project_id": "sandbox",
+                        "initialized": true, "capabilities": ["comprehensive", "brief"],
+                    ],
+                    "timestamp": .string(call.now.offsetText),
+                ], call, service))
+    }
+
+    private func notThere(_ call: Service.Call, _ service: Service) -> Response {
+        coded(404, "INSIGHT_NOT_FOUND", "There is no such insight.", call, service)
+    }
+
+    private func coded(
+        _ status: Int, _ code: String, _ message: String, _ call: Service.Call,
+        _ service: Service
+    ) -> Response {
+        .coded(
+            status, code, message, request: requestID(service), at: call.now.offsetText)
+    }
+
+    private func requestID(_ service: Service) -> String {
+        "req_insights_" + service.identifiers.bytes(4).hexadecimal
+    }
+
+    private func answer(_ data: JSON, _ call: Service.Call, _ service: Service) -> JSON {
+        [
+            "success": true, "data": data,
+            "metadata": [
+                "request_id": .string(requestID(service)),
+                "timestamp": .string(call.now.offsetText), "service": "sandbox-insights",
+                "version": "1.0.0", "processing_time_ms": 0.0,
+            ],
+        ]
+    }
+
+    /// The insight in full, without its id.
+    private func data(of work: Work) -> JSON {
+        [
+            "user_id": .string(work.user), "narrative": work.result["narrative"] ?? "",
+            "key_insights": work.result["key_insights"] ?? [],
+            "recommendations": work.result["recommendations"] ?? [],
+            "confidence_score": work.result["confidence_score"] ?? 0,
+            "generated_at": .string(work.updatedAt.offsetText),
+        ]
+    }
+}
+
+extension JSON {
+    /// The row of a history with its date as this dialect writes it.
+    fileprivate func with(dates work: Work) -> JSON {
+        guard case .object(let members) = self else { return self }
+        return .object(
+            members.map { member in
+                member.name == "generated_at"
+                    ? Member(name: member.name, value: .string(work.updatedAt.offsetText))
+                    : member
+            })
+    }
+}

@@ -1,0 +1,156 @@
+import JSON
+
+/// The answers of the deployed backend: as its schema says, but for its quirks.
+final class LoopRoutes: RouteSet {
+    let quirks: Set<Quirk>
+    let rates: [Operation: RateLimit]
+    /// What is remembered between calls, as the deployed backend does in the memory of a process.
+    var windows = RateWindows()
+    var lockouts = Lockouts()
+    var breaker = InsightBreaker()
+
+    init(_ dialect: Dialect) {
+        quirks = dialect.quirks
+        rates = dialect.rates
+    }
+
+    func has(_ quirk: Quirk) -> Bool { quirks.contains(quirk) }
+
+    func perform(
+        _ operation: Operation, _ call: Service.Call, _ service: Service
+    ) throws -> Response {
+        switch operation {
+        case .register: try register(call, service)
+        case .login: try login(call, service)
+        case .refresh: try refresh(call, service)
+        case .logout: try logout(call, service)
+        case .me: me(try call.owner)
+        case .updateMe: try updateMe(call, service)
+        case .verifyEmail: try confirmEmail(call, service)
+        case .resendConfirmation: try resendConfirmation(call, service)
+        case .uploadMetrics: try uploadMetrics(call, service)
+        case .metricsProcessing: try metricsProcessing(call, service)
+        case .listMetrics: try listMetrics(call, service)
+        case .deleteMetrics: try deleteMetrics(call, service)
+        case .removedQuery: removedQuery(call)
+        case .uploadHealthKit: try uploadHealthKit(call, service)
+        case .healthKitStatus: try healthKitStatus(call, service)
+        case .generateInsight: try generateInsight(call, service)
+        case .insight: try insight(call, service)
+        case .insightHistory: try insightHistory(call, service)
+        case .insightStatus: insightStatus(call, service)
+        case .analyzeSteps: try analyzeSteps(call, service)
+        case .analyzeActigraphy: try analyzeActigraphy(call, service)
+        case .analysis: try analysis(call, service)
+        case .actigraphyHealth: actigraphyHealth(call)
+        case .health, .rootHealth, .readiness, .authHealth, .healthDataHealth:
+            health(operation, call)
+        }
+    }
+
+    /// The access tokens are asked for as `Bearer`, in this case alone.
+    func token(of request: Request) -> String? {
+        guard let text = request.authorization, text.hasPrefix("Bearer ") else { return nil }
+        return String(text.dropFirst("Bearer ".count))
+    }
+
+    var invalidToken: Response {
+        .detail(
+            401, "Authentication required",
+            headers: [.init(name: "WWW-Authenticate", value: "Bearer")])
+    }
+
+    func notFound(_ request: Request) -> Response { .detail(404, "Not Found") }
+
+    func wrongMethod(_ methods: String, _ request: Request) -> Response {
+        .detail(405, "Method Not Allowed", headers: [.init(name: "Allow", value: methods)])
+    }
+
+    func tooLarge(_ request: Request, most: Int) -> Response {
+        let limit = Double(most) / 1_048_576
+        let received = Double(request.announcedLength ?? most + 1) / 1_048_576
+        let rounded = (received * 100).rounded() / 100
+        return .json(
+            413,
+            [
+                "error": "Request payload too large", "max_size_mb": .number(limit),
+                "received_size_mb": .number(rounded), "content_type": "application/json",
+                "message": .string("\(rounded)MB are more than \(limit)MB"),
+            ], headers: [.init(name: "Retry-After", value: "3600")])
+    }
+
+    func storeFailed(_ request: Request) -> Response { .crash }
+
+    func fault(
+        _ status: Int, _ headers: [Response.Header], _ request: Request
+    ) -> Response {
+        switch status {
+        case 429: .limited(instance: request.path, headers: headers)
+        case 500: .crash
+        default: .detail(status, "a fault that was asked for", headers: headers)
+        }
+    }
+
+    /// What nobody caught goes past what gives every other answer its headers.
+    func dressed(_ response: Response) -> Response {
+        guard response != .crash else { return response }
+        var dressed = response
+        dressed.headers.append(.init(name: "Cache-Control", value: "no-store, private"))
+        return dressed
+    }
+
+    func outage(_ operation: Operation?, _ request: Request) -> Response {
+        guard has(.wrongStatuses) else {
+            return .detail(503, "The service is temporarily unavailable")
+        }
+        switch operation {
+        case .login:
+            if let email = email(in: request) { lockouts.strike(email) }
+            return .nestedProblem(
+                401, "invalid_credentials", "The email or the password is wrong.",
+                instance: request.path)
+        case .refresh:
+            return .nestedProblem(
+                500, "refresh_error", "The token could not be refreshed.", instance: request.path)
+        case .register:
+            return .nestedProblem(
+                500, "registration_error", "The registration failed.", instance: request.path)
+        case .uploadMetrics:
+            return .detail(
+                400,
+                "Health data processing failed: Health data processing failed: "
+                    + "Failed to save health data")
+        case .metricsProcessing: return .detail(400, "Failed to get processing status: no answer")
+        case .listMetrics: return .detail(400, "Failed to retrieve health data: no answer")
+        case .deleteMetrics: return .detail(400, "Failed to delete health data: no answer")
+        case .uploadHealthKit: return .detail(500, "Failed to process health data upload")
+        case .generateInsight, .insightHistory, .insight, .insightStatus:
+            return .detail(503, "Insight generation is temporarily unavailable")
+        case .analyzeSteps, .analyzeActigraphy:
+            return .json(
+                500,
+                [
+                    "detail": [
+                        "analysis_id": "none", "error": "Analysis failed",
+                        "message": "no answer",
+                    ]
+                ])
+        // These say that all is well whatever happens.
+        case .health, .rootHealth, .readiness, .authHealth, .healthDataHealth, .actigraphyHealth:
+            return .json(200, ["status": "healthy"])
+        // The keys to check a token with cannot be had, so every token is a bad one.
+        default: return invalidToken
+        }
+    }
+
+    private func email(in request: Request) -> String? {
+        do {
+            guard case .string(let email)? = try JSONParser.parse(request.body)["email"] else {
+                return nil
+            }
+            return email.lowercased()
+        } catch {
+            return nil
+        }
+    }
+}

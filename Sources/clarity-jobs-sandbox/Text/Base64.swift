@@ -1,0 +1,41 @@
+import JSON
+
+/// Base 64 (RFC 4648), read.
+enum Base64 {
+    private static let alphabet = Array(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+
+    /// The bytes that `text` stands for, in either alphabet; `nil` when it is not base 64.
+    static func decode(_ text: String) -> [UInt8]? {
+        var bits: UInt32 = 0
+        var count = 0
+        var bytes: [UInt8] = []
+        for byte in text.utf8.reversed().drop(while: { $0 == UInt8(ascii: "=") }).reversed() {
+            let value: Int
+            switch byte {
+            case UInt8(ascii: "+"), UInt8(ascii: "-"): value = 62
+            case UInt8(ascii: "/"), UInt8(ascii: "_"): value = 63
+            default:
+                guard let index = alphabet.firstIndex(of: byte) else { return nil }
+                value = index
+            }
+            bits = bits << 6 | UInt32(value)
+            count += 6
+            if count >= 8 {
+                count -= 8
+                bytes.append(UInt8(truncatingIfNeeded: bits >> count))
+            }
+        }
+        return count == 6 ? nil : bytes
+    }
+
+    /// The JSON that `text` stands for; `nil` when it stands for none.
+    static func jsonText(_ text: String) -> JSON? {
+        guard let bytes = decode(text) else { return nil }
+        do {
+            return try JSONParser.parse(bytes)
+        } catch {
+            return nil
+        }
+    }
+}

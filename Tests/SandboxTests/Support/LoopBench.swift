@@ -1,0 +1,52 @@
+import JSON
+
+@testable import clarity_jobs_sandbox
+
+extension Bench {
+    /// A service of the deployed backend's dialect.
+    static func loop(_ quirks: Set<Quirk> = [], faults: [String] = []) throws -> Bench {
+        var dialect = Dialect.loop
+        dialect.quirks = quirks
+        return try Bench(faults: faults, dialect: dialect)
+    }
+
+    func loopLogin(_ password: String = Seed.password) throws -> (status: Int, body: JSON) {
+        try call(
+            "POST", "/auth/login",
+            ["email": .string(Seed.email), "password": .string(password)])
+    }
+
+    /// An access token of the demo user.
+    func loopToken() throws -> String { try loopLogin().body["access_token"].string }
+
+    /// An access token of a second user.
+    func loopStrangersToken() throws -> String {
+        try call(
+            "POST", "/auth/register", ["email": "new@example.com", "password": "Fresh-Passw0rd"]
+        ).body["access_token"].string
+    }
+
+    func upload(_ body: JSON, token: String) throws -> (status: Int, body: JSON) {
+        try call("POST", "/health-data/", body, token: token)
+    }
+
+    func summary(_ name: String) throws -> JSON? {
+        try call("GET", "/_sandbox/summary").body[name]
+    }
+
+    /// An answer that comes whole, with its headers.
+    func response(
+        _ method: String, _ path: String, _ body: JSON? = nil, token: String? = nil
+    ) throws -> Response {
+        guard case .whole(let response) = reply(method, path, body, token: token).delivery else {
+            throw Unexpected()
+        }
+        return response
+    }
+}
+
+extension Response {
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+}
