@@ -29,6 +29,10 @@ extension Form where Value == String {
     static func option(_ form: OptionDeclaration.Form) -> Form {
         switch form {
         case .text: .text
+        case .texts:
+            Form<[Field<String>]>.list(of: .line).map { fields in
+                fields.compactMap(\.value).joined(separator: "\n")
+            }
         case .boolean: Form<Bool>.boolean.map { "\($0)" }
         case .integer(let range): Form<Int>.integer(range).map { "\($0)" }
         case .duration(let range):

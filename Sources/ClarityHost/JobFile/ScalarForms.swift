@@ -3,6 +3,18 @@ import ClarityScheduler
 extension Form where Value == String {
     /// Any scalar, as it is written.
     static var text: Form { .scalar(.text) { text, _, _, _ in text } }
+
+    /// A text of one line that is not empty.
+    static var line: Form {
+        .scalar(.text) { text, node, place, decoding in
+            guard !text.isEmpty, !text.contains(where: \.isNewline) else {
+                decoding.report(
+                    node.position, "\(place.text) is empty or has a line break, wanted one line")
+                return nil
+            }
+            return text
+        }
+    }
 }
 
 extension Form where Value == Bool {

@@ -3,6 +3,8 @@ public struct OptionDeclaration: Hashable, Sendable {
     /// The form of an option's value.
     public enum Form: Hashable, Sendable {
         case text
+        /// A list of different texts without line breaks; handed on with one on each line.
+        case texts
         case boolean
         case integer(ClosedRange<Int>)
         /// A span with its unit, such as `90d`; handed on in milliseconds.

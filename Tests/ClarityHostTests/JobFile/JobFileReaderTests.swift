@@ -207,6 +207,45 @@ import Testing
     }
 
     @Test(arguments: [
+        ("[]", ""), ("[a]", "a"), ("[a b, \"c=\"]", "a b\nc="),
+    ])
+    func `a list of texts is handed on with one on each line`(list: String, text: String) throws {
+        let file = try JobFileSamples.read(
+            """
+            version: 1
+            backend: { url: "http://127.0.0.1/" }
+            limits: { names: \(list) }
+            jobs: []
+            """)
+
+        #expect(file.settings["limits.names"] == text)
+    }
+
+    @Test(arguments: [
+        ("a", "3:18: `names` of `limits` is text, wanted a list\nhelp: write `[a]`"),
+        ("[a, a]", "3:22: `names` of `limits` has `a` twice"),
+        (
+            #"["a\nb"]"#,
+            "3:19: entry 1 of `names` of `limits` is empty or has a line break, wanted one line"
+        ),
+        (
+            #"[""]"#,
+            "3:19: entry 1 of `names` of `limits` is empty or has a line break, wanted one line"
+        ),
+    ])
+    func `what is no list of different texts is a fault`(list: String, fault: String) {
+        let faults = JobFileSamples.faults(
+            """
+            version: 1
+            backend: { url: "http://127.0.0.1/" }
+            limits: { names: \(list) }
+            jobs: []
+            """)
+
+        #expect(faults == ["jobs.yaml:" + fault])
+    }
+
+    @Test(arguments: [
         ("jobs.yaml", "/srv/clarity/x"), ("./jobs.yaml", "/srv/clarity/./x"),
         ("/etc/clarity/jobs.yaml", "/etc/clarity/x"), ("/jobs.yaml", "/x"),
         ("../jobs.yaml", "/srv/clarity/../x"),

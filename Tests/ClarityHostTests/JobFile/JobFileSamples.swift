@@ -56,7 +56,8 @@ enum JobFileSamples {
                 "limits",
                 .mapping([
                     OptionDeclaration(
-                        "requests", .integer(1...1000), standard: "60", summary: "an hour")
+                        "requests", .integer(1...1000), standard: "60", summary: "an hour"),
+                    OptionDeclaration("names", .texts, summary: "whose they are"),
                 ])),
         ])
 
