@@ -33,6 +33,35 @@ static inline CURLcode ccurl_set_receiver(CURL *easy, CURLoption option, curl_wr
     return curl_easy_setopt(easy, option, call);
 }
 
+/* CURLOPT_READFUNCTION. */
+static inline CURLcode ccurl_set_reader(CURL *easy, curl_read_callback call) {
+    return curl_easy_setopt(easy, CURLOPT_READFUNCTION, call);
+}
+
+/* CURLOPT_SEEKFUNCTION. */
+static inline CURLcode ccurl_set_seeker(CURL *easy, curl_seek_callback call) {
+    return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, call);
+}
+
+/* CURLOPT_OPENSOCKETFUNCTION. */
+static inline CURLcode ccurl_set_opener(CURL *easy, curl_opensocket_callback call) {
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, call);
+}
+
+/* Lets go of a name that is still being resolved in place of waiting for it; since 7.87. */
+static inline CURLcode ccurl_set_quick_exit(CURL *easy) {
+#if LIBCURL_VERSION_NUM >= 0x075700
+    return curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#else
+    (void)easy;
+    return CURLE_OK;
+#endif
+}
+
+static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
 static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
 }

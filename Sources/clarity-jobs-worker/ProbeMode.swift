@@ -26,10 +26,13 @@ enum ProbeMode {
         case .offline: words = "no route"
         case .nameNotResolved: words = "name not resolved"
         case .couldNotConnect: words = "could not connect"
-        case .timeout, .cancelled: words = "no answer in time"
+        case .proxyRefused: words = "the proxy makes no way"
+        case .connectTimeout, .stalled, .timeout, .cancelled: words = "no answer in time"
         case .reset, .truncated: words = "connection lost"
-        case .tls: words = "no trusted tls connection"
-        case .malformed, .tooLarge: words = "no http"
+        case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
+            .certificateForOtherHost, .pinMismatch, .authoritiesUnreadable:
+            words = "no trusted tls connection"
+        case .malformed, .badEncoding, .tooLarge, .headTooLarge, .bodyUnreadable: words = "no http"
         }
         print(words)
         return .unreachable

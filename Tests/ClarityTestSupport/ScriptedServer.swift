@@ -171,6 +171,8 @@ private final class Play {
     private func accept() {
         let descriptor = Glibc.accept(listener, nil, nil)
         guard descriptor >= 0 else { return }
+        // A program that another test starts would keep the connection open.
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         accepted += 1
         clients[descriptor] = Client(number: accepted)
         log.add(.connected(accepted))

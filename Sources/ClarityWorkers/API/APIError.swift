@@ -10,6 +10,8 @@ public enum APIError: Error, Hashable, Sendable {
     case timeout
     /// No trusted connection of TLS 1.3 could be made.
     case tls
+    /// There is no answer for a reason that the transport knows better; carries that.
+    case transport(TransportError)
     /// Nobody is logged in.
     case notLoggedIn
     /// The backend refused the e-mail address or password of a login, or the token of a call.
@@ -79,6 +81,11 @@ extension APIError {
             network("the backend did not answer in time")
         case .tls:
             later(.unreachable, "no trusted connection to the backend could be made (TLS)")
+        case .transport(let error):
+            switch error {
+            case .connectTimeout, .stalled, .proxyRefused: network(error.description)
+            default: later(.unreachable, error.description)
+            }
         case .notLoggedIn:
             final(.credential, "nobody is logged in; run `clarity-jobs auth login`")
         case .unauthorized:

@@ -4,26 +4,31 @@ import CCurl
 ///
 /// Used by one thread: libcurl calls back from within `curl_multi_perform`.
 final class CurlTransfer {
-    /// The most bytes of header fields that are kept.
-    static let largestHead = 64 * 1024
-
-    private let largestBody: Int
+    /// The most bytes of the body, and of all header fields with those of interim answers.
+    let largestBody: Int
+    let largestHead: Int
     private(set) var headers: [String: String] = [:]
     private(set) var body: [UInt8] = []
     /// The bytes received, of head and body.
     private(set) var received = 0
     /// Whether any of the final answer, beyond an interim one, has come.
     private(set) var hasBegun = false
-    private(set) var isTooLarge = false
+    /// Whether the whole head of the answer has come.
+    private(set) var hasHead = false
+    /// The limit that the answer has gone beyond.
+    private(set) var excess: TransportError?
 
-    /// Creates a transfer that gives up after `largestBody` bytes.
-    init(largestBody: Int) { self.largestBody = largestBody }
+    /// Creates a transfer that gives up after so many bytes.
+    init(largestBody: Int, largestHead: Int = 64 * 1024) {
+        self.largestBody = largestBody
+        self.largestHead = largestHead
+    }
 
     /// Takes one line of the head; `false` ends the transfer.
     func take(head line: UnsafeRawBufferPointer) -> Bool {
         received += line.count
-        guard received - body.count <= CurlTransfer.largestHead else {
-            isTooLarge = true
+        guard received - body.count <= largestHead else {
+            excess = .headTooLarge(limit: largestHead)
             return false
         }
         let text = String(decoding: line, as: UTF8.self)
@@ -31,6 +36,8 @@ final class CurlTransfer {
             // Fields of an interim answer (1xx) are not those of the answer.
             headers = [:]
             hasBegun = text.split(separator: " ").dropFirst().first?.hasPrefix("1") == false
+        } else if text == "\r\n" || text == "\n" {
+            hasHead = hasBegun
         } else if let colon = text.firstIndex(of: ":") {
             let value = text[text.index(after: colon)...].drop { $0.isWhitespace }
             let end = value.lastIndex { !$0.isWhitespace }.map { value.index(after: $0) }
@@ -43,7 +50,7 @@ final class CurlTransfer {
     func take(body piece: UnsafeRawBufferPointer) -> Bool {
         received += piece.count
         guard body.count + piece.count <= largestBody else {
-            isTooLarge = true
+            excess = .tooLarge(limit: largestBody)
             return false
         }
         body.append(contentsOf: piece)

@@ -1,158 +1,120 @@
-import CCurl
 import ClarityScheduler
 import Synchronization
 
-/// Sends requests with libcurl, one at a time, over connections that it keeps.
+/// Sends requests with libcurl, over connections that it keeps; may be used by many tasks at once.
 ///
-/// Neither follows redirects nor asks for compression. Outside this machine it takes https only and
-/// the environment's proxy; to this machine it also takes http, and never a proxy. TLS is 1.3 at
-/// least, with the system's certificate authorities. Cancelling the task closes the connection.
-/// A request over a kept connection that the server had closed is sent again by libcurl, at once
-/// and once, over a new one.
-public actor CurlTransport: HTTPTransport {
+/// Follows no redirect. Outside this machine it takes https only and the environment's proxy; to
+/// this machine it also takes http, and never a proxy. TLS is 1.3 at least, HTTP/2 where the server
+/// offers it; answers may be compressed, and are limited by what they are when they are not. A
+/// cancelled task's connection is closed, or over HTTP/2 its stream, before `send` returns. A request
+/// over a kept connection that the server had closed is sent again by libcurl, at once and once, over
+/// a new one. One thread does all of it, and ends with the transport.
+public final class CurlTransport: HTTPTransport {
     /// How long things may take and how large they may be.
     public struct Limits: Hashable, Sendable {
         /// From the start until there is a connection, name and TLS included.
         public var connect: Duration
         /// From the start until the whole answer is here.
         public var total: Duration
-        /// Without a byte in either direction, the server's thinking included.
+        /// Without a byte in either direction once there is a connection, the server's thinking
+        /// included.
         public var stall: Duration
-        /// The body of an answer.
+        /// The body of an answer, decompressed.
         public var answerBytes: Int
+        /// The head of an answer together with those of interim answers.
+        public var headBytes: Int
 
-        /// Creates limits; as they stand 10 s, 60 s, 30 s and 16 MiB.
+        /// Creates limits; as they stand 10 s, 60 s, 30 s, 16 MiB and 64 KiB.
         public init(
             connect: Duration = .seconds(10), total: Duration = .seconds(60),
-            stall: Duration = .seconds(30), answerBytes: Int = 16 * 1024 * 1024
+            stall: Duration = .seconds(30), answerBytes: Int = 16 * 1024 * 1024,
+            headBytes: Int = 64 * 1024
         ) {
             self.connect = connect
             self.total = total
             self.stall = stall
             self.answerBytes = answerBytes
+            self.headBytes = headBytes
         }
     }
 
-    private let executor = QueueExecutor(label: "clarity-jobs.curl")
-    private let multi: CurlMulti
-    private let easy: EasyHandle
-    private let limits: Limits
-    private let userAgent: String
+    /// Which servers are believed to be the backend.
+    public struct Trust: Hashable, Sendable {
+        /// A file with the certificates of the authorities to trust in the place of the system's.
+        public var authorities: String?
+        /// The keys one of which the server must have, on top of a certificate that is trusted.
+        public var pins: PublicKeyPins?
 
-    public nonisolated var unownedExecutor: UnownedSerialExecutor {
-        executor.asUnownedSerialExecutor()
+        /// Creates a rule; as it stands the system's authorities, and any key.
+        public init(authorities: String? = nil, pins: PublicKeyPins? = nil) {
+            self.authorities = authorities
+            self.pins = pins
+        }
+
+        /// Reads what a job file hands on: a path, and pins with one on each line.
+        ///
+        /// - Throws: `TransportError.refused` for pins that are not at least two.
+        public init(authorities: String?, pinLines: String?) throws(TransportError) {
+            self.authorities = authorities
+            guard let pinLines else { return }
+            pins = try PublicKeyPins(pinLines.split(separator: "\n").map(String.init))
+        }
     }
+
+    private let loop: CurlLoop
 
     /// Creates a transport that calls itself `clarity-jobs/<version>`.
     ///
-    /// - Throws: `TransportError.library` when libcurl cannot start.
-    public init(version: String, limits: Limits = Limits()) throws(TransportError) {
-        multi = try CurlMulti()
-        easy = try EasyHandle()
-        self.limits = limits
-        userAgent = "clarity-jobs/\(version)"
+    /// - Throws: `TransportError.library` when libcurl or a thread cannot start.
+    public init(
+        version: String, limits: Limits = Limits(), trust: Trust = Trust()
+    ) throws(TransportError) {
+        loop = try CurlLoop(
+            CurlSetup(userAgent: "clarity-jobs/\(version)", limits: limits, trust: trust))
     }
 
-    public nonisolated func send(
-        _ request: HTTPRequest
-    ) async throws(TransportError) -> HTTPResponse {
+    deinit { loop.end() }
+
+    public func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
+        // The loop ends with the transport, and must not while anybody waits.
+        defer { withExtendedLifetime(self) {} }
         let flag = CancellationFlag()
         let result = await withTaskCancellationHandler {
-            await self.result(of: request, unless: flag)
+            await withCheckedContinuation { continuation in
+                loop.submit(CurlJob(request, unless: flag, continuation))
+            }
         } onCancel: {
             flag.isSet.store(true, ordering: .releasing)
-            multi.wakeUp()
+            loop.look()
         }
         return try result.get()
-    }
-
-    private func result(
-        of request: HTTPRequest, unless flag: CancellationFlag
-    ) -> Result<HTTPResponse, TransportError> {
-        Result { () throws(TransportError) in try perform(request, unless: flag) }
-    }
-
-    private func perform(
-        _ request: HTTPRequest, unless flag: CancellationFlag
-    ) throws(TransportError) -> HTTPResponse {
-        let destination = try Destination(request.url)
-        let fields = try HeaderList(
-            request.headers + [HTTPHeader("User-Agent", .plain(userAgent))])
-        let transfer = CurlTransfer(largestBody: limits.answerBytes)
-        // Forgets every option, addresses of the last request among them; keeps connections.
-        easy.reset()
-        try configure(for: destination)
-        try easy.set(CURLOPT_URL, request.url)
-        try easy.send(fields)
-        try easy.receive(into: transfer)
-        // The body is lent to libcurl, not copied, and outlives the transfer within this call.
-        let sent = (request.body ?? []).withUnsafeBytes { body in
-            Result { () throws(TransportError) in
-                if request.method == .post { try easy.post(body) }
-                try move(transfer, unless: flag)
-            }
-        }
-        withExtendedLifetime(transfer) {}
-        withExtendedLifetime(fields) {}
-        try sent.get()
-        return HTTPResponse(
-            status: try easy.number(CURLINFO_RESPONSE_CODE), headers: transfer.headers,
-            body: transfer.body)
-    }
-
-    private func configure(for destination: Destination) throws(TransportError) {
-        // Without it libcurl bounds name resolution with SIGALRM, which other threads would get.
-        try easy.set(CURLOPT_NOSIGNAL, 1)
-        try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
-        try easy.set(CURLOPT_FOLLOWLOCATION, 0)
-        try easy.set(CURLOPT_PATH_AS_IS, 1)
-        try easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(limits.connect.milliseconds))
-        try easy.set(CURLOPT_TIMEOUT_MS, Int(limits.total.milliseconds))
-        try easy.set(CURLOPT_MAXFILESIZE_LARGE, size: limits.answerBytes)
-        try easy.set(CURLOPT_SSL_VERIFYPEER, 1)
-        try easy.set(CURLOPT_SSL_VERIFYHOST, 2)
-        // A proxy sees where a tunnel goes, never what goes through it.
-        try easy.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
-        try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        try easy.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_3))
-        // An empty name is no proxy, whatever the environment says.
-        if destination.isLoopback { try easy.set(CURLOPT_PROXY, "") }
-    }
-
-    private func move(
-        _ transfer: CurlTransfer, unless flag: CancellationFlag
-    ) throws(TransportError) {
-        let clock = ContinuousClock()
-        var seen = -1
-        var lastProgress = clock.now
-        var stop = TransportError.cancelled
-        let code = try multi.run(easy.pointer) { () -> Duration? in
-            if flag.isSet.load(ordering: .acquiring) { return nil }
-            let moved = transfer.received + easy.uploadedBytes
-            let now = clock.now
-            if moved != seen {
-                seen = moved
-                lastProgress = now
-            }
-            let left = limits.stall - (now - lastProgress)
-            if left > .zero { return left }
-            stop = .timeout
-            return nil
-        }
-        guard let code else { throw stop }
-        // A cancellation that came after the last byte came too late to matter.
-        guard code == CURLE_OK else { throw failure(code, transfer) }
-    }
-
-    private func failure(_ code: CURLcode, _ transfer: CurlTransfer) -> TransportError {
-        if transfer.isTooLarge { return .tooLarge(limit: limits.answerBytes) }
-        return TransportError(
-            code: Int(code.rawValue), systemError: easy.systemError, hasBegun: transfer.hasBegun,
-            limit: limits.answerBytes)
     }
 }
 
 /// Set when the task that waits for a transfer is cancelled.
-private final class CancellationFlag: Sendable {
+final class CancellationFlag: Sendable {
     let isSet = Atomic(false)
+}
+
+/// A request that waits to be sent, and who waits for its answer.
+struct CurlJob: Sendable {
+    let request: HTTPRequest
+    private let flag: CancellationFlag
+    private let continuation: CheckedContinuation<Result<HTTPResponse, TransportError>, Never>
+
+    init(
+        _ request: HTTPRequest, unless flag: CancellationFlag,
+        _ continuation: CheckedContinuation<Result<HTTPResponse, TransportError>, Never>
+    ) {
+        self.request = request
+        self.flag = flag
+        self.continuation = continuation
+    }
+
+    var isCancelled: Bool { flag.isSet.load(ordering: .acquiring) }
+
+    /// Hands over the result; once for each job.
+    func finish(_ result: Result<HTTPResponse, TransportError>) {
+        continuation.resume(returning: result)
+    }
 }

@@ -1,21 +1,32 @@
 import CCurl
+import Glibc
 
 /// One libcurl easy handle: the options of the request at hand.
-struct EasyHandle: ~Copyable {
+final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
+    /// Where libcurl writes what went wrong; read here, and never shown.
+    private let fault = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
     /// - Throws: `TransportError.library` when there is no memory for one.
     init() throws(TransportError) {
         guard let pointer = curl_easy_init() else {
+            fault.deallocate()
             throw .library(code: Int(CURLE_OUT_OF_MEMORY.rawValue))
         }
         self.pointer = pointer
     }
 
-    deinit { curl_easy_cleanup(pointer) }
+    deinit {
+        curl_easy_cleanup(pointer)
+        fault.deallocate()
+    }
 
     /// Forgets every option; keeps what the handle knows of names and TLS sessions.
-    func reset() { curl_easy_reset(pointer) }
+    func reset() throws(TransportError) {
+        curl_easy_reset(pointer)
+        fault.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        try check(ccurl_set_address(pointer, CURLOPT_ERRORBUFFER, fault))
+    }
 
     func set(_ option: CURLoption, _ number: Int) throws(TransportError) {
         try check(ccurl_set_long(pointer, option, number))
@@ -25,8 +36,31 @@ struct EasyHandle: ~Copyable {
         try check(ccurl_set_size(pointer, option, curl_off_t(size)))
     }
 
-    func set(_ option: CURLoption, _ text: String) throws(TransportError) {
+    /// Sets a text, or with `nil` what libcurl has in its place.
+    func set(_ option: CURLoption, _ text: String?) throws(TransportError) {
         try check(ccurl_set_text(pointer, option, text))
+    }
+
+    /// What every request asks of libcurl: http and https alone, no redirect followed, no proxy to
+    /// this machine, and certificates checked.
+    func secure(for destination: Destination, floor: Int) throws(TransportError) {
+        // Without it libcurl bounds name resolution with SIGALRM, which other threads would get.
+        try set(CURLOPT_NOSIGNAL, 1)
+        try set(CURLOPT_PROTOCOLS_STR, "http,https")
+        try set(CURLOPT_FOLLOWLOCATION, 0)
+        try set(CURLOPT_PATH_AS_IS, 1)
+        try set(CURLOPT_SSL_VERIFYPEER, 1)
+        try set(CURLOPT_SSL_VERIFYHOST, 2)
+        try set(CURLOPT_SSLVERSION, floor)
+        // A proxy sees where a tunnel goes, never what goes through it, and what it says while it
+        // makes one is not the answer.
+        try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
+        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        // An empty name is no proxy, whatever the environment says.
+        if destination.isLoopback { try set(CURLOPT_PROXY, "") }
+        try check(ccurl_set_opener(pointer, curlWillOpen))
+        // Who gives up must not wait for a resolver that does not answer.
+        try check(ccurl_set_quick_exit(pointer))
     }
 
     /// Sends `fields`, which must live until the transfer is over.
@@ -34,16 +68,27 @@ struct EasyHandle: ~Copyable {
         try check(ccurl_set_headers(pointer, fields.pointer))
     }
 
-    /// Makes the request a POST of `body`, which must live until the transfer is over.
-    func post(_ body: UnsafeRawBufferPointer) throws(TransportError) {
+    /// Makes the request a POST of a copy of `body`.
+    func post(_ body: [UInt8]) throws(TransportError) {
         try set(CURLOPT_POST, 1)
         try set(CURLOPT_POSTFIELDSIZE_LARGE, size: body.count)
-        if let address = body.baseAddress {
-            try check(ccurl_set_address(pointer, CURLOPT_POSTFIELDS, address))
-        } else {
+        let code = body.withUnsafeBytes { bytes in
             // Without any address libcurl would read a body from the standard input.
-            try set(CURLOPT_COPYPOSTFIELDS, "")
+            bytes.baseAddress.map { ccurl_set_address(pointer, CURLOPT_COPYPOSTFIELDS, $0) }
+                ?? ccurl_set_text(pointer, CURLOPT_COPYPOSTFIELDS, "")
         }
+        try check(code)
+    }
+
+    /// Makes the request a POST of what `sender` gives, which must live until the transfer is over.
+    func post(from sender: CurlSender) throws(TransportError) {
+        let address = Unmanaged.passUnretained(sender).toOpaque()
+        try set(CURLOPT_POST, 1)
+        try set(CURLOPT_POSTFIELDSIZE_LARGE, size: sender.count)
+        try check(ccurl_set_reader(pointer, curlWillSend))
+        try check(ccurl_set_address(pointer, CURLOPT_READDATA, address))
+        try check(ccurl_set_seeker(pointer, curlWillRewind))
+        try check(ccurl_set_address(pointer, CURLOPT_SEEKDATA, address))
     }
 
     /// Hands the answer to `transfer`, which must live until the transfer is over.
@@ -55,24 +100,43 @@ struct EasyHandle: ~Copyable {
         try check(ccurl_set_address(pointer, CURLOPT_WRITEDATA, address))
     }
 
-    /// What libcurl knows of the last transfer.
-    func number(_ info: CURLINFO) throws(TransportError) -> Int {
+    /// The status of the answer.
+    func status() throws(TransportError) -> Int {
         var value = 0
-        try check(ccurl_get_long(pointer, info, &value))
+        try check(ccurl_get_long(pointer, CURLINFO_RESPONSE_CODE, &value))
         return value
     }
 
+    /// Whether there is a connection, name and TLS included, over which the request goes.
+    var isConnected: Bool { size(CURLINFO_PRETRANSFER_TIME_T) > 0 }
+
     /// The bytes of the body that went out so far; 0 when libcurl cannot tell.
-    var uploadedBytes: Int {
-        var value: curl_off_t = 0
-        return ccurl_get_size(pointer, CURLINFO_SIZE_UPLOAD_T, &value) == CURLE_OK ? Int(value) : 0
+    var uploadedBytes: Int { size(CURLINFO_SIZE_UPLOAD_T) }
+
+    /// What is known of a transfer that ended with `code`.
+    func verdict(_ code: CURLcode, _ transfer: CurlTransfer) -> CurlVerdict {
+        // The reasons of OpenSSL: the other end's alert, and our own about what it chose.
+        let text = String(cString: fault)
+        let hasNoCommonVersion =
+            text.contains("alert protocol version") || text.contains("unsupported protocol")
+        return CurlVerdict(
+            code: Int(code.rawValue), systemError: Int32(clamping: number(CURLINFO_OS_ERRNO)),
+            verification: number(CURLINFO_SSL_VERIFYRESULT),
+            proxyStatus: number(CURLINFO_HTTP_CONNECTCODE),
+            hasNoCommonVersion: hasNoCommonVersion, wasConnected: isConnected,
+            hasBegun: transfer.hasBegun, hasHead: transfer.hasHead,
+            bodyLimit: transfer.largestBody, headLimit: transfer.largestHead)
     }
 
-    /// The `errno` of the last failed connection; 0 when there is none.
-    var systemError: Int32 {
+    /// 0 when libcurl cannot tell.
+    private func number(_ info: CURLINFO) -> Int {
         var value = 0
-        let code = ccurl_get_long(pointer, CURLINFO_OS_ERRNO, &value)
-        return code == CURLE_OK ? Int32(clamping: value) : 0
+        return ccurl_get_long(pointer, info, &value) == CURLE_OK ? value : 0
+    }
+
+    private func size(_ info: CURLINFO) -> Int {
+        var value: curl_off_t = 0
+        return ccurl_get_size(pointer, info, &value) == CURLE_OK ? Int(value) : 0
     }
 
     private func check(_ code: CURLcode) throws(TransportError) {
@@ -80,50 +144,13 @@ struct EasyHandle: ~Copyable {
     }
 }
 
-/// The fields of a request in libcurl's form.
-struct HeaderList: ~Copyable {
-    private(set) var pointer: UnsafeMutablePointer<curl_slist>?
-
-    /// Checks and takes `headers` in their order.
-    ///
-    /// - Throws: `TransportError.refused` for a name that is no token of RFC 9110, and for a value
-    ///   that is empty or holds a control character: a line break would begin a field of its own.
-    init(_ headers: [HTTPHeader]) throws(TransportError) {
-        pointer = nil
-        for header in headers {
-            guard HeaderList.isName(header.name) else {
-                throw .refused("a header's name is no HTTP token")
-            }
-            guard HeaderList.isValue(header.text) else {
-                throw .refused("the header `\(header.name)` is empty or holds a control character")
-            }
-            try append("\(header.name): \(header.text)")
-        }
-        // A name without value takes a field away: libcurl would wait a second for permission to
-        // send a larger body, from servers that know nothing of it.
-        try append("Expect:")
-    }
-
-    deinit { curl_slist_free_all(pointer) }
-
-    private mutating func append(_ line: String) throws(TransportError) {
-        guard let longer = curl_slist_append(pointer, line) else {
-            throw .library(code: Int(CURLE_OUT_OF_MEMORY.rawValue))
-        }
-        pointer = longer
-    }
-
-    private static func isName(_ name: String) -> Bool {
-        !name.isEmpty
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
-            }
-    }
-
-    private static func isValue(_ value: String) -> Bool {
-        !value.isEmpty && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
-    }
+/// A `CURLOPT_OPENSOCKETFUNCTION` whose sockets stay with this process: a program that is started
+/// meanwhile would hold a connection open that is closed here.
+private func curlWillOpen(
+    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype,
+    _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let address = address?.pointee else { return CURL_SOCKET_BAD }
+    let type = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
+    return socket(address.family, type, address.protocol)
 }

@@ -52,15 +52,19 @@ public struct HTTPRequest: Hashable, Sendable {
     /// The fields in the order in which they are sent.
     public var headers: [HTTPHeader]
     public var body: [UInt8]?
+    /// A body that is read while it is sent, in the place of `body`.
+    public var stream: RequestBody?
 
     /// Creates a request; nothing is checked before it is sent.
     public init(
-        _ method: Method, _ url: String, headers: [HTTPHeader] = [], body: [UInt8]? = nil
+        _ method: Method, _ url: String, headers: [HTTPHeader] = [], body: [UInt8]? = nil,
+        stream: RequestBody? = nil
     ) {
         self.method = method
         self.url = url
         self.headers = headers
         self.body = body
+        self.stream = stream
     }
 
     /// The same request with `token` as its bearer token, in the place of any earlier one.
@@ -77,7 +81,7 @@ extension HTTPRequest: CustomStringConvertible, CustomReflectable {
     /// The request line, the fields, and the size of the body, one a line.
     public var description: String {
         var lines = ["\(method.rawValue) \(url)"] + headers.map(\.description)
-        if let body { lines.append("(body of \(body.count) bytes)") }
+        if let size = stream?.count ?? body?.count { lines.append("(body of \(size) bytes)") }
         return lines.joined(separator: "\n")
     }
 

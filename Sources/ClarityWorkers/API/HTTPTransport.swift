@@ -29,31 +29,3 @@ extension HTTPResponse: CustomStringConvertible, CustomReflectable {
     public var description: String { "status \(status), body of \(body.count) bytes" }
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
-
-/// Why a request has no complete answer.
-public enum TransportError: Error, Hashable, Sendable {
-    /// There is no route to the host.
-    case offline
-    /// The host's name has no address, or nobody to ask is reachable.
-    case nameNotResolved
-    /// The host or its proxy accepts no connection.
-    case couldNotConnect
-    /// No connection, no progress or no end within the limit.
-    case timeout
-    /// The connection ended before any of the answer came.
-    case reset
-    /// The connection ended within the answer.
-    case truncated
-    /// No trusted, sufficiently modern TLS connection could be made.
-    case tls
-    /// The answer is no HTTP.
-    case malformed
-    /// The answer has more bytes than are read; carries that limit.
-    case tooLarge(limit: Int)
-    /// The task was cancelled.
-    case cancelled
-    /// The request must not be sent, and nothing was sent; carries why, without the request's text.
-    case refused(String)
-    /// libcurl failed in another way; carries its `CURLcode`.
-    case library(code: Int)
-}

@@ -8,8 +8,14 @@ extension APIError {
         case .timeout: self = .timeout
         case .reset, .truncated: self = .interrupted
         case .tls: self = .tls
+        case .connectTimeout, .stalled, .proxyRefused, .tlsVersion, .certificateNotTrusted,
+            .certificateOutOfDate, .certificateForOtherHost, .pinMismatch:
+            self = .transport(error)
+        case .authoritiesUnreadable: self = .refused(error.description)
+        case .bodyUnreadable: self = .store(Failure(.disk, error.description))
         case .malformed: self = .decoding("it is no HTTP")
-        case .tooLarge: self = .tooLarge
+        case .badEncoding: self = .decoding("it is not compressed as it says")
+        case .tooLarge, .headTooLarge: self = .tooLarge
         case .cancelled: self = .cancelled
         case .refused(let why): self = .refused(why)
         case .library(let code): self = .library(code: code)

@@ -1,43 +1,91 @@
 import CCurl
 @preconcurrency import Glibc
 
+/// What libcurl knows of a transfer that failed.
+struct CurlVerdict: Hashable, Sendable {
+    /// A `CURLcode`.
+    var code: Int
+    /// The `errno` of a connection that could not be made, else 0.
+    var systemError: Int32 = 0
+    /// OpenSSL's verdict of the certificate, an `X509_V_ERR_*`; 0 when it found no fault.
+    var verification = 0
+    /// The status with which a proxy answered the wish for a tunnel, else 0.
+    var proxyStatus = 0
+    /// Whether the versions of TLS of both ends have nothing in common.
+    var hasNoCommonVersion = false
+    /// Whether there was a connection, name and TLS included.
+    var wasConnected = false
+    /// Whether some of the answer had come.
+    var hasBegun = false
+    /// Whether the whole head of the answer had come.
+    var hasHead = false
+    /// The most bytes of an answer's body, and of its head.
+    var bodyLimit = 0
+    var headLimit = 0
+}
+
 extension TransportError {
     /// Reads libcurl's verdict of a transfer.
-    ///
-    /// - Parameters:
-    ///   - code: a `CURLcode`.
-    ///   - systemError: the `errno` of a connection that could not be made, else 0.
-    ///   - hasBegun: whether some of the answer had come.
-    ///   - limit: the most bytes of an answer's body.
-    init(code: Int, systemError: Int32, hasBegun: Bool, limit: Int) {
-        switch CURLcode(rawValue: UInt32(clamping: code)) {
+    init(_ verdict: CurlVerdict) {
+        switch CURLcode(rawValue: UInt32(clamping: verdict.code)) {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             self = .nameNotResolved
         case CURLE_COULDNT_CONNECT:
-            let isOffline = [ENETUNREACH, ENETDOWN, EHOSTUNREACH].contains(systemError)
+            let isOffline = [ENETUNREACH, ENETDOWN, EHOSTUNREACH].contains(verdict.systemError)
             self = isOffline ? .offline : .couldNotConnect
         case CURLE_PROXY:
             self = .couldNotConnect
         case CURLE_OPERATION_TIMEDOUT:
-            self = .timeout
+            self = verdict.wasConnected ? .timeout : .connectTimeout
         case CURLE_PARTIAL_FILE:
             self = .truncated
+        // What libcurl says of a proxy that answers, but not with 2xx.
+        case CURLE_RECV_ERROR where verdict.isProxyRefusal:
+            self = .proxyRefused(status: verdict.proxyStatus)
         case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR:
-            self = hasBegun ? .truncated : .reset
-        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM,
-            CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
-            CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_USE_SSL_FAILED:
+            self = verdict.hasBegun ? .truncated : .reset
+        case CURLE_SSL_CONNECT_ERROR where verdict.hasNoCommonVersion:
+            self = .tlsVersion
+        case CURLE_PEER_FAILED_VERIFICATION:
+            self.init(verification: verdict.verification)
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            self = .pinMismatch
+        case CURLE_SSL_CACERT_BADFILE:
+            self = .authoritiesUnreadable
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+            CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS, CURLE_USE_SSL_FAILED:
             self = .tls
+        case CURLE_BAD_CONTENT_ENCODING:
+            self = .badEncoding
         case CURLE_FILESIZE_EXCEEDED:
-            self = .tooLarge(limit: limit)
+            self = .tooLarge(limit: verdict.bodyLimit)
+        // What libcurl says of a single line that is longer than it keeps; 100 is the
+        // `CURLE_TOO_LARGE` of later versions.
+        case CURLE_OUT_OF_MEMORY where verdict.wasConnected && !verdict.hasHead,
+            CURLcode(rawValue: 100):
+            self = .headTooLarge(limit: verdict.headLimit)
         // The second is what libcurl says of an answer that does not begin with `HTTP/`.
-        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING,
-            CURLE_HTTP2, CURLE_HTTP2_STREAM:
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2, CURLE_HTTP2_STREAM:
             self = .malformed
         case CURLE_URL_MALFORMAT:
             self = .refused("the backend's URL is not an absolute URL")
         default:
-            self = .library(code: code)
+            self = .library(code: verdict.code)
         }
     }
+
+    /// Reads OpenSSL's verdict of a certificate (its `x509_vfy.h`): 9 is not valid yet, 10 expired,
+    /// 62 and 64 are for another name or address. libcurl compares those itself once OpenSSL is
+    /// content, before it writes the verdict down over the 1 that stands there until then.
+    private init(verification: Int) {
+        switch verification {
+        case 0, 1, 62, 64: self = .certificateForOtherHost
+        case 9, 10: self = .certificateOutOfDate
+        default: self = .certificateNotTrusted
+        }
+    }
+}
+
+extension CurlVerdict {
+    fileprivate var isProxyRefusal: Bool { proxyStatus != 0 && !(200...299).contains(proxyStatus) }
 }

@@ -35,38 +35,20 @@ public struct URLProbe: ~Copyable {
         let destination = try Destination(url, allowsPlain: true)
         let fields = try HeaderList([HTTPHeader("User-Agent", .plain(userAgent))])
         let transfer = CurlTransfer(largestBody: 0)
-        easy.reset()
-        try configure(for: destination)
+        try easy.reset()
+        try easy.secure(for: destination, floor: Int(CURL_SSLVERSION_TLSv1_2))
+        try easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(URLProbe.patience.milliseconds))
+        try easy.set(CURLOPT_TIMEOUT_MS, Int(URLProbe.patience.milliseconds))
         try easy.set(CURLOPT_URL, url)
         try easy.send(fields)
         try easy.receive(into: transfer)
-        let code = try multi.run(easy.pointer) { URLProbe.patience }
+        let code = try multi.run(easy)
         withExtendedLifetime(transfer) {}
         withExtendedLifetime(fields) {}
         // What was not wanted of an answer is part of one all the same.
-        if let code, code == CURLE_OK || code == CURLE_WRITE_ERROR && transfer.isTooLarge {
-            return try easy.number(CURLINFO_RESPONSE_CODE)
+        if code == CURLE_OK || code == CURLE_WRITE_ERROR && transfer.excess != nil {
+            return try easy.status()
         }
-        throw TransportError(
-            code: Int((code ?? CURLE_OPERATION_TIMEDOUT).rawValue), systemError: easy.systemError,
-            hasBegun: transfer.hasBegun, limit: 0)
-    }
-
-    private func configure(for destination: Destination) throws(TransportError) {
-        // Without it libcurl bounds name resolution with SIGALRM, which other threads would get.
-        try easy.set(CURLOPT_NOSIGNAL, 1)
-        try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
-        try easy.set(CURLOPT_FOLLOWLOCATION, 0)
-        try easy.set(CURLOPT_PATH_AS_IS, 1)
-        try easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(URLProbe.patience.milliseconds))
-        try easy.set(CURLOPT_TIMEOUT_MS, Int(URLProbe.patience.milliseconds))
-        try easy.set(CURLOPT_SSL_VERIFYPEER, 1)
-        try easy.set(CURLOPT_SSL_VERIFYHOST, 2)
-        try easy.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
-        // What a proxy says while it makes a tunnel is not the answer.
-        try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        try easy.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        // An empty name is no proxy, whatever the environment says.
-        if destination.isLoopback { try easy.set(CURLOPT_PROXY, "") }
+        throw TransportError(easy.verdict(code, transfer))
     }
 }

@@ -37,6 +37,18 @@ struct APIErrorTests {
         Row(
             .tls, retry(.unreachable, "no trusted connection to the backend could be made (TLS)")),
         Row(
+            .transport(.stalled), tries: 4,
+            retry(.unreachable, "the connection to the backend stood still for too long")),
+        Row(
+            .transport(.connectTimeout), tries: 4,
+            retry(.unreachable, "there was no connection to the backend in time")),
+        Row(
+            .transport(.proxyRefused(status: 407)), tries: 4,
+            retry(.unreachable, "the proxy makes no way to the backend (407)")),
+        Row(
+            .transport(.pinMismatch),
+            retry(.unreachable, "the backend's key is none of `backend.pins`")),
+        Row(
             .notLoggedIn, fail(.credential, "nobody is logged in; run `clarity-jobs auth login`")),
         Row(
             .unauthorized,
@@ -107,7 +119,24 @@ struct APIErrorTests {
     static let transportRows: [(TransportError, APIError)] = [
         (.offline, .offline), (.nameNotResolved, .offline), (.couldNotConnect, .offline),
         (.timeout, .timeout), (.reset, .interrupted), (.truncated, .interrupted), (.tls, .tls),
-        (.malformed, .decoding("it is no HTTP")), (.tooLarge(limit: 5), .tooLarge),
+        (.connectTimeout, .transport(.connectTimeout)), (.stalled, .transport(.stalled)),
+        (.proxyRefused(status: 407), .transport(.proxyRefused(status: 407))),
+        (.tlsVersion, .transport(.tlsVersion)),
+        (.certificateNotTrusted, .transport(.certificateNotTrusted)),
+        (.certificateOutOfDate, .transport(.certificateOutOfDate)),
+        (.certificateForOtherHost, .transport(.certificateForOtherHost)),
+        (.pinMismatch, .transport(.pinMismatch)),
+        (
+            .authoritiesUnreadable,
+            .refused("the certificates of `backend.ca_bundle` cannot be read")
+        ),
+        (
+            .bodyUnreadable,
+            .store(Failure(.disk, "what was to be sent could not be read to its end"))
+        ),
+        (.badEncoding, .decoding("it is not compressed as it says")),
+        (.headTooLarge(limit: 5), .tooLarge), (.malformed, .decoding("it is no HTTP")),
+        (.tooLarge(limit: 5), .tooLarge),
         (.cancelled, .cancelled), (.refused("why"), .refused("why")),
         (.library(code: 27), .library(code: 27)),
     ]

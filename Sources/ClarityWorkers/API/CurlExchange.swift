@@ -1,0 +1,115 @@
+import CCurl
+import ClarityScheduler
+
+/// What all requests of a transport have in common.
+struct CurlSetup: Sendable {
+    var userAgent: String
+    var limits: CurlTransport.Limits
+    var trust: CurlTransport.Trust
+}
+
+/// One request while it is sent and answered, with all that libcurl has addresses of.
+///
+/// Used by the loop's thread alone.
+final class CurlExchange {
+    /// Bodies up to this size are copied, and leave in one piece with the head; larger ones are read
+    /// while they are sent.
+    private static let largestCopy = 64 * 1024
+
+    let job: CurlJob
+    let easy: EasyHandle
+    private let stall: Duration
+    private let fields: HeaderList
+    private let transfer: CurlTransfer
+    private let sender: CurlSender?
+    private var moved = 0
+    private var lastMove: ContinuousClock.Instant?
+
+    /// Sets `easy` up for `job`.
+    ///
+    /// - Throws: `TransportError.refused` for what must not be sent.
+    init(_ job: CurlJob, _ easy: EasyHandle, _ setup: CurlSetup) throws(TransportError) {
+        let request = job.request
+        let destination = try Destination(request.url)
+        self.job = job
+        self.easy = easy
+        stall = setup.limits.stall
+        fields = try HeaderList(
+            request.headers + [HTTPHeader("User-Agent", .plain(setup.userAgent))])
+        transfer = CurlTransfer(
+            largestBody: setup.limits.answerBytes, largestHead: setup.limits.headBytes)
+        sender = CurlExchange.body(of: request).map { CurlSender($0) }
+        // Forgets every option, addresses of the last request among them; keeps TLS sessions.
+        try easy.reset()
+        try easy.secure(for: destination, floor: Int(CURL_SSLVERSION_TLSv1_3))
+        try configure(setup, destination)
+        try easy.set(CURLOPT_URL, request.url)
+        try configureBody(of: request)
+        try easy.send(fields)
+        try easy.receive(into: transfer)
+    }
+
+    private static func body(of request: HTTPRequest) -> RequestBody? {
+        if let stream = request.stream { return stream }
+        guard let body = request.body, body.count > largestCopy else { return nil }
+        return RequestBody(count: body.count) { offset, buffer in
+            buffer.copyBytes(from: body[offset..<(offset + buffer.count)])
+            return buffer.count
+        }
+    }
+
+    private func configure(
+        _ setup: CurlSetup, _ destination: Destination
+    ) throws(TransportError) {
+        try easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(setup.limits.connect.milliseconds))
+        try easy.set(CURLOPT_TIMEOUT_MS, Int(setup.limits.total.milliseconds))
+        try easy.set(CURLOPT_MAXFILESIZE_LARGE, size: setup.limits.answerBytes)
+        try easy.set(CURLOPT_ACCEPT_ENCODING, "gzip")
+        if destination.isSecure {
+            try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+            // A second request waits to learn whether it can go over the first one's connection.
+            try easy.set(CURLOPT_PIPEWAIT, 1)
+        }
+        if let authorities = setup.trust.authorities {
+            try easy.set(CURLOPT_CAINFO, authorities)
+            // The system's folder would be believed as well.
+            try easy.set(CURLOPT_CAPATH, nil)
+        }
+        if let pins = setup.trust.pins { try easy.set(CURLOPT_PINNEDPUBLICKEY, pins.text) }
+    }
+
+    private func configureBody(of request: HTTPRequest) throws(TransportError) {
+        if let sender {
+            try easy.post(from: sender)
+        } else if request.method == .post || request.body != nil {
+            try easy.post(request.body ?? [])
+        }
+        // What libcurl would choose by itself needs no word.
+        if request.method != .post, sender != nil || request.body != nil || request.method != .get {
+            try easy.set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
+        }
+    }
+
+    /// How long it may go on from `now` without a byte; `nil` while there is no connection, which
+    /// has a limit of its own.
+    func patience(_ now: ContinuousClock.Instant) -> Duration? {
+        guard easy.isConnected else { return nil }
+        let total = transfer.received + easy.uploadedBytes
+        if total != moved || lastMove == nil {
+            moved = total
+            lastMove = now
+        }
+        return stall - (now - (lastMove ?? now))
+    }
+
+    /// What libcurl's `code` and what has come make of it.
+    func result(_ code: CURLcode) -> Result<HTTPResponse, TransportError> {
+        Result { () throws(TransportError) in
+            if let excess = transfer.excess { throw excess }
+            if sender?.hasFailed == true { throw .bodyUnreadable }
+            guard code == CURLE_OK else { throw TransportError(easy.verdict(code, transfer)) }
+            return HTTPResponse(
+                status: try easy.status(), headers: transfer.headers, body: transfer.body)
+        }
+    }
+}

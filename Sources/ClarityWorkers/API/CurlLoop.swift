@@ -1,0 +1,180 @@
+import CCurl
+import ClarityScheduler
+@preconcurrency import Glibc
+import Synchronization
+
+/// The thread that moves all requests of one transport, and the way to it.
+final class CurlLoop: Sendable {
+    private struct Inbox {
+        var jobs: [CurlJob] = []
+        var isEnding = false
+        /// Why the loop takes no more.
+        var end: TransportError?
+    }
+
+    private let multi: CurlMulti
+    private let setup: CurlSetup
+    private let inbox = Mutex(Inbox())
+
+    /// Starts the thread, which runs until `end`.
+    ///
+    /// - Throws: `TransportError.library` when libcurl or the thread cannot start.
+    init(_ setup: CurlSetup) throws(TransportError) {
+        self.setup = setup
+        multi = try CurlMulti()
+        // More at once wait for one of these; a backend is no place for a crowd.
+        try multi.set(CURLMOPT_MAX_HOST_CONNECTIONS, 6)
+        try multi.set(CURLMOPT_MAXCONNECTS, 6)
+        try start()
+    }
+
+    /// Takes a job; it finishes in any case.
+    func submit(_ job: CurlJob) {
+        let end = inbox.withLock { inbox in
+            if inbox.end == nil { inbox.jobs.append(job) }
+            return inbox.end
+        }
+        if let end { job.finish(.failure(end)) } else { multi.wakeUp() }
+    }
+
+    /// Looks at once whether a job is cancelled.
+    func look() { multi.wakeUp() }
+
+    /// Ends the thread and closes the connections; what is under way is cancelled.
+    func end() {
+        inbox.withLock { $0.isEnding = true }
+        multi.wakeUp()
+    }
+
+    private func start() throws(TransportError) {
+        // A signal is for the threads that wait for one, and the SIGPIPE of a connection that
+        // OpenSSL writes to after its end is for nobody. Threads inherit what is held back here,
+        // those with which libcurl resolves names too.
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        var thread = pthread_t()
+        let retained = Unmanaged.passRetained(self)
+        let code = pthread_create(
+            &thread, nil,
+            { loop in
+                guard let loop else { return nil }
+                Unmanaged<CurlLoop>.fromOpaque(loop).takeRetainedValue().run()
+                return nil
+            }, retained.toOpaque())
+        guard code == 0 else {
+            retained.release()
+            throw .library(code: Int(CURLE_FAILED_INIT.rawValue))
+        }
+        pthread_detach(thread)
+    }
+
+    private func run() {
+        let traffic = CurlTraffic(multi, setup)
+        var end = TransportError.cancelled
+        do throws(TransportError) {
+            while let jobs = next() {
+                jobs.forEach { traffic.begin($0) }
+                try multi.wait(atMost: try traffic.move())
+            }
+        } catch {
+            end = error
+        }
+        traffic.end(with: end)
+        let rest = inbox.withLock { inbox in
+            inbox.end = end
+            defer { inbox.jobs = [] }
+            return inbox.jobs
+        }
+        rest.forEach { $0.finish(.failure(end)) }
+        // Here, where SIGPIPE is held back.
+        multi.close()
+    }
+
+    /// The jobs that have come; `nil` at the end.
+    private func next() -> [CurlJob]? {
+        inbox.withLock { inbox in
+            if inbox.isEnding { return nil }
+            defer { inbox.jobs = [] }
+            return inbox.jobs
+        }
+    }
+}
+
+/// The requests under way, for the loop's thread alone.
+private final class CurlTraffic {
+    /// How many handles are kept for later, with the TLS sessions that they remember.
+    private static let mostIdle = 6
+    /// Nothing has to be looked at while no request is under way.
+    private static let longestWait = Duration.seconds(3600)
+
+    private let multi: CurlMulti
+    private let setup: CurlSetup
+    private let clock = ContinuousClock()
+    private var exchanges: [UnsafeMutableRawPointer: CurlExchange] = [:]
+    private var idle: [EasyHandle] = []
+
+    init(_ multi: CurlMulti, _ setup: CurlSetup) {
+        self.multi = multi
+        self.setup = setup
+    }
+
+    /// Begins a request, unless it is cancelled or must not be sent.
+    func begin(_ job: CurlJob) {
+        if job.isCancelled {
+            job.finish(.failure(.cancelled))
+            return
+        }
+        do throws(TransportError) {
+            let easy = try handle()
+            let exchange = try CurlExchange(job, easy, setup)
+            try multi.add(easy)
+            exchanges[easy.pointer] = exchange
+        } catch {
+            job.finish(.failure(error))
+        }
+    }
+
+    private func handle() throws(TransportError) -> EasyHandle {
+        if let easy = idle.popLast() { return easy }
+        return try EasyHandle()
+    }
+
+    /// Moves what can be moved, ends what is over, and returns how long nothing has to be looked at
+    /// unless there is something to move.
+    func move() throws(TransportError) -> Duration {
+        try multi.move()
+        while let (pointer, code) = multi.nextDone() {
+            if let exchange = exchanges[pointer] { finish(exchange, exchange.result(code)) }
+        }
+        var wait = CurlTraffic.longestWait
+        let now = clock.now
+        for exchange in exchanges.values {
+            let patience = exchange.patience(now)
+            if exchange.job.isCancelled {
+                finish(exchange, .failure(.cancelled))
+            } else if let patience, patience <= .zero {
+                finish(exchange, .failure(.stalled))
+            } else if let patience {
+                wait = min(wait, patience)
+            }
+        }
+        return wait
+    }
+
+    /// Ends everything.
+    func end(with error: TransportError) {
+        for exchange in exchanges.values { finish(exchange, .failure(error)) }
+        idle = []
+    }
+
+    /// Takes the request off its connection first: who hears of a cancellation may rely on it.
+    private func finish(_ exchange: CurlExchange, _ result: Result<HTTPResponse, TransportError>) {
+        multi.remove(exchange.easy)
+        exchanges[exchange.easy.pointer] = nil
+        if idle.count < CurlTraffic.mostIdle { idle.append(exchange.easy) }
+        exchange.job.finish(result)
+    }
+}
