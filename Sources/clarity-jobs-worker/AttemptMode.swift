@@ -22,7 +22,9 @@ enum AttemptMode {
         let attempt = Task {
             await Attempt.run(
                 order, environment: keyEnvironment(), clock: SystemClock(),
-                transport: { try CurlTransport(version: programVersion) },
+                transport: {
+                    try CurlTransport(version: programVersion, trust: WorkOptions(order).trust())
+                },
                 report: { reports.write($0) }, isEnding: { isWarned })
         }
         guard startThread({ cancel(attempt, after: order.warning / 2) }) else {

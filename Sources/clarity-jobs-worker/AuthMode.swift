@@ -59,7 +59,9 @@ enum AuthMode {
             stateDirectory: flags.value("state"), environment: keyEnvironment())
         let transport: CurlTransport
         do throws(TransportError) {
-            transport = try CurlTransport(version: programVersion)
+            transport = try CurlTransport(version: programVersion, trust: flags.trust())
+        } catch .refused(let why) {
+            throw Failure(.configuration, why)
         } catch {
             throw Failure(.internalFault, "libcurl cannot start")
         }
@@ -77,7 +79,9 @@ struct AuthFlags {
         var name: String
     }
 
-    private static let names = ["email", "backend", "state", "retry-wait", "output"]
+    private static let names = [
+        "email", "backend", "ca-bundle", "pins", "state", "retry-wait", "output",
+    ]
     private var values: [String: String] = [:]
 
     /// `nil` for anything but known flags with their values.
@@ -104,6 +108,11 @@ struct AuthFlags {
     func value(_ name: String) throws(Missing) -> String {
         guard let value = values[name], !value.isEmpty else { throw Missing(name: name) }
         return value
+    }
+
+    /// Which servers are believed to be the backend; the pins come one on each line.
+    func trust() throws(TransportError) -> CurlTransport.Trust {
+        try CurlTransport.Trust(authorities: values["ca-bundle"], pinLines: values["pins"])
     }
 
     /// The wait before a request is repeated, 1 s unless given.

@@ -66,6 +66,14 @@ public let clarityCatalogue = JobCatalogue(
                 OptionDeclaration(
                     "retry_wait", .duration(.milliseconds(1)...(.seconds(60))), standard: "1000",
                     summary: "the first wait before a request is repeated; it doubles each time"),
+                OptionDeclaration(
+                    "ca_bundle", .path,
+                    summary: "a file with the certificates of the authorities to trust in the "
+                        + "place of the system's"),
+                OptionDeclaration(
+                    "pins", .texts,
+                    summary: "the digests `sha256//...` of at least two public keys, a backup "
+                        + "among them, of which the backend has one"),
             ]), isRequired: true),
         SectionDeclaration(
             "sources",

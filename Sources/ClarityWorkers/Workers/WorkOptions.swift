@@ -28,6 +28,15 @@ public struct WorkOptions: Sendable {
         }
     }
 
+    /// Which servers are believed to be the backend.
+    ///
+    /// - Throws: `TransportError.refused` for pins that are not at least two.
+    public func trust() throws(TransportError) -> CurlTransport.Trust {
+        try CurlTransport.Trust(
+            authorities: order.options["backend.ca_bundle"],
+            pinLines: order.options["backend.pins"])
+    }
+
     /// The wait before a request is repeated the first time.
     public func retryWait() throws(Failure) -> Duration {
         guard let text = order.options["backend.retry_wait"] else { return .seconds(1) }

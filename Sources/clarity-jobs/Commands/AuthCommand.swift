@@ -38,6 +38,13 @@ struct AuthCommand {
             "--backend", file.settings["backend.url"] ?? "",
             "--retry-wait", file.settings["backend.retry_wait"] ?? "1000",
             "--state", composition.statePath(file),
-        ]
+        ] + trust(file)
+    }
+
+    /// A password goes to whom a job would send a token, and to nobody else.
+    private func trust(_ file: JobFile) -> [String] {
+        [("--ca-bundle", "backend.ca_bundle"), ("--pins", "backend.pins")].flatMap { flag, key in
+            file.settings[key].map { [flag, $0] } ?? []
+        }
     }
 }

@@ -51,7 +51,7 @@ import Testing
         let dialect = options.first { $0.key == "dialect" }
 
         #expect(backend.isRequired)
-        #expect(options.map(\.key) == ["url", "dialect", "retry_wait"])
+        #expect(options.map(\.key) == ["url", "dialect", "retry_wait", "ca_bundle", "pins"])
         #expect(options.first?.isRequired == true)
         #expect(dialect?.form == .choice(["auto", "blueprint"]))
     }

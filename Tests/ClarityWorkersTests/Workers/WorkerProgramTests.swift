@@ -168,6 +168,112 @@ import Testing
                 == "clarity-jobs-worker: nobody is logged in; run `clarity-jobs auth login`\n")
     }
 
+    private static let pinsWanted =
+        "`backend.pins` wants at least two different pins, one of them of a backup key, each "
+        + "`sha256//` and the 44 characters of a digest in base64"
+
+    @Test func `an attempt with one pin alone says what is wanted and sends nothing`() throws {
+        let bench = try bench()
+        let server = try ScriptedServer([.answer()])
+        let process = try WorkerProcess(["attempt"])
+        let pin = "sha256//" + String(repeating: "A", count: 43) + "="
+
+        process.order(
+            bench.order("refresh", ["backend.url": server.url, "backend.pins": pin]).lines)
+        let end = process.end()
+
+        #expect(
+            end.reports.last
+                == "outcome failure configuration \(WorkerProgramTests.pinsWanted)")
+        #expect(server.connections == 0)
+    }
+
+    @Test(
+        .enabled(if: HostileServer.isAvailable, "needs python3 and openssl"),
+        arguments: [true, false])
+    func `a password goes to a server with a pinned key alone`(isPinned: Bool) async throws {
+        let bench = WorkBench()
+        let authority = try await TestAuthority()
+        let identity = try await authority.identity("server")
+        let pins = [
+            try await authority.identity("other").pin,
+            isPinned ? identity.pin : try await authority.identity("third").pin,
+        ]
+        let server = try await HostileServer(identity)
+
+        let end = try await blocking {
+            let process = try WorkerProcess([
+                "auth", "login", "--email", "a@example.com", "--backend", "\(server.url)/ok",
+                "--state", bench.state, "--ca-bundle", authority.certificate, "--pins",
+                pins.joined(separator: "\n"),
+            ])
+            process.type(["PASSWORD-MARKER"])
+            return process.end().errors
+        }
+
+        let requests = await server.finish().count { $0.hasPrefix("request") }
+        #expect(requests == (isPinned ? 1 : 0))
+        let sentence = "clarity-jobs-worker: the backend's key is none of `backend.pins`\n"
+        #expect((end == sentence) == !isPinned)
+    }
+
+    @Test func `a login with one pin alone ends with 78`() throws {
+        let bench = WorkBench()
+
+        let process = try WorkerProcess([
+            "auth", "login", "--email", "a@example.com", "--backend", "http://127.0.0.1:9",
+            "--state", bench.state, "--pins", "sha256//x",
+        ])
+        process.type(["PASSWORD-MARKER"])
+        let end = process.end()
+
+        #expect(end.status == 78)
+        #expect(end.errors == "clarity-jobs-worker: \(WorkerProgramTests.pinsWanted)\n")
+    }
+
+    // MARK: proxies
+
+    @Test func `another machine is reached through the environment's proxy`() throws {
+        let bench = WorkBench()
+        let refusal = ScriptedAnswer.answer(407, "who are you?")
+        let proxy = try ScriptedServer(Array(repeating: refusal, count: 4))
+
+        let process = try WorkerProcess(
+            [
+                "auth", "login", "--email", "a@example.com", "--backend",
+                "https://backend.example/api", "--state", bench.state, "--retry-wait", "1",
+            ], environment: ["https_proxy=\(proxy.url)"])
+        process.type(["PASSWORD-MARKER"])
+        let end = process.end()
+
+        #expect(end.status == 69)
+        #expect(end.errors == "clarity-jobs-worker: the proxy makes no way to the backend (407)\n")
+        let first = try #require(proxy.requests.first)
+        #expect(first.method == "CONNECT" && first.target == "backend.example:443")
+        #expect(proxy.requests.allSatisfy { $0.body.isEmpty && $0.headers["authorization"] == nil })
+    }
+
+    @Test func `this machine is reached without any proxy`() throws {
+        let bench = WorkBench()
+        let proxy = try ScriptedServer([.answer()])
+        let server = try ScriptedServer([.answer(401, "{}")])
+
+        let process = try WorkerProcess(
+            [
+                "auth", "login", "--email", "a@example.com", "--backend", server.url, "--state",
+                bench.state,
+            ],
+            environment: [
+                "http_proxy=\(proxy.url)", "https_proxy=\(proxy.url)", "all_proxy=\(proxy.url)",
+            ])
+        process.type(["PASSWORD-MARKER"])
+        let end = process.end()
+
+        #expect(end.status == 77)
+        #expect(server.requests.count == 1)
+        #expect(proxy.connections == 0)
+    }
+
     // MARK: auth
 
     @Test func `a login keeps the session, and its status can be asked`() throws {
