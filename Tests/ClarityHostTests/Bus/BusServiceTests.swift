@@ -7,12 +7,12 @@ import Testing
     private static let place = BusPlace(path: "/house", interface: "org.house")
     private static let house = BusInterest(
         title: "House", service: "org.house", objects: [place: ["Light"]])
-    private static let rooms = BusInterest(
+    static let rooms = BusInterest(
         title: "Rooms", service: "org.rooms",
         list: BusInterest.List(
             path: "/rooms", interface: "org.rooms", member: "List",
             layout: .paths(leading: "s"), signals: ["New"], wanted: ["org.room": ["Light"]]))
-    private static let tree = BusInterest(
+    static let tree = BusInterest(
         title: "Tree", service: "org.tree",
         list: BusInterest.List(
             path: "/tree", interface: "org.tree", member: "All", layout: .tree, signals: ["New"],
@@ -21,12 +21,12 @@ import Testing
     private static let asked = BusRequest(
         service: "org.house", destination: ":1.1", question: .properties(place))
 
-    private static func moment(_ seconds: Int64) -> Moment {
+    static func moment(_ seconds: Int64) -> Moment {
         Moment(wall: Instant(secondsSince1970: seconds), elapsed: .seconds(seconds))
     }
 
     /// A service of which the bus said at second 0 that connection `:1.1` has its name.
-    private static func present(_ interest: BusInterest) -> BusService {
+    static func present(_ interest: BusInterest) -> BusService {
         var service = BusService(interest)
         _ = service.connected(at: moment(0))
         _ = service.heard(.owner(service: interest.service, ":1.1"), at: moment(0))
@@ -106,15 +106,6 @@ import Testing
     @Test func `what it answers is told, with when`() {
         #expect(Self.light(Self.lit()) == .told(Self.told(true, at: 0)))
         #expect(Self.lit().isSettled)
-    }
-
-    @Test func `a service that never ran is unavailable`() {
-        var service = BusService(Self.lit().interest)
-        _ = service.connected(at: Self.moment(0))
-
-        _ = service.heard(.owner(service: "org.house", nil), at: Self.moment(1))
-
-        #expect(Self.light(service) == .unavailable(reason: "House does not run"))
     }
 
     @Test func `a service that goes leaves what it said last`() {
@@ -303,132 +294,5 @@ import Testing
         #expect(
             Self.light(service) == .silent(reason: "the system bus does not answer", last: nil))
         #expect(service.refreshed(at: Self.moment(60)).map(\.question) == [.owner])
-    }
-
-    // MARK: Lists
-
-    private static func room(_ name: String) -> BusRequest {
-        BusRequest(
-            service: "org.rooms", destination: ":1.1",
-            question: .properties(BusPlace(path: name, interface: "org.room")))
-    }
-
-    private static let roomsAsked = BusRequest(
-        service: "org.rooms", destination: ":1.1", question: .list)
-
-    @Test func `objects that are listed are asked, and told when all have answered`() {
-        var service = Self.present(Self.rooms)
-
-        let requests = service.heard(
-            .reply(to: Self.roomsAsked, .paths(["/a", "/b"])), at: Self.moment(1))
-        _ = service.heard(
-            .reply(to: Self.room("/a"), .properties(["Light": .truth(true)])), at: Self.moment(2))
-        let half = service.objects()
-        _ = service.heard(
-            .reply(to: Self.room("/b"), .properties(["Light": .truth(false)])), at: Self.moment(3))
-
-        #expect(Set(requests) == [Self.room("/a"), Self.room("/b")])
-        #expect(half == .silent(reason: "Rooms has not answered yet", last: nil))
-        #expect(
-            service.objects()
-                == .told(
-                    Told(
-                        value: [
-                            "/a": ["org.room": ["Light": .truth(true)]],
-                            "/b": ["org.room": ["Light": .truth(false)]],
-                        ], source: "Rooms", at: Instant(secondsSince1970: 1))))
-    }
-
-    @Test func `an empty list is an answer`() {
-        var service = Self.present(Self.rooms)
-
-        _ = service.heard(.reply(to: Self.roomsAsked, .paths([])), at: Self.moment(1))
-
-        #expect(service.objects().value == [:])
-    }
-
-    @Test func `an object that is gone before it is asked does not count`() {
-        var service = Self.present(Self.rooms)
-        _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a"])), at: Self.moment(1))
-
-        _ = service.heard(
-            .reply(to: Self.room("/a"), .refused("org.freedesktop.DBus.Error.UnknownObject")),
-            at: Self.moment(1))
-
-        #expect(service.objects().value == [:])
-    }
-
-    @Test func `an announcement of a new object has the list asked again, and only the new asked`()
-    {
-        var service = Self.present(Self.rooms)
-        _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a"])), at: Self.moment(1))
-        _ = service.heard(
-            .reply(to: Self.room("/a"), .properties(["Light": .truth(true)])), at: Self.moment(1))
-
-        let place = BusPlace(path: "/rooms", interface: "org.rooms")
-        let requests = service.heard(
-            .signal(sender: ":1.1", place, member: "New"), at: Self.moment(2))
-        let strange = service.heard(
-            .signal(sender: ":1.9", place, member: "New"), at: Self.moment(2))
-        let other = service.heard(
-            .signal(sender: ":1.1", place, member: "Other"), at: Self.moment(2))
-        let more = service.heard(
-            .reply(to: Self.roomsAsked, .paths(["/a", "/b"])), at: Self.moment(2))
-
-        #expect(requests == [Self.roomsAsked])
-        #expect(strange == [] && other == [])
-        #expect(more == [Self.room("/b")])
-    }
-
-    @Test func `an object that has not answered yet leaves what is known of the others`() {
-        var service = Self.present(Self.rooms)
-        _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a"])), at: Self.moment(1))
-        _ = service.heard(
-            .reply(to: Self.room("/a"), .properties(["Light": .truth(true)])), at: Self.moment(1))
-
-        _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a", "/b"])), at: Self.moment(2))
-        let waiting = service.objects()
-
-        #expect(
-            waiting
-                == .silent(
-                    reason: "Rooms has not answered yet",
-                    last: Told(
-                        value: ["/a": ["org.room": ["Light": .truth(true)]]], source: "Rooms",
-                        at: Instant(secondsSince1970: 1))))
-    }
-
-    @Test func `an object that is not listed any more is forgotten`() {
-        var service = Self.present(Self.rooms)
-        _ = service.heard(.reply(to: Self.roomsAsked, .paths(["/a"])), at: Self.moment(1))
-        _ = service.heard(
-            .reply(to: Self.room("/a"), .properties(["Light": .truth(true)])), at: Self.moment(1))
-
-        _ = service.heard(.reply(to: Self.roomsAsked, .paths([])), at: Self.moment(2))
-
-        #expect(service.objects().value == [:])
-    }
-
-    @Test func `a tree is told at once, and so are changes in it`() {
-        var service = Self.present(Self.tree)
-        let asked = BusRequest(service: "org.tree", destination: ":1.1", question: .list)
-        let leaf = BusPlace(path: "/tree/leaf", interface: "org.leaf")
-
-        _ = service.heard(
-            .reply(to: asked, .tree(["/tree/leaf": ["org.leaf": ["Green": .truth(true)]]])),
-            at: Self.moment(1))
-        let spring = service.objects().value
-        let known = service.heard(
-            .changed(sender: ":1.1", leaf, ["Green": .truth(false)], isComplete: true),
-            at: Self.moment(2))
-        let new = service.heard(
-            .changed(
-                sender: ":1.1", BusPlace(path: "/tree/new", interface: "org.leaf"),
-                ["Green": .truth(true)], isComplete: true), at: Self.moment(2))
-
-        #expect(spring == ["/tree/leaf": ["org.leaf": ["Green": .truth(true)]]])
-        #expect(
-            service.objects().value == ["/tree/leaf": ["org.leaf": ["Green": .truth(false)]]])
-        #expect(known == [] && new == [asked])
     }
 }

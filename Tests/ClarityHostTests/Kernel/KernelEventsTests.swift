@@ -17,6 +17,12 @@ import Testing
         fields.flatMap { Array($0.utf8) + [0] }
     }
 
+    /// Two ends of a socket. A program that another test starts does not keep them open.
+    private static func pair(_ ends: inout [Int32], _ types: __socket_type...) -> Int32 {
+        let type = types.reduce(Int32(SOCK_CLOEXEC.rawValue)) { $0 | Int32($1.rawValue) }
+        return socketpair(AF_UNIX, type, 0, &ends)
+    }
+
     @Test func `only announcements of power supplies and profiles matter`() {
         #expect(KernelEvents.isPowerSupply(Self.battery[...]))
         #expect(!KernelEvents.isPowerSupply(Self.disk[...]))
@@ -30,9 +36,7 @@ import Testing
         _ announcements: [[UInt8]], _ isNews: Bool
     ) throws {
         var ends: [Int32] = [-1, -1]
-        #expect(
-            socketpair(
-                AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+        #expect(Self.pair(&ends, SOCK_DGRAM, SOCK_NONBLOCK) == 0)
         defer { for end in ends { close(end) } }
         let feed = KernelEvents.Feed(
             descriptor: ends[1], kind: .netlink(matters: KernelEvents.isPowerSupply))
@@ -66,9 +70,7 @@ import Testing
 
     @Test func `news becomes an element`() async throws {
         var ends: [Int32] = [-1, -1]
-        #expect(
-            socketpair(
-                AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+        #expect(Self.pair(&ends, SOCK_DGRAM, SOCK_NONBLOCK) == 0)
         let (kernel, heard) = (ends[0], ends[1])
         defer { close(kernel) }
         let feed = KernelEvents.Feed(
@@ -85,7 +87,7 @@ import Testing
 
     @Test func `the sockets are closed when the consumer ends`() async throws {
         var ends: [Int32] = [-1, -1]
-        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        #expect(Self.pair(&ends, SOCK_STREAM) == 0)
         let (kernel, heard) = (ends[0], ends[1])
         defer { close(kernel) }
         let stream = KernelEvents.stream(
