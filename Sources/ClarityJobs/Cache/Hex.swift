@@ -1,12 +1,18 @@
 /// The bytes as lower-case hex digits.
-func hexEncoded(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789abcdef".utf8)
+func hexEncoded(_ bytes: some Collection<UInt8>) -> String {
     var text: [UInt8] = []
-    for byte in bytes {
-        text.append(digits[Int(byte >> 4)])
-        text.append(digits[Int(byte & 0x0F)])
-    }
+    text.reserveCapacity(2 * bytes.count)
+    for byte in bytes { text.append(hexDigitsOf: byte) }
     return String(decoding: text, as: UTF8.self)
+}
+
+extension [UInt8] {
+    /// Adds the two lower-case hex digits of a byte.
+    mutating func append(hexDigitsOf byte: UInt8) {
+        func digit(_ value: UInt8) -> UInt8 { value + (value < 10 ? 0x30 : 0x57) }
+        append(digit(byte >> 4))
+        append(digit(byte & 0x0F))
+    }
 }
 
 /// The bytes that hex digits of either case stand for; `nil` for anything else.

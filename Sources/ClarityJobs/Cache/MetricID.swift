@@ -12,10 +12,11 @@ public struct MetricID: Hashable, Sendable, CustomStringConvertible {
     ///
     /// - Parameter userID: in either case; ids are compared as lower case.
     public init(userID: String, sample: Sample) {
-        var content: [UInt8] = []
-        content.append(field: "clarity-jobs metric 1")
-        content.append(field: userID.lowercased())
-        content += sample.identity
+        self.init(MetricIDs(userID: userID), sample)
+    }
+
+    fileprivate init(_ ids: MetricIDs, _ sample: Sample) {
+        let content = ids.prefix + sample.identity
         var hash = [UInt8](repeating: 0, count: 16)
         crypto_generichash(&hash, hash.count, content, UInt64(content.count), nil, 0)
         hash[6] = hash[6] & 0x0F | 0x80
@@ -25,7 +26,30 @@ public struct MetricID: Hashable, Sendable, CustomStringConvertible {
 
     /// The UUID in lower case with its four hyphens.
     public var description: String {
-        [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { hexEncoded(bytes[$0]) }
-            .joined(separator: "-")
+        var text: [UInt8] = []
+        text.reserveCapacity(36)
+        for (index, byte) in bytes.enumerated() {
+            if index == 4 || index == 6 || index == 8 || index == 10 {
+                text.append(UInt8(ascii: "-"))
+            }
+            text.append(hexDigitsOf: byte)
+        }
+        return String(decoding: text, as: UTF8.self)
     }
+}
+
+/// The ids of one user's samples.
+public struct MetricIDs: Sendable {
+    fileprivate let prefix: [UInt8]
+
+    /// - Parameter userID: in either case.
+    public init(userID: String) {
+        var prefix: [UInt8] = []
+        prefix.append(field: "clarity-jobs metric 1")
+        prefix.append(field: userID.lowercased())
+        self.prefix = prefix
+    }
+
+    /// The id of a sample, as `MetricID` derives it.
+    public func callAsFunction(_ sample: Sample) -> MetricID { MetricID(self, sample) }
 }

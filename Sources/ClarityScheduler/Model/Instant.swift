@@ -45,12 +45,35 @@ extension Instant: CustomStringConvertible {
     /// The instant as RFC 3339 in UTC: `2026-11-20T06:00:00Z`, with `.123` only when it has a
     /// fraction.
     public var description: String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(24)
+        append(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Adds the text of `description` in ASCII; bodies have three instants for each sample.
+    public func append(to bytes: inout [UInt8]) {
         let time = CivilTime(millisecondsSince1970)
-        let whole = """
-            \(padded(time.year, 4))-\(padded(time.month, 2))-\(padded(time.day, 2))T\
-            \(padded(time.hour, 2)):\(padded(time.minute, 2)):\(padded(time.second, 2))
-            """
-        return time.millisecond == 0 ? "\(whole)Z" : "\(whole).\(padded(time.millisecond, 3))Z"
+        func write(_ value: Int, _ width: Int, _ after: Unicode.Scalar) {
+            var scale = 1
+            for _ in 1..<width { scale *= 10 }
+            while scale > 0 {
+                bytes.append(0x30 + UInt8(value / scale % 10))
+                scale /= 10
+            }
+            bytes.append(UInt8(ascii: after))
+        }
+        if (0...9999).contains(time.year) {
+            write(time.year, 4, "-")
+        } else {
+            bytes.append(contentsOf: "\(padded(time.year, 4))-".utf8)
+        }
+        write(time.month, 2, "-")
+        write(time.day, 2, "T")
+        write(time.hour, 2, ":")
+        write(time.minute, 2, ":")
+        write(time.second, 2, time.millisecond == 0 ? "Z" : ".")
+        if time.millisecond > 0 { write(time.millisecond, 3, "Z") }
     }
 
     /// Reads RFC 3339: `2026-11-20T06:00:00Z`, `2026-11-20T06:00:00.25+01:00`; `nil` for anything

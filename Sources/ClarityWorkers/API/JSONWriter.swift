@@ -1,3 +1,5 @@
+import ClarityScheduler
+
 /// Writes one JSON document into bytes, without spaces, in the order in which it is told.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
@@ -34,6 +36,14 @@ struct JSONWriter {
         bytes.append(contentsOf: (flag ? "true" : "false").utf8)
     }
 
+    /// Writes an instant as RFC 3339 in UTC.
+    mutating func field(_ key: String, _ instant: Instant) {
+        start(key)
+        bytes.append(UInt8(ascii: "\""))
+        instant.append(to: &bytes)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
     /// Writes a number's own text, such as `72.5` or `8000`.
     mutating func field(_ key: String, number text: String) {
         start(key)
@@ -62,19 +72,39 @@ struct JSONWriter {
 
     private mutating func string(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                bytes.append(UInt8(ascii: "\\"))
-                bytes.append(byte)
-            case 0..<0x20:
-                bytes.append(contentsOf: "\\u00".utf8)
-                for digit in [byte >> 4, byte & 15] {
-                    bytes.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
-                }
-            default: bytes.append(byte)
+        // A copy by reference, of which the bytes can be had in one piece.
+        var text = text
+        text.withUTF8 { text in
+            if needsEscape(text) {
+                for byte in text { escape(byte) }
+            } else {
+                bytes.append(contentsOf: text)
             }
         }
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Without a way out of the loop, so that many bytes are looked at in one step.
+    private func needsEscape(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        var found = false
+        for byte in text {
+            found =
+                found || byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+        }
+        return found
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+            bytes.append(UInt8(ascii: "\\"))
+            bytes.append(byte)
+        case 0..<0x20:
+            bytes.append(contentsOf: "\\u00".utf8)
+            for digit in [byte >> 4, byte & 15] {
+                bytes.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+            }
+        default: bytes.append(byte)
+        }
     }
 }

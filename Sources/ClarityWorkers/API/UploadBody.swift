@@ -19,7 +19,7 @@ extension Dialect {
                 for metric in batch.metrics { write(metric, into: &json) }
             }
             json.field("upload_source", uploadSource)
-            json.field("client_timestamp", batch.clientTimestamp.description)
+            json.field("client_timestamp", batch.clientTimestamp)
         }
         guard json.bytes.count <= limits.requestBytes else { throw .requestTooLarge }
         return json.bytes
@@ -28,7 +28,6 @@ extension Dialect {
     private func write(_ metric: UploadMetric, into json: inout JSONWriter) {
         let sample = metric.sample
         guard let field = fields[sample.kind], let numbers = numbers(sample) else { return }
-        let start = sample.start.description
         json.object { json in
             json.field("metric_id", metric.id)
             json.field("metric_type", field.metricType)
@@ -36,14 +35,14 @@ extension Dialect {
                 for (name, number) in zip(field.names, numbers) {
                     json.field(name, number: number)
                 }
-                if let timestamp = field.payload.timestamp { json.field(timestamp, start) }
+                if let timestamp = field.payload.timestamp { json.field(timestamp, sample.start) }
             }
             json.object("metadata") { json in
-                json.field("start_date", start)
-                json.field("end_date", sample.end.description)
+                json.field("start_date", sample.start)
+                json.field("end_date", sample.end)
                 if let source = sample.source { json.field("source", source) }
             }
-            json.field("created_at", start)
+            json.field("created_at", sample.start)
         }
     }
 
