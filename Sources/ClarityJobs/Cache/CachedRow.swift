@@ -7,9 +7,7 @@ public enum CachedTable: String, CaseIterable, Sendable {
 }
 
 /// A metric or an insight as the backend gave it.
-///
-/// Health data: it has no description, so that it cannot reach a log or an error by accident.
-public struct CachedRow: Hashable, Sendable {
+public struct CachedRow: Hashable, Sendable, PrivateValue {
     /// The backend's id.
     public var id: String
     /// What it is, such as `heart_rate`; not sealed.
@@ -29,7 +27,7 @@ public struct CachedRow: Hashable, Sendable {
 }
 
 /// A cached row with when it was last seen on the backend.
-public struct SyncedRow: Sendable {
+public struct SyncedRow: Sendable, PrivateValue {
     public let row: CachedRow
     public let syncedAt: Instant
 }

@@ -39,7 +39,7 @@ public struct OutboxCounts: Hashable, Sendable {
 
 /// A batch that is being sent, as it is kept: the same members, order and timestamp each time, so
 /// that its request is the same byte for byte.
-public struct OutboxBatch: Sendable {
+public struct OutboxBatch: Sendable, PrivateValue {
     public let id: Int64
     /// When the batch was made.
     public let clientTimestamp: Instant

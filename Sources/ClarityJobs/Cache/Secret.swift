@@ -1,7 +1,5 @@
-/// A token, password or key: text that never reaches an error, log or output by accident.
-///
-/// Interpolated or dumped it is `<redacted>`; `reveal()` is the one way to its text.
-public struct Secret: Hashable, Sendable {
+/// A token, password or key; `reveal()` is the one way to its text.
+public struct Secret: Hashable, Sendable, PrivateValue {
     private let text: String
 
     /// Wraps a secret.
@@ -9,10 +7,4 @@ public struct Secret: Hashable, Sendable {
 
     /// The secret itself, for the wire or a sealed store only.
     public func reveal() -> String { text }
-}
-
-extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    public var description: String { "<redacted>" }
-    public var debugDescription: String { "<redacted>" }
-    public var customMirror: Mirror { Mirror(self, children: []) }
 }

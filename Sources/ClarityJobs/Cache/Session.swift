@@ -1,7 +1,7 @@
 public import ClarityScheduler
 
 /// Who is logged in, with the tokens that prove it.
-public struct Session: Hashable, Sendable {
+public struct Session: Hashable, Sendable, PrivateValue {
     public var userID: String
     public var email: String
     public var accessToken: Secret

@@ -1,11 +1,9 @@
 public import ClarityScheduler
 
 /// One measurement over an interval, in canonical units.
-///
-/// Health data: it has no description, so that it cannot reach a log or an error by accident.
-public struct Sample: Hashable, Sendable {
+public struct Sample: Hashable, Sendable, PrivateValue {
     /// A measurement's number or numbers, in the unit of its `SampleKind`.
-    public enum Value: Hashable, Sendable {
+    public enum Value: Hashable, Sendable, PrivateValue {
         case single(Double)
         case pressure(systolic: Int, diastolic: Int)
     }

@@ -31,7 +31,7 @@ extension HTTPHeader: CustomStringConvertible {
     public var description: String {
         switch value {
         case .plain(let text): "\(name): \(text)"
-        case .secret(let secret): "\(name): \(secret)"
+        case .secret: "\(name): <redacted>"
         }
     }
 }
