@@ -46,7 +46,15 @@ public actor APIClient {
         return UserProfile(userID: user.userID, email: user.email)
     }
 
-    /// Uploads a batch.
+    /// What an upload by `route` must keep to; without one by the dialect's standard route.
+    ///
+    /// - Throws: `APIError.notOffered` when the backend has no such route; what finding out the
+    ///   dialect failed with.
+    public func uploadRules(_ route: UploadRoute? = nil) async throws(APIError) -> UploadRules {
+        try requests.uploadRules(route)
+    }
+
+    /// Uploads a batch by its route.
     ///
     /// A `POST`, and yet repeated like any call: each metric carries an id that the backend keeps
     /// once, so that a try whose answer was lost leaves nothing that a second one would double.
@@ -71,8 +79,10 @@ public actor APIClient {
         }
     }
 
-    /// Asks how far the backend is with an upload.
-    public func processing(_ id: String) async throws(APIError) -> ProcessingStatus {
+    /// Asks how far the backend is with an upload that went by `route`.
+    public func processing(
+        _ id: String, route: UploadRoute = .metrics
+    ) async throws(APIError) -> ProcessingStatus {
         let session = try await session()
         let response = try await authorized(
             requests.processing(id, token: session.accessToken), by: session)

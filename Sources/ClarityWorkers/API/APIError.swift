@@ -42,6 +42,8 @@ public enum APIError: Error, Hashable, Sendable {
     case decoding(String)
     /// The answer is larger than is read.
     case tooLarge
+    /// The backend's dialect has no such call; carries the call.
+    case notOffered(String)
     /// The request must not be sent as it is set up; carries why.
     case refused(String)
     /// The session cannot be read or kept.
@@ -118,6 +120,8 @@ extension APIError {
             final(.unreachable, "the backend's answer is not understood: \(part)")
         case .tooLarge:
             final(.unreachable, "the backend's answer is larger than is read")
+        case .notOffered(let call):
+            final(.configuration, "the backend does not offer \(call)")
         case .refused(let why):
             final(.configuration, why)
         case .store(let failure):

@@ -44,6 +44,17 @@ public struct APIRequests: Hashable, Sendable {
         post(dialect.paths.upload, body: try dialect.uploadBody(batch)).authorized(by: token)
     }
 
+    /// What an upload by `route` must keep to; without one by the dialect's standard route.
+    ///
+    /// - Throws: `APIError.notOffered`.
+    func uploadRules(_ route: UploadRoute?) throws(APIError) -> UploadRules {
+        guard route != .samples else { throw .notOffered("uploads by the route `samples`") }
+        return UploadRules(
+            route: .metrics, samplesPerRequest: dialect.limits.metricsPerRequest,
+            requestBytes: dialect.limits.requestBytes, isIdempotent: true, takesFuture: false,
+            kinds: dialect.fields.mapValues { UploadRules.Kind($0.metricType) })
+    }
+
     /// `GET` of how far the backend is with an upload.
     public func processing(_ id: String, token: Secret) -> HTTPRequest {
         get(dialect.paths.processing, id: id, token: token)

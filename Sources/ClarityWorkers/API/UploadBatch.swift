@@ -23,13 +23,19 @@ public struct UploadBatch: Hashable, Sendable {
     public var clientTimestamp: Instant
     /// At least one, at most the dialect's limit.
     public var metrics: [UploadMetric]
+    /// By which door it goes; kept with it as well.
+    public var route: UploadRoute
 
     /// Creates a batch.
-    public init(id: String, userID: String, clientTimestamp: Instant, metrics: [UploadMetric]) {
+    public init(
+        id: String, userID: String, clientTimestamp: Instant, metrics: [UploadMetric],
+        route: UploadRoute = .metrics
+    ) {
         self.id = id
         self.userID = userID
         self.clientTimestamp = clientTimestamp
         self.metrics = metrics
+        self.route = route
     }
 }
 

@@ -1,0 +1,31 @@
+extension APIError {
+    /// Whether the request may have been acted on although there was no success.
+    ///
+    /// After such an error of a call that is not idempotent, sending again could leave something
+    /// double. What the backend refused, and what never reached it, did not arrive.
+    public var mayHaveArrived: Bool {
+        switch self {
+        case .interrupted, .timeout, .server, .decoding, .tooLarge, .library, .cancelled: true
+        case .transport(let error): error.mayHaveSent
+        case .offline, .tls, .notLoggedIn, .unauthorized, .secondFactorRequired, .sessionEnded,
+            .forbidden, .notFound, .conflict, .validation, .requestTooLarge, .rateLimited,
+            .rejected, .redirected, .refused, .store, .notOffered:
+            false
+        }
+    }
+}
+
+extension TransportError {
+    /// Whether the whole request may have been sent before this.
+    var mayHaveSent: Bool {
+        switch self {
+        case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
+            .headTooLarge, .cancelled, .library:
+            true
+        case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout, .tls,
+            .tlsVersion, .certificateNotTrusted, .certificateOutOfDate, .certificateForOtherHost,
+            .pinMismatch, .authoritiesUnreadable, .bodyUnreadable, .refused:
+            false
+        }
+    }
+}
