@@ -34,6 +34,7 @@ let package = Package(
     products: [
         .library(name: "ClarityScheduler", targets: ["ClarityScheduler"]),
         .library(name: "ClarityHost", targets: ["ClarityHost", "ClaritySystem"]),
+        .library(name: "ClarityWorkers", targets: ["ClarityWorkers", "ClarityJobs"]),
         .executable(name: "clarity-jobs", targets: ["clarity-jobs"]),
         .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
         .executable(name: "clarity-jobs-sandbox", targets: ["clarity-jobs-sandbox"]),

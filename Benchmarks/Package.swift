@@ -25,5 +25,13 @@ let package = Package(
             name: "benchmark-worker",
             dependencies: [.product(name: "ClarityScheduler", package: "clarity-jobs")],
             path: "Sources/BenchmarkWorker", swiftSettings: strict),
+        .executableTarget(
+            name: "benchmark-upload",
+            dependencies: [
+                .product(name: "ClarityWorkers", package: "clarity-jobs"),
+                .product(name: "ClarityHost", package: "clarity-jobs"),
+                .product(name: "ClarityScheduler", package: "clarity-jobs"),
+            ],
+            path: "Sources/BenchmarkUpload", swiftSettings: strict),
     ]
 )

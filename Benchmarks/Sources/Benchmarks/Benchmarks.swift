@@ -19,6 +19,7 @@ enum Benchmarks {
             case "steady": section = try await Steady(surroundings).measure()
             case "planning": section = try Planning(surroundings).measure()
             case "history": section = try LongHistory(surroundings).measure()
+            case "upload": section = try Uploading(surroundings).measure()
             default: exit(64)
             }
             print(section.markdown, terminator: "")
