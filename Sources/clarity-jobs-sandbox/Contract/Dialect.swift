@@ -48,6 +48,7 @@ struct Dialect: Sendable {
 /// What a request asks for, whatever path the dialect gives it.
 enum Operation: Sendable {
     case register, login, refresh, logout, me, updateMe, verifyEmail, resendConfirmation
+    case forgotPassword, resetPassword
     case uploadHealthKit, healthKitStatus
     case uploadMetrics, metricsProcessing, listMetrics, deleteMetrics, removedQuery
     case analyzeSteps, analyzeActigraphy, analysis, actigraphyHealth

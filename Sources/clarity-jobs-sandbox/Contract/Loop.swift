@@ -26,6 +26,12 @@ extension Dialect {
                 method: "POST", path: "/auth/resend-confirmation",
                 operation: .resendConfirmation, isOpen: true, isExact: true),
             Endpoint(
+                method: "POST", path: "/auth/forgot-password", operation: .forgotPassword,
+                isOpen: true, isExact: true),
+            Endpoint(
+                method: "POST", path: "/auth/reset-password", operation: .resetPassword,
+                isOpen: true, isExact: true),
+            Endpoint(
                 method: "GET", path: "/auth/health", operation: .authHealth, isOpen: true,
                 isExact: true),
             // Collections have both forms.

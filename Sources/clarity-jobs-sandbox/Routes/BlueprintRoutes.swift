@@ -33,8 +33,8 @@ final class BlueprintRoutes: RouteSet {
                     "timestamp": .time(call.now),
                 ])
         // The founding documents have no such operation.
-        case .updateMe, .resendConfirmation, .deleteMetrics, .removedQuery, .rootHealth,
-            .readiness, .authHealth, .healthDataHealth:
+        case .updateMe, .resendConfirmation, .forgotPassword, .resetPassword, .deleteMetrics,
+            .removedQuery, .rootHealth, .readiness, .authHealth, .healthDataHealth:
             notFound(call.request)
         }
     }

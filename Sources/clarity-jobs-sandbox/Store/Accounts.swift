@@ -80,6 +80,24 @@ extension Store {
         return database.changes == 1
     }
 
+    /// Gives the user a code to come back with, in the place of any earlier one.
+    func mail(_ user: String, code: String) throws {
+        try database.run(
+            "UPDATE users SET verification_code = ? WHERE id = ?", .text(code), .text(user))
+    }
+
+    /// Takes a new password; false when the code is another.
+    func reset(_ password: PasswordHash, of user: String, code: String) throws -> Bool {
+        try database.run(
+            """
+            UPDATE users SET salt = ?, iterations = ?, password = ?, verification_code = NULL
+            WHERE id = ? AND verification_code = ?
+            """,
+            .blob(password.salt), .integer(Int64(password.iterations)), .blob(password.digest),
+            .text(user), .text(code))
+        return database.changes == 1
+    }
+
     /// The codes that a real server would have sent by mail and that nobody has entered yet.
     func unsentMail() throws -> [(email: String, code: String)] {
         try database.all(

@@ -1,7 +1,7 @@
 import JSON
 
 extension LoopRoutes {
-    private func problem(
+    func problem(
         _ status: Int, _ type: String, _ text: String, _ call: Service.Call
     ) -> Response {
         .nestedProblem(status, type, text, instance: call.request.path)
@@ -19,9 +19,7 @@ extension LoopRoutes {
             return problem(403, "self_signup_disabled", "Nobody can register here.", call)
         }
         guard let email, let password else { return problem(500, "registration_error", "", call) }
-        guard password.contains(where: \.isUppercase), password.contains(where: \.isLowercase),
-            password.contains(where: \.isNumber), password.utf8.count <= 256
-        else {
+        guard isStrong(password) else {
             return .detail(
                 400, "[INVALID_CREDENTIALS] the password lacks a kind of character")
         }
@@ -157,32 +155,6 @@ extension LoopRoutes {
                 "user_id": .string(account.id), "email": .string(account.email),
                 "display_name": displayName(account), "updated": true,
             ])
-    }
-
-    func confirmEmail(_ call: Service.Call, _ service: Service) throws -> Response {
-        let body = try call.laxBody()
-        var validation = LaxValidation()
-        let email = validation.email(body["email"])
-        let code = validation.text(body["code"])
-        try validation.finish()
-        guard let email, let code, let account = try service.store.account(email: email) else {
-            return problem(404, "user_not_found", "There is no such user.", call)
-        }
-        guard try service.store.verify(account.id, code: code) else {
-            return problem(400, "invalid_code", "This is not the code that was sent.", call)
-        }
-        return .json(200, ["status": "confirmed"])
-    }
-
-    func resendConfirmation(_ call: Service.Call, _ service: Service) throws -> Response {
-        let body = try call.laxBody()
-        var validation = LaxValidation()
-        let email = validation.email(body["email"])
-        try validation.finish()
-        guard let email, try service.store.account(email: email) != nil else {
-            return problem(404, "user_not_found", "There is no such user.", call)
-        }
-        return .json(200, ["status": "sent"])
     }
 
     private func displayName(_ account: Account) -> JSON {

@@ -28,6 +28,8 @@ final class LoopRoutes: RouteSet {
         case .updateMe: try updateMe(call, service)
         case .verifyEmail: try confirmEmail(call, service)
         case .resendConfirmation: try resendConfirmation(call, service)
+        case .forgotPassword: try forgotPassword(call, service)
+        case .resetPassword: try resetPassword(call, service)
         case .uploadMetrics: try uploadMetrics(call, service)
         case .metricsProcessing: try metricsProcessing(call, service)
         case .listMetrics: try listMetrics(call, service)

@@ -194,6 +194,28 @@ import Testing
         #expect(try bench.call("POST", "/auth/login", login).status == 200)
     }
 
+    @Test func `a forgotten password is replaced with the code that came by mail`() throws {
+        let bench = try Bench.loop()
+        func reset(_ code: JSON) throws -> (status: Int, body: JSON) {
+            try bench.call(
+                "POST", "/auth/reset-password",
+                ["email": .string(Seed.email), "code": code, "new_password": "Fresh-Passw0rd"])
+        }
+
+        let forgot = try bench.call(
+            "POST", "/auth/forgot-password", ["email": .string(Seed.email)])
+        let mail = try bench.call("GET", "/_sandbox/mail").body["mail"].elements
+        let wrong = try reset("0")
+        let right = try reset(mail[0]["code"] ?? .null)
+
+        #expect(forgot.body == ["status": "sent"])
+        #expect(wrong.body["detail"]?["type"] == "invalid_code")
+        #expect(right.body == ["status": "reset"])
+        #expect(try reset(mail[0]["code"] ?? .null).status == 400)
+        #expect(try bench.loopLogin().status == 401)
+        #expect(try bench.loopLogin("Fresh-Passw0rd").status == 200)
+    }
+
     @Test(
         arguments: [
             ([.noSignup], "a@example.com", "Fresh-Passw0rd", 403),
