@@ -6,12 +6,13 @@ SWIFT_FILES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benc
 CLARITY_EXPORT_GENERATOR ?= $(abspath $(wildcard ../shared/tools/gen_export.py))
 export CLARITY_EXPORT_GENERATOR
 
-.PHONY: help setup build demo test bench lint format release clean
+.PHONY: help setup build demo test bench conformance lint format release clean
 
 help:
 	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine'
 	@echo 'make test     builds and runs the tests'
 	@echo 'make bench    measures the release beside its peers, some ten minutes, and writes Benchmarks/RESULTS.md'
+	@echo 'make conformance  drives the stand-in backend by the deployed one'"'"'s schema, some five minutes'
 	@echo 'make lint     checks the form of the code'
 	@echo 'make format   puts the code into that form'
 	@echo 'make release  leaves programs that run without Swift, and what belongs to them, in dist/'
@@ -34,6 +35,9 @@ test:
 
 bench: setup
 	@Benchmarks/run
+
+conformance: setup
+	@scripts/conformance
 
 lint: setup
 	$(SWIFT) format lint --strict --recursive $(SWIFT_FILES)
