@@ -66,7 +66,8 @@ enum AuthMode {
             throw Failure(.internalFault, "libcurl cannot start")
         }
         return APIClient(
-            base: backend, dialect: .blueprint, transport: transport,
+            base: backend, dialect: try flags.dialect(), memory: StoredDialects(store),
+            transport: transport,
             sessions: StoredSessions(store, backend: backend), clock: SystemClock(),
             retryWait: flags.retryWait)
     }
@@ -80,7 +81,7 @@ struct AuthFlags {
     }
 
     private static let names = [
-        "email", "backend", "ca-bundle", "pins", "state", "retry-wait", "output",
+        "email", "backend", "dialect", "ca-bundle", "pins", "state", "retry-wait", "output",
     ]
     private var values: [String: String] = [:]
 
@@ -108,6 +109,11 @@ struct AuthFlags {
     func value(_ name: String) throws(Missing) -> String {
         guard let value = values[name], !value.isEmpty else { throw Missing(name: name) }
         return value
+    }
+
+    /// The backend's contract, or that it is to be found out.
+    func dialect() throws(Failure) -> DialectChoice {
+        try WorkOptions.dialect(named: values["dialect"])
     }
 
     /// Which servers are believed to be the backend; the pins come one on each line.

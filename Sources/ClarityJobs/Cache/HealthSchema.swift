@@ -14,7 +14,7 @@ enum HealthSchema {
     static let applicationID: Int64 = 0x434C_5248
 
     static var migrations: Migrations {
-        Migrations(applicationID: applicationID, steps: [version1])
+        Migrations(applicationID: applicationID, steps: [version1, dialects])
     }
 
     private static let version1 = """

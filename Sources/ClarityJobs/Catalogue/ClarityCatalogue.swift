@@ -57,12 +57,10 @@ public let clarityCatalogue = JobCatalogue(
                     "url", .url, isRequired: true,
                     summary: "where the backend's API begins, such as "
                         + "`https://clarity.example/api/v1`"),
-                // The deployed backend's dialect, `loop`, is not among the choices until this
-                // program speaks it: a job file that asks for it is refused with its line, and no
-                // attempt sends it requests that mean something else there.
                 OptionDeclaration(
-                    "dialect", .choice(["auto", "blueprint"]), standard: "auto",
-                    summary: "the contract that the backend keeps; `loop` is not spoken yet"),
+                    "dialect", .choice(["auto", "blueprint", "loop"]), standard: "auto",
+                    summary: "the contract that the backend keeps; `auto` asks it once and "
+                        + "remembers"),
                 OptionDeclaration(
                     "retry_wait", .duration(.milliseconds(1)...(.seconds(60))), standard: "1000",
                     summary: "the first wait before a request is repeated; it doubles each time"),

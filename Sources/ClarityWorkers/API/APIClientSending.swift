@@ -2,11 +2,25 @@ import ClarityJobs
 import ClarityScheduler
 
 extension APIClient {
-    /// Sends a request that carries the token of `session`; renews the session once when the
-    /// backend refuses it.
+    /// Sends what `build` makes of the requests and of a token, where the call takes one along;
+    /// renews the session once when the backend refuses it.
     ///
     /// A token that is refused again right after its renewal ends the call, not the stored session:
     /// the backend has just confirmed that one.
+    func answer(
+        to call: APICall,
+        _ build: (APIRequests, Secret?) throws(APIError) -> HTTPRequest
+    ) async throws(APIError) -> [UInt8] {
+        let requests = try await requests
+        guard try requests.dialect.route(call).isAuthorized else {
+            return try await exchange(build(requests, nil)).body
+        }
+        let session = try await session()
+        return try await authorized(build(requests, session.accessToken), by: session).body
+    }
+
+    /// Sends a request that carries the token of `session`; renews the session once when the
+    /// backend refuses it.
     func authorized(
         _ request: HTTPRequest, by session: Session
     ) async throws(APIError) -> HTTPResponse {
@@ -17,13 +31,34 @@ extension APIClient {
             do throws(APIError) {
                 return try await exchange(request.authorized(by: renewed.accessToken))
             } catch .unauthorized {
-                throw .sessionEnded
+                let isCertain = try await requests.dialect.refusalOfTokenIsCertain
+                throw isCertain ? .sessionEnded : .tokenUnclear
             }
         }
     }
 
     /// Sends a request until it is answered with success or its tries are used up.
+    ///
+    /// A request that must not be made twice is sent again only after errors that say that it did
+    /// not arrive.
     func exchange(_ request: HTTPRequest) async throws(APIError) -> HTTPResponse {
+        let dialect = try await requests.dialect
+        let call = request.call ?? .greeting
+        let isRepeatable = try dialect.route(call).isRepeatable
+        do throws(APIError) {
+            return try await repeated(request, isRepeatable: isRepeatable) { response, now in
+                dialect.error(in: response, to: call, now: now)
+            }
+        } catch {
+            throw await explained(error)
+        }
+    }
+
+    /// Sends a request until `fault` finds no error in its answer or its tries are used up.
+    func repeated(
+        _ request: HTTPRequest, isRepeatable: Bool,
+        fault: (HTTPResponse, Instant) -> APIError?
+    ) async throws(APIError) -> HTTPResponse {
         var tries = 0
         while true {
             tries += 1
@@ -33,14 +68,15 @@ extension APIClient {
                 guard response.body.count <= APIClient.largestAnswer else {
                     throw .tooLarge(limit: APIClient.largestAnswer)
                 }
-                guard let fault = APIError(response, now: clock.now) else { return response }
-                error = fault
+                guard let found = fault(response, clock.now) else { return response }
+                error = found
             } catch let failure {
                 error = APIError(failure)
             }
-            guard let wait = error.waitInCall(afterTries: tries, unit: retryWait) else {
-                throw error
-            }
+            guard
+                let wait = error.waitInCall(
+                    afterTries: tries, unit: retryWait, isRepeatable: isRepeatable)
+            else { throw error }
             if Task.isCancelled { throw .cancelled }
             await clock.sleep(for: wait)
             if Task.isCancelled { throw .cancelled }

@@ -6,19 +6,13 @@ extension APIClient {
     ///
     /// - Throws: `APIError.unauthorized` for wrong credentials, which are sent once only.
     public func login(email: String, password: Secret) async throws(APIError) -> Session {
-        let reader = AnswerReader(call: "login")
-        let response = try await exchange(requests.login(email: email, password: password))
-        let wire = try reader.decode(LoginWire.self, from: response.body)
-        if wire.tokens == nil, wire.secondFactorToken != nil { throw .secondFactorRequired }
-        guard let tokens = wire.tokens else { throw .decoding("login: `tokens` is missing") }
-        guard let user = wire.user else { throw .decoding("login: `user` is missing") }
-        guard let refreshToken = tokens.refreshToken else {
-            throw .decoding("login: `tokens.refresh_token` is missing")
-        }
+        try await askDialectAnew()
+        let granted = try await grant(
+            by: exchange(requests.login(email: email, password: password)))
         let session = Session(
-            userID: user.userID, email: user.email ?? email,
-            accessToken: Secret(tokens.accessToken), refreshToken: Secret(refreshToken),
-            expiresAt: clock.now + life(of: tokens))
+            userID: granted.user.userID, email: granted.user.email ?? email,
+            accessToken: granted.accessToken, refreshToken: granted.refreshToken,
+            expiresAt: clock.now + life(of: granted.tokens))
         try keep(session)
         return session
     }
@@ -46,8 +40,9 @@ extension APIClient {
 
     /// Tells the backend that `session` is to end, or the one that had to come in its place.
     private func revoke(_ session: Session) async throws(APIError) {
-        func request(_ session: Session) -> HTTPRequest {
-            requests.logout(session.refreshToken, token: session.accessToken)
+        let requests = try await requests
+        func request(_ session: Session) throws(APIError) -> HTTPRequest {
+            try requests.logout(session.refreshToken, token: session.accessToken)
         }
         do throws(APIError) {
             _ = try await exchange(request(session))

@@ -42,8 +42,41 @@ public enum APIError: Error, Hashable, Sendable {
     case decoding(String)
     /// The answer is larger than is read.
     case tooLarge
-    /// The backend's dialect has no such call; carries the call.
+    /// The account is locked after refused logins, for as long as this.
+    case accountLocked(for: Duration)
+    /// The backend refused a login, and says the same when it cannot check one.
+    case loginUnclear
+    /// The account's e-mail address was never confirmed.
+    case emailNotVerified
+    /// The backend did not renew a session, and says the same when it is out of order.
+    case renewalUnclear
+    /// A token was refused right after its renewal, by a backend that also does so when it cannot
+    /// check one.
+    case tokenUnclear
+    /// Nobody can register.
+    case signupClosed
+    /// Somebody has registered with this e-mail address.
+    case accountExists
+    /// A new password is not what the backend wants of one.
+    case passwordRefused
+    /// A code from a mail is not the one that was sent.
+    case codeRefused
+    /// What stands behind the backend is out of reach, whatever status says so; nothing was kept.
+    case unavailable(status: Int)
+    /// Something in front of the backend refused the request.
+    case blocked
+    /// The backend has given up the call.
+    case gone
+    /// The backend has no path that its dialect must have.
+    case noSuchCall(status: Int)
+    /// The backend's dialect has no such call or upload route; carries which.
     case notOffered(String)
+    /// The backend's answer to a greeting is none of a dialect that is spoken.
+    case dialectUnknown
+    /// The backend turned out to speak another dialect than was remembered.
+    case dialectChanged
+    /// The backend could not analyse a recording.
+    case analysisFailed
     /// The request must not be sent as it is set up; carries why.
     case refused(String)
     /// The session cannot be read or kept.
@@ -52,133 +85,4 @@ public enum APIError: Error, Hashable, Sendable {
     case library(code: Int)
     /// The task was cancelled.
     case cancelled
-}
-
-extension APIError {
-    /// What an error asks for.
-    struct Ruling: Hashable, Sendable {
-        /// How often a call is tried before it fails with this error; 1 for errors that stay.
-        var tries: Int
-        /// Whether the run may succeed later.
-        var isTransient: Bool
-        /// The wait that the backend asked for.
-        var after: Duration?
-        var category: Failure.Category
-        /// What a person reads: a lowercase fragment without final period.
-        var sentence: String
-    }
-
-    /// The one table of what follows from each error.
-    ///
-    /// Network errors get 4 tries and errors of the server 3, as the contract's rules say. A
-    /// backend that asks for a wait longer than `longestWaitInCall` gets no second try in the call:
-    /// the run waits instead, without holding a process.
-    var ruling: Ruling {
-        switch self {
-        case .offline:
-            network("the backend cannot be reached: no network, or no answer at its address")
-        case .interrupted:
-            network("the connection to the backend broke off")
-        case .timeout:
-            network("the backend did not answer in time")
-        case .tls:
-            later(.unreachable, "no trusted connection to the backend could be made (TLS)")
-        case .transport(let error):
-            switch error {
-            case .connectTimeout, .stalled, .proxyRefused: network(error.description)
-            default: later(.unreachable, error.description)
-            }
-        case .notLoggedIn:
-            final(.credential, "nobody is logged in; run `clarity-jobs auth login`")
-        case .unauthorized:
-            final(.credential, "the backend refused the e-mail address or the password")
-        case .secondFactorRequired:
-            final(.credential, "the account asks for a second factor, which a job cannot give")
-        case .sessionEnded:
-            final(.credential, "the session has ended; run `clarity-jobs auth login`")
-        case .forbidden:
-            final(.credential, "the backend does not allow this to the account (403)")
-        case .notFound:
-            final(.work, "the backend does not know what was asked for (404)")
-        case .conflict(let indices):
-            final(.work, "the backend already has \(metrics(indices)) (409)")
-        case .validation(let indices):
-            final(.work, "the backend does not accept \(metrics(indices))")
-        case .requestTooLarge:
-            final(.work, "the request is larger than the backend takes at once")
-        case .rateLimited(let after):
-            waiting(after, "the backend asks for fewer requests (429)", triesWithoutWish: 1)
-        case .rejected(let status):
-            final(.work, "the backend refused the request (\(status))")
-        case .redirected(let status):
-            final(
-                .configuration,
-                "the backend's URL leads elsewhere (\(status)), and a redirect is not followed")
-        case .server(let status, let after):
-            waiting(after, "the backend is out of order (\(status))", triesWithoutWish: 3)
-        case .decoding(let part):
-            final(.unreachable, "the backend's answer is not understood: \(part)")
-        case .tooLarge:
-            final(.unreachable, "the backend's answer is larger than is read")
-        case .notOffered(let call):
-            final(.configuration, "the backend does not offer \(call)")
-        case .refused(let why):
-            final(.configuration, why)
-        case .store(let failure):
-            final(failure.category, failure.reason)
-        case .library(let code):
-            later(.internalFault, "libcurl failed (\(code))")
-        case .cancelled:
-            later(.work, "stopped before it was done")
-        }
-    }
-
-    /// What a worker that meets this error returns.
-    public var outcome: Outcome {
-        let ruling = ruling
-        let failure = Failure(ruling.category, ruling.sentence)
-        return ruling.isTransient ? .retry(after: ruling.after, failure) : .failure(failure)
-    }
-
-    /// The longest wait that a call keeps to itself.
-    static var longestWaitInCall: Duration { .seconds(10) }
-
-    /// How long a call waits before its next try; `nil` when there is none.
-    ///
-    /// The wait after try `n` (from 1) is 2^(n-1) times `unit`, 1 s, 2 s and 4 s in standard, or
-    /// what the backend asked for.
-    func waitInCall(afterTries tries: Int, unit: Duration) -> Duration? {
-        let ruling = ruling
-        guard tries < ruling.tries else { return nil }
-        return ruling.after ?? unit * (1 << (tries - 1))
-    }
-
-    private func network(_ sentence: String) -> Ruling {
-        Ruling(tries: 4, isTransient: true, category: .unreachable, sentence: sentence)
-    }
-
-    private func later(_ category: Failure.Category, _ sentence: String) -> Ruling {
-        Ruling(tries: 1, isTransient: true, category: category, sentence: sentence)
-    }
-
-    private func final(_ category: Failure.Category, _ sentence: String) -> Ruling {
-        Ruling(tries: 1, isTransient: false, category: category, sentence: sentence)
-    }
-
-    private func waiting(
-        _ after: Duration?, _ sentence: String, triesWithoutWish: Int
-    ) -> Ruling {
-        let tries = after.map { $0 <= APIError.longestWaitInCall ? 3 : 1 } ?? triesWithoutWish
-        return Ruling(
-            tries: tries, isTransient: true, after: after, category: .unreachable,
-            sentence: sentence)
-    }
-
-    private func metrics(_ indices: [Int]) -> String {
-        switch indices.count {
-        case 0: "what was sent"
-        case 1: "1 of the metrics"
-        default: "\(indices.count) of the metrics"
-        }
-    }
 }

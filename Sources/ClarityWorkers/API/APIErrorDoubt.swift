@@ -5,11 +5,16 @@ extension APIError {
     /// double. What the backend refused, and what never reached it, did not arrive.
     public var mayHaveArrived: Bool {
         switch self {
-        case .interrupted, .timeout, .server, .decoding, .tooLarge, .library, .cancelled: true
+        case .interrupted, .timeout, .server, .decoding, .tooLarge, .library, .cancelled,
+            .renewalUnclear, .analysisFailed:
+            true
         case .transport(let error): error.mayHaveSent
         case .offline, .tls, .notLoggedIn, .unauthorized, .secondFactorRequired, .sessionEnded,
             .forbidden, .notFound, .conflict, .validation, .requestTooLarge, .rateLimited,
-            .rejected, .redirected, .refused, .store, .notOffered:
+            .rejected, .redirected, .refused, .store, .notOffered, .noSuchCall, .dialectUnknown,
+            .dialectChanged, .gone, .blocked, .unavailable, .accountLocked, .loginUnclear,
+            .emailNotVerified, .signupClosed, .accountExists, .passwordRefused, .codeRefused,
+            .tokenUnclear:
             false
         }
     }

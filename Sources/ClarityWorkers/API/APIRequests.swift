@@ -1,9 +1,9 @@
-public import ClarityJobs
+import ClarityJobs
 
 /// Builds every request that the client sends; pure, so that a dry run prints the same ones.
 public struct APIRequests: Hashable, Sendable {
     private let base: String
-    private let dialect: Dialect
+    let dialect: Dialect
 
     /// Creates a builder for the backend at `base`, such as `https://host/api/v1`.
     public init(base: String, dialect: Dialect) {
@@ -11,93 +11,148 @@ public struct APIRequests: Hashable, Sendable {
         self.dialect = dialect
     }
 
-    /// `POST` of a person's credentials.
-    public func login(email: String, password: Secret) -> HTTPRequest {
-        post(dialect.paths.login) { json in
-            json.field("email", email)
-            json.field("password", password.reveal())
-            json.field("remember_me", true)
+    /// What a field of a body holds.
+    enum FieldValue {
+        case text(String)
+        case secret(Secret)
+        case flag(Bool)
+    }
+
+    /// A request of a call, without a body.
+    ///
+    /// - Parameters:
+    ///   - id: what the path names.
+    ///   - token: goes along when the call takes one.
+    /// - Throws: `APIError.notOffered`.
+    func request(
+        _ call: APICall, id: String = "", query: [(name: String, value: String)] = [],
+        body: [UInt8]? = nil, token: Secret? = nil
+    ) throws(APIError) -> HTTPRequest {
+        let route = try dialect.route(call)
+        let pairs = query.map { "\($0.name)=\(percentEncoded($0.value))" }.joined(separator: "&")
+        let path = route.path.replacing("{id}", with: percentEncoded(id))
+        var headers = [HTTPHeader("Accept", .plain("application/json"))]
+        if body != nil { headers.append(HTTPHeader("Content-Type", .plain("application/json"))) }
+        var request = HTTPRequest(
+            route.method, base + path + (pairs.isEmpty ? "" : "?\(pairs)"), headers: headers,
+            body: body)
+        request.call = call
+        guard let token, route.isAuthorized else { return request }
+        return request.authorized(by: token)
+    }
+
+    /// A request of a call whose body is some of `values`, as the dialect wants them.
+    ///
+    /// - Throws: `APIError.notOffered`; `.refused` when the dialect wants a field that is not there.
+    func request(
+        _ call: APICall, _ values: [BodyField: FieldValue], token: Secret? = nil
+    ) throws(APIError) -> HTTPRequest {
+        let route = try dialect.route(call)
+        if let missing = route.fields.first(where: { values[$0] == nil }) {
+            throw .refused("the \(call.name) lacks `\(missing.rawValue)`")
         }
+        var json = JSONWriter()
+        json.object { json in
+            for field in route.fields + route.optionalFields {
+                switch values[field] {
+                case .text(let text): json.field(field.rawValue, text)
+                case .secret(let secret): json.field(field.rawValue, secret.reveal())
+                case .flag(let flag): json.field(field.rawValue, flag)
+                case nil: break
+                }
+            }
+        }
+        return try request(call, body: json.bytes, token: token)
+    }
+
+    /// An id of a user as the dialect has it.
+    func userID(_ id: String) -> String { dialect.lowersUserIDs ? id.lowercased() : id }
+
+    /// What shows which dialect the backend speaks; any dialect builds the same.
+    var greeting: HTTPRequest {
+        var request = HTTPRequest(
+            .get, base + Dialect.greetingPath,
+            headers: [HTTPHeader("Accept", .plain("application/json"))])
+        request.call = .greeting
+        return request
+    }
+}
+
+// MARK: - The session
+
+extension APIRequests {
+    /// `POST` of a person's credentials.
+    func login(email: String, password: Secret) throws(APIError) -> HTTPRequest {
+        try request(
+            .login,
+            [.email: .text(email), .password: .secret(password), .rememberMe: .flag(true)])
     }
 
     /// `POST` of the refresh token, without the access token.
-    public func refresh(_ refreshToken: Secret) -> HTTPRequest {
-        post(dialect.paths.refresh) { $0.field("refresh_token", refreshToken.reveal()) }
+    func refresh(_ refreshToken: Secret) throws(APIError) -> HTTPRequest {
+        try request(.refresh, [.refreshToken: .secret(refreshToken)])
     }
 
     /// `POST` that ends a session.
-    public func logout(_ refreshToken: Secret, token: Secret) -> HTTPRequest {
-        post(dialect.paths.logout) { $0.field("refresh_token", refreshToken.reveal()) }
-            .authorized(by: token)
+    func logout(_ refreshToken: Secret, token: Secret) throws(APIError) -> HTTPRequest {
+        try request(.logout, [.refreshToken: .secret(refreshToken)], token: token)
     }
 
     /// `GET` of who the token belongs to.
-    public func me(token: Secret) -> HTTPRequest {
-        get(dialect.paths.me, token: token)
-    }
+    func me(token: Secret?) throws(APIError) -> HTTPRequest { try request(.me, token: token) }
+}
 
-    /// `POST` of a batch of samples.
-    ///
-    /// - Throws: `APIError.validation` with the indices of metrics that cannot be written, and
-    ///   `.requestTooLarge` beyond the dialect's limits.
-    public func upload(_ batch: UploadBatch, token: Secret) throws(APIError) -> HTTPRequest {
-        post(dialect.paths.upload, body: try dialect.uploadBody(batch)).authorized(by: token)
-    }
+// MARK: - Health data and insights
 
+extension APIRequests {
     /// What an upload by `route` must keep to; without one by the dialect's standard route.
     ///
     /// - Throws: `APIError.notOffered`.
     func uploadRules(_ route: UploadRoute?) throws(APIError) -> UploadRules {
-        guard route != .samples else { throw .notOffered("uploads by the route `samples`") }
-        return UploadRules(
-            route: .metrics, samplesPerRequest: dialect.limits.metricsPerRequest,
-            requestBytes: dialect.limits.requestBytes, isIdempotent: true, takesFuture: false,
-            kinds: dialect.fields.mapValues { UploadRules.Kind($0.metricType) })
+        try dialect.door(route).rules(route ?? dialect.standardRoute)
+    }
+
+    /// `POST` of a batch of samples by its route.
+    ///
+    /// - Throws: `APIError.validation` with the indices of metrics that cannot be written, and
+    ///   `.requestTooLarge` beyond the limits of the route; `.notOffered`.
+    func upload(_ batch: UploadBatch, token: Secret?) throws(APIError) -> HTTPRequest {
+        let door = try dialect.door(batch.route)
+        return try request(
+            door.call, body: try door.body(batch, userID: userID(batch.userID)), token: token)
     }
 
     /// `GET` of how far the backend is with an upload.
-    public func processing(_ id: String, token: Secret) -> HTTPRequest {
-        get(dialect.paths.processing, id: id, token: token)
+    func processing(
+        _ id: String, route: UploadRoute = .metrics, token: Secret?
+    ) throws(APIError) -> HTTPRequest {
+        try request(try dialect.door(route).statusCall, id: id, token: token)
     }
 
     /// `GET` of a page of the health data that the backend has.
-    public func healthDataPage(limit: Int, cursor: String?, token: Secret) -> HTTPRequest {
+    ///
+    /// - Parameter cursor: what the page before named as its successor; where the backend counts
+    ///   rows that is how many came before.
+    func healthDataPage(
+        limit: Int, cursor: String?, token: Secret?
+    ) throws(APIError) -> HTTPRequest {
         var query = [("limit", String(limit))]
-        if let cursor { query.append(("cursor", cursor)) }
-        return get(dialect.paths.healthData, query: query, token: token)
+        switch dialect.paging {
+        case .cursor: if let cursor { query.append(("cursor", cursor)) }
+        // Named even for the first page: only then does the backend say where the next one is.
+        case .offset: query.append(("offset", cursor ?? "0"))
+        }
+        return try request(.healthData, query: query, token: token)
     }
 
     /// `GET` of a page of a person's insights, newest first.
-    public func insightsPage(user: String, limit: Int, offset: Int, token: Secret) -> HTTPRequest {
-        get(
-            dialect.paths.insightHistory, id: user,
+    func insightsPage(
+        user: String, limit: Int, offset: Int, token: Secret?
+    ) throws(APIError) -> HTTPRequest {
+        try request(
+            .insightHistory, id: userID(user),
             query: [("limit", String(limit)), ("offset", String(offset))], token: token)
     }
-
-    private func get(
-        _ path: String, id: String = "", query: [(name: String, value: String)] = [],
-        token: Secret
-    ) -> HTTPRequest {
-        let pairs = query.map { "\($0.name)=\(percentEncoded($0.value))" }.joined(separator: "&")
-        let whole = path.replacing("{id}", with: percentEncoded(id))
-        return HTTPRequest(
-            .get, base + whole + (pairs.isEmpty ? "" : "?\(pairs)"), headers: [accept]
-        ).authorized(by: token)
-    }
-
-    private func post(_ path: String, _ fields: (inout JSONWriter) -> Void) -> HTTPRequest {
-        var json = JSONWriter()
-        json.object(nil, fields)
-        return post(path, body: json.bytes)
-    }
-
-    private func post(_ path: String, body: [UInt8]) -> HTTPRequest {
-        HTTPRequest(
-            .post, base + path,
-            headers: [accept, HTTPHeader("Content-Type", .plain("application/json"))], body: body)
-    }
-
-    private var accept: HTTPHeader { HTTPHeader("Accept", .plain("application/json")) }
 }
 
 /// `text` with every byte that RFC 3986 does not call unreserved as `%XX`: an id that a server

@@ -9,6 +9,10 @@ struct AnswerReader {
     /// The call, as a person knows it.
     let call: String
 
+    init(call: String) { self.call = call }
+
+    init(_ call: APICall) { self.call = call.name }
+
     /// Decodes a whole answer.
     ///
     /// - Throws: `APIError.decoding`.
@@ -24,8 +28,27 @@ struct AnswerReader {
         }
     }
 
-    /// Reads the receipt of an upload of `count` metrics.
-    func receipt(_ body: [UInt8], count: Int) throws(APIError) -> UploadReceipt {
+    /// Reads the receipt of an upload of `count` samples through a door.
+    func receipt(
+        _ body: [UInt8], from door: UploadDoor, count: Int
+    ) throws(APIError) -> UploadReceipt {
+        switch door.form {
+        case .metrics: try metricsReceipt(body, count: count)
+        case .healthKit: try samplesReceipt(body, count: count)
+        }
+    }
+
+    /// All or nothing: what was sent came in, each sample as one object, or the answer is not about
+    /// this upload.
+    private func samplesReceipt(_ body: [UInt8], count: Int) throws(APIError) -> UploadReceipt {
+        let wire = try decode(SamplesUploadWire.self, from: body)
+        guard wire.received.values.allSatisfy({ (0...count).contains($0) }),
+            wire.received.values.reduce(0, +) == count
+        else { throw .decoding("\(call): `samples_received` is not what was sent") }
+        return UploadReceipt(processingID: wire.uploadID, accepted: count)
+    }
+
+    private func metricsReceipt(_ body: [UInt8], count: Int) throws(APIError) -> UploadReceipt {
         let wire = try decode(UploadWire.self, from: body)
         let faults = FaultReport(wire.validationErrors ?? []).faults.filter { $0.index < count }
         let duplicates = Set(faults.filter(\.isDuplicate).map(\.index))
@@ -47,17 +70,32 @@ struct AnswerReader {
     }
 
     /// Reads how far an upload is.
-    func processing(_ body: [UInt8]) throws(APIError) -> ProcessingStatus {
+    ///
+    /// - Parameter whole: what the backend calls all of its work; without it no share is believed.
+    func processing(_ body: [UInt8], whole: Double?) throws(APIError) -> ProcessingStatus {
         let wire = try decode(ProcessingWire.self, from: body)
+        var progress: Double?
+        if let whole, let share = wire.progress { progress = min(max(share / whole, 0), 1) }
         return ProcessingStatus(
-            state: ProcessingStatus.State(rawValue: wire.status) ?? .other,
-            progress: wire.progress.map { min(max($0 / 100, 0), 1) })
+            state: ProcessingStatus.State(wire: wire.status), progress: progress)
     }
 
     /// Reads a page that was asked for with `cursor`.
-    func healthData(_ body: [UInt8], after cursor: String?) throws(APIError) -> HealthDataPage {
+    ///
+    /// Where the backend counts rows, the successor is how many came up to the end of this page; a
+    /// page without any is then the last, whatever it says.
+    func healthData(
+        _ body: [UInt8], after cursor: String?, paging: Dialect.Paging = .cursor
+    ) throws(APIError) -> HealthDataPage {
         let wire = try decode(HealthDataPageWire.self, from: body)
-        let next = wire.pagination.hasNext ? wire.pagination.nextCursor : nil
+        var next = wire.pagination.hasNext ? wire.pagination.nextCursor : nil
+        if paging == .offset {
+            let count = JSONSlices.elements(of: body, at: ["data"])?.count ?? 0
+            let before = cursor.flatMap { Int($0) } ?? 0
+            next =
+                wire.pagination.hasNext && count > 0
+                ? String(before.addingReportingOverflow(count).partialValue) : nil
+        }
         // A page that names itself as its successor would be read for ever.
         guard next == nil || next != cursor else {
             throw .decoding("\(call): `pagination.next_cursor` does not move on")

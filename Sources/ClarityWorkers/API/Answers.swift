@@ -3,12 +3,20 @@ public import ClarityScheduler
 /// Whose account the backend says it is.
 public struct UserProfile: Hashable, Sendable {
     public var userID: String
+    /// `nil` where the backend does not say.
     public var email: String?
+    public var displayName: String?
+    /// Whether the e-mail address is confirmed; `nil` where the backend does not say.
+    public var isVerified: Bool?
 
     /// Creates a profile.
-    public init(userID: String, email: String?) {
+    public init(
+        userID: String, email: String?, displayName: String? = nil, isVerified: Bool? = nil
+    ) {
         self.userID = userID
         self.email = email
+        self.displayName = displayName
+        self.isVerified = isVerified
     }
 }
 
@@ -22,6 +30,11 @@ public struct ProcessingStatus: Hashable, Sendable {
         case failed
         /// A step that the contract does not have; it may go on.
         case other
+
+        /// Reads the backend's word; what only waits for its turn was received.
+        init(wire word: String) {
+            self = word == "queued" ? .received : State(rawValue: word) ?? .other
+        }
     }
 
     public var state: State

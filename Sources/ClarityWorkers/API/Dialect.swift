@@ -1,142 +1,151 @@
-public import ClarityJobs
+import ClarityJobs
 
 /// One version of the backend's contract, as data.
 ///
-/// Another version is another value: the client asks the dialect and never which one it is.
+/// Another version is another value: the client asks the dialect and never which one it is. Nothing
+/// outside this folder knows which one is spoken.
 public struct Dialect: Hashable, Sendable {
-    /// Where the calls go, below the base URL; `{id}` stands for the id that a path names.
-    public struct Paths: Hashable, Sendable {
-        public var login: String
-        public var refresh: String
-        public var logout: String
-        public var me: String
-        public var upload: String
-        public var processing: String
-        public var healthData: String
-        public var insightHistory: String
+    /// Where a call goes and what it takes along.
+    struct Route: Hashable, Sendable {
+        var method: HTTPRequest.Method
+        /// Below the base URL; `{id}` stands for the id that it names.
+        var path: String
+        /// Whether a token goes along.
+        var isAuthorized: Bool
+        /// The fields of its body that must be there, in their order, and those that may.
+        var fields: [BodyField]
+        var optionalFields: [BodyField]
+        /// Whether a second request after one that may have arrived does no harm.
+        var isRepeatable: Bool
+        /// Whether a backend of this dialect certainly has the path.
+        var mustExist: Bool
+        /// How long the backend refuses after its limit for this call is reached; `nil`: it has
+        /// none that is known, or says itself how long.
+        var window: Duration?
 
-        /// Creates the paths, each beginning with `/`.
-        public init(
-            login: String, refresh: String, logout: String, me: String, upload: String,
-            processing: String, healthData: String, insightHistory: String
+        init(
+            _ method: HTTPRequest.Method, _ path: String, isAuthorized: Bool = true,
+            _ fields: [BodyField] = [], optional: [BodyField] = [], isRepeatable: Bool? = nil,
+            mustExist: Bool? = nil, window: Duration? = nil
         ) {
-            self.login = login
-            self.refresh = refresh
-            self.logout = logout
-            self.me = me
-            self.upload = upload
-            self.processing = processing
-            self.healthData = healthData
-            self.insightHistory = insightHistory
+            self.method = method
+            self.path = path
+            self.isAuthorized = isAuthorized
+            self.fields = fields
+            optionalFields = optional
+            self.isRepeatable = isRepeatable ?? (method != .post)
+            // Behind a path with an id, 404 speaks of the id.
+            self.mustExist = mustExist ?? !path.contains("{id}")
+            self.window = window
         }
     }
 
-    /// What the backend takes at once.
-    public struct Limits: Hashable, Sendable {
-        /// The metrics of one upload.
-        public var metricsPerRequest: Int
-        /// The bytes of one request's body.
-        public var requestBytes: Int
-
-        /// Creates limits of at least 1.
-        public init(metricsPerRequest: Int, requestBytes: Int) {
-            self.metricsPerRequest = metricsPerRequest
-            self.requestBytes = requestBytes
-        }
+    /// How the pages of health data are asked for.
+    enum Paging: Hashable, Sendable {
+        /// By what the page before calls its successor.
+        case cursor
+        /// By how many rows came before; the client counts them.
+        case offset
     }
 
-    /// The object that holds a metric's numbers.
-    public struct Payload: Hashable, Sendable {
-        public var name: String
-        /// The field for the instant of measurement, where the object has one.
-        public var timestamp: String?
-
-        /// Creates a payload's description.
-        public init(_ name: String, timestamp: String? = nil) {
-            self.name = name
-            self.timestamp = timestamp
-        }
+    /// By what a backend is known to speak the dialect when it is asked for `Dialect.greetingPath`.
+    enum Greeting: Hashable, Sendable {
+        /// It answers 200, and calls itself so under `service`.
+        case service(String)
+        /// It has nothing there.
+        case nothing
     }
 
-    /// How one kind of sample is written.
-    public struct Field: Hashable, Sendable {
-        public var metricType: String
-        public var payload: Payload
-        /// The names of the sample's numbers: one, or systolic and diastolic.
-        public var names: [String]
-        /// Whether the backend counts, so that a number is rounded to a whole one.
-        public var isWhole: Bool
-
-        /// Creates a field's description.
-        public init(
-            _ metricType: String, _ payload: Payload, _ names: String..., isWhole: Bool = false
-        ) {
-            self.metricType = metricType
-            self.payload = payload
-            self.names = names
-            self.isWhole = isWhole
-        }
+    /// What a recording to analyse must keep to.
+    struct AnalysisLimits: Hashable, Sendable {
+        /// The minutes of a step analysis.
+        var steps: ClosedRange<Int>
+        /// The points of an actigraphy analysis.
+        var points: ClosedRange<Int>
+        var hours: ClosedRange<Int>
+        /// Entries of the metadata that go along.
+        var metadata: Int
     }
 
     /// The dialect's name in the job file.
     public var name: String
-    public var paths: Paths
-    public var limits: Limits
-    /// The backend's name for where uploaded samples came from.
-    public var uploadSource: String
-    /// The kinds that the backend accepts; what is missing here is never sent.
-    public var fields: [SampleKind: Field]
+    var greeting: Greeting
+    /// The calls that are offered.
+    var routes: [APICall: Route]
+    /// Where samples go in.
+    var doors: [UploadRoute: UploadDoor]
+    var standardRoute: UploadRoute
+    var paging: Paging
+    /// Whether ids of users are sent in lower case; else as the backend gave them.
+    var lowersUserIDs: Bool
+    /// What a new password must have, as far as it is known before it is sent.
+    var passwordRule: PasswordRule
+    var analysisLimits: AnalysisLimits
+    /// Whether a token that is refused right after its renewal is certainly worth nothing.
+    var refusalOfTokenIsCertain: Bool
+    /// What an answer really means, the first row that fits; where none does, its status counts.
+    var meanings: [Meaning]
 
-    /// Creates a dialect.
-    public init(
-        name: String, paths: Paths, limits: Limits, uploadSource: String,
-        fields: [SampleKind: Field]
-    ) {
-        self.name = name
-        self.paths = paths
-        self.limits = limits
-        self.uploadSource = uploadSource
-        self.fields = fields
+    /// Every dialect that is spoken.
+    public static let all: [Dialect] = [.blueprint, .loop]
+
+    /// The dialect of this name.
+    public static func named(_ name: String) -> Dialect? { all.first { $0.name == name } }
+
+    /// Where a backend is asked which dialect it speaks, without a token.
+    static let greetingPath = "/auth/health"
+
+    /// The route of a call.
+    ///
+    /// - Throws: `APIError.notOffered`.
+    func route(_ call: APICall) throws(APIError) -> Route {
+        if let route = routes[call] { return route }
+        if call == .greeting {
+            return Route(.get, Dialect.greetingPath, isAuthorized: false, mustExist: false)
+        }
+        throw .notOffered("the call `\(call.name)`")
     }
 
-    /// Whether the backend has a field for `kind`.
-    public func accepts(_ kind: SampleKind) -> Bool { fields[kind] != nil }
+    /// The door of a route; without one the standard's.
+    ///
+    /// - Throws: `APIError.notOffered`.
+    func door(_ route: UploadRoute?) throws(APIError) -> UploadDoor {
+        let route = route ?? standardRoute
+        guard let door = doors[route] else {
+            throw .notOffered("uploads by the route `\(route.rawValue)`")
+        }
+        return door
+    }
 }
 
-extension Dialect {
-    /// The contract of the product's founding documents.
-    public static let blueprint = Dialect(
-        name: "blueprint",
-        paths: Paths(
-            login: "/auth/login", refresh: "/auth/refresh", logout: "/auth/logout",
-            me: "/auth/me", upload: "/health-data/upload",
-            processing: "/health-data/processing/{id}", healthData: "/health-data",
-            insightHistory: "/insights/history/{id}"),
-        limits: Limits(metricsPerRequest: 100, requestBytes: 1024 * 1024),
-        uploadSource: "apple_health",
-        fields: blueprintFields)
+/// A field that a request's body may have; the raw value is its name on the wire.
+enum BodyField: String, Hashable, Sendable {
+    case email, password, code
+    case newPassword = "new_password"
+    case rememberMe = "remember_me"
+    case refreshToken = "refresh_token"
+    case firstName = "first_name"
+    case lastName = "last_name"
+    case phoneNumber = "phone_number"
+    case displayName = "display_name"
+    case termsAccepted = "terms_accepted"
+    case privacyPolicyAccepted = "privacy_policy_accepted"
+}
 
-    private static var blueprintFields: [SampleKind: Field] {
-        let biometric = Payload("biometric_data")
-        let activity = Payload("activity_data")
-        let mind = Payload("mental_health_data", timestamp: "timestamp")
-        return [
-            .heartRate: Field("heart_rate", biometric, "heart_rate"),
-            .heartRateVariability: Field(
-                "heart_rate_variability", biometric, "heart_rate_variability"),
-            .bloodPressure: Field(
-                "blood_pressure", biometric, "blood_pressure_systolic",
-                "blood_pressure_diastolic", isWhole: true),
-            .oxygenSaturation: Field("blood_oxygen", biometric, "oxygen_saturation"),
-            .respiratoryRate: Field("respiratory_rate", biometric, "respiratory_rate"),
-            .steps: Field("activity_level", activity, "steps", isWhole: true),
-            .distance: Field("activity_level", activity, "distance"),
-            .activeEnergy: Field("activity_level", activity, "active_energy"),
-            .exerciseMinutes: Field("activity_level", activity, "exercise_minutes", isWhole: true),
-            .flightsClimbed: Field("activity_level", activity, "flights_climbed", isWhole: true),
-            .vo2Max: Field("activity_level", activity, "vo2_max"),
-            .restingHeartRate: Field("activity_level", activity, "resting_heart_rate"),
-            .meditationMinutes: Field("mood_assessment", mind, "meditation_minutes", isWhole: true),
-        ]
+/// What a new password must have.
+struct PasswordRule: Hashable, Sendable {
+    /// The fewest characters.
+    var length: Int
+    /// Whether it needs an upper and a lower case letter, a digit and another sign.
+    var needsKinds: Bool
+
+    /// Whether a password keeps to the rule.
+    func allows(_ password: Secret) -> Bool {
+        let text = password.reveal()
+        guard text.count >= length else { return false }
+        guard needsKinds else { return true }
+        return text.contains(where: \.isUppercase) && text.contains(where: \.isLowercase)
+            && text.contains(where: \.isNumber)
+            && text.contains { !$0.isLetter && !$0.isNumber }
     }
 }

@@ -1,11 +1,17 @@
 import FoundationEssentials
 
-/// What a backend's refusal names: which metrics, by which field and code.
+/// What a backend's refusal says: its code, and which metrics it names by which field and code.
 ///
-/// Reads `validation_errors` or `errors` with fields such as `metrics[3].metric_id`, and `detail`
-/// with locations such as `["body", "metrics", 3, "metric_id"]`. Nothing else of a refusal is
-/// looked at: its sentences and its echo of the input hold health values.
+/// One reader for all shapes of a refusal. It reads `validation_errors` or `errors` with fields such
+/// as `metrics[3].metric_id`, `detail` with locations such as `["body", "metrics", 3, "metric_id"]`,
+/// and the code of a problem at the top, under `detail` or under `error`. Of a sentence it only says
+/// how it begins, and the echo of the input is never looked at: both hold health values.
 struct FaultReport {
+    /// The largest body that is looked into: 1 MiB. A refusal that echoes a full upload has less.
+    static let largestBody = 1 << 20
+    /// The most faults that are read.
+    static let mostFaults = 10_000
+
     /// One fault, with the metric that it is about.
     struct Fault: Hashable {
         var index: Int
@@ -22,6 +28,11 @@ struct FaultReport {
     }
 
     private(set) var faults: [Fault] = []
+    /// The backend's name for the refusal; `nil` when it gives none that is a name.
+    private(set) var code: String?
+    /// Whether the body is an object in JSON at all.
+    private(set) var isJSON = false
+    private var sentence = ""
 
     /// The metrics that are named, rising, each once.
     var indices: [Int] { indices { _ in true } }
@@ -33,12 +44,21 @@ struct FaultReport {
 
     /// Reads a refusal's body; a body of any other shape names nothing.
     init(_ body: [UInt8]) {
-        self.init(lenient { try JSONDecoder().decode(Wire.self, from: Data(body)).items } ?? [])
+        guard body.count <= FaultReport.largestBody,
+            let wire = lenient({ try JSONDecoder().decode(Wire.self, from: Data(body)) })
+        else { return }
+        faults = FaultReport(wire.items).faults
+        isJSON = true
+        code = wire.code.map(FaultReport.name).flatMap { $0 == FaultReport.unnamed ? nil : $0 }
+        sentence = wire.sentence ?? ""
     }
+
+    /// Whether the backend's sentence begins with `words`.
+    func begins(with words: String) -> Bool { sentence.utf8.starts(with: words.utf8) }
 
     /// Reads faults that were decoded with an answer.
     init(_ items: [Item]) {
-        faults = items.compactMap { item in
+        faults = items.prefix(FaultReport.mostFaults).compactMap { item in
             let path = item.path
             guard path.first == "metrics" || path.first == "body",
                 let metrics = path.firstIndex(of: "metrics"),
@@ -91,33 +111,72 @@ struct FaultReport {
 
     private struct Wire: Decodable {
         let items: [Item]
+        let code: String?
+        let sentence: String?
 
-        private enum CodingKeys: String, CodingKey, CaseIterable {
+        private enum CodingKeys: String, CodingKey {
             case validationErrors = "validation_errors"
             case errors
             case detail
+            case error
         }
 
         init(from decoder: any Decoder) throws {
             let fields = try decoder.container(keyedBy: CodingKeys.self)
-            items = CodingKeys.allCases.flatMap { key in
+            func text(_ key: CodingKeys) -> String? {
+                lenient { try fields.decode(String.self, forKey: key) }
+            }
+            items = [.validationErrors, .errors, .detail].flatMap { (key: CodingKeys) in
                 lenient { try fields.decode([Item].self, forKey: key) } ?? []
             }
+            let problems = [
+                lenient { try fields.decode(Problem.self, forKey: .detail) },
+                lenient { try fields.decode(Problem.self, forKey: .error) },
+                lenient { try Problem(from: decoder) },
+            ].compactMap { $0 }
+            code = problems.lazy.compactMap(\.code).first ?? text(.error)
+            sentence = text(.detail) ?? problems.lazy.compactMap(\.sentence).first
+        }
+    }
+
+    /// A problem object, whatever its parts are called.
+    private struct Problem: Decodable {
+        let code: String?
+        let sentence: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case code, type, detail, error, message
+        }
+
+        init(from decoder: any Decoder) throws {
+            let fields = try decoder.container(keyedBy: CodingKeys.self)
+            func first(_ keys: CodingKeys...) -> String? {
+                keys.lazy.compactMap { key in
+                    lenient { try fields.decode(String.self, forKey: key) }
+                }.first
+            }
+            code = first(.code, .type)
+            sentence = first(.detail, .error, .message)
         }
     }
 
     /// `text` when it is a name such as `activity_data.steps`, else a word in its place: what a
     /// server calls a field or a code could as well be the value that it refuses.
-    private static func name(_ text: String) -> String {
-        let isName =
-            text.utf8.count <= 80 && text.first?.isLetter == true
+    static func name(_ text: String) -> String {
+        text.first?.isLetter == true ? plain(text) ?? unnamed : unnamed
+    }
+
+    /// `text` when it is made of 1 to 80 letters, digits, dots, dashes and underscores of ASCII.
+    static func plain(_ text: String) -> String? {
+        let isPlain =
+            (1...80).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
                 default: "._-".utf8.contains(byte)
                 }
             }
-        return isName ? text : unnamed
+        return isPlain ? text : nil
     }
 
     private static let unnamed = "unnamed"

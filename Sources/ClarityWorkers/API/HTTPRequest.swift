@@ -44,6 +44,8 @@ public struct HTTPRequest: Hashable, Sendable {
     public enum Method: String, Sendable {
         case get = "GET"
         case post = "POST"
+        case put = "PUT"
+        case delete = "DELETE"
     }
 
     public var method: Method
@@ -54,6 +56,8 @@ public struct HTTPRequest: Hashable, Sendable {
     public var body: [UInt8]?
     /// A body that is read while it is sent, in the place of `body`.
     public var stream: RequestBody?
+    /// What it asks for, by which its answer is read; no part of what is sent.
+    public var call: APICall?
 
     /// Creates a request; nothing is checked before it is sent.
     public init(

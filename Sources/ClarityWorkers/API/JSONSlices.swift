@@ -15,6 +15,18 @@ struct JSONSlices {
         return slices.elements()
     }
 
+    /// The bytes of the value under `path`; `nil` when there is none.
+    static func value(of document: [UInt8], at path: [String]) -> ArraySlice<UInt8>? {
+        var slices = JSONSlices(bytes: document)
+        for key in path {
+            guard slices.enter(key) else { return nil }
+        }
+        guard slices.peek() != nil else { return nil }
+        let start = slices.position
+        slices.skipValue()
+        return slices.position > start ? document[start..<slices.position] : nil
+    }
+
     private init(bytes: [UInt8]) { self.bytes = bytes }
 
     /// Moves to the value of `key` in the object at the position.

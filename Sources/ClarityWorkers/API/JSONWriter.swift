@@ -8,20 +8,14 @@ struct JSONWriter {
     /// Creates a writer with room for `capacity` bytes.
     init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
-    mutating func object(_ key: StaticString? = nil, _ body: (inout JSONWriter) -> Void) {
-        open("{", key?.description)
-        body(&self)
-        close("}")
-    }
-
-    mutating func object(named key: String, _ body: (inout JSONWriter) -> Void) {
+    mutating func object(_ key: String? = nil, _ body: (inout JSONWriter) -> Void) {
         open("{", key)
         body(&self)
         close("}")
     }
 
-    mutating func array(_ key: StaticString, _ body: (inout JSONWriter) -> Void) {
-        open("[", key.description)
+    mutating func array(_ key: String, _ body: (inout JSONWriter) -> Void) {
+        open("[", key)
         body(&self)
         close("]")
     }
@@ -39,15 +33,34 @@ struct JSONWriter {
     /// Writes an instant as RFC 3339 in UTC.
     mutating func field(_ key: String, _ instant: Instant) {
         start(key)
+        append(instant)
+    }
+
+    /// Writes the shortest digits that read back as the same number, which must be finite.
+    mutating func field(_ key: String, number: Double) {
+        start(key)
+        bytes.append(contentsOf: number.description.utf8)
+    }
+
+    mutating func field(_ key: String, number: Int) {
+        start(key)
+        bytes.append(contentsOf: number.description.utf8)
+    }
+
+    mutating func element(_ number: Int) {
+        start(nil)
+        bytes.append(contentsOf: number.description.utf8)
+    }
+
+    mutating func element(_ instant: Instant) {
+        start(nil)
+        append(instant)
+    }
+
+    private mutating func append(_ instant: Instant) {
         bytes.append(UInt8(ascii: "\""))
         instant.append(to: &bytes)
         bytes.append(UInt8(ascii: "\""))
-    }
-
-    /// Writes a number's own text, such as `72.5` or `8000`.
-    mutating func field(_ key: String, number text: String) {
-        start(key)
-        bytes.append(contentsOf: text.utf8)
     }
 
     private mutating func open(_ bracket: Unicode.Scalar, _ key: String?) {

@@ -22,23 +22,33 @@ extension APIError {
         }
     }
 
-    /// Reads an answer's status; `nil` for an answer that is a success.
+    /// Reads an answer by its status alone, whatever dialect is spoken; `nil` for one that is a
+    /// success.
     ///
     /// - Parameter now: what a `Retry-After` with a date is measured from.
     init?(_ response: HTTPResponse, now: Instant) {
+        guard !(200..<300).contains(response.status) else { return nil }
+        self.init(response, FaultReport(response.body), now: now)
+    }
+
+    /// Reads the status of an answer that is no success, as it is meant where the dialect has no
+    /// row for it.
+    ///
+    /// - Parameter now: what a `Retry-After` with a date is measured from.
+    init(_ response: HTTPResponse, _ report: FaultReport, now: Instant) {
         let after = RetryAfter.believable(response.headers["retry-after"], now: now)
         switch response.status {
-        case 200..<300: return nil
         case 300..<400: self = .redirected(status: response.status)
-        case 400: self = APIError(naming: response.body) ?? .rejected(status: 400)
+        case 400: self = APIError(naming: report) ?? .rejected(status: 400)
         case 401: self = .unauthorized
         case 403: self = .forbidden
         case 404: self = .notFound
         case 409:
-            let named = APIError(naming: response.body, isConflict: true)
+            let named = APIError(naming: report, isConflict: true)
             self = named ?? .conflict(indices: [])
+        case 410: self = .gone
         case 413: self = .requestTooLarge
-        case 422: self = APIError(naming: response.body) ?? .validation(indices: [])
+        case 422: self = APIError(naming: report) ?? .validation(indices: [])
         case 429: self = .rateLimited(after: after)
         case 500...: self = .server(status: response.status, after: after)
         default: self = .rejected(status: response.status)
@@ -52,8 +62,7 @@ extension APIError {
     ///
     /// - Parameter isConflict: whether the status says that the backend has what is named without a
     ///   code.
-    private init?(naming body: [UInt8], isConflict: Bool = false) {
-        let report = FaultReport(body)
+    private init?(naming report: FaultReport, isConflict: Bool = false) {
         let refused = report.indices { !$0.isDuplicate && ($0.hasCode || !isConflict) }
         if !refused.isEmpty {
             self = .validation(indices: refused)

@@ -11,7 +11,7 @@ public struct UploadRules: Hashable, Sendable {
         public var ranges: [ClosedRange<Double>]
 
         /// Creates a rule.
-        public init(_ metricType: String, _ ranges: ClosedRange<Double>...) {
+        public init(_ metricType: String, ranges: [ClosedRange<Double>] = []) {
             self.metricType = metricType
             self.ranges = ranges
         }
@@ -58,11 +58,18 @@ public struct UploadRules: Hashable, Sendable {
     /// - Parameter now: what a sample's instants are held against; it should be the time of sending.
     public func refusal(of sample: Sample, at now: Instant) -> UploadRefusal? {
         guard let kind = kinds[sample.kind] else { return .kindNotAccepted }
-        guard let first = sample.value.first else { return .notANumber }
-        if let second = sample.value.second {
-            if kind.ranges.count > 1, !kind.ranges[1].contains(second) { return .outOfRange }
+        let numbers: (Double, Double?)
+        switch sample.value {
+        case .single(let value) where value.isFinite && sample.kind != .bloodPressure:
+            numbers = (value, nil)
+        case .pressure(let systolic, let diastolic) where sample.kind == .bloodPressure:
+            numbers = (Double(systolic), Double(diastolic))
+        case .single, .pressure: return .notANumber
         }
-        if let range = kind.ranges.first, !range.contains(first) { return .outOfRange }
+        if let range = kind.ranges.first, !range.contains(numbers.0) { return .outOfRange }
+        if kind.ranges.count > 1, let second = numbers.1, !kind.ranges[1].contains(second) {
+            return .outOfRange
+        }
         if !takesFuture, max(sample.start, sample.end) > now { return .inFuture }
         return nil
     }
@@ -91,24 +98,6 @@ extension UploadRefusal: CustomStringConvertible {
         case .outOfRange: "its value is outside the range that the backend accepts"
         case .notANumber: "its value is no number that can be sent"
         case .inFuture: "it is dated in the future"
-        }
-    }
-}
-
-extension Sample.Value {
-    /// The only number, or the systolic one; `nil` when it is not finite.
-    fileprivate var first: Double? {
-        switch self {
-        case .single(let value): value.isFinite ? value : nil
-        case .pressure(let systolic, _): Double(systolic)
-        }
-    }
-
-    /// The diastolic number.
-    fileprivate var second: Double? {
-        switch self {
-        case .single: nil
-        case .pressure(_, let diastolic): Double(diastolic)
         }
     }
 }

@@ -1,4 +1,5 @@
-// The answers as the wire has them. Only what is used is named; everything else is passed over.
+// The answers about accounts and sessions as the wire has them, whatever dialect: a field that only
+// one of them has is optional. Only what is used is named; everything else is passed over.
 
 /// The tokens of a session.
 struct TokensWire: Decodable {
@@ -14,16 +15,29 @@ struct TokensWire: Decodable {
     }
 }
 
-/// The answer to a login.
+/// The answer to a login: tokens and user, or the tokens alone, bare.
 struct LoginWire: Decodable {
     let user: UserWire?
     let tokens: TokensWire?
+    /// Whether the tokens are the whole of the answer.
+    let isBare: Bool
     let secondFactorToken: String?
 
     private enum CodingKeys: String, CodingKey {
         case user
         case tokens
         case secondFactorToken = "mfa_session_token"
+        case accessToken = "access_token"
+    }
+
+    init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        user = try fields.decodeIfPresent(UserWire.self, forKey: .user)
+        secondFactorToken = try fields.decodeIfPresent(String.self, forKey: .secondFactorToken)
+        isBare = !fields.contains(.tokens) && fields.contains(.accessToken)
+        tokens =
+            try isBare
+            ? TokensWire(from: decoder) : fields.decodeIfPresent(TokensWire.self, forKey: .tokens)
     }
 }
 
@@ -50,115 +64,62 @@ struct RefreshWire: Decodable {
 struct UserWire: Decodable {
     let userID: String
     let email: String?
+    let isVerified: Bool?
+    let displayName: String?
+    let firstName: String?
+    let lastName: String?
 
     private enum CodingKeys: String, CodingKey {
         case userID = "user_id"
         case email
+        case isVerified = "email_verified"
+        case displayName = "display_name"
+        case firstName = "first_name"
+        case lastName = "last_name"
+    }
+
+    /// The account for those who asked.
+    var profile: UserProfile {
+        let names = [firstName, lastName].compactMap { $0 }.filter { !$0.isEmpty }
+        let joined = names.isEmpty ? nil : names.joined(separator: " ")
+        return UserProfile(
+            userID: userID, email: email, displayName: displayName ?? joined,
+            isVerified: isVerified)
     }
 }
 
-/// The answer to an upload.
-struct UploadWire: Decodable {
-    let processingID: String
-    let accepted: Int
-    let rejected: Int?
-    let validationErrors: [FaultReport.Item]?
+/// The answer to a registration: an account, tokens for it, or the word that it must be confirmed.
+struct RegistrationWire: Decodable {
+    let userID: String?
+    let status: String?
+    let needsVerification: Bool?
+    let accessToken: String?
 
     private enum CodingKeys: String, CodingKey {
-        case processingID = "processing_id"
-        case accepted = "accepted_metrics"
-        case rejected = "rejected_metrics"
-        case validationErrors = "validation_errors"
-    }
-}
-
-/// The answer to a question about an upload.
-struct ProcessingWire: Decodable {
-    let status: String
-    /// Percent.
-    let progress: Double?
-
-    private enum CodingKeys: String, CodingKey {
+        case userID = "user_id"
         case status
-        case progress
+        case needsVerification = "requires_email_verification"
+        case accessToken = "access_token"
     }
 }
 
-/// A page of health data without its rows.
-struct HealthDataPageWire: Decodable {
-    struct Pagination: Decodable {
-        let hasNext: Bool
-        let nextCursor: String?
-
-        private enum CodingKeys: String, CodingKey {
-            case hasNext = "has_next"
-            case nextCursor = "next_cursor"
-        }
-    }
-
-    let pagination: Pagination
+/// The answer to the question how a service is, at the top or under `data`.
+struct HealthWire: Decodable {
+    let status: String
+    let service: String?
+    let version: String?
 
     private enum CodingKeys: String, CodingKey {
-        case pagination
-    }
-}
-
-/// A row of health data: a measurement, or a whole metric as it was uploaded.
-struct HealthDataRowWire: Decodable {
-    let id: String
-    let type: String
-    let timestamp: String
-
-    private enum CodingKeys: String, CodingKey {
-        case id
-        case metricID = "metric_id"
-        case type
-        case metricType = "metric_type"
-        case timestamp
-        case createdAt = "created_at"
+        case data, status, service, version
     }
 
     init(from decoder: any Decoder) throws {
-        let fields = try decoder.container(keyedBy: CodingKeys.self)
-        func either(_ name: CodingKeys, _ other: CodingKeys) throws -> String {
-            try fields.decodeIfPresent(String.self, forKey: name)
-                ?? fields.decode(String.self, forKey: other)
+        var fields = try decoder.container(keyedBy: CodingKeys.self)
+        if fields.contains(.data) {
+            fields = try fields.nestedContainer(keyedBy: CodingKeys.self, forKey: .data)
         }
-        id = try either(.id, .metricID)
-        type = try either(.type, .metricType)
-        timestamp = try either(.timestamp, .createdAt)
-    }
-}
-
-/// A page of insights without its rows.
-struct InsightsPageWire: Decodable {
-    struct Page: Decodable {
-        let hasMore: Bool
-
-        private enum CodingKeys: String, CodingKey {
-            case hasMore = "has_more"
-        }
-    }
-
-    let success: Bool
-    let data: Page
-
-    private enum CodingKeys: String, CodingKey {
-        case success
-        case data
-    }
-}
-
-/// An insight of the history.
-struct InsightRowWire: Decodable {
-    let id: String
-    /// `generating` while the backend is making it; a history may leave it out.
-    let status: String?
-    let generatedAt: String?
-
-    private enum CodingKeys: String, CodingKey {
-        case id
-        case status
-        case generatedAt = "generated_at"
+        status = try fields.decode(String.self, forKey: .status)
+        service = try fields.decodeIfPresent(String.self, forKey: .service)
+        version = try fields.decodeIfPresent(String.self, forKey: .version)
     }
 }

@@ -18,10 +18,9 @@ public enum Attempt {
                 stateDirectory: options.stateDirectory(), environment: environment)
             let base = try options.backendURL()
             let client = APIClient(
-                base: base, dialect: try options.dialect(),
+                base: base, dialect: try options.dialect(), memory: StoredDialects(store),
                 transport: try transport(), sessions: StoredSessions(store, backend: base),
-                clock: clock,
-                retryWait: try options.retryWait())
+                clock: clock, retryWait: try options.retryWait())
             return await work(
                 WorkContext(
                     order: order, store: store, client: client, clock: clock, report: report,

@@ -11,13 +11,11 @@ public struct BulkUploadWorker: KindWorker {
 
     public func run(_ context: WorkContext) async throws -> Outcome {
         let options = WorkOptions(context.order)
-        let batchSize = min(
-            try options.integer("batch_size"),
-            try options.dialect().limits.metricsPerRequest)
+        let batchSize = try options.integer("batch_size")
         var reading = SourceImport(context)
         let broken = try reading.run(options.sources(now: context.clock.now))
-        var upload = UploadPass(context, batchSize: batchSize)
         do {
+            var upload = UploadPass(context, batchSize: batchSize)
             try await upload.run()
         } catch {
             // The run ends with the later failure, and still says what else was wrong.

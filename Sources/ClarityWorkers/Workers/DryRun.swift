@@ -19,10 +19,9 @@ public enum DryRun {
             let (base, dialect) = (try options.backendURL(), try options.dialect())
             let store = try HealthStore.rehearsal(
                 of: options.stateDirectory(), environment: environment)
-            let transport = RehearsalTransport(
-                base: base, dialect: dialect, user: try store.load(), show: show)
+            let transport = RehearsalTransport(user: try store.load(), show: show)
             let client = APIClient(
-                base: base, dialect: dialect, transport: transport,
+                base: base, dialect: dialect, memory: StoredDialects(store), transport: transport,
                 sessions: StoredSessions(store, backend: base), clock: clock,
                 retryWait: try options.retryWait())
             var order = order

@@ -7,22 +7,16 @@ import Synchronization
 /// It opens no socket. Pulls end after their first page, since what would follow depends on the
 /// answer; uploads are taken whole, so that every batch is shown.
 public final class RehearsalTransport: HTTPTransport {
-    private let paths: Dialect.Paths
-    private let base: String
     private let user: Session?
     private let show: @Sendable (String) -> Void
     private let count = Mutex(0)
 
-    /// Creates a transport for the backend at `base`.
+    /// Creates a transport.
     ///
     /// - Parameters:
     ///   - user: who is logged in, for the answers that name the account.
     ///   - show: takes a block of lines for each request.
-    public init(
-        base: String, dialect: Dialect, user: Session?, show: @escaping @Sendable (String) -> Void
-    ) {
-        self.base = base.hasSuffix("/") ? String(base.dropLast()) : base
-        paths = dialect.paths
+    public init(user: Session?, show: @escaping @Sendable (String) -> Void) {
         self.user = user
         self.show = show
     }
@@ -39,7 +33,7 @@ public final class RehearsalTransport: HTTPTransport {
         }
         let (answer, comment) = self.answer(to: request, number)
         show((lines(of: request) + ["  -> \(comment)"]).joined(separator: "\n"))
-        return HTTPResponse(status: 200, body: answer)
+        return HTTPResponse(status: request.call == .greeting ? 404 : 200, body: answer)
     }
 
     private func lines(of request: HTTPRequest) -> [String] {
@@ -54,33 +48,40 @@ public final class RehearsalTransport: HTTPTransport {
     private func answer(
         to request: HTTPRequest, _ number: Int
     ) -> (body: [UInt8], comment: String) {
-        let path = request.url.hasPrefix(base) ? request.url.dropFirst(base.count) : ""
         var json = JSONWriter()
         let comment: String
-        if path == paths.upload {
+        switch request.call {
+        case .uploadMetrics:
             let metrics = occurrences(of: "\"metric_id\":", in: request.body ?? [])
             json.object { json in
                 json.field("processing_id", "rehearsal-\(number)")
-                json.field("accepted_metrics", number: String(metrics))
+                json.field("accepted_metrics", number: metrics)
             }
             comment = "taken as accepted: \(metrics) metrics"
-        } else if path == paths.refresh {
+        case .uploadSamples:
+            let samples = occurrences(of: "\"identifier\":", in: request.body ?? [])
+            json.object { json in
+                json.field("upload_id", "rehearsal-\(number)")
+                json.object("samples_received") { $0.field("samples", number: samples) }
+            }
+            comment = "taken as accepted: \(samples) samples"
+        case .refresh:
             json.object { json in
                 json.field("access_token", "rehearsal")
                 json.field("refresh_token", "rehearsal")
-                json.field("expires_in", number: "3600")
+                json.field("expires_in", number: 3600)
             }
             comment = "taken as granted: the session would be renewed"
-        } else if path == paths.me {
+        case .me:
             json.object { json in
                 json.field("user_id", user?.userID ?? "")
                 json.field("email", user?.email ?? "")
             }
             comment = "the profile would be kept"
-        } else if isUnder(paths.processing, path) {
+        case .metricsStatus, .samplesStatus:
             json.object { $0.field("status", "processing") }
             comment = "an upload that has ended would be confirmed or returned to the queue"
-        } else if isUnder(paths.insightHistory, path) {
+        case .insightHistory:
             json.object { json in
                 json.field("success", true)
                 json.object("data") { json in
@@ -89,7 +90,10 @@ public final class RehearsalTransport: HTTPTransport {
                 }
             }
             comment = "insights would be kept; more pages would follow where the job reads them all"
-        } else {
+        case .greeting:
+            json.object { _ in }
+            comment = "the backend would show its dialect; taken as `blueprint`"
+        default:
             json.object { json in
                 json.array("data") { _ in }
                 json.object("pagination") { $0.field("has_next", false) }
@@ -97,11 +101,6 @@ public final class RehearsalTransport: HTTPTransport {
             comment = "rows would be kept; more pages would follow while the backend has some"
         }
         return (json.bytes, comment)
-    }
-
-    /// Whether a path is `template` with some id for `{id}`.
-    private func isUnder(_ template: String, _ path: some StringProtocol) -> Bool {
-        path.hasPrefix(String(template.prefix { $0 != "{" }))
     }
 
     private func occurrences(of text: String, in bytes: [UInt8]) -> Int {

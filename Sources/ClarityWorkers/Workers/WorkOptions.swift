@@ -17,15 +17,18 @@ public struct WorkOptions: Sendable {
     /// Where the backend's API begins.
     public func backendURL() throws(Failure) -> String { try text("backend.url") }
 
-    /// The backend's contract; `auto` is `blueprint` as long as no other is spoken.
-    public func dialect() throws(Failure) -> Dialect {
-        switch order.options["backend.dialect"] ?? "auto" {
-        case "auto", "blueprint": return .blueprint
-        case "loop":
-            throw Failure(
-                .configuration, "the dialect `loop` is not spoken yet; use `blueprint`")
-        default: throw Failure(.configuration, "`backend.dialect` is not a known dialect")
+    /// The backend's contract, or that it is to be found out.
+    public func dialect() throws(Failure) -> DialectChoice {
+        try WorkOptions.dialect(named: order.options["backend.dialect"])
+    }
+
+    /// Reads the name of a dialect; `auto` and none are to be found out.
+    public static func dialect(named name: String?) throws(Failure) -> DialectChoice {
+        guard let name, name != "auto" else { return .auto }
+        guard let dialect = Dialect.named(name) else {
+            throw Failure(.configuration, "`backend.dialect` is not a known dialect")
         }
+        return .fixed(dialect)
     }
 
     /// Which servers are believed to be the backend.

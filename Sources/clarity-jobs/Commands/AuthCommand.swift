@@ -43,7 +43,10 @@ struct AuthCommand {
 
     /// A password goes to whom a job would send a token, and to nobody else.
     private func trust(_ file: JobFile) -> [String] {
-        [("--ca-bundle", "backend.ca_bundle"), ("--pins", "backend.pins")].flatMap { flag, key in
+        [
+            ("--dialect", "backend.dialect"), ("--ca-bundle", "backend.ca_bundle"),
+            ("--pins", "backend.pins"),
+        ].flatMap { flag, key in
             file.settings[key].map { [flag, $0] } ?? []
         }
     }

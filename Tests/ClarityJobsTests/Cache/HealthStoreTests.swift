@@ -109,7 +109,7 @@ import Testing
 
         #expect(
             error?.description
-                == "`\(folder.path)/health.db` has version 99, this program knows 1; "
+                == "`\(folder.path)/health.db` has version 99, this program knows \(HealthSchema.migrations.steps.count); "
                 + "update the program")
     }
 

@@ -53,6 +53,6 @@ import Testing
         #expect(backend.isRequired)
         #expect(options.map(\.key) == ["url", "dialect", "retry_wait", "ca_bundle", "pins"])
         #expect(options.first?.isRequired == true)
-        #expect(dialect?.form == .choice(["auto", "blueprint"]))
+        #expect(dialect?.form == .choice(["auto", "blueprint", "loop"]))
     }
 }

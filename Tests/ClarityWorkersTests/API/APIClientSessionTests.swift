@@ -153,7 +153,7 @@ struct APIClientSessionTests {
 
     @Test(arguments: [
         (FakeTransport.Answer.status(500), APIError.server(status: 500, after: nil)),
-        (.failure(.reset), .interrupted), (.status(404), .notFound),
+        (.failure(.reset), .interrupted), (.status(404), .noSuchCall(status: 404)),
         (.status(429), .rateLimited(after: nil)),
         (.status(200, "{}"), .decoding("session renewal: `access_token` is missing")),
     ])

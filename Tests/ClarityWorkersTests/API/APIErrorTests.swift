@@ -150,7 +150,8 @@ struct APIErrorTests {
         (200, nil), (201, nil), (202, nil), (204, nil), (301, .redirected(status: 301)),
         (307, .redirected(status: 307)), (400, .rejected(status: 400)), (401, .unauthorized),
         (403, .forbidden), (404, .notFound), (405, .rejected(status: 405)),
-        (408, .rejected(status: 408)), (409, .conflict(indices: [])), (413, .requestTooLarge),
+        (408, .rejected(status: 408)), (409, .conflict(indices: [])), (410, .gone),
+        (413, .requestTooLarge),
         (422, .validation(indices: [])), (429, .rateLimited(after: nil)),
         (500, .server(status: 500, after: nil)), (599, .server(status: 599, after: nil)),
     ]

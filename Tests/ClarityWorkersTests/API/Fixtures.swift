@@ -30,6 +30,13 @@ func testSample(
     Sample(kind: kind, start: morning, end: morning + .seconds(60), value: value, source: source)
 }
 
+/// The body of a batch in a dialect.
+func testBody(
+    _ batch: UploadBatch, _ dialect: Dialect = .blueprint
+) throws(APIError) -> [UInt8] {
+    try dialect.door(batch.route).body(batch, userID: batch.userID)
+}
+
 /// The answer to an upload.
 func receiptBody(accepted: Int, rejected: Int = 0, errors: String = "") -> String {
     """

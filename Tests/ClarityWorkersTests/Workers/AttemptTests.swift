@@ -9,7 +9,6 @@ import Testing
 @Suite struct AttemptTests {
     @Test(arguments: [
         (["backend.url": ""], "`backend.url` is missing"),
-        (["backend.dialect": "loop"], "the dialect `loop` is not spoken yet; use `blueprint`"),
         (["backend.dialect": "x"], "`backend.dialect` is not a known dialect"),
         (["backend.retry_wait": "0"], "`backend.retry_wait` is not 1 to 60000 milliseconds"),
         (["batch_size": "101"], "option `batch_size` is not a number in its range"),

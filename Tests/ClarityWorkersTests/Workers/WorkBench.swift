@@ -52,7 +52,7 @@ final class WorkBench: Sendable {
             memoryLimitBytes: 1 << 30,
             options: [
                 "state.directory": state, "backend.url": WorkBench.url,
-                "backend.retry_wait": "1",
+                "backend.dialect": "blueprint", "backend.retry_wait": "1",
             ].merging(options) { $1 })
     }
 

@@ -203,7 +203,8 @@ import Testing
 
         let end = try await blocking {
             let process = try WorkerProcess([
-                "auth", "login", "--email", "a@example.com", "--backend", "\(server.url)/ok",
+                "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
+                "\(server.url)/ok",
                 "--state", bench.state, "--ca-bundle", authority.certificate, "--pins",
                 pins.joined(separator: "\n"),
             ])
@@ -221,7 +222,8 @@ import Testing
         let bench = WorkBench()
 
         let process = try WorkerProcess([
-            "auth", "login", "--email", "a@example.com", "--backend", "http://127.0.0.1:9",
+            "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
+            "http://127.0.0.1:9",
             "--state", bench.state, "--pins", "sha256//x",
         ])
         process.type(["PASSWORD-MARKER"])
@@ -240,7 +242,7 @@ import Testing
 
         let process = try WorkerProcess(
             [
-                "auth", "login", "--email", "a@example.com", "--backend",
+                "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
                 "https://backend.example/api", "--state", bench.state, "--retry-wait", "1",
             ], environment: ["https_proxy=\(proxy.url)"])
         process.type(["PASSWORD-MARKER"])
@@ -260,7 +262,8 @@ import Testing
 
         let process = try WorkerProcess(
             [
-                "auth", "login", "--email", "a@example.com", "--backend", server.url, "--state",
+                "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
+                server.url, "--state",
                 bench.state,
             ],
             environment: [
@@ -288,7 +291,8 @@ import Testing
         ])
 
         let process = try WorkerProcess([
-            "auth", "login", "--email", "a@example.com", "--backend", server.url, "--state",
+            "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
+            server.url, "--state",
             bench.state,
         ])
         process.type(["PASSWORD-MARKER"])
@@ -326,7 +330,8 @@ import Testing
         let server = try ScriptedServer([.answer(401, "{}")])
         func login(_ url: String) throws -> (status: Int32, errors: String) {
             let process = try WorkerProcess([
-                "auth", "login", "--email", "a@example.com", "--backend", url, "--state",
+                "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--backend",
+                url, "--state",
                 bench.state, "--retry-wait", "1",
             ])
             process.type(["wrong"])
@@ -349,7 +354,10 @@ import Testing
         [], ["fly"], ["attempt", "now"], ["auth"], ["auth", "fly"], ["auth", "status"],
         ["auth", "status", "--state"], ["auth", "status", "--colour", "red"],
         ["auth", "status", "--state", "/nowhere", "--output", "red"],
-        ["auth", "login", "--email", "a@example.com", "--state", "/nowhere"],
+        [
+            "auth", "login", "--dialect", "blueprint", "--email", "a@example.com", "--state",
+            "/nowhere",
+        ],
     ])
     func `what is not understood ends with 64 and the usage`(arguments: [String]) throws {
         let end = try WorkerProcess(arguments).end()

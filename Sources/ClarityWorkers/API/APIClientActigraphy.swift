@@ -1,0 +1,144 @@
+public import ClarityScheduler
+
+/// The steps of each minute, from a first minute on.
+public struct StepRecording: Sendable {
+    public var start: Instant
+    public var counts: [Int]
+    /// What else should be known, as texts.
+    public var metadata: [String: String]
+
+    /// Creates a recording.
+    public init(start: Instant, counts: [Int], metadata: [String: String] = [:]) {
+        self.start = start
+        self.counts = counts
+        self.metadata = metadata
+    }
+
+    func body(_ limits: Dialect.AnalysisLimits) throws(APIError) -> [UInt8] {
+        guard limits.steps.contains(counts.count) else {
+            throw .refused(
+                "a step analysis takes \(limits.steps.lowerBound) to \(limits.steps.upperBound) "
+                    + "minutes, got \(counts.count)")
+        }
+        guard metadata.count <= limits.metadata else {
+            throw .refused(
+                "a step analysis takes at most \(limits.metadata) entries of metadata, got "
+                    + "\(metadata.count)")
+        }
+        var json = JSONWriter(capacity: 64 + 32 * counts.count)
+        json.object { json in
+            json.array("step_counts") { json in
+                for count in counts { json.element(count) }
+            }
+            json.array("timestamps") { json in
+                for minute in counts.indices {
+                    json.element(start + .seconds(60 * Int64(minute)))
+                }
+            }
+            if !metadata.isEmpty {
+                json.object("user_metadata") { json in
+                    for (name, text) in metadata.sorted(by: { $0.key < $1.key }) {
+                        json.field(name, text)
+                    }
+                }
+            }
+        }
+        return json.bytes
+    }
+}
+
+/// Measurements of movement.
+public struct ActigraphyRecording: Sendable {
+    /// One measurement.
+    public struct Point: Sendable {
+        public var time: Instant
+        /// At least 0 and finite.
+        public var value: Double
+
+        /// Creates a point.
+        public init(time: Instant, value: Double) {
+            self.time = time
+            self.value = value
+        }
+    }
+
+    public var points: [Point]
+    /// Points a minute, above 0.
+    public var samplingRate: Double
+    /// The hours that it covers.
+    public var hours: Int
+
+    /// Creates a recording.
+    public init(points: [Point], samplingRate: Double = 1, hours: Int = 24) {
+        self.points = points
+        self.samplingRate = samplingRate
+        self.hours = hours
+    }
+
+    func body(_ limits: Dialect.AnalysisLimits) throws(APIError) -> [UInt8] {
+        guard limits.points.contains(points.count) else {
+            throw .refused(
+                "an actigraphy analysis takes \(limits.points.lowerBound) to "
+                    + "\(limits.points.upperBound) points, got \(points.count)")
+        }
+        guard limits.hours.contains(hours) else {
+            throw .refused(
+                "an actigraphy analysis takes \(limits.hours.lowerBound) to "
+                    + "\(limits.hours.upperBound) hours, got \(hours)")
+        }
+        guard samplingRate > 0, samplingRate.isFinite,
+            points.allSatisfy({ $0.value.isFinite && $0.value >= 0 })
+        else { throw .refused("a number of the recording is not finite or below 0") }
+        var json = JSONWriter(capacity: 64 + 64 * points.count)
+        json.object { json in
+            json.array("data_points") { json in
+                for point in points {
+                    json.object { json in
+                        json.field("timestamp", point.time)
+                        json.field("value", number: point.value)
+                    }
+                }
+            }
+            json.field("sampling_rate", number: samplingRate)
+            json.field("duration_hours", number: hours)
+        }
+        return json.bytes
+    }
+}
+
+extension APIClient {
+    /// Has the steps of a recording analysed. Never sent twice after an error that leaves open
+    /// whether it arrived.
+    public func analyse(_ recording: StepRecording) async throws(APIError) -> Analysis {
+        let content = try recording.body(try await requests.dialect.analysisLimits)
+        return try await analysis(.analyseSteps, content)
+    }
+
+    /// Has the movements of a recording analysed; as with steps.
+    public func analyse(_ recording: ActigraphyRecording) async throws(APIError) -> Analysis {
+        let content = try recording.body(try await requests.dialect.analysisLimits)
+        return try await analysis(.analyseActigraphy, content)
+    }
+
+    /// Asks what became of an analysis; `notFound` is a state, no error.
+    public func analysis(_ id: String) async throws(APIError) -> Analysis {
+        let body = try await answer(to: .analysis) { requests, token throws(APIError) in
+            try requests.request(.analysis, id: id, token: token)
+        }
+        return try AnswerReader(.analysis).analysis(body)
+    }
+
+    /// Asks how the part of the backend is that analyses.
+    public func actigraphyHealth() async throws(APIError) -> ServiceHealth {
+        try await health(.actigraphyHealth)
+    }
+
+    private func analysis(
+        _ call: APICall, _ content: [UInt8]
+    ) async throws(APIError) -> Analysis {
+        let body = try await answer(to: call) { requests, token throws(APIError) in
+            try requests.request(call, body: content, token: token)
+        }
+        return try AnswerReader(call).analysis(body)
+    }
+}

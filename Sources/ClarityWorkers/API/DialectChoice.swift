@@ -1,0 +1,47 @@
+/// Which dialect a client speaks.
+public enum DialectChoice: Hashable, Sendable {
+    /// The one that the job file names.
+    case fixed(Dialect)
+    /// The one that the backend shows when it is asked; remembered.
+    case auto
+}
+
+/// Where it is remembered which dialect a backend speaks.
+public protocol DialectMemory: Sendable {
+    /// The name that was remembered for the backend at `base`.
+    func dialect(of base: String) throws -> String?
+    /// Remembers a name in place of any earlier one.
+    func remember(_ dialect: String, of base: String) throws
+}
+
+/// Remembers nothing beyond the client that it is given to.
+public struct NoDialectMemory: DialectMemory {
+    /// Creates it.
+    public init() {}
+
+    public func dialect(of base: String) -> String? { nil }
+    public func remember(_ dialect: String, of base: String) {}
+}
+
+extension Dialect {
+    /// Reads which dialect an answer at `greetingPath` shows.
+    ///
+    /// - Throws: `APIError.dialectUnknown` for an answer that is nobody's. What says that the
+    ///   backend is out of order, or wants fewer requests, is for the caller, who has met it as an
+    ///   error.
+    static func shown(by response: HTTPResponse) throws(APIError) -> Dialect {
+        switch response.status {
+        case 200..<300:
+            let service = AnswerReader.service(in: response.body)
+            guard let service, let dialect = all.first(where: { $0.greeting == .service(service) })
+            else { throw .dialectUnknown }
+            return dialect
+        case 404:
+            guard let dialect = all.first(where: { $0.greeting == .nothing }) else {
+                throw .dialectUnknown
+            }
+            return dialect
+        default: throw .dialectUnknown
+        }
+    }
+}

@@ -1,0 +1,42 @@
+public import ClarityJobs
+
+/// What a new account is made of; each backend takes what it has a field for.
+public struct Registration: Sendable {
+    public var email: String
+    public var password: Secret
+    public var firstName: String?
+    public var lastName: String?
+    public var displayName: String?
+    public var phoneNumber: String?
+    /// Whether the person accepts the terms and the privacy policy.
+    public var acceptsTerms: Bool
+
+    /// Creates a registration.
+    public init(
+        email: String, password: Secret, firstName: String? = nil, lastName: String? = nil,
+        displayName: String? = nil, phoneNumber: String? = nil, acceptsTerms: Bool = false
+    ) {
+        self.email = email
+        self.password = password
+        self.firstName = firstName
+        self.lastName = lastName
+        self.displayName = displayName
+        self.phoneNumber = phoneNumber
+        self.acceptsTerms = acceptsTerms
+    }
+
+    /// The fields that have a value.
+    var values: [BodyField: APIRequests.FieldValue] {
+        var values: [BodyField: APIRequests.FieldValue] = [
+            .email: .text(email), .password: .secret(password),
+            .termsAccepted: .flag(acceptsTerms), .privacyPolicyAccepted: .flag(acceptsTerms),
+        ]
+        for (field, text) in [
+            (BodyField.firstName, firstName), (.lastName, lastName), (.displayName, displayName),
+            (.phoneNumber, phoneNumber),
+        ] {
+            if let text { values[field] = .text(text) }
+        }
+        return values
+    }
+}

@@ -1,0 +1,52 @@
+import ClarityJobs
+import ClarityScheduler
+
+extension UploadDoor {
+    /// Writes a batch whose samples can be written as HealthKit has them, each in the list of its
+    /// form, in the order of the batch.
+    func writeSamples(_ batch: UploadBatch, _ userID: String, into json: inout JSONWriter) {
+        json.object { json in
+            json.field("user_id", userID)
+            json.array("quantity_samples") { write(batch, .quantities, into: &$0) }
+            json.array("category_samples") { write(batch, .categories, into: &$0) }
+            json.array("workouts") { _ in }
+            json.array("correlation_samples") { write(batch, .correlations, into: &$0) }
+            json.object("upload_metadata") { json in
+                json.field("upload_source", source)
+                json.field("client_timestamp", batch.clientTimestamp)
+            }
+        }
+    }
+
+    private func write(
+        _ batch: UploadBatch, _ list: HealthKitForm.List, into json: inout JSONWriter
+    ) {
+        for metric in batch.metrics {
+            let form = HealthKitForm(of: metric.sample.kind)
+            if form.list == list { write(metric, form, into: &json) }
+        }
+    }
+
+    private func write(_ metric: UploadMetric, _ form: HealthKitForm, into json: inout JSONWriter) {
+        let sample = metric.sample
+        json.object { json in
+            json.field("identifier", metric.id)
+            json.field("type", form.type)
+            switch sample.value {
+            // What a category of an interval has instead of a number: "not applicable".
+            case .single where form.list == .categories: json.field("value", number: 0)
+            case .single(let value): json.field("value", number: value / form.divisor)
+            case .pressure(let systolic, let diastolic):
+                json.object("value") { json in
+                    json.field("systolic", number: systolic)
+                    json.field("diastolic", number: diastolic)
+                }
+            }
+            if let unit = form.unit { json.field("unit", unit) }
+            json.field("start_date", sample.start)
+            json.field("end_date", sample.end)
+            if let source = sample.source { json.field("source_name", source) }
+            json.object("metadata") { _ in }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+public import ClarityJobs
+
+/// The sealed store as the place where the client remembers which dialect a backend speaks.
+public struct StoredDialects: DialectMemory {
+    private let store: HealthStore
+
+    /// Remembers in `store`.
+    public init(_ store: HealthStore) { self.store = store }
+
+    public func dialect(of base: String) throws -> String? {
+        do {
+            return try store.dialect(of: base)
+        } catch {
+            throw error.failure
+        }
+    }
+
+    public func remember(_ dialect: String, of base: String) throws {
+        do {
+            try store.remember(dialect, of: base)
+        } catch {
+            throw error.failure
+        }
+    }
+}
