@@ -6,114 +6,212 @@ import Testing
 struct APIErrorTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let error: APIError
+        let course: APIError.Course
         let tries: Int
-        let outcome: Outcome
+        let after: Duration?
+        /// The exit status follows from it.
+        let category: Failure.Category
+        let sentence: String
 
-        init(_ error: APIError, tries: Int = 1, _ outcome: Outcome) {
+        init(
+            _ error: APIError, _ course: APIError.Course, tries: Int = 1, after: Duration? = nil,
+            _ category: Failure.Category, _ sentence: String
+        ) {
             self.error = error
+            self.course = course
             self.tries = tries
-            self.outcome = outcome
+            self.after = after
+            self.category = category
+            self.sentence = sentence
         }
 
         var testDescription: String { "\(error)" }
     }
 
-    static func retry(
-        _ category: Failure.Category, after: Duration? = nil, _ reason: String
-    ) -> Outcome { .retry(after: after, Failure(category, reason)) }
+    static let rows = connectionRows + accountRows + answerRows
 
-    static func fail(_ category: Failure.Category, _ reason: String) -> Outcome {
-        .failure(Failure(category, reason))
-    }
+    static let connectionRows = [
+        Row(
+            .offline, .retry, tries: 4, .unreachable,
+            "the backend cannot be reached: no network, or no answer at its address"),
+        Row(
+            .interrupted, .retry, tries: 4, .unreachable,
+            "the connection to the backend broke off"),
+        Row(
+            .timeout, .retry, tries: 4, .unreachable,
+            "the backend did not answer in time"),
+        Row(
+            .tls, .retry, .unreachable,
+            "no trusted connection to the backend could be made (TLS)"),
+        Row(
+            .transport(.stalled), .retry, tries: 4, .unreachable,
+            "the connection to the backend stood still for too long"),
+        Row(
+            .transport(.connectTimeout), .retry, tries: 4, .unreachable,
+            "there was no connection to the backend in time"),
+        Row(
+            .transport(.proxyRefused(status: 407)), .retry, tries: 4, .unreachable,
+            "the proxy makes no way to the backend (407)"),
+        Row(
+            .transport(.pinMismatch), .retry, .unreachable,
+            "the backend's key is none of `backend.pins`"),
+    ]
 
-    static let rows = [
+    static let accountRows = [
         Row(
-            .offline, tries: 4,
-            retry(
-                .unreachable,
-                "the backend cannot be reached: no network, or no answer at its address")),
-        Row(.interrupted, tries: 4, retry(.unreachable, "the connection to the backend broke off")),
-        Row(.timeout, tries: 4, retry(.unreachable, "the backend did not answer in time")),
+            .notLoggedIn, .endSession, .credential,
+            "nobody is logged in; run `clarity-jobs auth login`"),
         Row(
-            .tls, retry(.unreachable, "no trusted connection to the backend could be made (TLS)")),
+            .sessionEnded, .endSession, .credential,
+            "the session has ended; run `clarity-jobs auth login`"),
         Row(
-            .transport(.stalled), tries: 4,
-            retry(.unreachable, "the connection to the backend stood still for too long")),
+            .unauthorized, .fail, .credential,
+            "the backend refused the e-mail address or the password"),
         Row(
-            .transport(.connectTimeout), tries: 4,
-            retry(.unreachable, "there was no connection to the backend in time")),
+            .secondFactorRequired, .fail, .credential,
+            "the account asks for a second factor, which a job cannot give"),
         Row(
-            .transport(.proxyRefused(status: 407)), tries: 4,
-            retry(.unreachable, "the proxy makes no way to the backend (407)")),
+            .loginUnclear, .fail, .credential,
+            "the backend refused the e-mail address or the password, or could "
+                + "not check them; it locks an account after a few refusals"),
         Row(
-            .transport(.pinMismatch),
-            retry(.unreachable, "the backend's key is none of `backend.pins`")),
+            .emailNotVerified, .fail, .credential,
+            "the account's e-mail address is not confirmed yet"),
         Row(
-            .notLoggedIn, fail(.credential, "nobody is logged in; run `clarity-jobs auth login`")),
+            .accountLocked(for: .seconds(900)), .snooze, after: .seconds(900), .credential,
+            "the account is locked for 15m after too many refused logins"),
         Row(
-            .unauthorized,
-            fail(.credential, "the backend refused the e-mail address or the password")),
+            .renewalUnclear, .retry, .unreachable,
+            "the backend did not renew the session, and does not say whether "
+                + "it has ended; if this goes on, run `clarity-jobs auth login`"),
         Row(
-            .secondFactorRequired,
-            fail(.credential, "the account asks for a second factor, which a job cannot give")),
+            .tokenUnclear, .retry, .unreachable,
+            "the backend refuses a session that it has just renewed (401), and "
+                + "may be out of order"),
         Row(
-            .sessionEnded,
-            fail(.credential, "the session has ended; run `clarity-jobs auth login`")),
-        Row(.forbidden, fail(.credential, "the backend does not allow this to the account (403)")),
-        Row(.notFound, fail(.work, "the backend does not know what was asked for (404)")),
+            .signupClosed, .fail, .credential,
+            "the backend takes no registrations"),
         Row(
-            .conflict(indices: []), fail(.work, "the backend already has what was sent (409)")),
+            .accountExists, .fail, .credential,
+            "there is an account with this e-mail address already"),
         Row(
-            .conflict(indices: [4]),
-            fail(.work, "the backend already has 1 of the metrics (409)")),
-        Row(.validation(indices: []), fail(.work, "the backend does not accept what was sent")),
+            .passwordRefused, .fail, .credential,
+            "the new password lacks what the backend wants of one"),
         Row(
-            .validation(indices: [1, 7]),
-            fail(.work, "the backend does not accept 2 of the metrics")),
+            .codeRefused, .fail, .credential,
+            "the backend refused the code, or it has run out"),
         Row(
-            .requestTooLarge, fail(.work, "the request is larger than the backend takes at once")),
+            .forbidden, .fail, .credential,
+            "the backend does not allow this to the account (403)"),
+    ]
+
+    static let answerRows = [
         Row(
-            .rateLimited(after: nil),
-            retry(.unreachable, "the backend asks for fewer requests (429)")),
+            .notFound, .fail, .work,
+            "the backend does not know what was asked for (404)"),
         Row(
-            .rateLimited(after: .seconds(10)), tries: 3,
-            retry(
-                .unreachable, after: .seconds(10), "the backend asks for fewer requests (429)")),
+            .conflict(indices: []), .fail, .work,
+            "the backend already has what was sent (409)"),
         Row(
-            .rateLimited(after: .seconds(11)),
-            retry(
-                .unreachable, after: .seconds(11), "the backend asks for fewer requests (429)")),
-        Row(.rejected(status: 410), fail(.work, "the backend refused the request (410)")),
+            .conflict(indices: [4]), .fail, .work,
+            "the backend already has 1 of the metrics (409)"),
         Row(
-            .redirected(status: 307),
-            fail(
-                .configuration,
-                "the backend's URL leads elsewhere (307), and a redirect is not followed")),
+            .validation(indices: []), .fail, .work,
+            "the backend does not accept what was sent"),
         Row(
-            .server(status: 500, after: nil), tries: 3,
-            retry(.unreachable, "the backend is out of order (500)")),
+            .validation(indices: [1, 7]), .fail, .work,
+            "the backend does not accept 2 of the metrics"),
         Row(
-            .server(status: 503, after: .seconds(3)), tries: 3,
-            retry(.unreachable, after: .seconds(3), "the backend is out of order (503)")),
+            .requestTooLarge, .fail, .work,
+            "the request is larger than the backend takes at once"),
         Row(
-            .server(status: 503, after: .seconds(120)),
-            retry(.unreachable, after: .seconds(120), "the backend is out of order (503)")),
+            .rateLimited(after: nil), .retry, .unreachable,
+            "the backend asks for fewer requests (429)"),
         Row(
-            .decoding("login: `tokens` is missing"),
-            fail(
-                .unreachable, "the backend's answer is not understood: login: `tokens` is missing"
-            )),
-        Row(.tooLarge, fail(.unreachable, "the backend's answer is larger than is read")),
-        Row(.refused("plain http is not it"), fail(.configuration, "plain http is not it")),
-        Row(.store(Failure(.disk, "disk is full")), fail(.disk, "disk is full")),
-        Row(.library(code: 27), retry(.internalFault, "libcurl failed (27)")),
-        Row(.cancelled, retry(.work, "stopped before it was done")),
+            .rateLimited(after: .seconds(10)), .retry, tries: 3, after: .seconds(10), .unreachable,
+            "the backend asks for fewer requests (429)"),
+        Row(
+            .rateLimited(after: .seconds(11)), .snooze, after: .seconds(11), .unreachable,
+            "the backend asks for fewer requests (429)"),
+        Row(
+            .rejected(status: 408), .fail, .work,
+            "the backend refused the request (408)"),
+        Row(
+            .redirected(status: 307), .fail, .configuration,
+            "the backend's URL leads elsewhere (307), and a redirect is not "
+                + "followed"),
+        Row(
+            .server(status: 500, after: nil), .retry, tries: 3, .unreachable,
+            "the backend is out of order (500)"),
+        Row(
+            .server(status: 503, after: .seconds(3)), .retry, tries: 3, after: .seconds(3),
+            .unreachable,
+            "the backend is out of order (503)"),
+        Row(
+            .server(status: 503, after: .seconds(120)), .snooze, after: .seconds(120), .unreachable,
+            "the backend is out of order (503)"),
+        Row(
+            .unavailable(status: 400), .retry, tries: 3, .unreachable,
+            "what the backend keeps its data in is out of order (400)"),
+        Row(
+            .blocked, .snooze, after: .seconds(300), .unreachable,
+            "something in front of the backend refuses the request (403)"),
+        Row(
+            .gone, .fail, .configuration,
+            "the backend has given up this call (410)"),
+        Row(
+            .noSuchCall(status: 405), .fail, .configuration,
+            "the backend has no such call (405); check `backend.url` and "
+                + "`backend.dialect`"),
+        Row(
+            .notOffered("the call `account change`"), .fail, .configuration,
+            "the backend does not offer the call `account change`"),
+        Row(
+            .dialectUnknown, .fail, .configuration,
+            "the backend does not show which dialect it speaks; set "
+                + "`backend.dialect`"),
+        Row(
+            .dialectChanged, .retry, .work,
+            "the backend speaks another dialect than before, which the next "
+                + "try uses"),
+        Row(
+            .analysisFailed, .fail, .work,
+            "the backend could not analyse the recording (500)"),
+        Row(
+            .decoding("login: `tokens` is missing"), .fail, .unreachable,
+            "the backend's answer is not understood: login: `tokens` is missing"),
+        Row(
+            .tooLarge, .fail, .unreachable,
+            "the backend's answer is larger than is read"),
+        Row(
+            .refused("plain http is not it"), .fail, .configuration,
+            "plain http is not it"),
+        Row(
+            .store(Failure(.disk, "disk is full")), .fail, .disk,
+            "disk is full"),
+        Row(
+            .library(code: 27), .retry, .internalFault,
+            "libcurl failed (27)"),
+        Row(
+            .cancelled, .retry, .work,
+            "stopped before it was done"),
     ]
 
     @Test(arguments: rows)
-    func `each error has its tries and its outcome`(row: Row) {
+    func `each error has its course, its tries and its outcome`(row: Row) {
+        let failure = Failure(row.category, row.sentence)
+        let isFinal = row.course == .fail || row.course == .endSession
+
+        #expect(row.error.ruling.course == row.course)
         #expect(row.error.ruling.tries == row.tries)
-        #expect(row.error.outcome == row.outcome)
+        #expect(
+            row.error.outcome == (isFinal ? .failure(failure) : .retry(after: row.after, failure)))
+    }
+
+    @Test func `every error is in the table`() {
+        let names = APIErrorTests.rows.map { "\($0.error)".prefix { $0 != "(" } }
+
+        #expect(Set(names).count == 41)
     }
 
     static let transportRows: [(TransportError, APIError)] = [

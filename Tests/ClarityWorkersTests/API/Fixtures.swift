@@ -15,12 +15,12 @@ func testSession(_ name: String = "old", life: Duration = .seconds(3600)) -> Ses
 }
 
 /// A batch of one metric for each of `samples`, with the ids `metric-0`, `metric-1` ...
-func testBatch(_ samples: [Sample]) -> UploadBatch {
+func testBatch(_ samples: [Sample], route: UploadRoute = .metrics) -> UploadBatch {
     UploadBatch(
         id: "batch-1", userID: "user-1", clientTimestamp: morning,
         metrics: samples.enumerated().map {
             UploadMetric(id: "metric-\($0.offset)", sample: $0.element)
-        })
+        }, route: route)
 }
 
 /// A sample of a minute from `morning` on.
@@ -59,19 +59,23 @@ struct ClientBench {
     let client: APIClient
 
     init(
-        _ transport: FakeTransport, session: Session? = testSession(),
-        retryWait: Duration = .seconds(1)
+        _ transport: FakeTransport, dialect: Dialect = .blueprint,
+        session: Session? = testSession(), retryWait: Duration = .seconds(1)
     ) {
         self.transport = transport
         sessions = MemorySessions(session)
         client = APIClient(
-            base: testBase, dialect: .blueprint, transport: transport, sessions: sessions,
+            base: testBase, dialect: dialect, transport: transport, sessions: sessions,
             clock: clock, retryWait: retryWait)
     }
 
-    init(_ script: FakeTransport.Answer..., session: Session? = testSession()) {
+    init(
+        _ script: FakeTransport.Answer..., dialect: Dialect = .blueprint,
+        session: Session? = testSession()
+    ) {
         self.init(
-            FakeTransport { _, number in script[min(number, script.count - 1)] }, session: session)
+            FakeTransport { _, number in script[min(number, script.count - 1)] },
+            dialect: dialect, session: session)
     }
 }
 

@@ -1,0 +1,39 @@
+import SQLite
+import Testing
+
+@testable import ClarityJobs
+
+@Suite struct DialectKeepingTests {
+    @Test func `each backend's dialect outlives the process, and the last word counts`() throws {
+        let folder = StateFolder()
+
+        try folder.open().remember("blueprint", of: "http://a/api/v1")
+        try folder.open().remember("loop", of: "http://a/api/v1")
+        try folder.open().remember("blueprint", of: "http://b/api/v1")
+
+        let store = try folder.open()
+        #expect(try store.dialect(of: "http://a/api/v1") == "loop")
+        #expect(try store.dialect(of: "http://b/api/v1") == "blueprint")
+        #expect(try store.dialect(of: "http://c/api/v1") == nil)
+    }
+
+    @Test func `a name that is none is not kept`() throws {
+        let store = try StateFolder().open()
+
+        #expect(throws: HealthStoreError.self) { try store.remember("", of: "http://a") }
+    }
+
+    @Test func `a file of the first version gets the table and keeps its data`() throws {
+        let folder = StateFolder()
+        let first = try folder.open()
+        _ = try first.enqueue(heartRates(0..<3))
+        try first.sql("DROP TABLE dialects")
+        try first.sql("PRAGMA user_version = 1")
+
+        let store = try folder.open()
+        try store.remember("loop", of: "http://a")
+
+        #expect(try store.dialect(of: "http://a") == "loop")
+        #expect(try store.outboxCounts()[.queued] == 3)
+    }
+}
