@@ -1,7 +1,8 @@
+public import ClarityJobs
 public import ClarityScheduler
 
 /// The steps of each minute, from a first minute on.
-public struct StepRecording: Sendable {
+public struct StepRecording: PrivateValue {
     public var start: Instant
     public var counts: [Int]
     /// What else should be known, as texts.
@@ -48,9 +49,9 @@ public struct StepRecording: Sendable {
 }
 
 /// Measurements of movement.
-public struct ActigraphyRecording: Sendable {
+public struct ActigraphyRecording: PrivateValue {
     /// One measurement.
-    public struct Point: Sendable {
+    public struct Point: PrivateValue {
         public var time: Instant
         /// At least 0 and finite.
         public var value: Double

@@ -1,7 +1,7 @@
-import ClarityScheduler
+public import ClarityJobs
 
 /// What an insight is made of.
-public struct InsightRequest: Sendable {
+public struct InsightRequest: PrivateValue {
     /// How much is written.
     public enum Length: String, Sendable {
         case comprehensive, brief

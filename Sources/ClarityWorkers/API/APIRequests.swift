@@ -1,4 +1,4 @@
-import ClarityJobs
+public import ClarityJobs
 
 /// Builds every request that the client sends; pure, so that a dry run prints the same ones.
 public struct APIRequests: Hashable, Sendable {
@@ -116,7 +116,7 @@ extension APIRequests {
     ///
     /// - Throws: `APIError.validation` with the indices of metrics that cannot be written, and
     ///   `.requestTooLarge` beyond the limits of the route; `.notOffered`.
-    func upload(_ batch: UploadBatch, token: Secret?) throws(APIError) -> HTTPRequest {
+    public func upload(_ batch: UploadBatch, token: Secret?) throws(APIError) -> HTTPRequest {
         let door = try dialect.door(batch.route)
         return try request(
             door.call, body: try door.body(batch, userID: userID(batch.userID)), token: token)

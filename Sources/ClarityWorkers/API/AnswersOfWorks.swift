@@ -1,3 +1,4 @@
+public import ClarityJobs
 public import ClarityScheduler
 
 /// What a registration led to.
@@ -15,7 +16,7 @@ public struct RegistrationResult: Hashable, Sendable {
 }
 
 /// An insight in full: its bytes, and how far it is.
-public struct Insight: Hashable, Sendable {
+public struct Insight: Hashable, PrivateValue {
     public enum State: Hashable, Sendable {
         case generating, completed, failed
     }
@@ -38,7 +39,7 @@ public struct Insight: Hashable, Sendable {
 }
 
 /// An analysis of a recording: its bytes, and how far it is.
-public struct Analysis: Hashable, Sendable {
+public struct Analysis: Hashable, PrivateValue {
     public enum State: String, Hashable, Sendable {
         case received, processing, completed, failed
         case notFound = "not_found"
@@ -74,16 +75,4 @@ public struct ServiceHealth: Hashable, Sendable {
         self.service = service
         self.version = version
     }
-}
-
-// Health data: printed or dumped it shows what it is, not what it holds.
-
-extension Insight: CustomStringConvertible, CustomReflectable {
-    public var description: String { "insight of \(json.count) bytes" }
-    public var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-extension Analysis: CustomStringConvertible, CustomReflectable {
-    public var description: String { "analysis of \(json.count) bytes" }
-    public var customMirror: Mirror { Mirror(self, children: []) }
 }

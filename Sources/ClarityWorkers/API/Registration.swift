@@ -1,7 +1,7 @@
 public import ClarityJobs
 
 /// What a new account is made of; each backend takes what it has a field for.
-public struct Registration: Sendable {
+public struct Registration: PrivateValue {
     public var email: String
     public var password: Secret
     public var firstName: String?

@@ -233,6 +233,32 @@ struct APIClientSandboxTests {
         }
     }
 
+    @Test func `a forgotten password is replaced by a code from a mail`() async throws {
+        let folder = try TemporaryFolder()
+        let sandbox = try SandboxProcess(folder.path, ["--dialect", "loop"])
+        let url = try await sandbox.url()
+        let client = APIClient(
+            base: url, dialect: .loop, transport: try CurlTransport(version: "1"),
+            sessions: MemorySessions(), clock: ManualClock(morning))
+
+        try await client.forgotPassword("demo@example.com")
+        let port = try #require(UInt16(url.split(separator: ":")[2].prefix { $0.isNumber }))
+        let mail = try await LoopbackRequest.send("GET", "/_sandbox/mail", port: port)
+        let code = try #require(mail.split(separator: "\"code\":\"").last).prefix { $0 != "\"" }
+        let refused = await failure { () throws(APIError) in
+            try await client.resetPassword(
+                "demo@example.com", code: Secret("no code"), newPassword: Secret("Invented-2"))
+        }
+        try await client.resetPassword(
+            "demo@example.com", code: Secret(String(code)), newPassword: Secret("Invented-2"))
+        let session = try await client.login(
+            email: "demo@example.com", password: Secret("Invented-2"))
+
+        #expect(refused == .codeRefused)
+        #expect(session.email == "demo@example.com")
+        withExtendedLifetime(sandbox) {}
+    }
+
     private func batch(
         _ samples: [Sample], of session: Session, by route: UploadRoute
     ) -> UploadBatch {
