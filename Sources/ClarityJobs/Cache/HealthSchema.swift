@@ -6,7 +6,8 @@ import SQLite
 /// outbox:   queued -> sending -> accepted -> confirmed | unconfirmed
 ///             ^          |           |
 ///             '----------+-----------'  failures + 1; at 5: setAside
-///           sending -> confirmed (the backend had it) | rejected
+///           sending -> confirmed (the backend had it) | rejected | setAside (doubt)
+///           queued <-> setAside (kind, future) | rejected (range)     by our own rules
 /// batches:  sending -> accepted -> confirmed | unconfirmed, or failed from either
 /// ```
 enum HealthSchema {
@@ -14,7 +15,7 @@ enum HealthSchema {
     static let applicationID: Int64 = 0x434C_5248
 
     static var migrations: Migrations {
-        Migrations(applicationID: applicationID, steps: [version1, dialects])
+        Migrations(applicationID: applicationID, steps: [version1, uploads, dialects])
     }
 
     private static let version1 = """
@@ -123,6 +124,39 @@ enum HealthSchema {
             tag BLOB PRIMARY KEY CHECK (length(tag) = 16),
             stamp TEXT NOT NULL,
             read_at_ms INTEGER NOT NULL
+        ) STRICT;
+        """
+
+    /// By which route a batch goes, which sends nobody answered, what our own rules keep back, and
+    /// how many requests an hour has had.
+    private static let uploads = """
+        -- Batches of before went by the only route that there was.
+        ALTER TABLE batches ADD COLUMN route TEXT NOT NULL DEFAULT 'metrics'
+            CHECK (route IN ('metrics', 'samples'));
+        -- The sends of it that may have arrived, counted where a second one doubles it, the answered
+        -- one of a taken batch included.
+        ALTER TABLE batches ADD COLUMN sends INTEGER NOT NULL DEFAULT 0 CHECK (sends >= 0);
+
+        ALTER TABLE outbox ADD COLUMN hold TEXT CHECK (hold IS NULL
+            OR hold IN ('kind', 'future', 'doubt') AND state = 'setAside'
+            OR hold = 'range' AND state = 'rejected');
+        -- The sends that may have arrived beside those of its batch and the one that was taken.
+        ALTER TABLE outbox ADD COLUMN doubts INTEGER NOT NULL DEFAULT 0 CHECK (doubts >= 0);
+        DROP INDEX outbox_state;
+        CREATE INDEX outbox_queue ON outbox (state, kind, failures);
+        CREATE INDEX outbox_hold ON outbox (hold, kind) WHERE hold IS NOT NULL;
+        CREATE INDEX outbox_doubts ON outbox (doubts) WHERE doubts > 0;
+
+        CREATE TABLE requests (
+            id INTEGER PRIMARY KEY,
+            route TEXT NOT NULL,
+            sent_at_ms INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX requests_time ON requests (route, sent_at_ms);
+
+        CREATE TABLE closures (
+            route TEXT PRIMARY KEY,
+            until_ms INTEGER NOT NULL
         ) STRICT;
         """
 }

@@ -1,7 +1,7 @@
-public import ClarityScheduler
+import ClarityScheduler
 import SQLite
 
-// The outbox as a queue: what goes in and what is taken out to be sent.
+// What goes into the outbox, and what is in it.
 
 extension HealthStore {
     /// How many samples are written in one transaction.
@@ -36,28 +36,6 @@ extension HealthStore {
         return counts
     }
 
-    /// The batch to send next; `nil` when nothing waits.
-    ///
-    /// A batch that is being sent already, after a kill or an error of the network, comes first and
-    /// unchanged. A new one is kept as `sending` before this returns. It takes the samples with
-    /// the fewest failures, in the order of their coming, and ever fewer the more often they
-    /// failed, `limit` / 4 after one failure, `limit` / 16 after two: so a sample that makes every
-    /// batch fail is alone before it is set aside. A sample whose sealed value does not open is set
-    /// aside at once.
-    public func nextBatch(
-        limit: Int, at now: Instant
-    ) throws(HealthStoreError) -> OutboxBatch? {
-        try change { connection in
-            while true {
-                guard
-                    let id = try self.sendingBatch(connection)
-                        ?? self.makeBatch(connection, limit: limit, at: now)
-                else { return nil }
-                if let batch = try self.take(id, connection, at: now) { return batch }
-            }
-        }
-    }
-
     /// How many samples are in each state.
     public func outboxCounts() throws(HealthStoreError) -> OutboxCounts {
         try access { connection in
@@ -68,76 +46,6 @@ extension HealthStore {
             }
             return counts
         }
-    }
-
-    private func sendingBatch(_ connection: Connection) throws -> Int64? {
-        try connection.first(
-            "SELECT id FROM batches WHERE state = 'sending' ORDER BY id LIMIT 1"
-        ) { $0.integer(0) }
-    }
-
-    private func makeBatch(
-        _ connection: Connection, limit: Int, at now: Instant
-    ) throws -> Int64? {
-        let fewest = try connection.first(
-            "SELECT min(failures) FROM outbox WHERE state = 'queued'"
-        ) { $0.optionalInteger(0) }
-        guard let failures = fewest.flatMap({ $0 }) else { return nil }
-        try connection.run(
-            "INSERT INTO batches (client_timestamp_ms) VALUES (?)",
-            .integer(now.millisecondsSince1970))
-        let id = connection.lastInsertedRow
-        try connection.run(
-            """
-            UPDATE outbox SET state = 'sending', batch_id = ? WHERE id IN (
-                SELECT id FROM outbox WHERE state = 'queued' AND failures = ?
-                ORDER BY id LIMIT ?)
-            """,
-            .integer(id), .integer(failures), .integer(Int64(max(1, limit >> (2 * failures)))))
-        return id
-    }
-
-    /// Opens a batch's members; `nil` when none of them opens, which ends the batch.
-    private func take(
-        _ id: Int64, _ connection: Connection, at now: Instant
-    ) throws -> OutboxBatch? {
-        var rows: [Int64] = []
-        var samples: [Sample] = []
-        var damaged: [Int64] = []
-        try connection.forEach(
-            """
-            SELECT id, kind, start_s, end_s, tag, sealed FROM outbox
-            WHERE batch_id = ? AND state = 'sending' ORDER BY id
-            """, [.integer(id)]
-        ) { row in
-            let sample = SampleRow(
-                kind: row.text(1), start: row.integer(2), end: row.integer(3), tag: row.blob(4))
-            if let sample = sample.opened(row.blob(5), sealer) {
-                rows.append(row.integer(0))
-                samples.append(sample)
-            } else {
-                damaged.append(row.integer(0))
-            }
-        }
-        for row in damaged {
-            try connection.run(
-                """
-                UPDATE outbox SET state = 'setAside', batch_id = NULL, reason = ? WHERE id = ?
-                """, "its sealed value is damaged", .integer(row))
-        }
-        guard !samples.isEmpty else {
-            try finishBatch(
-                id, as: "failed", reason: "none of its values opens", at: now, connection)
-            return nil
-        }
-        try connection.run(
-            "UPDATE batches SET attempts = attempts + 1 WHERE id = ?", .integer(id))
-        let (timestamp, attempts) =
-            try connection.first(
-                "SELECT client_timestamp_ms, attempts FROM batches WHERE id = ?", .integer(id)
-            ) { (Instant(millisecondsSince1970: $0.integer(0)), Int($0.integer(1))) } ?? (now, 1)
-        return OutboxBatch(
-            id: id, clientTimestamp: timestamp, attempts: attempts, samples: samples, rows: rows)
     }
 }
 

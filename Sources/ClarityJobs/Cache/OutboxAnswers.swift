@@ -2,7 +2,8 @@ public import ClarityScheduler
 import SQLite
 
 // What becomes of a batch after it was sent. A batch that is no longer `sending`, because another
-// process settled it meanwhile, is left as it is.
+// process settled it meanwhile, is left as it is. Sends that may have arrived and were not answered
+// follow the samples wherever they go.
 
 extension HealthStore {
     /// The backend took the batch.
@@ -10,12 +11,16 @@ extension HealthStore {
     /// Samples that it had before are `confirmed`, those that it refused `rejected` with the reason,
     /// the others `accepted` until their processing ends; without a `processingID` there is nothing
     /// to ask for and they are `unconfirmed`. Indices count in `batch.samples`; others are ignored.
+    ///
+    /// - Returns: how many of those that it has it may have more than once.
+    @discardableResult
     public func settle(
         _ batch: OutboxBatch, processingID: String?, duplicates: [Int] = [],
         rejected: [Int: String] = [:], at now: Instant
-    ) throws(HealthStoreError) {
+    ) throws(HealthStoreError) -> Int64 {
         try change { connection in
-            guard try isSending(batch, connection) else { return }
+            guard try isSending(batch, connection) else { return 0 }
+            try carryDoubts(of: batch.id, lastArrived: false, connection)
             try settleNamed(batch, duplicates, rejected, connection)
             let reason = processingID == nil ? "the backend named no processing" : nil
             try connection.run(
@@ -34,6 +39,26 @@ extension HealthStore {
             } else {
                 try finishBatch(batch.id, as: "unconfirmed", reason: reason, at: now, connection)
             }
+            // The send that was answered; it counts should the samples be sent anew.
+            try connection.run(
+                "UPDATE batches SET sends = min(sends, 1) WHERE id = ?", .integer(batch.id))
+            return try connection.first(
+                "SELECT count(*) FROM outbox WHERE batch_id = ? AND doubts > 0",
+                .integer(batch.id)
+            ) { $0.integer(0) } ?? 0
+        }
+    }
+
+    /// The batch surely did not arrive this time; it stays as it is and is sent again.
+    ///
+    /// A batch that may have arrived stays without a word: what is known of it was written down
+    /// before it was sent.
+    public func notArrived(_ batch: OutboxBatch) throws(HealthStoreError) {
+        try change { connection in
+            try connection.run(
+                """
+                UPDATE batches SET sends = max(0, sends - 1) WHERE id = ? AND state = 'sending'
+                """, .integer(batch.id))
         }
     }
 
@@ -45,8 +70,9 @@ extension HealthStore {
     ) throws(HealthStoreError) {
         try change { connection in
             guard try isSending(batch, connection) else { return }
+            try carryDoubts(of: batch.id, lastArrived: false, connection)
             try settleNamed(batch, [], rejected, connection)
-            try regroup([try sending(batch, connection)], connection, at: now)
+            try regroup([try sending(batch, connection)], batch.route, connection, at: now)
             try finishBatch(
                 batch.id, as: "failed", reason: "refused for some of its samples", at: now,
                 connection)
@@ -58,14 +84,17 @@ extension HealthStore {
     /// What it named is settled as by `settle`. The halves of the rest become batches of their own,
     /// to be sent next; a sample refused alone is `rejected` with `reason`. So a batch of n with one
     /// bad sample takes at most 2 log2(n) + 1 requests more.
+    ///
+    /// - Parameter mayHaveArrived: whether the backend may have kept some of the rest.
     public func split(
         _ batch: OutboxBatch, duplicates: [Int] = [], rejected: [Int: String] = [:],
-        reason: String, at now: Instant
+        mayHaveArrived: Bool = false, reason: String, at now: Instant
     ) throws(HealthStoreError) -> BatchSplit {
         try change { connection in
             let isSingle = batch.rows.count == 1
             let result: BatchSplit = isSingle ? .rejected : .halved
             guard try isSending(batch, connection) else { return result }
+            try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
             try settleNamed(batch, duplicates, rejected, connection)
             let rest = try sending(batch, connection)
             if isSingle {
@@ -73,7 +102,8 @@ extension HealthStore {
             } else {
                 let middle = (rest.count + 1) / 2
                 try regroup(
-                    [Array(rest[..<middle]), Array(rest[middle...])], connection, at: now)
+                    [Array(rest[..<middle]), Array(rest[middle...])], batch.route, connection,
+                    at: now)
             }
             try finishBatch(batch.id, as: "failed", reason: reason, at: now, connection)
             return result
@@ -85,21 +115,24 @@ extension HealthStore {
     ///
     /// Not for a failure of the network: there the batch stays as it is and is sent again.
     ///
+    /// - Parameter mayHaveArrived: whether the backend may have kept it all the same.
     /// - Returns: how many were set aside.
     public func release(
-        _ batch: OutboxBatch, reason: String, at now: Instant
+        _ batch: OutboxBatch, mayHaveArrived: Bool = false, reason: String, at now: Instant
     ) throws(HealthStoreError) -> Int64 {
         try change { connection in
             guard try isSending(batch, connection) else { return 0 }
+            try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
             return try sendBack(batch.id, from: "sending", reason, at: now, connection)
         }
     }
 
     /// Sends back every batch that is being sent, as `release` does one.
     ///
+    /// - Parameter answered: the batch whose last send was refused.
     /// - Returns: how many samples were set aside.
     public func releaseAll(
-        reason: String, at now: Instant
+        answered: OutboxBatch, reason: String, at now: Instant
     ) throws(HealthStoreError) -> Int64 {
         try change { connection in
             let batches = try connection.all(
@@ -107,6 +140,7 @@ extension HealthStore {
             ) { $0.integer(0) }
             var setAside: Int64 = 0
             for batch in batches {
+                try carryDoubts(of: batch, lastArrived: batch != answered.id, connection)
                 setAside += try sendBack(batch, from: "sending", reason, at: now, connection)
             }
             return setAside
@@ -143,7 +177,25 @@ extension HealthStore {
             .text(state), .text(reason), .integer(now.millisecondsSince1970), .integer(id))
     }
 
-    private func isSending(_ batch: OutboxBatch, _ connection: Connection) throws -> Bool {
+    /// Notes with each sample of a batch the sends of it that may have arrived, since the sample
+    /// leaves the batch or the batch its last send behind.
+    ///
+    /// - Parameter lastArrived: whether the last send is one of them; not when it was answered.
+    func carryDoubts(
+        of batch: Int64, lastArrived: Bool, _ connection: Connection
+    ) throws {
+        let sends =
+            try connection.first(
+                "SELECT sends FROM batches WHERE id = ?", .integer(batch)
+            ) { $0.integer(0) } ?? 0
+        let doubts = lastArrived ? sends : sends - 1
+        guard doubts > 0 else { return }
+        try connection.run(
+            "UPDATE outbox SET doubts = doubts + ? WHERE batch_id = ? AND state = 'sending'",
+            .integer(doubts), .integer(batch))
+    }
+
+    func isSending(_ batch: OutboxBatch, _ connection: Connection) throws -> Bool {
         try connection.first(
             "SELECT state = 'sending' FROM batches WHERE id = ?", .integer(batch.id)
         ) { $0.integer(0) } == 1
@@ -158,9 +210,10 @@ extension HealthStore {
             try reject(batch.rows[index], reason, connection)
         }
         for index in duplicates where batch.rows.indices.contains(index) {
+            // One of the sends in doubt is why the backend has it.
             try connection.run(
                 """
-                UPDATE outbox SET state = 'confirmed', reason = NULL
+                UPDATE outbox SET state = 'confirmed', reason = NULL, doubts = max(0, doubts - 1)
                 WHERE id = ? AND state = 'sending'
                 """, .integer(batch.rows[index]))
         }
@@ -183,18 +236,10 @@ extension HealthStore {
     }
 
     private func regroup(
-        _ groups: [[Int64]], _ connection: Connection, at now: Instant
+        _ groups: [[Int64]], _ route: UploadRoute, _ connection: Connection, at now: Instant
     ) throws {
         for rows in groups where !rows.isEmpty {
-            try connection.run(
-                "INSERT INTO batches (client_timestamp_ms) VALUES (?)",
-                .integer(now.millisecondsSince1970))
-            let id = connection.lastInsertedRow
-            for row in rows {
-                try connection.run(
-                    "UPDATE outbox SET batch_id = ? WHERE id = ? AND state = 'sending'",
-                    .integer(id), .integer(row))
-            }
+            _ = try makeBatch(of: rows, route, connection, at: now)
         }
     }
 }

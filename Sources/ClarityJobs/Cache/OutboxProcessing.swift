@@ -9,7 +9,7 @@ extension HealthStore {
         try access { connection in
             try connection.all(
                 """
-                SELECT id, processing_id, accepted_at_ms,
+                SELECT id, processing_id, accepted_at_ms, route,
                     (SELECT count(*) FROM outbox
                      WHERE batch_id = batches.id AND state = 'accepted')
                 FROM batches WHERE state = 'accepted' ORDER BY id
@@ -18,7 +18,8 @@ extension HealthStore {
                 OpenUpload(
                     id: $0.integer(0), processingID: $0.text(1),
                     acceptedAt: Instant(millisecondsSince1970: $0.integer(2)),
-                    sampleCount: $0.integer(3))
+                    route: UploadRoute(rawValue: $0.text(3)) ?? .metrics,
+                    sampleCount: $0.integer(4))
             }
         }
     }
@@ -38,12 +39,19 @@ extension HealthStore {
     /// The backend could not process the upload: its samples go back into the queue with one
     /// failure more, and at 5 are set aside.
     ///
+    /// Where sending again doubles, what was not processed may be there all the same.
+    ///
     /// - Returns: how many were set aside.
     public func returnToQueue(
         _ upload: OpenUpload, reason: String, at now: Instant
     ) throws(HealthStoreError) -> Int64 {
         try change { connection in
             guard try isOpen(upload, connection) else { return 0 }
+            try connection.run(
+                """
+                UPDATE outbox SET doubts = doubts + 1 WHERE batch_id = ? AND state = 'accepted'
+                    AND (SELECT sends FROM batches WHERE id = batch_id) > 0
+                """, .integer(upload.id))
             return try sendBack(upload.id, from: "accepted", reason, at: now, connection)
         }
     }

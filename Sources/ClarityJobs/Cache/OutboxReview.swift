@@ -36,13 +36,18 @@ extension HealthStore {
 
     /// Puts every sample of a state back into the queue, without its earlier failures.
     ///
+    /// What is `unconfirmed` was taken once; where sending again doubles, it is then possibly
+    /// doubled.
+    ///
     /// - Returns: how many; 0 for a state other than `rejected`, `setAside` and `unconfirmed`.
     public func requeue(_ state: OutboxState) throws(HealthStoreError) -> Int64 {
         guard [.rejected, .setAside, .unconfirmed].contains(state) else { return 0 }
         return try change { connection in
             try connection.run(
                 """
-                UPDATE outbox SET state = 'queued', failures = 0, batch_id = NULL, reason = NULL
+                UPDATE outbox SET state = 'queued', failures = 0, batch_id = NULL, reason = NULL,
+                    hold = NULL, doubts = doubts + coalesce(
+                        (SELECT min(sends, 1) FROM batches WHERE id = batch_id), 0)
                 WHERE state = ?
                 """, .text(state.rawValue))
             return Int64(connection.changes)

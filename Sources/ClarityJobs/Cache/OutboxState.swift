@@ -12,9 +12,10 @@ public enum OutboxState: String, CaseIterable, Sendable {
     case confirmed
     /// The backend took it and never said what became of it.
     case unconfirmed
-    /// The backend refused it.
+    /// The backend refused it, or would by its own rules.
     case rejected
-    /// Failed 5 times; waits for a person.
+    /// Waits: for a person after 5 failures or when it may have arrived, else for what its
+    /// `OutboxHold` says.
     case setAside
 
     /// The failures after which a sample is set aside.
@@ -43,8 +44,12 @@ public struct OutboxBatch: Sendable, PrivateValue {
     public let id: Int64
     /// When the batch was made.
     public let clientTimestamp: Instant
+    /// By which door it goes, each time.
+    public let route: UploadRoute
     /// How often it was taken up, this time included.
     public let attempts: Int
+    /// How many earlier sends of it may have arrived where a further one doubles it.
+    public let doubts: Int
     /// The samples in the order in which they are sent.
     public let samples: [Sample]
     /// Their rows, in the same order.
@@ -52,6 +57,26 @@ public struct OutboxBatch: Sendable, PrivateValue {
 
     /// Whether an earlier attempt may have sent it already.
     public var isRepeated: Bool { attempts > 1 }
+}
+
+/// What taking the next batch out of the outbox came to.
+public struct OutboxDraw: Sendable {
+    /// Samples that were found not to be sent now, without their values.
+    public struct Refused: Hashable, Sendable {
+        public var kind: String
+        public var hold: OutboxHold
+        /// Why, as a lowercase fragment.
+        public var reason: String
+    }
+
+    /// The batch to send; `nil` when nothing is to be sent now.
+    public var batch: OutboxBatch?
+    /// How long nothing may be sent, when something waits and the hour's requests are used up.
+    public var wait: Duration?
+    /// What was kept back on the way, with how many of each.
+    public var refused: [Refused: Int64] = [:]
+
+    init() {}
 }
 
 /// What happened when samples were put into the outbox.
@@ -85,6 +110,8 @@ public struct OpenUpload: Hashable, Sendable {
     /// The backend's name for it.
     public let processingID: String
     public let acceptedAt: Instant
+    /// By which door it went, and is asked for.
+    public let route: UploadRoute
     /// The samples that hang on it.
     public let sampleCount: Int64
 }

@@ -11,17 +11,63 @@ public struct BulkUploadWorker: KindWorker {
 
     public func run(_ context: WorkContext) async throws -> Outcome {
         let options = WorkOptions(context.order)
-        let batchSize = try options.integer("batch_size")
+        let plan = try UploadPlan(options)
         var reading = SourceImport(context)
         let broken = try reading.run(options.sources(now: context.clock.now))
         do {
-            var upload = UploadPass(context, batchSize: batchSize)
-            try await upload.run()
+            try await upload(context, plan)
         } catch {
             // The run ends with the later failure, and still says what else was wrong.
             if let broken { context.note(broken.reason) }
+            try context.noteAccount()
             throw error
         }
+        try context.noteAccount()
         return broken.map { .failure($0) } ?? .success
+    }
+
+    private func upload(_ context: WorkContext, _ plan: UploadPlan) async throws {
+        let account = try context.store.outboxAccount()
+        // Nobody is asked anything for nothing; what our own rules keep back may not be nothing.
+        let mayWait = account.waiting + account.setAside + account.rejected > 0
+        // Before the backend is asked what it speaks: without a login that would be in vain.
+        if account.waiting > 0 { _ = try await context.client.session() }
+        let rules =
+            mayWait ? try await BatchRules.all(context, plan.route, resends: plan.resends) : []
+        var pass = UploadPass(
+            context, batchSize: plan.batchSize ?? rules.first?.samples ?? 1, rules: rules)
+        try await pass.run()
+    }
+}
+
+/// What the job file says of how samples are sent.
+struct UploadPlan {
+    /// The samples of one request; `nil`: as many as the backend takes.
+    var batchSize: Int?
+    /// `nil`: the dialect's standard.
+    var route: UploadRoute?
+    /// Whether a batch that may have arrived is sent again where that could double it.
+    var resends: Bool
+
+    init(_ options: WorkOptions) throws(Failure) {
+        batchSize = try options.optionalInteger("batch_size")
+        route = UploadRoute(rawValue: try options.choice("route"))
+        resends = try options.choice("on_ambiguous") == "resend"
+    }
+}
+
+extension WorkContext {
+    /// Tells where all samples are, and of which the backend may have more than one; not in a
+    /// rehearsal, in which they are where they were.
+    func noteAccount() throws(HealthStoreError) {
+        guard !isRehearsal else { return }
+        let account = try store.outboxAccount()
+        guard account.samples > 0 else { return }
+        note("the outbox: \(account)")
+        let doubled = try store.possiblyDoubled()
+        guard doubled.samples > 0 else { return }
+        note(
+            "possibly doubled at the backend: \(doubled.samples) samples, by \(doubled.copies) "
+                + "copies at most")
     }
 }

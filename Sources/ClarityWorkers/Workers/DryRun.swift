@@ -31,7 +31,7 @@ public enum DryRun {
             let summary = Summary()
             let context = WorkContext(
                 order: order, store: store, client: client, clock: clock,
-                report: { summary.take($0) }, isEnding: { false })
+                report: { summary.take($0) }, isEnding: { false }, isRehearsal: true)
             let outcome = await work(context)
             show(
                 summary.text(

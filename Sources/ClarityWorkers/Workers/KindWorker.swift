@@ -48,6 +48,7 @@ private func ruling(on error: any Error) -> Outcome {
         error.isBusy ? .retry(after: nil, error.failure) : .failure(error.failure)
     case let error as SourceError: .failure(error.failure)
     case let failure as Failure: .failure(failure)
+    case let later as SendLater: .retry(after: later.after, later.failure)
     case is WorkStopped:
         .retry(after: nil, Failure(.work, "its time ended before everything was done"))
     // An error's own text could hold anything.

@@ -5,7 +5,8 @@ public import ClarityScheduler
 ///
 /// Each open upload is asked for once a round. As long as a round sees progress another follows
 /// after a short wait, within the attempt's time; what is still open then is asked for by the next
-/// run.
+/// run. A backend may never say that it is done: after `give_up_after` its samples are
+/// `unconfirmed`, which is not lost and not confirmed.
 public struct ProcessingStatusWorker: KindWorker {
     /// The wait before the second round; it doubles up to `longestWait`.
     static let firstWait = Duration.seconds(1)
@@ -23,6 +24,7 @@ public struct ProcessingStatusWorker: KindWorker {
             await context.clock.sleep(for: wait)
             wait = min(wait * 2, ProcessingStatusWorker.longestWait)
         }
+        if poll.hasSettled { try context.noteAccount() }
         return .success
     }
 }
@@ -32,6 +34,8 @@ private struct StatusPoll {
     private let context: WorkContext
     private let giveUpAfter: Duration
     private var counts: WorkCounts
+    /// Whether an upload has ended, in whichever way.
+    private(set) var hasSettled = false
     /// What was heard of each open upload last.
     private var heard: [Int64: ProcessingStatus] = [:]
 
@@ -58,7 +62,7 @@ private struct StatusPoll {
             if context.isEnding() { break }
             let (status, trouble) = try await status(of: upload)
             if try settle(upload, status) {
-                hasMoved = true
+                (hasMoved, hasSettled) = (true, true)
                 open -= 1
             } else {
                 // The first word counts as a move, so that there is a second round to compare.
@@ -80,13 +84,16 @@ private struct StatusPoll {
     ) async throws(APIError) -> (ProcessingStatus, trouble: APIError?) {
         let unknown = ProcessingStatus(state: .other, progress: nil)
         do throws(APIError) {
-            return (try await context.client.processing(upload.processingID), nil)
+            return (
+                try await context.client.processing(upload.processingID, route: upload.route), nil
+            )
         } catch {
             switch error {
             case .notFound: return (unknown, nil)
             // A gateway speaks, or a backend that says itself that it is not there.
             case .server(status: 502...504, _): throw error
-            case .server, .decoding, .tooLarge, .rejected, .validation, .conflict, .forbidden:
+            case .server, .decoding, .tooLarge, .rejected, .validation, .conflict, .forbidden,
+                .notOffered:
                 return (unknown, error)
             default: throw error
             }
@@ -109,9 +116,9 @@ private struct StatusPoll {
             counts.add(setAside, to: "samples_set_aside")
         case .received, .processing, .other:
             guard now - upload.acceptedAt >= giveUpAfter else { return false }
-            try context.store.giveUp(
-                upload, reason: "the backend did not finish it within \(giveUpAfter.text)",
-                at: now)
+            let reason = "the backend did not finish it within \(giveUpAfter.text)"
+            try context.store.giveUp(upload, reason: reason, at: now)
+            if counts["uploads_unconfirmed"] == 0 { context.note("unconfirmed: \(reason)") }
             counts.add(1, to: "uploads_unconfirmed")
             counts.add(upload.sampleCount, to: "samples_unconfirmed")
         }

@@ -13,39 +13,80 @@ struct UploadPass {
 
     private let context: WorkContext
     private let batchSize: Int
+    /// The rules of every route that the backend has, the one for new batches first.
+    private let rules: [BatchRules]
     private var counts: WorkCounts
     private var refusals = 0
     private var breaks = 0
     private var done: Int64 = 0
     private var total: Int64 = 0
 
-    init(_ context: WorkContext, batchSize: Int) {
+    init(_ context: WorkContext, batchSize: Int, rules: [BatchRules]) {
         self.context = context
         self.batchSize = batchSize
+        self.rules = rules
         counts = WorkCounts(context)
     }
 
-    /// Works until the outbox is empty.
+    /// Works until nothing in the outbox may be sent.
     ///
-    /// - Throws: `WorkStopped`; `APIError` for what sending again at once does not help, with the
-    ///   batch kept as it is or its samples back in the queue; `Failure` when the backend refuses
-    ///   everything; what the store fails with.
+    /// - Throws: `WorkStopped`; `SendLater` when the hour's requests are used up; `APIError` for what
+    ///   sending again at once does not help, with the batch kept as it is or its samples back in
+    ///   the queue; `Failure` when the backend refuses everything; what the store fails with.
     mutating func run() async throws {
-        let waiting = try context.store.outboxCounts()
-        total = waiting[.queued] + waiting[.sending]
-        for name in ["samples_sent", "samples_accepted", "samples_rejected", "samples_set_aside"] {
+        for name in [
+            "samples_sent", "samples_accepted", "samples_rejected", "samples_set_aside",
+            "samples_possibly_doubled",
+        ] {
             counts.add(0, to: name)
         }
+        if let first = rules.first { count(try context.store.sortOut(by: first)) }
+        let waiting = try context.store.outboxCounts()
+        total = waiting[.queued] + waiting[.sending]
         guard total > 0 else { return }
         let user = try await context.client.session().userID
         while true {
             try context.checkTime()
-            guard
-                let batch = try context.store.nextBatch(limit: batchSize, at: context.clock.now)
-            else { return }
+            let draw = try context.store.nextBatch(
+                limit: batchSize, rules: rules, at: context.clock.now)
+            count(draw.refused)
+            if let wait = draw.wait { throw SendLater.budget(wait) }
+            guard let batch = draw.batch else { return }
             try await send(batch, of: user)
             context.report(.progress(done: min(done, total), total: total))
         }
+    }
+
+    private mutating func count(_ sorting: HealthStore.Sorting) {
+        if sorting.requeued > 0 { counts.add(sorting.requeued, to: "samples_requeued") }
+        count(sorting.refused)
+    }
+
+    /// Counts what is kept back by its reason, and tells of which kinds it is.
+    private mutating func count(_ refused: [OutboxDraw.Refused: Int64]) {
+        for (entry, count) in refused.sorted(by: { $0.key.kind < $1.key.kind }) {
+            counts.add(count, to: entry.hold.countName)
+            counts.add(
+                count,
+                to: entry.hold.state == .rejected ? "samples_rejected" : "samples_set_aside")
+            context.note("not sent: \(entry.kind) (\(count)): \(entry.reason)")
+            done += count
+        }
+    }
+
+    /// The rules by which a batch goes.
+    private func rules(of batch: OutboxBatch) -> BatchRules? {
+        rules.first { $0.route == batch.route }
+    }
+
+    /// Whether sending a batch again could double it.
+    private func isDoubled(_ batch: OutboxBatch) -> Bool {
+        rules(of: batch).map { !$0.isIdempotent } ?? false
+    }
+
+    /// Whether a batch that may have arrived is not to be sent again.
+    private func isHeld(_ batch: OutboxBatch) -> Bool {
+        isDoubled(batch) && rules(of: batch).map { !$0.resends } ?? false
     }
 
     private mutating func send(_ batch: OutboxBatch, of user: String) async throws {
@@ -54,7 +95,7 @@ struct UploadPass {
         }
         let upload = UploadBatch(
             id: String(batch.id), userID: user, clientTimestamp: batch.clientTimestamp,
-            metrics: metrics)
+            metrics: metrics, route: batch.route)
         let receipt: UploadReceipt
         do throws(APIError) {
             receipt = try await context.client.upload(upload)
@@ -78,17 +119,21 @@ struct UploadPass {
         counts.add(rejected.count, to: "samples_rejected")
         if !receipt.duplicates.isEmpty { counts.add(receipt.duplicates.count, to: "samples_known") }
         if receipt.unexplained == 0 {
-            try context.store.settle(
+            let doubled = try context.store.settle(
                 batch, processingID: receipt.processingID, duplicates: receipt.duplicates,
                 rejected: rejected, at: context.clock.now)
             counts.add(
                 count - rejected.count - receipt.duplicates.count, to: "samples_accepted")
+            counts.add(doubled, to: "samples_possibly_doubled")
             done += Int64(count)
+        } else if isHeld(batch) {
+            try hold(batch)
         } else {
-            // Sending the rest again in halves is harmless, and tells: what the backend took it now
-            // knows, and what it refuses is in the end alone.
+            // Sending the rest again in halves tells: what the backend took it now knows, or has
+            // twice where it does not look, and what it refuses is in the end alone.
             _ = try context.store.split(
                 batch, duplicates: receipt.duplicates, rejected: rejected,
+                mayHaveArrived: isDoubled(batch),
                 reason: "the backend does not say what became of some of it",
                 at: context.clock.now)
             done += Int64(receipt.duplicates.count + rejected.count)
@@ -104,20 +149,51 @@ struct UploadPass {
             try refused(batch, error.ruling.sentence, indices)
         case .requestTooLarge, .rejected(status: 400):
             try refused(batch, error.ruling.sentence)
-        case .server(status: 502, _), .server(status: 503, _), .server(status: 504, _):
+        case .rateLimited(let wish):
+            try notArrived(batch)
+            guard rules(of: batch)?.requestsPerHour != nil else { throw error }
+            throw SendLater(
+                after: try context.store.closeRoute(
+                    batch.route, for: wish, at: context.clock.now),
+                failure: Failure(error.ruling.category, error.ruling.sentence))
+        case .server(status: 502...504, _):
             // A gateway speaks, or a backend that says itself that it is not there.
-            throw error
+            try keep(batch, error)
         case .server, .decoding, .tooLarge:
+            guard !isHeld(batch) else { return try keep(batch, error) }
             try release(batch, error)
             breaks += 1
             if breaks >= UploadPass.breakLimit { throw error }
         case .interrupted, .timeout:
-            if batch.attempts >= UploadPass.interruptionLimit { try release(batch, error) }
+            guard !isHeld(batch), batch.attempts >= UploadPass.interruptionLimit else {
+                return try keep(batch, error)
+            }
+            try release(batch, error)
             throw error
         default:
-            // Not the samples' fault: the batch is sent again as it is.
-            throw error
+            // Not the samples' fault.
+            try keep(batch, error)
         }
+    }
+
+    /// Ends the run with the batch as it is, to be sent again; or set aside, when it may have arrived
+    /// and is not to be sent again.
+    private mutating func keep(_ batch: OutboxBatch, _ error: APIError) throws {
+        if !error.mayHaveArrived {
+            try notArrived(batch)
+        } else if isHeld(batch) {
+            try hold(batch)
+        }
+        throw error
+    }
+
+    /// Takes back that the batch may have arrived, where that was written down.
+    private func notArrived(_ batch: OutboxBatch) throws {
+        if isDoubled(batch) { try context.store.notArrived(batch) }
+    }
+
+    private mutating func hold(_ batch: OutboxBatch) throws {
+        count(try context.store.hold(batch, at: context.clock.now))
     }
 
     /// Looks for the samples at fault: those that the backend named, or else in halves.
@@ -126,7 +202,8 @@ struct UploadPass {
     ) throws {
         refusals += 1
         guard refusals < UploadPass.refusalLimit else {
-            let setAside = try context.store.releaseAll(reason: reason, at: context.clock.now)
+            let setAside = try context.store.releaseAll(
+                answered: batch, reason: reason, at: context.clock.now)
             counts.add(setAside, to: "samples_set_aside")
             throw Failure(.work, "\(reason), in \(refusals) requests in a row")
         }
@@ -150,7 +227,8 @@ struct UploadPass {
 
     private mutating func release(_ batch: OutboxBatch, _ error: APIError) throws {
         let setAside = try context.store.release(
-            batch, reason: error.ruling.sentence, at: context.clock.now)
+            batch, mayHaveArrived: error.mayHaveArrived, reason: error.ruling.sentence,
+            at: context.clock.now)
         counts.add(setAside, to: "samples_set_aside")
         done += setAside
     }

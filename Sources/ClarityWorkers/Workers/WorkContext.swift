@@ -13,12 +13,14 @@ public struct WorkContext: Sendable {
     public let report: @Sendable (AttemptReport) -> Void
     /// Whether the work was told that its time ends.
     public let isEnding: @Sendable () -> Bool
+    /// Whether nothing is sent, and what the store then holds is only what might be.
+    public let isRehearsal: Bool
 
     /// Creates a context of an attempt that begins now.
     public init(
         order: AttemptOrder, store: HealthStore, client: APIClient, clock: any WallClock,
         report: @escaping @Sendable (AttemptReport) -> Void,
-        isEnding: @escaping @Sendable () -> Bool
+        isEnding: @escaping @Sendable () -> Bool, isRehearsal: Bool = false
     ) {
         self.order = order
         self.store = store
@@ -27,6 +29,7 @@ public struct WorkContext: Sendable {
         startedAt = clock.elapsed
         self.report = report
         self.isEnding = isEnding
+        self.isRehearsal = isRehearsal
     }
 
     /// Ends the work where it can be taken up again.

@@ -51,11 +51,28 @@ public struct WorkOptions: Sendable {
 
     /// A whole number of the job's own, or its declared standard.
     func integer(_ key: String) throws(Failure) -> Int {
+        guard let value = try optionalInteger(key) else {
+            throw Failure(.configuration, "option `\(key)` is not a number in its range")
+        }
+        return value
+    }
+
+    /// A whole number of the job's own, or its declared standard; `nil` when there is neither.
+    func optionalInteger(_ key: String) throws(Failure) -> Int? {
         let declaration = try declared(key)
-        guard case .integer(let range) = declaration.form,
-            let value = (order.options[key] ?? declaration.standard).flatMap({ Int($0) }),
+        guard let text = order.options[key] ?? declaration.standard else { return nil }
+        guard case .integer(let range) = declaration.form, let value = Int(text),
             range.contains(value)
         else { throw Failure(.configuration, "option `\(key)` is not a number in its range") }
+        return value
+    }
+
+    /// A word of the job's own, or its declared standard.
+    func choice(_ key: String) throws(Failure) -> String {
+        let declaration = try declared(key)
+        guard case .choice(let words) = declaration.form,
+            let value = order.options[key] ?? declaration.standard, words.contains(value)
+        else { throw Failure(.configuration, "option `\(key)` is not one of its words") }
         return value
     }
 

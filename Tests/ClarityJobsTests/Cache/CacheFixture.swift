@@ -78,6 +78,28 @@ func heartRates(_ range: Range<Int>, source: String? = nil) -> [Sample] {
     }
 }
 
+/// A sample of a kind in some minute.
+func sample(_ kind: SampleKind, _ minute: Int, _ value: Double = 1) -> Sample {
+    let start = Instant(secondsSince1970: 1_700_000_000 + Int64(minute) * 60)
+    return Sample(kind: kind, start: start, end: start, value: .single(value))
+}
+
+/// Rules by which each kind is a type of its own, and everything is taken.
+func testRules(
+    _ route: UploadRoute = .metrics, samples: Int = 100, perType: Int? = nil,
+    bytes: Int = 1 << 20, perHour: Int? = nil, isIdempotent: Bool = true, resends: Bool = true,
+    without kinds: Set<SampleKind> = [],
+    refusal: @escaping @Sendable (Sample) -> BatchRules.Refusal? = { _ in nil }
+) -> BatchRules {
+    BatchRules(
+        route: route, samples: samples, perType: perType, bytes: bytes, requestsPerHour: perHour,
+        isIdempotent: isIdempotent, resends: resends,
+        types: Dictionary(
+            uniqueKeysWithValues: SampleKind.allCases.filter { !kinds.contains($0) }.map {
+                ($0, $0.rawValue)
+            }), refusal: refusal)
+}
+
 let noon = Instant(secondsSince1970: 1_760_000_000)
 
 extension HealthStore {
@@ -87,6 +109,11 @@ extension HealthStore {
         return Dictionary(
             uniqueKeysWithValues: OutboxState.allCases.map { ($0, counts[$0]) }
         ).filter { $0.value > 0 }
+    }
+
+    /// The batch to send next by rules that take everything.
+    func nextBatch(limit: Int, at now: Instant) throws -> OutboxBatch? {
+        try nextBatch(limit: limit, rules: [testRules()], at: now).batch
     }
 
     func sql(_ statement: String, _ values: Value...) throws {

@@ -163,7 +163,8 @@ import Testing
         _ = try reopened().enqueue(heartRates(0..<8))
         _ = try reopened().split(batch(), reason: "refused", at: noon)
 
-        let setAside = try reopened().releaseAll(reason: "refused without end", at: noon)
+        let setAside = try reopened().releaseAll(
+            answered: batch(), reason: "refused without end", at: noon)
 
         #expect(setAside == 0)
         #expect(try reopened().states() == [.queued: 8])

@@ -11,8 +11,10 @@ import Testing
         (["backend.url": ""], "`backend.url` is missing"),
         (["backend.dialect": "x"], "`backend.dialect` is not a known dialect"),
         (["backend.retry_wait": "0"], "`backend.retry_wait` is not 1 to 60000 milliseconds"),
-        (["batch_size": "101"], "option `batch_size` is not a number in its range"),
+        (["batch_size": "1001"], "option `batch_size` is not a number in its range"),
         (["batch_size": "many"], "option `batch_size` is not a number in its range"),
+        (["route": "window"], "option `route` is not one of its words"),
+        (["on_ambiguous": ""], "option `on_ambiguous` is not one of its words"),
         (["sources.0.kind": "fax"], "there is no source of the kind `fax`"),
         (["sources.0.kind": "apple-health-export"], "`sources.0.path` is missing"),
     ])

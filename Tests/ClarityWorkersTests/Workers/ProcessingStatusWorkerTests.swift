@@ -113,6 +113,12 @@ import Testing
         #expect(early.outcome == .success)
         #expect(early.reports.tally["uploads_unconfirmed"] == 0)
         #expect(late.reports.tally["uploads_unconfirmed"] == 1)
+        #expect(
+            late.reports.notes == ["unconfirmed: the backend did not finish it within 1h"])
+        #expect(
+            late.reports.account
+                == "2 samples = 0 confirmed + 0 accepted + 2 unconfirmed + 0 rejected + "
+                + "0 set aside + 0 waiting")
         #expect(try bench.states() == [.unconfirmed: 2])
         #expect(
             try bench.store().outboxReview().map(\.reason) == [
@@ -167,5 +173,38 @@ import Testing
         #expect(outcome == .success)
         #expect(bench.backend.calls == [])
         #expect(reports.tally["uploads_processing"] == 0)
+    }
+
+    @Test func `an upload is asked for by the route by which it went`() async throws {
+        let bench = WorkBench { request in
+            request.path.hasPrefix("/healthkit/status/")
+                ? .ok(#"{"status":"processing","progress":0.75}"#)
+                : .ok(#"{"processing_id":"m","status":"received","updated_at":""}"#)
+        }
+        try bench.logIn()
+        let store = try bench.store()
+        for (index, route) in UploadRoute.allCases.enumerated() {
+            try bench.enqueue(index..<index + 1)
+            let rules = BatchRules(
+                route: route, samples: 1, bytes: 1 << 20, isIdempotent: false,
+                types: [.heartRate: "heart_rate"])
+            let draw = try store.nextBatch(limit: 1, rules: [rules], at: bench.clock.now)
+            try store.settle(
+                try #require(draw.batch), processingID: route.rawValue, at: bench.clock.now)
+        }
+
+        let early = await bench.attempt("processing-status", ["backend.dialect": "loop"])
+        let asked = Set(bench.backend.calls)
+        bench.clock.advance(by: .seconds(3600))
+        try bench.logIn()
+        let late = await bench.attempt(
+            "processing-status", ["backend.dialect": "loop", "give_up_after": "3600000"])
+
+        // Neither ever ends, and neither is asked for without end.
+        #expect(early.outcome == .success && late.outcome == .success)
+        #expect(
+            asked == ["GET /health-data/processing/metrics", "GET /healthkit/status/samples"])
+        #expect(late.reports.tally["uploads_unconfirmed"] == 2)
+        #expect(try bench.states() == [.unconfirmed: 2])
     }
 }

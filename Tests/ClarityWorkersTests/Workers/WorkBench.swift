@@ -70,6 +70,26 @@ final class WorkBench: Sendable {
         return (outcome, reports.withLock { $0 })
     }
 
+    /// Runs one pass of uploads by rules of the test's own.
+    func pass(_ rules: BatchRules...) async -> (outcome: Outcome, reports: Reports) {
+        let reports = Mutex(Reports())
+        do {
+            let store = try store()
+            let client = APIClient(
+                base: WorkBench.url, dialect: .blueprint, transport: backend,
+                sessions: StoredSessions(store, backend: WorkBench.url), clock: clock,
+                retryWait: .milliseconds(1))
+            let context = WorkContext(
+                order: order("bulk-upload"), store: store, client: client, clock: clock,
+                report: { report in reports.withLock { $0.take(report) } }, isEnding: { false })
+            var pass = UploadPass(context, batchSize: 100, rules: rules)
+            try await pass.run()
+            return (.success, reports.withLock { $0 })
+        } catch {
+            return (ClarityWorkers.outcome(of: error), reports.withLock { $0 })
+        }
+    }
+
     /// The options that name the export as a source.
     var source: [String: String] {
         ["sources.0.kind": "apple-health-export", "sources.0.path": exportPath]
@@ -145,15 +165,31 @@ final class WorkBench: Sendable {
     }
 }
 
+extension HealthStore {
+    /// The batch to send next by rules that take everything.
+    func nextBatch(limit: Int, at now: Instant) throws -> OutboxBatch? {
+        let types = SampleKind.allCases.map { ($0, $0.rawValue) }
+        let rules = BatchRules(
+            route: .metrics, samples: limit, bytes: 1 << 20,
+            types: Dictionary(uniqueKeysWithValues: types))
+        return try nextBatch(limit: limit, rules: [rules], at: now).batch
+    }
+}
+
 /// What an attempt reported.
 struct Reports: Sendable {
     var tally = Tally()
+    /// All notes but `account`.
     var notes: [String] = []
+    /// Where all samples are, as the run told.
+    var account: String?
     var checkpoint: String?
 
     mutating func take(_ report: AttemptReport) {
         switch report {
         case .count(let name, let value): tally[name] = value
+        case .note(let text) where text.hasPrefix("the outbox: "):
+            account = String(text.dropFirst("the outbox: ".count))
         case .note(let text): notes.append(text)
         case .checkpoint(let text): checkpoint = text
         case .progress, .outcome: break

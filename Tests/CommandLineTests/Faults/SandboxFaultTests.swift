@@ -124,7 +124,7 @@ struct SandboxFaultTests {
         try await playground.expectEverySampleOnce(250)
     }
 
-    @Test func `one sample that the backend refuses holds back none of a hundred others`()
+    @Test func `one sample that the backend would refuse holds back none of a hundred others`()
         async throws
     {
         let playground = try await Playground(sandboxOptions: ["--processing-steps", "1"])
@@ -146,7 +146,7 @@ struct SandboxFaultTests {
         #expect(try await sandbox.count("distinct_metric_ids") == 100)
         let audit = try StateAudit(statePath: playground.statePath)
         #expect(audit.samples == ["confirmed": 100, "rejected": 1])
-        #expect(audit.reasons == ["the backend does not accept it"])
+        #expect(audit.reasons == ["its value is outside the range that the backend accepts"])
         #expect(second.status == 0, "\(second.errors)")
         #expect(try await sandbox.count("uploads") == requests, "it is not sent again")
     }

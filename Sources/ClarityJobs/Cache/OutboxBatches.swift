@@ -1,0 +1,223 @@
+public import ClarityScheduler
+import SQLite
+
+// What is taken out of the outbox to be sent.
+
+extension HealthStore {
+    /// The batch to send next, by the rules of its route; a request of the hour is counted for it.
+    ///
+    /// A batch that is being sent already, after a kill or an error of the network, comes first and
+    /// unchanged, by the route by which it was made. It is dissolved only when it breaks the rules
+    /// that hold now: its samples go back into the queue. One that may have arrived, where a second
+    /// one doubles it, is set aside when its rules do not resend.
+    ///
+    /// A new batch goes by the first of `rules` and is kept as `sending` before this returns. It
+    /// takes the samples with the fewest failures, in the order of their coming as far as the limits
+    /// of a type let them, and ever fewer the more often they failed, `limit` / 4 after one
+    /// failure, `limit` / 16 after two: so a sample that makes every batch fail is alone before it
+    /// is set aside. What the rules refuse is kept back with its reason, and a sample whose sealed
+    /// value does not open is set aside.
+    ///
+    /// - Parameters:
+    ///   - limit: how many samples are wanted; the rules may allow fewer.
+    ///   - rules: those of every route that the backend has, the one for new batches first.
+    public func nextBatch(
+        limit: Int, rules: [BatchRules], at now: Instant
+    ) throws(HealthStoreError) -> OutboxDraw {
+        var refused: [OutboxDraw.Refused: Int64] = [:]
+        while true {
+            var (draw, isDone) = try change { connection in
+                try self.draw(limit, rules, connection, at: now)
+            }
+            refused.merge(draw.refused, uniquingKeysWith: +)
+            guard isDone else { continue }
+            draw.refused = refused
+            return draw
+        }
+    }
+
+    /// One transaction of `nextBatch`; not done when what it looked at has left the queue.
+    private func draw(
+        _ limit: Int, _ rules: [BatchRules], _ connection: Connection, at now: Instant
+    ) throws -> (OutboxDraw, isDone: Bool) {
+        var draw = OutboxDraw()
+        let underWay = try sendingBatch(connection)
+        guard let first = rules.first else { return (draw, true) }
+        var found: (id: Int64, rules: BatchRules)?
+        if let (id, route) = underWay {
+            guard let own = rules.first(where: { $0.route == route }),
+                try stays(id, own, &draw, connection, at: now)
+            else {
+                try dissolve(id, "its route takes it no longer as it is", connection, at: now)
+                return (draw, false)
+            }
+            draw.refused.merge(try hold(id, own, connection, at: now), uniquingKeysWith: +)
+            guard draw.refused.isEmpty else { return (draw, false) }
+            found = (id, own)
+        }
+        guard try found != nil || hasQueued(first, connection) else { return (draw, true) }
+        draw.wait = try requestWait(found?.rules ?? first, at: now, connection)
+        guard draw.wait == nil else { return (draw, true) }
+        guard let found = try found ?? makeBatch(limit, first, &draw, connection, at: now),
+            let batch = try take(found.id, found.rules, connection, at: now)
+        else { return (draw, false) }
+        try countRequest(found.rules, at: now, connection)
+        draw.batch = batch
+        return (draw, true)
+    }
+
+    private func sendingBatch(_ connection: Connection) throws -> (Int64, UploadRoute?)? {
+        try connection.first(
+            "SELECT id, route FROM batches WHERE state = 'sending' ORDER BY id LIMIT 1"
+        ) { ($0.integer(0), UploadRoute(rawValue: $0.text(1))) }
+    }
+
+    /// The fewest failures of the queued samples of each kind that is taken.
+    private func fewestFailures(
+        _ rules: BatchRules, _ connection: Connection
+    ) throws -> [SampleKind: Int64] {
+        var fewest: [SampleKind: Int64] = [:]
+        for kind in rules.types.keys {
+            fewest[kind] =
+                try connection.first(
+                    "SELECT min(failures) FROM outbox WHERE state = 'queued' AND kind = ?",
+                    .text(kind.rawValue)
+                ) { $0.optionalInteger(0) } ?? nil
+        }
+        return fewest
+    }
+
+    private func hasQueued(_ rules: BatchRules, _ connection: Connection) throws -> Bool {
+        try !fewestFailures(rules, connection).isEmpty
+    }
+
+    /// Makes a batch of what is queued; `nil` when all that was looked at is kept back.
+    private func makeBatch(
+        _ limit: Int, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection,
+        at now: Instant
+    ) throws -> (id: Int64, rules: BatchRules)? {
+        let fewest = try fewestFailures(rules, connection)
+        guard let failures = fewest.values.min() else { return nil }
+        let limit = max(1, limit >> (2 * failures))
+        let ofKind = min(limit, rules.perType ?? limit)
+        var candidates: [(row: Int64, kind: SampleKind)] = []
+        for kind in fewest.keys {
+            let rows = try connection.all(
+                """
+                SELECT id FROM outbox WHERE state = 'queued' AND kind = ? AND failures = ?
+                ORDER BY id LIMIT ?
+                """, .text(kind.rawValue), .integer(failures), .integer(Int64(ofKind))
+            ) { $0.integer(0) }
+            candidates += rows.map { ($0, kind) }
+        }
+        candidates.sort { $0.row < $1.row }
+        let chosen = rules.choose(candidates.map(\.kind), limit: limit).map { candidates[$0].row }
+        let fit = try chosen.compactMap { row in
+            try opened(row, rules, &draw, connection).map { (row, $0) }
+        }
+        let rows = fit.prefix(rules.prefix(of: fit.map(\.1))).map(\.0)
+        guard !rows.isEmpty else { return nil }
+        return (try makeBatch(of: rows, rules.route, connection, at: now), rules)
+    }
+
+    /// The sample of a queued row; `nil` when it is kept back, which is done here.
+    private func opened(
+        _ row: Int64, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection
+    ) throws -> Sample? {
+        let found = try connection.first(
+            "SELECT kind, start_s, end_s, tag, sealed FROM outbox WHERE id = ?", .integer(row)
+        ) {
+            SampleRow(
+                kind: $0.text(0), start: $0.integer(1), end: $0.integer(2), tag: $0.blob(3)
+            ).opened($0.blob(4), sealer)
+        }
+        guard let sample = found ?? nil else {
+            try setAsideDamaged(row, connection)
+            return nil
+        }
+        guard let refusal = rules.judge(sample) else { return sample }
+        try keepBack(row, refusal, connection)
+        draw.refused[.init(sample.kind, refusal), default: 0] += 1
+        return nil
+    }
+
+    /// Puts rows of the outbox into a batch of their own, which is sent next.
+    func makeBatch(
+        of rows: [Int64], _ route: UploadRoute, _ connection: Connection, at now: Instant
+    ) throws -> Int64 {
+        try connection.run(
+            "INSERT INTO batches (client_timestamp_ms, route) VALUES (?, ?)",
+            .integer(now.millisecondsSince1970), .text(route.rawValue))
+        let id = connection.lastInsertedRow
+        for row in rows {
+            try connection.run(
+                """
+                UPDATE outbox SET state = 'sending', batch_id = ?
+                WHERE id = ? AND state IN ('queued', 'sending')
+                """, .integer(id), .integer(row))
+        }
+        return id
+    }
+
+    /// Opens a batch's members and counts the send that follows; `nil` when none of them opens,
+    /// which ends the batch.
+    private func take(
+        _ id: Int64, _ rules: BatchRules, _ connection: Connection, at now: Instant
+    ) throws -> OutboxBatch? {
+        let members = try members(of: id, connection)
+        guard !members.isEmpty else {
+            try finishBatch(
+                id, as: "failed", reason: "none of its values opens", at: now, connection)
+            return nil
+        }
+        try connection.run(
+            "UPDATE batches SET attempts = attempts + 1, sends = sends + ? WHERE id = ?",
+            .integer(rules.isIdempotent ? 0 : 1), .integer(id))
+        let found = try connection.first(
+            "SELECT client_timestamp_ms, attempts, sends FROM batches WHERE id = ?", .integer(id)
+        ) {
+            (Instant(millisecondsSince1970: $0.integer(0)), Int($0.integer(1)), Int($0.integer(2)))
+        }
+        let (timestamp, attempts, sends) = found ?? (now, 1, 1)
+        return OutboxBatch(
+            id: id, clientTimestamp: timestamp, route: rules.route, attempts: attempts,
+            doubts: max(0, sends - (rules.isIdempotent ? 0 : 1)),
+            samples: members.map(\.sample), rows: members.map(\.row))
+    }
+
+    /// The samples of a batch that is being sent, in their order; damaged ones are set aside.
+    func members(
+        of id: Int64, _ connection: Connection
+    ) throws -> [(row: Int64, sample: Sample)] {
+        var members: [(row: Int64, sample: Sample)] = []
+        var damaged: [Int64] = []
+        try connection.forEach(
+            """
+            SELECT id, kind, start_s, end_s, tag, sealed FROM outbox
+            WHERE batch_id = ? AND state = 'sending' ORDER BY id
+            """, [.integer(id)]
+        ) { row in
+            let sample = SampleRow(
+                kind: row.text(1), start: row.integer(2), end: row.integer(3), tag: row.blob(4))
+            if let sample = sample.opened(row.blob(5), sealer) {
+                members.append((row.integer(0), sample))
+            } else {
+                damaged.append(row.integer(0))
+            }
+        }
+        for row in damaged { try setAsideDamaged(row, connection) }
+        return members
+    }
+
+    private func setAsideDamaged(_ row: Int64, _ connection: Connection) throws {
+        try connection.run(
+            "UPDATE outbox SET state = 'setAside', batch_id = NULL, reason = ? WHERE id = ?",
+            "its sealed value is damaged", .integer(row))
+    }
+}
+
+extension OutboxDraw.Refused {
+    init(_ kind: SampleKind, _ refusal: BatchRules.Refusal) {
+        self.init(kind: kind.rawValue, hold: refusal.hold, reason: refusal.reason)
+    }
+}

@@ -1,0 +1,186 @@
+public import ClarityScheduler
+import SQLite
+
+// What our own rules keep back, and what brings it back into the queue.
+
+extension HealthStore {
+    /// What `sortOut` changed.
+    public struct Sorting: Hashable, Sendable {
+        /// Samples that were kept back before and may be sent now.
+        public var requeued: Int64 = 0
+        /// Samples that may not be sent now, with how many of each.
+        public var refused: [OutboxDraw.Refused: Int64] = [:]
+
+        init() {}
+    }
+
+    /// How many rows change in one transaction.
+    private static var portion: Int64 { 10_000 }
+
+    /// Brings back into the queue what the rules take by now, and sets aside every queued sample of
+    /// a kind that they do not take.
+    ///
+    /// Such a sample is not rejected: nothing is wrong with it, and what one route or version of the
+    /// backend has no field for another has. It stays where a person sees it, counted, and needs
+    /// nobody to come back. Changed in portions of 10,000: after an error or a kill the same call
+    /// does the rest.
+    public func sortOut(by rules: BatchRules) throws(HealthStoreError) -> Sorting {
+        var sorting = Sorting()
+        for kind in SampleKind.allCases {
+            if rules.types[kind] == nil {
+                let refusal = BatchRules.Refusal(.kind, rules.kindReason)
+                let count = try inPortions(
+                    """
+                    UPDATE outbox SET state = 'setAside', hold = 'kind', reason = ?
+                    WHERE id IN (SELECT id FROM outbox WHERE state = 'queued' AND kind = ? LIMIT ?)
+                    """, .text(rules.kindReason), .text(kind.rawValue))
+                if count > 0 { sorting.refused[.init(kind, refusal)] = count }
+            } else {
+                sorting.requeued += try inPortions(
+                    """
+                    UPDATE outbox SET state = 'queued', hold = NULL, reason = NULL
+                    WHERE id IN (SELECT id FROM outbox WHERE hold = 'kind' AND kind = ? LIMIT ?)
+                    """, .text(kind.rawValue))
+            }
+        }
+        sorting.requeued += try judgeAnew(.range, rules)
+        sorting.requeued += try judgeAnew(.future, rules)
+        return sorting
+    }
+
+    /// Brings back what was kept back for its value or its date, as far as it is taken by now.
+    private func judgeAnew(
+        _ hold: OutboxHold, _ rules: BatchRules
+    ) throws(HealthStoreError) -> Int64 {
+        var requeued: Int64 = 0
+        var last: Int64 = 0
+        while true {
+            let next: Int64? = try change { connection in
+                var rows: [(id: Int64, isTaken: Bool)] = []
+                try connection.forEach(
+                    """
+                    SELECT id, kind, start_s, end_s, tag, sealed FROM outbox
+                    WHERE hold = ? AND id > ? ORDER BY id LIMIT ?
+                    """, [.text(hold.rawValue), .integer(last), .integer(HealthStore.portion)]
+                ) { row in
+                    let sample = SampleRow(
+                        kind: row.text(1), start: row.integer(2), end: row.integer(3),
+                        tag: row.blob(4)
+                    ).opened(row.blob(5), sealer)
+                    rows.append((row.integer(0), sample.map { rules.judge($0) == nil } ?? false))
+                }
+                for row in rows where row.isTaken {
+                    try connection.run(
+                        """
+                        UPDATE outbox SET state = 'queued', hold = NULL, reason = NULL WHERE id = ?
+                        """, .integer(row.id))
+                    requeued += 1
+                }
+                return rows.last?.id
+            }
+            guard let next else { return requeued }
+            last = next
+        }
+    }
+
+    private func inPortions(
+        _ sql: String, _ values: Value...
+    ) throws(HealthStoreError) -> Int64 {
+        var total: Int64 = 0
+        while true {
+            let count = try change { connection in
+                try connection.forEach(sql, values + [.integer(HealthStore.portion)]) { _ in }
+                return Int64(connection.changes)
+            }
+            total += count
+            if count < HealthStore.portion { return total }
+        }
+    }
+
+    /// What is said of a sample that may have arrived and is not sent again.
+    static var doubtReason: String { "it may have arrived, and sending it again could double it" }
+
+    /// The batch may have arrived, and is not sent again: its samples are set aside for a person.
+    ///
+    /// - Returns: how many of each.
+    public func hold(
+        _ batch: OutboxBatch, at now: Instant
+    ) throws(HealthStoreError) -> [OutboxDraw.Refused: Int64] {
+        try change { connection in
+            guard try isSending(batch, connection) else { return [:] }
+            return try hold(batch.id, connection, at: now)
+        }
+    }
+
+    /// Holds a batch of which an earlier send may have arrived, when its rules do not resend.
+    ///
+    /// - Returns: how many of each; none when the batch is to be sent.
+    func hold(
+        _ id: Int64, _ rules: BatchRules, _ connection: Connection, at now: Instant
+    ) throws -> [OutboxDraw.Refused: Int64] {
+        guard !rules.resends else { return [:] }
+        let sends = try connection.first(
+            "SELECT sends FROM batches WHERE id = ?", .integer(id)
+        ) { $0.integer(0) }
+        return sends ?? 0 > 0 ? try hold(id, connection, at: now) : [:]
+    }
+
+    private func hold(
+        _ id: Int64, _ connection: Connection, at now: Instant
+    ) throws -> [OutboxDraw.Refused: Int64] {
+        let refusal = BatchRules.Refusal(.doubt, HealthStore.doubtReason)
+        var held: [OutboxDraw.Refused: Int64] = [:]
+        for member in try members(of: id, connection) {
+            held[.init(member.sample.kind, refusal), default: 0] += 1
+        }
+        try carryDoubts(of: id, lastArrived: true, connection)
+        try connection.run(
+            """
+            UPDATE outbox SET state = 'setAside', hold = 'doubt', reason = ?, batch_id = NULL
+            WHERE batch_id = ? AND state = 'sending'
+            """, .text(refusal.reason), .integer(id))
+        try finishBatch(id, as: "failed", reason: refusal.reason, at: now, connection)
+        return held
+    }
+
+    func keepBack(
+        _ row: Int64, _ refusal: BatchRules.Refusal, _ connection: Connection
+    ) throws {
+        try connection.run(
+            """
+            UPDATE outbox SET state = ?, hold = ?, reason = ?, batch_id = NULL WHERE id = ?
+            """, .text(refusal.hold.state.rawValue), .text(refusal.hold.rawValue),
+            .text(refusal.reason), .integer(row))
+    }
+
+    /// Whether a batch that was made earlier keeps to the rules that hold now. What they refuse of
+    /// one that does not is kept back.
+    func stays(
+        _ id: Int64, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection,
+        at now: Instant
+    ) throws -> Bool {
+        let members = try members(of: id, connection)
+        guard !members.isEmpty, !rules.fits(members.map(\.sample)) else { return true }
+        try carryDoubts(of: id, lastArrived: true, connection)
+        for member in members {
+            guard let refusal = rules.judge(member.sample) else { continue }
+            try keepBack(member.row, refusal, connection)
+            draw.refused[.init(member.sample.kind, refusal), default: 0] += 1
+        }
+        try connection.run("UPDATE batches SET sends = 0 WHERE id = ?", .integer(id))
+        return false
+    }
+
+    /// Puts the samples of a batch back into the queue as they were.
+    func dissolve(
+        _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
+    ) throws {
+        try carryDoubts(of: id, lastArrived: true, connection)
+        try connection.run(
+            """
+            UPDATE outbox SET state = 'queued', batch_id = NULL
+            WHERE batch_id = ? AND state = 'sending'
+            """, .integer(id))
+        try finishBatch(id, as: "failed", reason: reason, at: now, connection)
+    }
+}

@@ -1,0 +1,64 @@
+import SQLite
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+
+@Suite struct HealthSchemaTests {
+    private let folder = StateFolder()
+
+    /// A file of the first version with an upload under way, one accepted and a queue.
+    private func makeFirstVersion() throws {
+        let connection = try Connection(path: "\(folder.path)/health.db")
+        var migrations = HealthSchema.migrations
+        migrations.steps.removeSubrange(1...)
+        try migrations.migrate(connection)
+        try connection.execute(
+            """
+            INSERT INTO batches (id, client_timestamp_ms, attempts) VALUES (1, 5, 1);
+            INSERT INTO batches (id, state, client_timestamp_ms, attempts, processing_id,
+                accepted_at_ms) VALUES (2, 'accepted', 6, 1, 'p', 7);
+            INSERT INTO outbox (kind, start_s, end_s, tag, state, failures, batch_id, reason, sealed)
+            VALUES ('steps', 1, 1, x'0000000000000001', 'sending', 0, 1, NULL, x'00'),
+                ('steps', 2, 2, x'0000000000000002', 'accepted', 0, 2, NULL, x'00'),
+                ('steps', 3, 3, x'0000000000000003', 'setAside', 5, NULL, 'broke', x'00'),
+                ('steps', 4, 4, x'0000000000000004', 'queued', 2, NULL, NULL, x'00');
+            """)
+    }
+
+    @Test func `a file of the first version keeps every row and its batches their route`() throws {
+        try makeFirstVersion()
+
+        let store = try folder.open(["CLARITY_JOBS_KEY": String(repeating: "ab", count: 32)])
+
+        #expect(
+            try store.states() == [.sending: 1, .accepted: 1, .setAside: 1, .queued: 1])
+        #expect(try store.openUploads().map(\.route) == [.metrics])
+        #expect(try store.possiblyDoubled() == DoubledSamples())
+        let plain = try store.access { connection in
+            try connection.all(
+                """
+                SELECT (SELECT group_concat(route || sends) FROM batches) || ' '
+                    || (SELECT sum(doubts) + count(hold) FROM outbox)
+                """
+            ) { $0.text(0) }
+        }
+        #expect(plain == ["metrics0,metrics0 0"])
+    }
+
+    @Test func `the queue is read by its index, whatever else is in the outbox`() throws {
+        let plans = try folder.open().access { connection in
+            try [
+                "SELECT min(failures) FROM outbox WHERE state = 'queued' AND kind = 'steps'",
+                """
+                SELECT id FROM outbox WHERE state = 'queued' AND kind = 'steps' AND failures = 0
+                ORDER BY id LIMIT 9
+                """, "SELECT state, count(*) FROM outbox GROUP BY state",
+            ].map { query in
+                try connection.all("EXPLAIN QUERY PLAN \(query)") { $0.text(3) }
+            }
+        }
+
+        #expect(plans.allSatisfy { $0.count == 1 && $0[0].contains("outbox_queue") }, "\(plans)")
+    }
+}
