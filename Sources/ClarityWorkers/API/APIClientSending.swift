@@ -40,13 +40,16 @@ extension APIClient {
     /// Sends a request until it is answered with success or its tries are used up.
     ///
     /// A request that must not be made twice is sent again only after errors that say that it did
-    /// not arrive.
+    /// not arrive. One of a call of which the backend counts the requests is not sent again once it
+    /// was answered: whoever keeps to a budget counts one request a call.
     func exchange(_ request: HTTPRequest) async throws(APIError) -> HTTPResponse {
         let dialect = try await requests.dialect
         let call = request.call ?? .greeting
-        let isRepeatable = try dialect.route(call).isRepeatable
+        let route = try dialect.route(call)
         do throws(APIError) {
-            return try await repeated(request, isRepeatable: isRepeatable) { response, now in
+            return try await repeated(
+                request, isRepeatable: route.isRepeatable, isCounted: route.window != nil
+            ) { response, now in
                 dialect.error(in: response, to: call, now: now)
             }
         } catch {
@@ -56,13 +59,14 @@ extension APIClient {
 
     /// Sends a request until `fault` finds no error in its answer or its tries are used up.
     func repeated(
-        _ request: HTTPRequest, isRepeatable: Bool,
+        _ request: HTTPRequest, isRepeatable: Bool, isCounted: Bool = false,
         fault: (HTTPResponse, Instant) -> APIError?
     ) async throws(APIError) -> HTTPResponse {
         var tries = 0
         while true {
             tries += 1
             let error: APIError
+            var mayGoAgain = true
             do throws(TransportError) {
                 let response = try await transport.send(request)
                 guard response.body.count <= APIClient.largestAnswer else {
@@ -70,10 +74,11 @@ extension APIClient {
                 }
                 guard let found = fault(response, clock.now) else { return response }
                 error = found
+                mayGoAgain = !isCounted
             } catch let failure {
                 error = APIError(failure)
             }
-            guard
+            guard mayGoAgain,
                 let wait = error.waitInCall(
                     afterTries: tries, unit: retryWait, isRepeatable: isRepeatable)
             else { throw error }

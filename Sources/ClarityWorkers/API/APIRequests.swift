@@ -37,6 +37,7 @@ public struct APIRequests: Hashable, Sendable {
             route.method, base + path + (pairs.isEmpty ? "" : "?\(pairs)"), headers: headers,
             body: body)
         request.call = call
+        request.isOnce = !route.isRepeatable
         guard let token, route.isAuthorized else { return request }
         return request.authorized(by: token)
     }

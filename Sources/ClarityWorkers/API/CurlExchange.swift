@@ -43,6 +43,10 @@ final class CurlExchange {
         try easy.reset()
         try easy.secure(for: destination, floor: Int(CURL_SSLVERSION_TLSv1_3))
         try configure(setup, destination)
+        if request.isOnce {
+            try easy.set(CURLOPT_FRESH_CONNECT, 1)
+            try easy.set(CURLOPT_FORBID_REUSE, 1)
+        }
         try easy.set(CURLOPT_URL, request.url)
         try configureBody(of: request)
         try easy.send(fields)

@@ -56,6 +56,9 @@ public struct HTTPRequest: Hashable, Sendable {
     public var body: [UInt8]?
     /// A body that is read while it is sent, in the place of `body`.
     public var stream: RequestBody?
+    /// Whether a second arrival could do harm. It then goes over a connection of its own: when one
+    /// that was used before breaks, libcurl sends again by itself, also what the server has read.
+    public var isOnce = false
     /// What it asks for, by which its answer is read; no part of what is sent.
     public var call: APICall?
 

@@ -146,4 +146,19 @@ struct APIClientRetryTests {
 
         #expect(met == .tooLarge)
     }
+
+    @Test(arguments: [(UploadRoute.metrics, 1), (.samples, 3)])
+    func `of a call that the backend counts an answered request is not sent again`(
+        route: UploadRoute, requests: Int
+    ) async {
+        let outage = #"{"detail":"Failed to reach the store"}"#
+        let bench = ClientBench(.status(400, outage), dialect: .loop)
+        var batch = testBatch([testSample(.heartRate, .single(60))])
+        batch.route = route
+
+        let error = await failure { () throws(APIError) in try await bench.client.upload(batch) }
+
+        #expect(error == .unavailable(status: 400))
+        #expect(bench.transport.requests.count == requests)
+    }
 }

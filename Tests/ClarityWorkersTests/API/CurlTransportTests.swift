@@ -113,6 +113,25 @@ struct CurlTransportTests {
         #expect(server.requests.map(\.connection) == [1, 1, 2])
     }
 
+    @Test(arguments: [ScriptedAnswer.close, .reset])
+    func `what must not arrive twice is not sent again, and goes over a connection of its own`(
+        ending: ScriptedAnswer
+    ) async throws {
+        let server = try ScriptedServer([.answer(), ending, .answer(), .answer(200, "[]")])
+        let transport = try transport()
+        let request = HTTPRequest(.post, server.url, body: [0x31])
+        var once = request
+        once.isOnce = true
+
+        _ = try await transport.send(request)
+        let fault = await fault(transport, once)
+        _ = try await transport.send(once)
+        _ = try await transport.send(request)
+
+        #expect(fault == .reset)
+        #expect(server.requests.map(\.connection) == [1, 2, 3, 1])
+    }
+
     @Test(arguments: [
         (ScriptedAnswer.reset, TransportError.reset), (.close, .reset),
         (.truncated(#"{"a":"#, announced: 20), .truncated),
