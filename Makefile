@@ -9,7 +9,8 @@ export CLARITY_EXPORT_GENERATOR
 .PHONY: help setup build demo test bench conformance lint format release clean
 
 help:
-	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine'
+	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine,'
+	@echo '              in both dialects, and with the faults that the deployed backend has'
 	@echo 'make test     builds and runs the tests'
 	@echo 'make bench    measures the release beside its peers, some ten minutes, and writes Benchmarks/RESULTS.md'
 	@echo 'make conformance  drives the stand-in backend by the deployed one'"'"'s schema, some five minutes'
@@ -26,6 +27,8 @@ build: setup
 
 demo: build
 	@scripts/demo
+	@scripts/demo --brief --dialect loop
+	@scripts/demo --brief --dialect loop --quirks measured
 
 test:
 	@scripts/setup test

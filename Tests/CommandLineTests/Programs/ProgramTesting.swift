@@ -5,11 +5,11 @@ import Testing
 
 // What several suites of the built programs ask.
 extension Playground {
+    /// The folder of the sources.
+    static let root = String(
+        #filePath.prefix(upTo: #filePath.firstRange(of: "/Tests/")?.lowerBound ?? "".endIndex))
     /// The folder of the shipped examples.
-    static let examples =
-        String(
-            #filePath.prefix(upTo: #filePath.firstRange(of: "/Tests/")?.lowerBound ?? "".endIndex)
-        ) + "/Examples"
+    static let examples = "\(root)/Examples"
 
     /// A playground whose backend has worked an upload off by the first question.
     static func quick(
