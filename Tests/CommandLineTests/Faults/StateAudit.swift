@@ -8,6 +8,8 @@ struct StateAudit {
     let samples: [String: Int]
     /// Why samples are not where they should be, each reason once.
     let reasons: [String]
+    /// How many copies too many the backend may have of what it took, as the outbox says.
+    let possibleCopies: Int
     /// How many runs are in each state.
     let runs: [String: Int]
 
@@ -29,6 +31,13 @@ struct StateAudit {
         reasons = try health.all(
             "SELECT DISTINCT reason FROM outbox WHERE reason IS NOT NULL ORDER BY reason"
         ) { $0.text(0) }
+        possibleCopies =
+            try health.first(
+                """
+                SELECT coalesce(sum(doubts), 0) FROM outbox
+                WHERE state IN ('accepted', 'confirmed', 'unconfirmed')
+                """
+            ) { Int($0.integer(0)) } ?? 0
         runs = try StateAudit.counts("runs", history)
     }
 

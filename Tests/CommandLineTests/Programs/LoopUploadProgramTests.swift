@@ -1,0 +1,124 @@
+import ClarityTestSupport
+import Testing
+
+/// Uploads to a backend that keeps one metric of each type in a request, takes five types and counts
+/// the requests of an hour.
+@Suite("Uploads of typed metrics to the deployed backend", .timeLimit(.minutes(2)))
+struct LoopUploadProgramTests {
+    private func jobFile(_ url: String, _ folder: String, _ route: String) -> String {
+        Playground.standardJobFile(url: url, folder: folder).replacing(
+            "kind: bulk-upload", with: "kind: bulk-upload\n    options: { route: \(route) }")
+    }
+
+    private func playground() async throws -> Playground {
+        try await Playground(sandboxOptions: ["--dialect", "loop", "--quirks", "measured"]) {
+            jobFile($0, $1, "metrics")
+        }
+    }
+
+    @Test func `nothing is dropped, and the hour's budget is kept to without a refusal`()
+        async throws
+    {
+        let playground = try await playground()
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 130)
+        try await playground.logIn()
+
+        let first = try await playground.run("run", "upload")
+        let told = try #require(try await playground.history("upload").first)
+        let second = try await playground.run("run", "upload")
+
+        #expect(first.status == 75, "\(first.errors)")
+        #expect(
+            told.failure?.hasPrefix(
+                "the requests that the backend allows in an hour are used up; the rest follows in 1h"
+            )
+                == true, "\(told.failure ?? "")")
+        #expect(second.status == 75)
+        #expect(try await sandbox.count("metrics") == 100)
+        #expect(try await sandbox.count("distinct_metric_ids") == 100)
+        #expect(try await sandbox.count("uploads") == 100)
+        #expect(try await sandbox.answers("429") == 0)
+        #expect(try await sandbox.says(#""dropped":{},"refused":{}"#))
+        let audit = try StateAudit(statePath: playground.statePath)
+        #expect(audit.samples == ["accepted": 100, "queued": 30])
+    }
+
+    @Test func `a kind that one route does not take waits and goes by another`() async throws {
+        let playground = try await playground()
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeRecords([
+            ("HeartRate", "count/min", "61"), ("OxygenSaturation", "%", "0.97"),
+            ("RespiratoryRate", "count/min", "14"), ("StepCount", "count", "812"),
+            ("VO2Max", "mL/min·kg", "5"),
+        ])
+        try await playground.logIn()
+
+        let first = try await playground.run("run", "upload")
+        let between = try StateAudit(statePath: playground.statePath)
+        try playground.folder.write(
+            "jobs.yaml", Array(jobFile(playground.url, playground.folder.path, "auto").utf8))
+        let second = try await playground.run("run", "upload")
+
+        #expect(first.status == 0, "\(first.errors)")
+        #expect(between.samples == ["accepted": 2, "setAside": 2, "rejected": 1])
+        #expect(
+            between.reasons == [
+                "its value is outside the range that the backend accepts",
+                "the backend does not accept this kind",
+            ])
+        for note in [
+            "not sent: oxygen_saturation (1): the backend does not accept this kind",
+            "not sent: respiratory_rate (1): the backend does not accept this kind",
+            "not sent: vo2_max (1): its value is outside the range that the backend accepts",
+        ] {
+            #expect(first.errors.contains(note), "\(first.errors)")
+        }
+        #expect(second.status == 0, "\(second.errors)")
+        #expect(try await sandbox.count("samples") == 5)
+        #expect(try await sandbox.count("doubled") == 0)
+        #expect(try StateAudit(statePath: playground.statePath).samples == ["accepted": 5])
+    }
+
+    @Test func `a backend that breaks on every upload loses and rejects nothing`() async throws {
+        let playground = try await Playground(
+            sandboxOptions: ["--dialect", "loop", "--quirks", "measured,limiter-crash"]
+        ) { jobFile($0, $1, "metrics") }
+        try playground.writeExport(heartRates: 5)
+        try await playground.logIn()
+
+        let result = try await playground.run("run", "upload")
+
+        #expect(result.status == 75, "\(result.errors)")
+        #expect(
+            try #require(try await playground.history("upload").first).failure
+                == "the backend is out of order (500)")
+        #expect(try StateAudit(statePath: playground.statePath).samples == ["queued": 5])
+    }
+}
+
+extension Playground {
+    /// Puts an export with these records, each of a minute of its own, where the job file looks.
+    fileprivate func writeRecords(
+        _ records: [(type: String, unit: String, value: String)]
+    ) throws {
+        var text = "<HealthData locale=\"en_GB\">\n"
+        for (minute, record) in records.enumerated() {
+            let date = "2026-10-01 10:0\(minute):00 +0000"
+            text += """
+                 <Record type="HKQuantityTypeIdentifier\(record.type)" sourceName="Watch" \
+                unit="\(record.unit)" startDate="\(date)" endDate="\(date)" \
+                value="\(record.value)"/>
+
+                """
+        }
+        try folder.write("export.xml", Array("\(text)</HealthData>\n".utf8))
+    }
+}
+
+extension Sandbox {
+    /// Whether the summary has this text.
+    fileprivate func says(_ text: String) async throws -> Bool {
+        try await LoopbackRequest.send("GET", "/_sandbox/summary", port: port).contains(text)
+    }
+}
