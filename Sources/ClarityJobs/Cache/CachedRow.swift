@@ -32,6 +32,21 @@ public struct SyncedRow: Sendable, PrivateValue {
     public let syncedAt: Instant
 }
 
+/// Cached rows in their order, and which of those asked for are damaged.
+public struct CachedRows: RandomAccessCollection, Sendable {
+    private var rows: [SyncedRow] = []
+    /// Those whose sealed part does not open, by table and row.
+    public internal(set) var damaged: [SealingError] = []
+
+    init() {}
+
+    public var startIndex: Int { rows.startIndex }
+    public var endIndex: Int { rows.endIndex }
+    public subscript(position: Int) -> SyncedRow { rows[position] }
+
+    mutating func append(_ row: SyncedRow) { rows.append(row) }
+}
+
 /// What storing pulled rows changed.
 public struct UpsertCounts: Hashable, Sendable {
     /// Rows that were not known.

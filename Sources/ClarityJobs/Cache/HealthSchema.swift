@@ -15,7 +15,7 @@ enum HealthSchema {
     static let applicationID: Int64 = 0x434C_5248
 
     static var migrations: Migrations {
-        Migrations(applicationID: applicationID, steps: [version1, uploads, dialects])
+        Migrations(applicationID: applicationID, steps: [version1, uploads, vault, dialects])
     }
 
     private static let version1 = """
@@ -157,6 +157,56 @@ enum HealthSchema {
         CREATE TABLE closures (
             route TEXT PRIMARY KEY,
             until_ms INTEGER NOT NULL
+        ) STRICT;
+        """
+
+    /// What is needed to change the master key, and the audit log.
+    private static let vault = """
+        -- The tagging keys of former master keys, sealed with the present one: tags were made under
+        -- one after the other (`Sealer.tag`).
+        CREATE TABLE former_keys (
+            generation INTEGER PRIMARY KEY CHECK (generation > 0),
+            sealed BLOB NOT NULL,
+            retired_at_ms INTEGER NOT NULL
+        ) STRICT;
+
+        -- How far a change of the master key has come; empty when there is none. `proof` is sealed
+        -- with the new key, `former_hash` is what the last entry of the audit log that was chained
+        -- anew had for its hash before.
+        CREATE TABLE rotation (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            phase TEXT NOT NULL DEFAULT 'rows' CHECK (phase IN ('rows', 'placing')),
+            begun_at_ms INTEGER NOT NULL,
+            proof BLOB NOT NULL,
+            new_in_file INTEGER NOT NULL CHECK (new_in_file IN (0, 1)),
+            former_in_file INTEGER NOT NULL CHECK (former_in_file IN (0, 1)),
+            table_name TEXT NOT NULL DEFAULT '',
+            row INTEGER NOT NULL DEFAULT 0,
+            rows INTEGER NOT NULL DEFAULT 0,
+            damaged INTEGER NOT NULL DEFAULT 0,
+            former_hash BLOB
+        ) STRICT;
+
+        -- `hash` covers the hash before it, the number, the time and the sealed entry.
+        CREATE TABLE audit (
+            number INTEGER PRIMARY KEY CHECK (number > 0),
+            at_ms INTEGER NOT NULL,
+            sealed BLOB NOT NULL,
+            hash BLOB NOT NULL CHECK (length(hash) = 32)
+        ) STRICT;
+
+        -- The entries after `anchor_number` up to `last_number` are kept; `mac` covers the rest of
+        -- the row under a key of its own, so that entries cut off from the end are missed.
+        CREATE TABLE audit_head (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            anchor_number INTEGER NOT NULL,
+            anchor_hash BLOB NOT NULL CHECK (length(anchor_hash) = 32),
+            last_number INTEGER NOT NULL,
+            last_hash BLOB NOT NULL CHECK (length(last_hash) = 32),
+            uploaded_number INTEGER NOT NULL,
+            broken_number INTEGER,
+            mac BLOB NOT NULL CHECK (length(mac) = 32),
+            CHECK (anchor_number <= uploaded_number AND uploaded_number <= last_number)
         ) STRICT;
         """
 }

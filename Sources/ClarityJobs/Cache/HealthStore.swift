@@ -1,5 +1,5 @@
-import ClarityScheduler
-import ClaritySystem
+public import ClarityScheduler
+public import ClaritySystem
 import SQLite
 import Synchronization
 
@@ -14,32 +14,35 @@ import Synchronization
 public final class HealthStore: @unchecked Sendable {
     let sealer: Sealer
     let path: String
+    /// Who uses the store, for the audit log.
+    let actor: AuditActor
+    let clock: any WallClock
     private let connection: Connection
+    /// What keeps the master key from being changed meanwhile; a rehearsal needs none.
+    private let share: StoreLock?
     private let lock = Mutex(())
 
     /// Opens the store of a state directory, which is made where it is missing.
     ///
-    /// - Parameter environment: the process's; `CREDENTIALS_DIRECTORY` and `CLARITY_JOBS_KEY` say
-    ///   where the master key is, else it is `master.key` in the state directory, made on first use.
+    /// - Parameters:
+    ///   - environment: the process's, which says where the master key is (`MasterKeySource`); else
+    ///     it is `master.key` in the state directory, made on first use.
+    ///   - actor: who the audit log shall say that it was.
+    ///   - clock: tells when, for the audit log.
     /// - Throws: `lostKey` when there is a store without a key: no new key is ever made for it;
-    ///   `wrongKey`, `schema`, `directory`, `key` or `database` for what their names say.
+    ///   `rotating` while another process changes the key; `wrongKey`, `rotationUnfinished`,
+    ///   `foreignFile`, `schema`, `directory`, `key` or `database` for what their names say. Nothing
+    ///   is written before the key is known to be the right one.
     public convenience init(
-        stateDirectory: String, environment: [String: String]
+        stateDirectory: String, environment: [String: String],
+        actor: AuditActor = AuditActor(), clock: any WallClock = SystemClock()
     ) throws(HealthStoreError) {
-        do {
-            _ = try StateDirectory(path: stateDirectory)
-        } catch {
-            throw .directory(error)
-        }
-        let file = HealthFile(in: stateDirectory)
-        let key = try HealthStore.key(of: file, environment) {
-            source throws(MasterKeyError) in try source.create()
-        }
-        try file.make()
+        let opening = try StoreOpening(stateDirectory, environment)
         try self.init(
-            path: file.path, key: key,
+            path: opening.file.path, key: opening.key, lock: opening.lock, actor: actor,
+            clock: clock,
             connection: { () throws(SQLiteError) in
-                try Connection(path: file.path, access: .readWrite)
+                try Connection(path: opening.file.path, access: .readWrite)
             })
     }
 
@@ -50,29 +53,46 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Takes a connection, brings its schema up to date and checks the key.
     init(
-        path: String, key: MasterKey, connection open: () throws(SQLiteError) -> Connection
+        path: String, key: MasterKey, lock share: StoreLock? = nil, actor: AuditActor,
+        clock: any WallClock, connection open: () throws(SQLiteError) -> Connection
     ) throws(HealthStoreError) {
         self.path = path
+        self.share = share
+        self.actor = actor
+        self.clock = clock
         do {
-            sealer = try Sealer(key)
             connection = try open()
-            // First, so that a file that is not ours stays as it is.
-            _ = try HealthSchema.migrations.version(of: connection)
-            try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            try connection.useWriteAheadLog()
-            try connection.execute(
-                """
-                PRAGMA synchronous = FULL;
-                PRAGMA foreign_keys = ON;
-                PRAGMA trusted_schema = OFF;
-                """)
-            try HealthSchema.migrations.migrate(connection)
-            try HealthStore.checkCanary(connection, sealer)
+            try HealthStore.prepare(connection)
+            let isRotating = try RotationState(connection) != nil
+            do {
+                sealer = try Canary.sealer(key, connection)
+            } catch is SealingError where isRotating {
+                throw HealthStoreError.rotationUnfinished(path: path)
+            }
+            guard !isRotating else { throw HealthStoreError.rotationUnfinished(path: path) }
         } catch let error as SealingError where error.table == "canary" {
             throw .wrongKey(path: path)
         } catch {
             throw HealthStore.described(error, path)
         }
+    }
+
+    /// Makes a connection to the file one as all have it, and brings the file up to date.
+    static func prepare(_ connection: Connection) throws {
+        // First, so that a file that is not ours stays as it is.
+        _ = try HealthSchema.migrations.version(of: connection)
+        // Only where it is another (2 is incremental): SQLite writes it down again each time.
+        if try connection.first("PRAGMA auto_vacuum", map: { $0.integer(0) }) != 2 {
+            try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        }
+        try connection.useWriteAheadLog()
+        try connection.execute(
+            """
+            PRAGMA synchronous = FULL;
+            PRAGMA foreign_keys = ON;
+            PRAGMA trusted_schema = OFF;
+            """)
+        try HealthSchema.migrations.migrate(connection)
     }
 
     /// Reads: several queries in `body` may see different states of the file.
@@ -111,24 +131,7 @@ public final class HealthStore: @unchecked Sendable {
         throw .lostKey(path: file.path)
     }
 
-    /// A known text, sealed when the file was new: the key that opens it is the file's.
-    private static func checkCanary(_ connection: Connection, _ sealer: Sealer) throws {
-        let row = RowIdentity("canary")
-        let query = "SELECT sealed FROM canary"
-        if let sealed = try connection.first(query, map: { $0.blob(0) }) {
-            _ = try sealer.open(sealed, for: row)
-            return
-        }
-        // Two processes may have opened the new file at once; the first one's canary stays.
-        try connection.run(
-            "INSERT INTO canary (id, sealed) VALUES (1, ?) ON CONFLICT DO NOTHING",
-            .blob(sealer.seal([], for: row)))
-        if let sealed = try connection.first(query, map: { $0.blob(0) }) {
-            _ = try sealer.open(sealed, for: row)
-        }
-    }
-
-    private static func described(_ error: any Error, _ path: String) -> HealthStoreError {
+    static func described(_ error: any Error, _ path: String) -> HealthStoreError {
         switch error {
         case let error as HealthStoreError: error
         case let error as SQLiteError: .database(error, path: path)

@@ -16,6 +16,14 @@ public enum HealthStoreError: Error, Sendable {
     case schema(Migrations.Fault, path: String)
     /// The state directory cannot be used.
     case directory(StateDirectoryError)
+    /// A file in the state directory is not one that may be relied on.
+    case foreignFile(path: String, problem: String)
+    /// Another process is changing the master key.
+    case rotating(path: String)
+    /// A change of the master key was cut short, and nobody is finishing it.
+    case rotationUnfinished(path: String)
+    /// The master key cannot be changed.
+    case rotation(KeyRotationError, path: String)
     /// The file belongs to another user of the backend.
     case otherUser(path: String)
     /// SQLite refused.
@@ -26,7 +34,13 @@ public enum HealthStoreError: Error, Sendable {
         let category: Failure.Category =
             switch self {
             case .key(.file(_, let code)): isDisk(code) ? .disk : .configuration
-            case .key, .lostKey, .wrongKey, .schema, .otherUser: .configuration
+            case .key, .lostKey, .wrongKey, .schema, .otherUser, .foreignFile,
+                .rotationUnfinished:
+                .configuration
+            case .rotating: .unreachable
+            case .rotation(let error, _): error.isTemporary ? .unreachable : .configuration
+            // A new login puts another in its place.
+            case .sealing(let error, _) where error.table == "session": .credential
             // As for the history beside it, which the same fault makes unreachable.
             case .directory(let error): error.isDisk ? .disk : .unreachable
             case .sealing: .disk
@@ -44,8 +58,12 @@ public enum HealthStoreError: Error, Sendable {
 
     /// Whether the same call may succeed a little later: another process holds the file.
     public var isBusy: Bool {
-        guard case .database(let error, _) = self else { return false }
-        return error.isBusy
+        switch self {
+        case .database(let error, _): error.isBusy
+        case .rotating: true
+        case .rotation(let error, _): error.isTemporary
+        default: false
+        }
     }
 }
 
@@ -56,7 +74,16 @@ extension HealthStoreError: CustomStringConvertible {
         case .lostKey(let path):
             "there is no master key for `\(path)`; restore `master.key` beside it, or set "
                 + "`CLARITY_JOBS_KEY`"
+        case .foreignFile(let path, let problem): "cannot use `\(path)`: \(problem)"
+        case .rotating(let path):
+            "the master key of `\(path)` is being changed; try again when that has ended"
+        case .rotationUnfinished(let path):
+            "a change of the master key of `\(path)` was cut short; finish it with "
+                + "`clarity-jobs key rotate`"
+        case .rotation(let error, let path): error.description(path)
         case .wrongKey(let path): "`\(path)` was sealed with another master key"
+        case .sealing(let error, _) where error.table == "session":
+            "the login that was kept is damaged; run `clarity-jobs auth login`"
         case .sealing(let error, let path): "`\(path)`: \(error)"
         case .schema(.foreign, let path): "`\(path)` is not a health database of this program"
         case .schema(.newer(let found, let known), let path):

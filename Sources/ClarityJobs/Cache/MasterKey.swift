@@ -56,6 +56,8 @@ enum KeyPurpose: UInt64 {
     case sealing = 1
     /// Tags by which a known value is recognised.
     case tagging = 2
+    /// The head of the audit log.
+    case heading = 3
 }
 
 /// Makes libsodium ready; cheap when it already is.

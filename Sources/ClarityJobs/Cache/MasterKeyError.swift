@@ -8,6 +8,12 @@ public enum MasterKeyError: Error, Hashable, Sendable {
     case openToOthers(path: String, mode: UInt32)
     /// A file with the key cannot be read or made.
     case file(path: String, errno: Int32)
+    /// A file with the key is not one that may be relied on.
+    case notOurs(path: String, problem: String)
+    /// The variable that was named for the key holds nothing.
+    case noVariable(String)
+    /// No variable can have the name that was given.
+    case faultyVariable(String)
     /// libsodium does not work on this machine.
     case noCryptography
 }
@@ -22,6 +28,9 @@ extension MasterKeyError: CustomStringConvertible {
                 + "make it 0600"
         case .file(let path, let code):
             "cannot read or make the master key `\(path)`: \(errnoText(code))"
+        case .notOurs(let path, let problem): "cannot use the master key `\(path)`: \(problem)"
+        case .noVariable(let name): "the variable `\(name)`, named for the master key, is not set"
+        case .faultyVariable: "the variable named for the master key has no name of a variable"
         case .noCryptography: "libsodium does not work on this machine"
         }
     }

@@ -2,96 +2,87 @@
 
 /// Where the master key is looked for.
 ///
-/// In this order: `$CREDENTIALS_DIRECTORY/clarity-jobs.key`, the variable `CLARITY_JOBS_KEY` in hex,
-/// `master.key` in the state directory. A place that holds a faulty key is an error and not passed
-/// over.
+/// In this order: `$CREDENTIALS_DIRECTORY/clarity-jobs.key`, a variable in hex, `master.key` in the
+/// state directory. A place that holds a faulty key is an error and not passed over. The variable is
+/// `CLARITY_JOBS_KEY`, unless `CLARITY_JOBS_KEY_VARIABLE` names another: then that one must be set,
+/// since who names a place for the key does not want one made elsewhere.
 struct MasterKeySource: Sendable {
+    /// A place that can hold the key.
+    enum Place: Hashable, Sendable {
+        case credential(path: String)
+        case variable(String)
+        /// `master.key` in the state directory; the only one that this program writes.
+        case file(path: String)
+    }
+
     var stateDirectory: String
-    /// The process's environment, of which two variables matter.
+    /// The process's environment, of which the variables above matter.
     var environment: [String: String]
 
     /// The key that exists; `nil` when no place has one.
-    func load() throws(MasterKeyError) -> MasterKey? {
+    func load() throws(MasterKeyError) -> MasterKey? { try find()?.key }
+
+    /// The key that exists with its place.
+    func find() throws(MasterKeyError) -> (key: MasterKey, place: Place)? {
         if let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty {
             // A service manager may let its group read a credential, never others.
             let path = "\(directory)/clarity-jobs.key"
-            if let content = try read(path, forbidden: 0o007) {
-                return try MasterKey(content: content, origin: "`\(path)`")
+            if let file = try KeyFile.read(path, as: .credential) {
+                return (try MasterKey(content: file, origin: "`\(path)`"), .credential(path: path))
             }
         }
-        if let hex = environment["CLARITY_JOBS_KEY"], !hex.isEmpty {
-            return try MasterKey(content: Array(hex.utf8), origin: "`CLARITY_JOBS_KEY`")
+        if let (name, hex) = try variable() {
+            return (
+                try MasterKey(content: Array(hex.utf8), origin: "`\(name)`"), .variable(name)
+            )
         }
-        guard let content = try read(path, forbidden: 0o077) else { return nil }
-        return try MasterKey(content: content, origin: "`\(path)`")
+        guard let content = try KeyFile.read(path, as: .own) else { return nil }
+        return (try MasterKey(content: content, origin: "`\(path)`"), .file(path: path))
     }
 
     /// Makes `master.key` of mode 0600 and returns its key, or the one that another process made
     /// meanwhile.
     ///
-    /// The file appears whole or not at all: it is written and synced under another name first. It
-    /// is there to stay before anything is sealed with it: its folder is synced too.
+    /// It is there to stay before anything is sealed with it.
     func create() throws(MasterKeyError) -> MasterKey {
         let key = try MasterKey.random()
-        let draft = try write(key)
-        defer { unlink(draft) }
-        guard link(draft, path) == 0 else {
-            let code = errno
-            guard code == EEXIST, let key = try load() else {
-                throw .file(path: path, errno: code)
-            }
-            try syncFolder()
-            return key
-        }
-        try syncFolder()
+        if try KeyFile.make(path, key) { return key }
+        guard let key = try load() else { throw .file(path: path, errno: ENOENT) }
         return key
     }
 
-    private var path: String { "\(stateDirectory)/master.key" }
+    var path: String { "\(stateDirectory)/master.key" }
 
-    /// The file's first bytes, more than any key has; `nil` when there is no such file.
-    private func read(_ path: String, forbidden: mode_t) throws(MasterKeyError) -> [UInt8]? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw .file(path: path, errno: errno)
+    private func variable() throws(MasterKeyError) -> (name: String, hex: String)? {
+        guard let name = environment["CLARITY_JOBS_KEY_VARIABLE"], !name.isEmpty else {
+            let name = "CLARITY_JOBS_KEY"
+            return environment[name].flatMap { $0.isEmpty ? nil : (name, $0) }
         }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw .file(path: path, errno: errno) }
-        guard status.st_mode & forbidden == 0 else {
-            throw .openToOthers(path: path, mode: status.st_mode & 0o777)
-        }
-        var content = [UInt8](repeating: 0, count: 1024)
-        let count = Glibc.read(descriptor, &content, content.count)
-        guard count >= 0 else { throw .file(path: path, errno: errno) }
-        return Array(content[..<count])
+        return (name, try MasterKeySource.value(of: name, environment))
     }
 
-    /// Writes the key to a file of a name that no other process has, and returns the name.
-    private func write(_ key: MasterKey) throws(MasterKeyError) -> String {
-        var template = Array("\(path).XXXXXX".utf8CString)
-        let descriptor = mkstemp(&template)
-        guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
-        defer { close(descriptor) }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        let draft = String(
-            decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let content = Array("\(hexEncoded(key.bytes))\n".utf8)
-        let count = Glibc.write(descriptor, content, content.count)
-        guard count == content.count, fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
-            // A write that was cut short sets no number; there was no room for the rest.
-            let code = (0..<content.count).contains(count) ? ENOSPC : errno
-            unlink(draft)
-            throw .file(path: path, errno: code)
-        }
-        return draft
+    /// What a variable that was named holds.
+    ///
+    /// - Throws: `noVariable` when it is not set or empty, `faultyVariable` for a name that no
+    ///   variable can have.
+    static func value(
+        of name: String, _ environment: [String: String]
+    ) throws(MasterKeyError) -> String {
+        guard isVariable(name) else { throw .faultyVariable(name) }
+        guard let value = environment[name], !value.isEmpty else { throw .noVariable(name) }
+        return value
     }
 
-    private func syncFolder() throws(MasterKeyError) {
-        let folder = open(stateDirectory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0 else { throw .file(path: path, errno: errno) }
-        defer { close(folder) }
-        guard fsync(folder) == 0 else { throw .file(path: path, errno: errno) }
+    /// Whether an environment can have a variable of this name: letters, digits and `_`, no digit
+    /// first, at most 100.
+    static func isVariable(_ name: String) -> Bool {
+        let isWord = name.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
+            default: false
+            }
+        }
+        guard let first = name.utf8.first, isWord, name.utf8.count <= 100 else { return false }
+        return !(0x30...0x39).contains(first)
     }
 }

@@ -28,6 +28,7 @@ extension HealthStore {
                         .blob(sealer.seal(sample.sealedForm, for: row.identity)))
                     added += Int64(connection.changes)
                 }
+                try recordRead(portion, added: added, connection)
                 return added
             }
             counts.queued += added

@@ -21,6 +21,7 @@ extension HealthStore {
         try change { connection in
             guard try isSending(batch, connection) else { return 0 }
             try carryDoubts(of: batch.id, lastArrived: false, connection)
+            try record(.sent, batch: batch.id, detail: "the backend took it", connection)
             try settleNamed(batch, duplicates, rejected, connection)
             let reason = processingID == nil ? "the backend named no processing" : nil
             try connection.run(
@@ -71,6 +72,7 @@ extension HealthStore {
         try change { connection in
             guard try isSending(batch, connection) else { return }
             try carryDoubts(of: batch.id, lastArrived: false, connection)
+            try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
             try settleNamed(batch, [], rejected, connection)
             try regroup([try sending(batch, connection)], batch.route, connection, at: now)
             try finishBatch(
@@ -95,6 +97,7 @@ extension HealthStore {
             let result: BatchSplit = isSingle ? .rejected : .halved
             guard try isSending(batch, connection) else { return result }
             try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
+            try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
             try settleNamed(batch, duplicates, rejected, connection)
             let rest = try sending(batch, connection)
             if isSingle {
@@ -151,6 +154,9 @@ extension HealthStore {
         _ batch: Int64, from state: String, _ reason: String, at now: Instant,
         _ connection: Connection
     ) throws -> Int64 {
+        if state == "sending" {
+            try record(.sent, batch: batch, detail: "the backend did not settle it", connection)
+        }
         try connection.run(
             """
             UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,

@@ -15,6 +15,8 @@ extension HealthStore {
         guard !rows.isEmpty else { return UpsertCounts() }
         return try change { connection in
             var counts = UpsertCounts()
+            let kinds = Dictionary(rows.map { ($0.type, Int64(1)) }, uniquingKeysWith: +)
+            try record(.read, kinds, detail: "from the backend", connection)
             for row in rows {
                 let known = try known(row.id, in: table, connection)
                 let digest = digest(row, in: table)
@@ -56,12 +58,12 @@ extension HealthStore {
         }
     }
 
-    /// The cached rows, latest first.
+    /// The cached rows, latest first, with the names of those that do not open any more.
     ///
-    /// - Throws: `sealing` when one of them was changed from outside.
+    /// - Parameter limit: how many are looked at, damaged ones among them.
     public func rows(
         of table: CachedTable, limit: Int, offset: Int = 0
-    ) throws(HealthStoreError) -> [SyncedRow] {
+    ) throws(HealthStoreError) -> CachedRows {
         try access { connection in
             let found = try connection.all(
                 """
@@ -76,11 +78,17 @@ extension HealthStore {
                         json: row.blob(3)),
                     syncedAt: Instant(millisecondsSince1970: row.integer(4)))
             }
-            return try found.map { synced in
+            var rows = CachedRows()
+            for synced in found {
                 var row = synced.row
-                row.json = try sealer.open(row.json, for: identity(row, in: table))
-                return SyncedRow(row: row, syncedAt: synced.syncedAt)
+                do throws(SealingError) {
+                    row.json = try sealer.open(row.json, for: identity(row, in: table))
+                    rows.append(SyncedRow(row: row, syncedAt: synced.syncedAt))
+                } catch {
+                    rows.damaged.append(error)
+                }
             }
+            return rows
         }
     }
 
@@ -155,7 +163,7 @@ extension HealthStore {
     }
 
     private func identity(_ row: CachedRow, in table: CachedTable) -> RowIdentity {
-        var identity = RowIdentity(table.rawValue)
+        var identity = RowIdentity(table.rawValue, label: row.id)
         identity.append(row.id)
         identity.append(row.type)
         identity.append(row.timestamp.millisecondsSince1970)

@@ -1,3 +1,5 @@
+public import ClarityScheduler
+public import ClaritySystem
 import SQLite
 
 // A store to rehearse with: it starts as the real one is and vanishes with its last reference.
@@ -12,18 +14,23 @@ extension HealthStore {
     ///   moment, in a folder of mode 0700 and as sealed as they are, else `/tmp`.
     /// - Throws: as opening the store would.
     public static func rehearsal(
-        of stateDirectory: String, environment: [String: String]
+        of stateDirectory: String, environment: [String: String],
+        clock: any WallClock = SystemClock()
     ) throws(HealthStoreError) -> HealthStore {
         let file = HealthFile(in: stateDirectory)
+        try file.check()
+        // Until the copy is made: nobody changes the key meanwhile.
+        let lock = try StoreLock.share(of: file, makesFile: false)
+        defer { withExtendedLifetime(lock) {} }
         let key = try HealthStore.key(of: file, environment) {
             _ throws(MasterKeyError) in try .random()
         }
         let isThere = file.exists
-        return try HealthStore(path: file.path, key: key) {
+        return try HealthStore(path: file.path, key: key, actor: AuditActor(), clock: clock) {
             () throws(SQLiteError) in
             let copy = try Connection(path: "")
             if isThere {
-                let drafts = environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+                let drafts = temporaryFolder(environment)
                 try DatabaseCopy(of: file.path, draftsIn: drafts).copy(into: copy)
             }
             return copy

@@ -65,6 +65,13 @@ extension HealthStore {
                     SELECT id FROM archive WHERE archived_at_ms < ? LIMIT ?)
                 """, before, most)
             counts.archived = Int64(connection.changes)
+            let removed = [
+                "samples": counts.samples, "metrics": counts.metrics, "insights": counts.insights,
+                "versions": counts.archived,
+            ].filter { $0.value > 0 }
+            if !removed.isEmpty {
+                try record(.removed, removed, detail: "their retention is over", connection)
+            }
             return counts
         }
     }

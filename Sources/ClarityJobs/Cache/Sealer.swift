@@ -10,12 +10,32 @@ struct Sealer: Sendable {
     private static let sealCount = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
 
     private let sealingKey: [UInt8]
-    private let taggingKey: [UInt8]
+    private let headingKey: [UInt8]
+    /// The tagging keys of all master keys that there were, oldest first; the last is the key's own.
+    private var taggingKeys: [[UInt8]]
 
     init(_ key: MasterKey) throws(MasterKeyError) {
         sealingKey = try key.subkey(.sealing)
-        taggingKey = try key.subkey(.tagging)
+        headingKey = try key.subkey(.heading)
+        taggingKeys = [try key.subkey(.tagging)]
     }
+
+    /// The sealer of the master key that follows this one's.
+    func followed(by key: MasterKey) throws(MasterKeyError) -> Sealer {
+        try Sealer(key).with(formerKeys: taggingKeys)
+    }
+
+    /// The same sealer after other master keys.
+    ///
+    /// - Parameter formerKeys: their tagging keys, oldest first.
+    func with(formerKeys: [[UInt8]]) -> Sealer {
+        var sealer = self
+        sealer.taggingKeys = formerKeys + [taggingKey]
+        return sealer
+    }
+
+    /// The key's own tagging key.
+    var taggingKey: [UInt8] { taggingKeys[taggingKeys.count - 1] }
 
     /// The bytes, sealed for one row; 40 bytes longer.
     func seal(_ plain: [UInt8], for row: RowIdentity) -> [UInt8] {
@@ -37,7 +57,7 @@ struct Sealer: Sendable {
     /// - Throws: `SealingError` when a bit differs, the row is another, or the key is.
     func open(_ sealed: [UInt8], for row: RowIdentity) throws(SealingError) -> [UInt8] {
         let count = sealed.count - Sealer.nonceCount - Sealer.sealCount
-        guard count >= 0 else { throw SealingError(table: row.table) }
+        guard count >= 0 else { throw SealingError(row) }
         var plain = [UInt8](repeating: 0, count: count)
         let code = sealed.withUnsafeBufferPointer { buffer -> Int32 in
             guard let start = buffer.baseAddress else { return -1 }
@@ -46,8 +66,18 @@ struct Sealer: Sendable {
                 UInt64(buffer.count - Sealer.nonceCount), row.bytes, UInt64(row.bytes.count),
                 start, sealingKey)
         }
-        guard code == 0 else { throw SealingError(table: row.table) }
+        guard code == 0 else { throw SealingError(row) }
         return plain
+    }
+
+    /// Whether the bytes were sealed for this row with this key.
+    func opens(_ sealed: [UInt8], for row: RowIdentity) -> Bool {
+        do throws(SealingError) {
+            _ = try open(sealed, for: row)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// A keyed hash of the bytes: the same for the same bytes, and without the key no way to test a
@@ -55,9 +85,25 @@ struct Sealer: Sendable {
     ///
     /// - Parameter count: 1 to 16 bytes of the hash.
     func tag(_ bytes: [UInt8], count: Int) -> [UInt8] {
-        var hash = [UInt8](repeating: 0, count: Int(crypto_generichash_BYTES_MIN))
-        crypto_generichash(
-            &hash, hash.count, bytes, UInt64(bytes.count), taggingKey, taggingKey.count)
+        taggingKeys.reduce(bytes) { Sealer.hash($0, under: $1, count: count) }
+    }
+
+    /// What `tag` gives for the bytes whose tag under the key before this one is `tag`.
+    ///
+    /// So a tag outlives its key without the bytes: of a pruned sample nothing else is left.
+    func tag(following tag: [UInt8]) -> [UInt8] {
+        Sealer.hash(tag, under: taggingKey, count: tag.count)
+    }
+
+    /// A keyed hash of 32 bytes over the head of the audit log, which only the key can make.
+    func authenticate(_ bytes: [UInt8]) -> [UInt8] {
+        Sealer.hash(bytes, under: headingKey, count: 32)
+    }
+
+    private static func hash(_ bytes: [UInt8], under key: [UInt8], count: Int) -> [UInt8] {
+        var hash = [UInt8](
+            repeating: 0, count: max(count, Int(crypto_generichash_BYTES_MIN)))
+        crypto_generichash(&hash, hash.count, bytes, UInt64(bytes.count), key, key.count)
         return Array(hash.prefix(count))
     }
 }
@@ -66,19 +112,34 @@ struct Sealer: Sendable {
 public struct SealingError: Error, Hashable, Sendable {
     /// The table whose row it is.
     public var table: String
+    /// What tells the row from others of its table; `nil` for the only one.
+    public var row: String?
+
+    init(table: String, row: String? = nil) {
+        self.table = table
+        self.row = row
+    }
+
+    init(_ row: RowIdentity) { self.init(table: row.table, row: row.label) }
 }
 
 extension SealingError: CustomStringConvertible {
-    public var description: String { "a sealed value in `\(table)` is damaged" }
+    public var description: String {
+        row.map { "the sealed value of row `\($0)` in `\(table)` is damaged" }
+            ?? "a sealed value in `\(table)` is damaged"
+    }
 }
 
 /// The table and the columns for which a value is sealed, as bytes that no other row has.
 struct RowIdentity: Sendable {
     let table: String
+    /// What people may call the row; nothing that is sealed.
+    let label: String?
     private(set) var bytes: [UInt8] = []
 
-    init(_ table: String) {
+    init(_ table: String, label: String? = nil) {
         self.table = table
+        self.label = label
         append(table)
     }
 

@@ -26,6 +26,7 @@ extension HealthStore {
     public func save(_ session: Session) throws(HealthStoreError) {
         try change { connection in
             try claim(for: session.userID, connection)
+            try recordLogin(connection)
             try connection.run(
                 """
                 INSERT INTO session (id, sealed) VALUES (1, ?)
@@ -36,7 +37,10 @@ extension HealthStore {
 
     /// Forgets the session. The owner and all data stay.
     public func clear() throws(HealthStoreError) {
-        try change { connection in try connection.run("DELETE FROM session") }
+        try change { connection in
+            try connection.run("DELETE FROM session")
+            if connection.changes > 0 { try record(.loggedOut, [:], connection) }
+        }
     }
 
     /// The user whose data this is, in lower case; `nil` before the first login.

@@ -42,6 +42,9 @@ final class StateFolder {
         Dictionary(uniqueKeysWithValues: names.map { ($0, bytes(of: $0)) })
     }
 
+    /// Every file with what tells its bytes from others.
+    var digests: [String: String] { contents.mapValues(contentDigest) }
+
     func bytes(of name: String) -> [UInt8] {
         let descriptor = Glibc.open("\(path)/\(name)", O_RDONLY)
         precondition(descriptor >= 0, "cannot open \(name): \(errno)")

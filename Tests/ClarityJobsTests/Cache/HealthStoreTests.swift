@@ -12,13 +12,15 @@ import Testing
         let folder = StateFolder()
         let nested = "\(folder.path)/state"
         defer {
-            for name in ["health.db", "master.key"] { unlink("\(nested)/\(name)") }
+            for name in ["health.db", "health.lock", "master.key"] { unlink("\(nested)/\(name)") }
             rmdir(nested)
         }
 
         try withExtendedLifetime(HealthStore(stateDirectory: nested, environment: [:])) { _ in
             #expect(folder.mode(of: "state") == 0o700)
-            for name in ["health.db", "health.db-wal", "health.db-shm", "master.key"] {
+            for name in [
+                "health.db", "health.db-wal", "health.db-shm", "health.lock", "master.key",
+            ] {
                 #expect(folder.mode(of: "state/\(name)") == 0o600, "\(name)")
             }
         }
@@ -76,7 +78,7 @@ import Testing
         #expect(error?.description == text)
         #expect(rehearsal?.description == text)
         #expect(error?.failure.category == .configuration)
-        #expect(folder.names == ["health.db"])
+        #expect(folder.names == ["health.db", "health.lock"])
     }
 
     @Test func `an empty file, left by a kill at the very start, counts as no store`() throws {

@@ -40,6 +40,39 @@ import Testing
         #expect([first, second, third].map { $0?.bytes.first } == [1, 0x0F, 2])
     }
 
+    @Test func `a variable that is named is the one, and is asked for`() throws {
+        let folder = StateFolder()
+        folder.write([UInt8](repeating: 2, count: 32), to: "master.key")
+        let named = ["CLARITY_JOBS_KEY": hex, "CLARITY_JOBS_KEY_VARIABLE": "HEALTH_KEY"]
+
+        let other = String(repeating: "aa", count: 32)
+        let key = try load(folder, named.merging(["HEALTH_KEY": other]) { $1 })
+        let missing = #expect(throws: MasterKeyError.self) { try load(folder, named) }
+        let empty = #expect(throws: MasterKeyError.self) {
+            try load(folder, named.merging(["HEALTH_KEY": ""]) { $1 })
+        }
+        let faulty = #expect(throws: MasterKeyError.self) {
+            try load(folder, ["CLARITY_JOBS_KEY_VARIABLE": "9 lives"])
+        }
+
+        #expect(key?.bytes.first == 0xAA)
+        #expect(
+            missing?.description
+                == "the variable `HEALTH_KEY`, named for the master key, is not set")
+        #expect(empty == missing)
+        #expect(
+            faulty?.description
+                == "the variable named for the master key has no name of a variable")
+    }
+
+    @Test(arguments: [
+        ("A", true), ("_A9", true), ("", false), ("9A", false), ("A B", false), ("A=B", false),
+        ("\u{E4}", false), (String(repeating: "A", count: 101), false),
+    ])
+    func `a name of a variable has letters, digits and underscores`(name: String, isOne: Bool) {
+        #expect(MasterKeySource.isVariable(name) == isOne)
+    }
+
     @Test func `a credentials directory without a key is passed over`() throws {
         let folder = StateFolder()
 

@@ -21,7 +21,7 @@ import Testing
         let batch = try rehearsal.nextBatch(limit: 9, at: noon)
 
         #expect(batch?.samples == heartRates(0..<5))
-        #expect(before.keys.sorted() == ["health.db", "master.key"])
+        #expect(before.keys.sorted() == ["health.db", "health.lock", "master.key"])
         #expect(folder.contents == before)
     }
 

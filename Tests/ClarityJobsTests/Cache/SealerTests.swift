@@ -60,6 +60,22 @@ import Testing
         #expect(throws: SealingError.self) { try stranger.open(sealed, for: row) }
     }
 
+    @Test func `a tag goes on to the next key without the bytes`() throws {
+        let second = try MasterKey(content: [UInt8](repeating: 2, count: 32), origin: "a test")
+        let third = try MasterKey(content: [UInt8](repeating: 3, count: 32), origin: "a test")
+        let next = try sealer.followed(by: second)
+        let last = try next.followed(by: third)
+
+        let tag = sealer.tag([1, 2], count: 8)
+
+        #expect(next.tag([1, 2], count: 8) == next.tag(following: tag))
+        #expect(last.tag([1, 2], count: 8) == last.tag(following: next.tag(following: tag)))
+        #expect(next.tag([1, 2], count: 8) != tag)
+        // Who has the former key alone can make no tag.
+        #expect(try Sealer(second).tag(following: tag) == next.tag([1, 2], count: 8))
+        #expect(try Sealer(second).tag([1, 2], count: 8) != next.tag([1, 2], count: 8))
+    }
+
     @Test func `a tag depends on the bytes and on the key`() throws {
         let stranger = try Sealer(
             MasterKey(content: [UInt8](repeating: 2, count: 32), origin: "a test"))

@@ -1,0 +1,139 @@
+public import ClarityScheduler
+
+/// What somebody did with health data or with the access to it.
+public enum AuditAction: String, CaseIterable, Sendable {
+    /// Data came onto this machine: from a source, or from the backend.
+    case read
+    /// Data went to the backend.
+    case sent
+    /// Data was removed from this machine.
+    case removed
+    /// Data was written out of the sealed store.
+    case exported
+    case loggedIn = "logged in"
+    case loggedOut = "logged out"
+    case keyRotated = "key rotated"
+}
+
+/// Who does something: a program, and for a job's attempt which.
+public struct AuditActor: Hashable, Sendable {
+    /// What the program does, such as `attempt` or `key rotate`.
+    public var program: String
+    public var job: String?
+    public var run: Int64?
+    public var attempt: Int64?
+
+    /// Creates an actor; without words it is this program in general.
+    public init(
+        program: String = "clarity-jobs", job: String? = nil, run: Int64? = nil,
+        attempt: Int64? = nil
+    ) {
+        self.program = program
+        self.job = job
+        self.run = run
+        self.attempt = attempt
+    }
+
+    /// The attempt of an order.
+    public init(_ order: AttemptOrder) {
+        self.init(
+            program: "attempt", job: order.job.rawValue, run: order.run.rawValue,
+            attempt: Int64(order.attempt))
+    }
+}
+
+/// One entry of the audit log, opened: who did what with which kinds and how many, never a value.
+public struct AuditEntry: Hashable, Sendable {
+    /// The most kinds that an entry names; the others are counted together as `others`.
+    static let kindLimit = 64
+    /// The most bytes of a text.
+    static let textLimit = 120
+
+    public let action: AuditAction
+    /// Whose data it is, by the backend's id; `nil` before the first login.
+    public let user: String?
+    public let actor: AuditActor
+    /// How many of each kind.
+    public let counts: [String: Int64]
+    /// More of what happened, in words of this program; may be empty.
+    public let detail: String
+
+    /// Creates an entry; too many kinds and too long texts are cut, wherever they come from.
+    init(
+        _ action: AuditAction, user: String?, actor: AuditActor, counts: [String: Int64],
+        detail: String
+    ) {
+        self.action = action
+        self.user = user.map(AuditEntry.cut)
+        self.actor = AuditActor(
+            program: AuditEntry.cut(actor.program), job: actor.job.map(AuditEntry.cut),
+            run: actor.run, attempt: actor.attempt)
+        self.detail = AuditEntry.cut(detail)
+        var kept: [String: Int64] = [:]
+        for (index, (kind, count)) in counts.sorted(by: { $0.key < $1.key }).enumerated() {
+            let name = index < AuditEntry.kindLimit ? AuditEntry.cut(kind) : "others"
+            kept[name] = (kept[name] ?? 0).addingReportingOverflow(count).partialValue
+        }
+        self.counts = kept
+    }
+
+    private static func cut(_ text: String) -> String {
+        guard text.utf8.count > textLimit else { return text }
+        return String(decoding: text.utf8.prefix(textLimit), as: UTF8.self)
+    }
+}
+
+// The entry as bytes, for sealing.
+extension AuditEntry {
+    var sealedForm: [UInt8] {
+        var bytes: [UInt8] = [1]
+        for text in [action.rawValue, user ?? "", actor.program, actor.job ?? "", detail] {
+            bytes.append(field: text)
+        }
+        bytes.append(littleEndian: actor.run ?? 0)
+        bytes.append(littleEndian: actor.attempt ?? 0)
+        bytes.append(littleEndian: UInt32(counts.count))
+        for (kind, count) in counts.sorted(by: { $0.key < $1.key }) {
+            bytes.append(field: kind)
+            bytes.append(littleEndian: count)
+        }
+        return bytes
+    }
+
+    /// `nil` when the bytes are none of `sealedForm`.
+    init?(sealedForm: [UInt8]) {
+        var reader = ByteReader(sealedForm)
+        guard reader.number(UInt8.self) == 1,
+            let action = reader.field().flatMap(AuditAction.init(rawValue:)),
+            let user = reader.field(), let program = reader.field(), let job = reader.field(),
+            let detail = reader.field(), let run = reader.number(Int64.self),
+            let attempt = reader.number(Int64.self), let size = reader.number(UInt32.self),
+            size <= UInt32(AuditEntry.kindLimit + 1)
+        else { return nil }
+        var counts: [String: Int64] = [:]
+        for _ in 0..<size {
+            guard let kind = reader.field(), let count = reader.number(Int64.self) else {
+                return nil
+            }
+            counts[kind] = count
+        }
+        guard reader.isAtEnd else { return nil }
+        self.init(
+            action, user: user.isEmpty ? nil : user,
+            actor: AuditActor(
+                program: program, job: job.isEmpty ? nil : job, run: run == 0 ? nil : run,
+                attempt: attempt == 0 ? nil : attempt),
+            counts: counts, detail: detail)
+    }
+}
+
+/// An entry as the log has it.
+public struct AuditRecord: Hashable, Sendable {
+    /// 1 for the first that there ever was, rising by 1.
+    public let number: Int64
+    public let at: Instant
+    /// BLAKE2b-256 over the former hash, the number, the time and the sealed entry, as hex digits.
+    public let hash: String
+    /// `nil` for one whose sealed text does not open.
+    public let entry: AuditEntry?
+}

@@ -1,0 +1,84 @@
+import SQLite
+
+/// Where the audit log begins and ends, kept under a key of its own: entries that are cut off, or a
+/// log that is put in the place of another, are missed by it.
+struct AuditHead: Hashable, Sendable {
+    /// The last entry that was pruned, 0 for none, with its hash.
+    var anchorNumber: Int64 = 0
+    var anchorHash = [UInt8](repeating: 0, count: 32)
+    /// The last entry with its hash; the anchor in a log without entries.
+    var lastNumber: Int64 = 0
+    var lastHash = [UInt8](repeating: 0, count: 32)
+    /// The last entry that was uploaded.
+    var uploadedNumber: Int64 = 0
+    /// Where somebody who wrote to the log found it changed from outside; kept for ever, since the
+    /// head that was written then is sound.
+    var brokenNumber: Int64?
+
+    /// The head as it stands, and whether this key made it; `nil` for none.
+    static func read(
+        _ connection: Connection, _ sealer: Sealer
+    ) throws -> (head: AuditHead, isAuthentic: Bool)? {
+        let found = try connection.first(
+            """
+            SELECT anchor_number, anchor_hash, last_number, last_hash, uploaded_number,
+                broken_number, mac FROM audit_head
+            """
+        ) { row in
+            (
+                AuditHead(
+                    anchorNumber: row.integer(0), anchorHash: row.blob(1),
+                    lastNumber: row.integer(2), lastHash: row.blob(3),
+                    uploadedNumber: row.integer(4), brokenNumber: row.optionalInteger(5)),
+                row.blob(6)
+            )
+        }
+        return found.map { head, mac in (head, sealer.authenticate(head.bytes) == mac) }
+    }
+
+    /// The head to go on from. One that was changed or removed is brought into a form that can be
+    /// gone on from, and that notes it.
+    static func current(_ connection: Connection, _ sealer: Sealer) throws -> AuditHead {
+        let (number, hash) =
+            try connection.first("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1") {
+                ($0.integer(0), $0.blob(1))
+            } ?? (0, AuditHead().lastHash)
+        let found = try read(connection, sealer)
+        if let found, found.isAuthentic {
+            var head = found.head
+            guard number > head.lastNumber else { return head }
+            // Entries that no head has ever known.
+            head.brokenNumber = min(head.brokenNumber ?? .max, head.lastNumber &+ 1)
+            (head.lastNumber, head.lastHash) = (number, hash)
+            return head
+        }
+        var head = AuditHead()
+        (head.lastNumber, head.lastHash) = (number, hash)
+        head.brokenNumber = number &+ 1
+        return head
+    }
+
+    func write(_ connection: Connection, _ sealer: Sealer) throws {
+        try connection.run(
+            """
+            INSERT OR REPLACE INTO audit_head (id, anchor_number, anchor_hash, last_number,
+                last_hash, uploaded_number, broken_number, mac)
+            VALUES (1, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            .integer(anchorNumber), .blob(anchorHash), .integer(lastNumber), .blob(lastHash),
+            .integer(uploadedNumber), .integer(brokenNumber),
+            .blob(sealer.authenticate(bytes)))
+    }
+
+    private var bytes: [UInt8] {
+        var row = RowIdentity("audit_head")
+        row.append(anchorNumber)
+        row.append(anchorHash)
+        row.append(lastNumber)
+        row.append(lastHash)
+        row.append(uploadedNumber)
+        row.append(brokenNumber == nil ? 0 : 1)
+        row.append(brokenNumber ?? 0)
+        return row.bytes
+    }
+}

@@ -1,0 +1,119 @@
+public import ClarityScheduler
+import SQLite
+
+// The audit log as the store's users see it. Entries are appended where the work is done, in the
+// transaction of the change that they tell of.
+
+extension HealthStore {
+    /// Notes something that changes nothing in the store, such as an export.
+    ///
+    /// - Parameters:
+    ///   - counts: how many of which kinds; never values.
+    ///   - detail: more of it, in words of this program and without anything of the data.
+    public func record(
+        _ action: AuditAction, _ counts: [String: Int64] = [:], detail: String = ""
+    ) throws(HealthStoreError) {
+        try change { connection in
+            try record(action, counts, detail: detail, connection)
+        }
+    }
+
+    /// The same within the transaction of the change.
+    func record(
+        _ action: AuditAction, _ counts: [String: Int64], detail: String = "",
+        _ connection: Connection
+    ) throws {
+        let log = AuditLog(connection: connection, sealer: sealer)
+        try log.append(
+            AuditEntry(
+                action, user: try log.user(), actor: actor, counts: counts, detail: detail),
+            at: clock.now)
+    }
+
+    /// Notes what became of a batch, within the transaction that settles it and before its samples
+    /// leave it.
+    func record(
+        _ action: AuditAction, batch: Int64, detail: String, _ connection: Connection
+    ) throws {
+        var counts: [String: Int64] = [:]
+        try connection.forEach(
+            "SELECT kind, count(*) FROM outbox WHERE batch_id = ? GROUP BY kind",
+            [.integer(batch)]
+        ) { counts[$0.text(0)] = $0.integer(1) }
+        try record(action, counts, detail: detail, connection)
+    }
+
+    /// Notes a login when a session is about to be kept and none is: a renewed one is no login.
+    func recordLogin(_ connection: Connection) throws {
+        let sessions = try connection.first("SELECT count(*) FROM session") { $0.integer(0) }
+        if sessions == 0 { try record(.loggedIn, [:], connection) }
+    }
+
+    /// Notes samples that came from a source; those that were known already are no news.
+    func recordRead(
+        _ samples: some Collection<Sample>, added: Int64, _ connection: Connection
+    ) throws {
+        guard added > 0 else { return }
+        var counts: [String: Int64] = [:]
+        for sample in samples { counts[sample.kind.rawValue, default: 0] += 1 }
+        let news = added == samples.count ? "all new" : "\(added) new"
+        try record(.read, counts, detail: "from a source, \(news)", connection)
+    }
+
+    /// The entries after `number` and not before `since`, in their order, at most `limit`.
+    public func auditRecords(
+        after number: Int64 = 0, since: Instant? = nil, limit: Int
+    ) throws(HealthStoreError) -> [AuditRecord] {
+        try access { connection in
+            try AuditLog(connection: connection, sealer: sealer)
+                .records(after: number, since: since, limit: limit)
+        }
+    }
+
+    /// Checks the whole log, in one state of the file.
+    public func verifyAudit() throws(HealthStoreError) -> AuditProof {
+        try access { connection in
+            try connection.snapshot {
+                try AuditProof(AuditLog(connection: connection, sealer: sealer))
+            }
+        }
+    }
+
+    /// The last entry that was uploaded; 0 for none.
+    public func uploadedAudit() throws(HealthStoreError) -> Int64 {
+        try access { connection in
+            try AuditHead.current(connection, sealer).uploadedNumber
+        }
+    }
+
+    /// Notes that all entries up to `number` were uploaded; an earlier number, or one that no entry
+    /// has, changes nothing.
+    public func confirmAuditUpload(through number: Int64) throws(HealthStoreError) {
+        try change { connection in
+            var head = try AuditHead.current(connection, sealer)
+            guard head.uploadedNumber < number, number <= head.lastNumber else { return }
+            head.uploadedNumber = number
+            try head.write(connection, sealer)
+        }
+    }
+
+    /// Removes entries that were uploaded, from the oldest on, up to `number` at most; what is left
+    /// can be checked as before.
+    ///
+    /// - Returns: how many were removed.
+    public func pruneAudit(through number: Int64) throws(HealthStoreError) -> Int64 {
+        try change { connection in
+            var head = try AuditHead.current(connection, sealer)
+            let end = min(number, head.uploadedNumber)
+            let hash = try connection.first(
+                "SELECT hash FROM audit WHERE number = ?", .integer(end)
+            ) { $0.blob(0) }
+            guard end > head.anchorNumber, let hash else { return 0 }
+            try connection.run("DELETE FROM audit WHERE number <= ?", .integer(end))
+            let removed = Int64(connection.changes)
+            (head.anchorNumber, head.anchorHash) = (end, hash)
+            try head.write(connection, sealer)
+            return removed
+        }
+    }
+}

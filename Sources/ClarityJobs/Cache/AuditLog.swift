@@ -1,0 +1,95 @@
+import ClarityScheduler
+import SQLite
+
+/// The audit log over a connection: sealed entries, each chained to the one before it.
+struct AuditLog {
+    let connection: Connection
+    let sealer: Sealer
+
+    /// The hash of an entry: it covers everything that is kept of it and, by the former hash, of all
+    /// before it.
+    static func hash(
+        after former: [UInt8], _ number: Int64, _ at: Int64, _ sealed: [UInt8]
+    ) -> [UInt8] {
+        var content = RowIdentity("clarity-jobs audit 1")
+        content.append(former)
+        content.append(number)
+        content.append(at)
+        content.append(sealed)
+        return blake2b(content.bytes)
+    }
+
+    /// The identity for which an entry is sealed.
+    static func row(_ number: Int64, _ at: Int64) -> RowIdentity {
+        var row = RowIdentity("audit", label: String(number))
+        row.append(number)
+        row.append(at)
+        return row
+    }
+
+    /// Adds an entry; to be called within the transaction of the change that it tells of.
+    func append(_ entry: AuditEntry, at instant: Instant) throws {
+        var head = try AuditHead.current(connection, sealer)
+        let number = head.lastNumber &+ 1
+        let at = instant.millisecondsSince1970
+        let sealed = sealer.seal(entry.sealedForm, for: AuditLog.row(number, at))
+        let hash = AuditLog.hash(after: head.lastHash, number, at, sealed)
+        try connection.run(
+            "INSERT INTO audit (number, at_ms, sealed, hash) VALUES (?, ?, ?, ?)",
+            .integer(number), .integer(at), .blob(sealed), .blob(hash))
+        (head.lastNumber, head.lastHash) = (number, hash)
+        try head.write(connection, sealer)
+    }
+
+    /// The entries after `number` and not before `since`, in their order, at most `limit`.
+    func records(after number: Int64, since: Instant?, limit: Int) throws -> [AuditRecord] {
+        try links(after: number, since: since, limit: limit).map { link in
+            AuditRecord(
+                number: link.number, at: Instant(millisecondsSince1970: link.at),
+                hash: hexEncoded(link.hash), entry: entry(of: link))
+        }
+    }
+
+    /// An entry as it is kept.
+    struct Link {
+        let number: Int64
+        let at: Int64
+        let sealed: [UInt8]
+        let hash: [UInt8]
+    }
+
+    func links(after number: Int64, since: Instant? = nil, limit: Int) throws -> [Link] {
+        try connection.all(
+            """
+            SELECT number, at_ms, sealed, hash FROM audit WHERE number > ? AND at_ms >= ?
+            ORDER BY number LIMIT ?
+            """,
+            .integer(number), .integer(since?.millisecondsSince1970 ?? .min),
+            .integer(Int64(limit))
+        ) {
+            Link(
+                number: $0.integer(0), at: $0.integer(1), sealed: $0.blob(2), hash: $0.blob(3))
+        }
+    }
+
+    /// `nil` for one that does not open.
+    func entry(of link: Link) -> AuditEntry? {
+        do throws(SealingError) {
+            return AuditEntry(
+                sealedForm: try sealer.open(
+                    link.sealed, for: AuditLog.row(link.number, link.at)))
+        } catch {
+            // Told by the record that has no entry.
+            return nil
+        }
+    }
+
+    /// Whose data this is, as far as that opens.
+    func user() throws -> String? {
+        let row = RowIdentity("owner")
+        guard let sealed = try connection.first("SELECT sealed FROM owner", map: { $0.blob(0) }),
+            sealer.opens(sealed, for: row)
+        else { return nil }
+        return String(decoding: try sealer.open(sealed, for: row), as: UTF8.self)
+    }
+}

@@ -1,0 +1,71 @@
+/// What the whole audit log proves: that nothing is missing or changed, or where it is first.
+public struct AuditProof: Hashable, Sendable {
+    /// The first entry at which the log is broken.
+    public struct Break: Hashable, Sendable {
+        public let number: Int64
+        /// Why, as a sentence about the entry: `it is missing`.
+        public let reason: String
+    }
+
+    /// How many entries are kept.
+    public private(set) var count: Int64 = 0
+    /// The last entry that was pruned; 0 for none.
+    public private(set) var anchor: Int64 = 0
+    /// The hash of the last entry, as hex digits: who has noted an earlier one can compare.
+    public private(set) var head = ""
+    /// `nil` when the log is sound.
+    public private(set) var broken: Break?
+
+    /// How many entries are looked at together.
+    private static let page = 500
+
+    init(_ log: AuditLog) throws {
+        guard let (head, isAuthentic) = try AuditHead.read(log.connection, log.sealer) else {
+            note(1, "the head of the log is missing")
+            return
+        }
+        anchor = head.anchorNumber
+        self.head = hexEncoded(head.lastHash)
+        let last = try walk(log, from: head)
+        if !isAuthentic { note(last.number &+ 1, "the head of the log was changed") }
+        if last.number < head.lastNumber {
+            note(last.number &+ 1, "it is missing: entries were cut off from the end")
+        } else if last.number > head.lastNumber {
+            note(head.lastNumber &+ 1, "the head of the log does not know it")
+        } else if last.hash != head.lastHash {
+            note(last.number, "its hash is not the one that the head of the log has")
+        }
+        if let number = head.brokenNumber {
+            note(number, "the log was found changed here when it was written to")
+        }
+    }
+
+    /// Follows the chain to its end.
+    private mutating func walk(
+        _ log: AuditLog, from head: AuditHead
+    ) throws -> (number: Int64, hash: [UInt8]) {
+        var last = (number: head.anchorNumber, hash: head.anchorHash)
+        while true {
+            let links = try log.links(after: last.number, limit: AuditProof.page)
+            for link in links {
+                let hash = AuditLog.hash(after: last.hash, link.number, link.at, link.sealed)
+                if link.number != last.number &+ 1 {
+                    note(last.number &+ 1, "it is missing")
+                } else if hash != link.hash {
+                    note(link.number, "its hash does not follow from it and the entry before it")
+                } else if log.entry(of: link) == nil {
+                    note(link.number, "its sealed text does not open")
+                }
+                last = (link.number, link.hash)
+                count += 1
+            }
+            if links.count < AuditProof.page { return last }
+        }
+    }
+
+    /// Keeps the first break in the log's order, and of two at one entry the one found first.
+    private mutating func note(_ number: Int64, _ reason: String) {
+        if let broken, broken.number <= number { return }
+        broken = Break(number: number, reason: reason)
+    }
+}

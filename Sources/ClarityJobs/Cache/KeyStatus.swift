@@ -1,0 +1,107 @@
+public import ClarityScheduler
+import ClaritySystem
+@preconcurrency import Glibc
+import SQLite
+
+/// What is known of a state directory's master key; never the key.
+public struct KeyStatus: Hashable, Sendable {
+    /// A change that is under way or was cut short.
+    public struct Rotation: Hashable, Sendable {
+        public var begunAt: Instant
+        /// Whether a living process is at it.
+        public var isUnderWay: Bool
+        /// The rows that are the new key's already, and those that are still the former one's.
+        public var newRows: Int64
+        public var formerRows: Int64
+    }
+
+    /// Where the key comes from, in words.
+    public var place: String
+    /// Since when it is in use; `nil` when that is not known.
+    public var since: Instant?
+    /// How often the key was changed here.
+    public var changes: Int64 = 0
+    public var rotation: Rotation?
+
+    /// Looks, and changes nothing.
+    ///
+    /// - Returns: `nil` when there is no health data yet.
+    /// - Throws: what opening the store throws, but for a change of the key.
+    public static func read(
+        stateDirectory: String, environment: [String: String]
+    ) throws(HealthStoreError) -> KeyStatus? {
+        let file = HealthFile(in: stateDirectory)
+        guard file.exists else { return nil }
+        try file.check()
+        let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
+        let found: (key: MasterKey, place: MasterKeySource.Place)?
+        do throws(MasterKeyError) { found = try source.find() } catch { throw .key(error) }
+        guard let found else { throw .lostKey(path: file.path) }
+        do throws(HealthStoreError) {
+            try KeyCheck(file, environment).demand(found.key)
+        } catch {
+            // A change that was cut short is among what is told.
+            guard case .rotationUnfinished = error else { throw error }
+        }
+        do {
+            let copy = try Connection(path: "")
+            try DatabaseCopy(of: file.path, draftsIn: temporaryFolder(environment))
+                .copy(into: copy)
+            try HealthSchema.migrations.migrate(copy)
+            return try KeyStatus(copy, file, found.place)
+        } catch {
+            throw HealthStore.described(error, file.path)
+        }
+    }
+
+    private init(
+        _ connection: Connection, _ file: HealthFile, _ place: MasterKeySource.Place
+    ) throws {
+        self.place = place.description
+        let (changes, last) =
+            try connection.first("SELECT count(*), max(retired_at_ms) FROM former_keys") {
+                ($0.integer(0), $0.optionalInteger(1))
+            } ?? (0, nil)
+        self.changes = changes
+        if let last {
+            since = Instant(millisecondsSince1970: last)
+        } else if case .file(let path) = place {
+            var status = stat()
+            if stat(path, &status) == 0 {
+                since = Instant(secondsSince1970: Int64(status.st_mtim.tv_sec))
+            }
+        }
+        guard let state = try RotationState(connection) else { return }
+        var isUnderWay = false
+        do throws(HealthStoreError) {
+            _ = try StoreLock.share(of: file, makesFile: false, patience: .zero)
+        } catch {
+            guard case .rotating = error else { throw error }
+            isUnderWay = true
+        }
+        let names = SealedTable.all.map(\.name) + ["audit"]
+        let reached = names.firstIndex(of: state.table) ?? 0
+        var rotation = Rotation(
+            begunAt: state.begunAt, isUnderWay: isUnderWay, newRows: 0, formerRows: 0)
+        for (index, name) in names.enumerated() {
+            let all = try KeyStatus.count(name, connection, upTo: .max)
+            let isDone = index < reached || state.phase == .placing
+            let new =
+                isDone
+                ? all
+                : index == reached && !state.table.isEmpty
+                    ? try KeyStatus.count(name, connection, upTo: state.row) : 0
+            rotation.newRows += new
+            rotation.formerRows += all - new
+        }
+        self.rotation = rotation
+    }
+
+    private static func count(
+        _ table: String, _ connection: Connection, upTo number: Int64
+    ) throws -> Int64 {
+        try connection.first("SELECT count(*) FROM \(table) WHERE rowid <= ?", .integer(number)) {
+            $0.integer(0)
+        } ?? 0
+    }
+}

@@ -1,0 +1,142 @@
+import ClarityScheduler
+import SQLite
+
+/// The part of a change of the master key that goes through the rows.
+struct Resealing {
+    let connection: Connection
+    let former: Sealer
+    let next: Sealer
+    let portion: Int
+
+    /// The audit log comes last: by then all else is done that its last entry tells of.
+    private static let audit = "audit"
+
+    /// Seals a portion anew, notes how far it came in the same transaction, and moves on to the next
+    /// table where one ends.
+    ///
+    /// - Returns: `false` when nothing is left.
+    func work(_ state: inout RotationState) throws -> Bool {
+        let tables = SealedTable.all.map(\.name) + [Resealing.audit]
+        var step = state
+        // A table that this version does not know begins anew nowhere: its rows would be another's.
+        let start = tables.firstIndex(of: step.table) ?? 0
+        let isMoved = try connection.transaction { () throws -> Bool in
+            for name in tables[start...] {
+                if name != step.table { (step.table, step.row) = (name, 0) }
+                let count =
+                    if let table = SealedTable.all.first(where: { $0.name == name }) {
+                        try reseal(table, &step)
+                    } else {
+                        try rechain(&step)
+                    }
+                if count > 0 {
+                    try step.write(connection)
+                    return true
+                }
+            }
+            return false
+        }
+        state = step
+        return isMoved
+    }
+
+    /// The last transaction: the canary turns, the former tagging key is kept under the new key, and
+    /// the log has its entry.
+    func finish(_ state: inout RotationState, actor: AuditActor, at now: Instant) throws {
+        var step = state
+        try connection.transaction {
+            try Canary.write(connection, next)
+            let keys = try SealedTable.formerKeys.entries(after: 0, limit: .max, connection)
+            for key in keys {
+                _ = try SealedTable.formerKeys.reseal(key, from: former, to: next, connection)
+            }
+            let generation = (keys.last?.number ?? 0) + 1
+            try connection.run(
+                "INSERT INTO former_keys (generation, sealed, retired_at_ms) VALUES (?, ?, ?)",
+                .integer(generation),
+                .blob(next.seal(former.taggingKey, for: SealedTable.formerKey(generation))),
+                .integer(now.millisecondsSince1970))
+            let formerHead = try turnHead(state)
+            let log = AuditLog(connection: connection, sealer: next)
+            try log.append(
+                AuditEntry(
+                    .keyRotated, user: try log.user(), actor: actor,
+                    counts: ["rows": step.rows, "damaged rows": step.damaged],
+                    detail: "the log's head was \(hexEncoded(formerHead))"),
+                at: now)
+            step.phase = .placing
+            try step.write(connection)
+        }
+        state = step
+    }
+
+    private func reseal(_ table: SealedTable, _ step: inout RotationState) throws -> Int {
+        let entries = try table.entries(after: step.row, limit: portion, connection)
+        for entry in entries {
+            let isSound = try table.reseal(entry, from: former, to: next, connection)
+            step.rows += isSound ? 1 : 0
+            step.damaged += isSound ? 0 : 1
+            step.row = entry.number
+        }
+        return entries.count
+    }
+
+    /// Seals entries of the audit log anew and chains them to each other.
+    ///
+    /// One whose former hash was wrong, or that does not open, stays as it is: it is broken in the
+    /// new chain at the same number as in the former one.
+    private func rechain(_ step: inout RotationState) throws -> Int {
+        let log = AuditLog(connection: connection, sealer: former)
+        let links = try log.links(after: step.row, limit: portion)
+        guard !links.isEmpty else { return 0 }
+        var newHash =
+            try connection.first("SELECT hash FROM audit WHERE number = ?", .integer(step.row)) {
+                $0.blob(0)
+            }
+        if newHash == nil || step.formerHash == nil {
+            let anchor = try AuditHead.read(connection, former)?.head.anchorHash
+            newHash = anchor
+            step.formerHash = anchor
+        }
+        for link in links {
+            let row = AuditLog.row(link.number, link.at)
+            let isChained =
+                AuditLog.hash(after: step.formerHash ?? [], link.number, link.at, link.sealed)
+                == link.hash
+            if isChained, former.opens(link.sealed, for: row) {
+                let sealed = next.seal(try former.open(link.sealed, for: row), for: row)
+                let hash = AuditLog.hash(after: newHash ?? [], link.number, link.at, sealed)
+                try connection.run(
+                    "UPDATE audit SET sealed = ?, hash = ? WHERE number = ?", .blob(sealed),
+                    .blob(hash), .integer(link.number))
+                newHash = hash
+                step.rows += 1
+            } else {
+                newHash = link.hash
+                step.damaged += 1
+            }
+            step.formerHash = link.hash
+            step.row = link.number
+        }
+        return links.count
+    }
+
+    /// Brings the head of the audit log under the new key.
+    ///
+    /// - Returns: the hash that it had for the last entry.
+    private func turnHead(_ state: RotationState) throws -> [UInt8] {
+        let found = try AuditHead.read(connection, former)
+        var head = try found?.head ?? AuditHead.current(connection, former)
+        let formerHash = head.lastHash
+        if found?.isAuthentic != true {
+            head = try AuditHead.current(connection, former)
+        } else if state.row == head.lastNumber, state.formerHash == head.lastHash {
+            head.lastHash =
+                try connection.first(
+                    "SELECT hash FROM audit WHERE number = ?", .integer(head.lastNumber)
+                ) { $0.blob(0) } ?? head.lastHash
+        }
+        try head.write(connection, next)
+        return formerHash
+    }
+}

@@ -1,0 +1,72 @@
+import ClaritySystem
+@preconcurrency import Glibc
+
+/// The right to use a state directory's health data: shared by all who work with it, or one process's
+/// alone while it changes the master key.
+///
+/// A lock (flock(2)) on `health.lock`, which ends with the last reference to it or, by the kernel, with
+/// the process. On a file of its own, since SQLite's own locks on the database would be lost with any
+/// other descriptor of it that this process closes.
+final class StoreLock: Sendable {
+    /// How long another process is waited for.
+    static let patience = Duration.seconds(2)
+
+    private let descriptor: Int32
+
+    private init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Takes a share.
+    ///
+    /// - Parameter makesFile: whether the lock's file is made where there is none; without one
+    ///   nobody has ever changed the key here.
+    /// - Returns: `nil` when there is no file and none was to be made.
+    /// - Throws: `rotating` while another process has the lock alone.
+    static func share(
+        of file: HealthFile, makesFile: Bool, patience: Duration = patience
+    ) throws(HealthStoreError) -> StoreLock? {
+        guard let lock = try open(file, makesFile: makesFile) else { return nil }
+        guard try lock.take(LOCK_SH, of: file, patience) else { throw .rotating(path: file.path) }
+        return lock
+    }
+
+    /// Takes the lock alone.
+    ///
+    /// - Throws: `rotation(.inUse)` while another process has a share, `rotating` never.
+    static func alone(
+        of file: HealthFile, patience: Duration = patience
+    ) throws(HealthStoreError) -> StoreLock {
+        guard let lock = try open(file, makesFile: true), try lock.take(LOCK_EX, of: file, patience)
+        else { throw .rotation(.inUse, path: file.path) }
+        return lock
+    }
+
+    private static func open(
+        _ file: HealthFile, makesFile: Bool
+    ) throws(HealthStoreError) -> StoreLock? {
+        let flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | (makesFile ? O_CREAT : 0)
+        let descriptor = Glibc.open(file.lockPath, flags, 0o600)
+        guard descriptor >= 0 else {
+            if errno == ENOENT, !makesFile { return nil }
+            throw .directory(StateDirectoryError(path: file.directory, errno: errno))
+        }
+        return StoreLock(descriptor)
+    }
+
+    /// Asks again until the lock is there or `patience` is over: flock(2) knows no end of waiting.
+    private func take(
+        _ kind: Int32, of file: HealthFile, _ patience: Duration
+    ) throws(HealthStoreError) -> Bool {
+        let deadline = ContinuousClock.now + patience
+        while flock(descriptor, kind | LOCK_NB) != 0 {
+            if errno == EINTR { continue }
+            guard errno == EWOULDBLOCK else {
+                throw .directory(StateDirectoryError(path: file.directory, errno: errno))
+            }
+            guard ContinuousClock.now < deadline else { return false }
+            usleep(20_000)
+        }
+        return true
+    }
+}

@@ -1,0 +1,101 @@
+@preconcurrency import Glibc
+import SQLite
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+
+/// A state directory with a row in every table that keeps something under the master key, and the
+/// questions that only an undamaged one answers.
+struct FilledStore {
+    let folder: StateFolder
+    /// Sent, confirmed and pruned.
+    let pruned = heartRates(0..<4)
+    /// Still waiting.
+    let waiting = heartRates(4..<9, source: "Invented watch")
+    let session = Session(
+        userID: "ada", email: "ada@example.com", accessToken: Secret("access"),
+        refreshToken: Secret("refresh"), expiresAt: noon)
+    let source = "/home/ada/export.zip"
+
+    init(_ environment: [String: String] = [:]) throws {
+        folder = StateFolder()
+        let store = try folder.open(environment)
+        try store.save(session)
+        try store.storeProfile([7], syncedAt: noon)
+        _ = try store.enqueue(pruned)
+        let batch = try #require(try store.nextBatch(limit: 9, at: noon))
+        try store.settle(
+            batch, processingID: nil, duplicates: Array(batch.samples.indices), at: noon)
+        _ = try store.prune(before: noon + .seconds(1))
+        _ = try store.enqueue(waiting)
+        for table in CachedTable.allCases {
+            _ = try store.upsert([row("a", "old", at: -9)], into: table, syncedAt: noon)
+            _ = try store.upsert(rows, into: table, syncedAt: noon)
+        }
+        try store.noteRead(source, stamp, at: noon)
+    }
+
+    /// Takes a state directory that was filled so.
+    init(_ folder: StateFolder) { self.folder = folder }
+
+    var rows: [CachedRow] { [row("b", "2"), row("a", "1")] }
+
+    private var stamp: SourceStamp {
+        get throws {
+            try #require(
+                SourceStamp(
+                    path: "/proc/self/exe", reader: "1", at: Instant(secondsSince1970: 1 << 33)))
+        }
+    }
+
+    private func row(_ id: String, _ json: String, at seconds: Int64 = 0) -> CachedRow {
+        CachedRow(
+            id: id, type: "heart_rate", timestamp: noon + .seconds(seconds), json: Array(json.utf8))
+    }
+
+    /// The files as a kill at this instant would leave them, in a folder of their own; the `-shm` is
+    /// left out on purpose, as after a restart of a machine that keeps it in memory.
+    func copy() -> FilledStore {
+        let copy = StateFolder()
+        for (name, bytes) in folder.contents where name != "health.db-shm" {
+            copy.write(bytes, to: name)
+        }
+        return FilledStore(copy)
+    }
+
+    /// Everything that was kept is there and known again.
+    func expectWhole(
+        _ environment: [String: String] = [:], sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let store = try folder.open(environment)
+        #expect(try store.load() == session, sourceLocation: sourceLocation)
+        #expect(try store.owner() == "ada", sourceLocation: sourceLocation)
+        #expect(try store.profile()?.json == [7], sourceLocation: sourceLocation)
+        for table in CachedTable.allCases {
+            let found = try store.rows(of: table, limit: 9)
+            #expect(
+                found.map(\.row) == rows.sorted { $0.id < $1.id }, sourceLocation: sourceLocation)
+            #expect(found.damaged.isEmpty, sourceLocation: sourceLocation)
+            let again = try store.upsert(rows, into: table, syncedAt: noon)
+            #expect(again.unchanged == 2, sourceLocation: sourceLocation)
+        }
+        let counts = try store.enqueue(pruned + waiting)
+        #expect(counts.duplicates == 9 && counts.queued == 0, sourceLocation: sourceLocation)
+        #expect(
+            try store.nextBatch(limit: 99, at: noon)?.samples == waiting,
+            sourceLocation: sourceLocation)
+        #expect(try store.wasRead(source, stamp) == noon, sourceLocation: sourceLocation)
+        #expect(try store.verifyAudit().broken == nil, sourceLocation: sourceLocation)
+    }
+}
+
+/// Keys for tests, as a variable has them.
+let firstKey = ["CLARITY_JOBS_KEY": String(repeating: "0f", count: 32)]
+let secondKey = ["CLARITY_JOBS_KEY": String(repeating: "aa", count: 32)]
+
+func sealer(_ environment: [String: String]) throws -> Sealer {
+    let key = try #require(
+        try MasterKeySource(stateDirectory: "/none", environment: environment).load())
+    return try Sealer(key)
+}

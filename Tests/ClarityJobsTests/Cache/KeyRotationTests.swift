@@ -1,0 +1,321 @@
+@preconcurrency import Glibc
+import SQLite
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+@testable import ClaritySystem
+
+@Suite struct KeyRotationTests {
+    private struct Killed: Error {}
+
+    private func rotation(
+        _ folder: StateFolder, to key: NewKey = .made, _ environment: [String: String] = [:]
+    ) -> KeyRotation {
+        var rotation = KeyRotation(
+            stateDirectory: folder.path, environment: environment, to: key,
+            actor: AuditActor(program: "key rotate"), clock: FixedClock(noon))
+        rotation.portion = 2
+        rotation.patience = .zero
+        return rotation
+    }
+
+    /// Every sealed value in the file that a sealer opens in its row.
+    private func opened(
+        _ folder: StateFolder, by sealer: Sealer, access: Connection.Access = .immutable
+    ) throws -> Int {
+        let connection = try Connection(path: "\(folder.path)/health.db", access: access)
+        var count = 0
+        for table in SealedTable.all + [.formerKeys] {
+            for entry in try table.entries(after: 0, limit: 99, connection) {
+                guard let sealed = entry.sealed else { continue }
+                count += sealer.opens(sealed, for: table.identity(of: entry)) ? 1 : 0
+            }
+        }
+        let log = AuditLog(connection: connection, sealer: sealer)
+        count += try log.links(after: 0, limit: 99).count { log.entry(of: $0) != nil }
+        return count
+    }
+
+    private func key(in folder: StateFolder) throws -> MasterKey {
+        try #require(
+            try MasterKeySource(stateDirectory: folder.path, environment: [:]).load())
+    }
+
+    @Test func `everything is as before under the new key, and the former one opens nothing`()
+        throws
+    {
+        let filled = try FilledStore()
+        let former = try Sealer(key(in: filled.folder))
+        let before = try opened(filled.folder, by: former)
+
+        let report = try rotation(filled.folder).run()
+
+        #expect(before > 15)
+        #expect(report.damaged == 0 && report.resumedFrom == nil && report.placeToFill == nil)
+        #expect(try opened(filled.folder, by: former) == 0)
+        let next = try Sealer(key(in: filled.folder))
+        // The entry of the log about it, and the former tagging key.
+        #expect(try opened(filled.folder, by: next) == before + 2)
+        #expect(filled.folder.names == ["health.db", "health.lock", "master.key"])
+        #expect(filled.folder.mode(of: "master.key") == 0o600)
+        try filled.expectWhole()
+    }
+
+    @Test func `a key is changed again and again`() throws {
+        let filled = try FilledStore()
+
+        for _ in 0..<3 { _ = try rotation(filled.folder).run() }
+
+        try filled.expectWhole()
+        let status = try KeyStatus.read(stateDirectory: filled.folder.path, environment: [:])
+        #expect(status?.changes == 3)
+        #expect(status?.since == noon)
+    }
+
+    @Test func `a kill at any step is finished by the next call`() throws {
+        let filled = try FilledStore()
+        let former = try Sealer(key(in: filled.folder))
+        var stops: [(step: KeyRotation.Step, store: FilledStore)] = []
+        var first = rotation(filled.folder)
+        first.after = { stops.append(($0, filled.copy())) }
+        _ = try first.run()
+        let portions = stops.count { $0.step == .portion }
+
+        #expect(portions > 12 && stops.count == portions + 5)
+        for (step, store) in stops {
+            let begins = step == .keyKept
+            if begins {
+                _ = try store.folder.open()
+            } else {
+                let error = #expect(throws: HealthStoreError.self) { try store.folder.open() }
+                #expect(
+                    error?.description
+                        == "a change of the master key of `\(store.folder.path)/health.db` was cut "
+                        + "short; finish it with `clarity-jobs key rotate`", "\(step)")
+                #expect(error?.failure.category == .configuration)
+                #expect(throws: HealthStoreError.self) {
+                    try HealthStore.rehearsal(of: store.folder.path, environment: [:])
+                }
+            }
+
+            let report = try rotation(store.folder).run()
+
+            #expect((report.resumedFrom == nil) == begins)
+            #expect(try opened(store.folder, by: former) == 0, "\(step)")
+            #expect(!store.folder.names.contains("master.key.new"))
+            try store.expectWhole()
+            let counts = try store.folder.open().auditRecords(limit: 99).compactMap(\.entry)
+                .filter { $0.action == .keyRotated }.map(\.counts)
+            #expect(counts == [["rows": report.rows, "damaged rows": 0]])
+        }
+    }
+
+    @Test func `a change can be stopped many times`() throws {
+        let filled = try FilledStore()
+        var starts = 0
+
+        while starts < 99 {
+            starts += 1
+            var calls = 0
+            var next = rotation(filled.folder)
+            next.after = { step in
+                calls += 1
+                // The last step leaves nothing to be done again.
+                if calls == 2, step != .keyPlaced { throw Killed() }
+            }
+            do { _ = try next.run() } catch { continue }
+            break
+        }
+
+        #expect(starts > 8 && starts < 99)
+        try filled.expectWhole()
+    }
+
+    @Test func `the new key is on the disk before a row is sealed with it`() throws {
+        let filled = try FilledStore()
+        let former = try Sealer(key(in: filled.folder))
+        let before = try opened(filled.folder, by: former)
+        var seen: [[String]] = []
+        var change = rotation(filled.folder)
+        change.after = { step in
+            guard step == .begun || step == .rowsDone || step == .logEmptied else { return }
+            seen.append(filled.folder.names.filter { $0.hasPrefix("master.key") })
+            guard step == .begun else { return }
+            let count = try opened(filled.folder, by: former, access: .readOnly)
+            #expect(count == before)
+        }
+
+        _ = try change.run()
+
+        #expect(seen == [[String]](repeating: ["master.key", "master.key.new"], count: 3))
+    }
+
+    @Test func `a key that is elsewhere is changed by naming the new one`() throws {
+        let filled = try FilledStore(firstKey)
+        let elsewhere = StateFolder()
+        elsewhere.write(Array(String(repeating: "aa", count: 32).utf8), to: "new.key")
+        let place = NewKey.file("\(elsewhere.path)/new.key")
+
+        let refusal = #expect(throws: HealthStoreError.self) {
+            try rotation(filled.folder, firstKey).run()
+        }
+        let report = try rotation(filled.folder, to: place, firstKey).run()
+
+        #expect(
+            refusal?.description
+                == "the master key is in the variable `CLARITY_JOBS_KEY`, where this program does "
+                + "not write; make a new one and name it with --new-key-file or "
+                + "--new-key-variable")
+        #expect(report.placeToFill == "the variable `CLARITY_JOBS_KEY`")
+        let error = #expect(throws: HealthStoreError.self) { try filled.folder.open(firstKey) }
+        #expect(error?.description.hasSuffix("was sealed with another master key") == true)
+        #expect(filled.folder.names == ["health.db", "health.lock"])
+        try filled.expectWhole(secondKey)
+    }
+
+    @Test func `a change with a given key is finished with the same one and no other`() throws {
+        let filled = try FilledStore(firstKey)
+        let given = firstKey.merging(["NEXT": String(repeating: "aa", count: 32)]) { $1 }
+        var change = rotation(filled.folder, to: .variable("NEXT"), given)
+        change.after = { if $0 == .portion { throw Killed() } }
+        #expect(throws: HealthStoreError.self) { try change.run() }
+        let path = "\(filled.folder.path)/health.db"
+
+        let without = #expect(throws: HealthStoreError.self) {
+            try rotation(filled.folder, firstKey).run()
+        }
+        let other = #expect(throws: HealthStoreError.self) {
+            try rotation(
+                filled.folder, to: .variable("NEXT"),
+                firstKey.merging(["NEXT": String(repeating: "bb", count: 32)]) { $1 }
+            ).run()
+        }
+        let report = try rotation(filled.folder, to: .variable("NEXT"), given).run()
+
+        #expect(
+            without?.description
+                == "a change of the master key of `\(path)` was cut short; name its new key again "
+                + "with --new-key-file or --new-key-variable")
+        #expect(
+            other?.description
+                == "a change of the master key of `\(path)` was cut short, and its new key was "
+                + "another one than is given now")
+        #expect(report.resumedFrom == noon)
+        try filled.expectWhole(secondKey)
+    }
+
+    @Test func `a key that moves out of its file leaves none behind`() throws {
+        let filled = try FilledStore()
+        let given = ["NEXT": String(repeating: "aa", count: 32)]
+
+        _ = try rotation(filled.folder, to: .variable("NEXT"), given).run()
+
+        #expect(filled.folder.names == ["health.db", "health.lock"])
+        try filled.expectWhole(secondKey)
+    }
+
+    @Test func `what a change lacks is said, and nothing is written`() throws {
+        let filled = try FilledStore(firstKey)
+        let before = filled.folder.digests
+
+        for (key, environment, text) in [
+            (NewKey.file("/none/key"), firstKey, "there is no new master key in `/none/key`"),
+            (
+                .variable("NEXT"), firstKey,
+                "the variable `NEXT`, named for the master key, is not set"
+            ),
+            (
+                .variable("A=B"), firstKey,
+                "the variable named for the master key has no name of a variable"
+            ),
+            (.variable("CLARITY_JOBS_KEY"), firstKey, "the new master key is the present one"),
+            (
+                .made, secondKey,
+                "`\(filled.folder.path)/health.db` was sealed with another master key"
+            ),
+        ] {
+            let error = #expect(throws: HealthStoreError.self) {
+                try rotation(filled.folder, to: key, environment).run()
+            }
+            #expect(error?.description == text)
+            #expect(error?.failure.category == .configuration)
+        }
+
+        #expect(filled.folder.digests == before)
+        let nothing = StateFolder()
+        let error = #expect(throws: HealthStoreError.self) { try rotation(nothing).run() }
+        #expect(
+            error?.description
+                == "there is no `\(nothing.path)/health.db` yet, so there is no master key to change"
+        )
+        #expect(nothing.names == [])
+    }
+
+    @Test func `nobody else uses the health data meanwhile`() throws {
+        let filled = try FilledStore()
+        var user: HealthStore? = try filled.folder.open()
+        let path = "\(filled.folder.path)/health.db"
+
+        let inUse = #expect(throws: HealthStoreError.self) { try rotation(filled.folder).run() }
+        let isUsed = user != nil
+        user = nil
+        let lock = try StoreLock.alone(of: HealthFile(in: filled.folder.path), patience: .zero)
+        let rotating = #expect(throws: HealthStoreError.self) {
+            try StoreLock.share(
+                of: HealthFile(in: filled.folder.path), makesFile: false, patience: .zero)
+        }
+        withExtendedLifetime(lock) {}
+
+        #expect(isUsed)
+        #expect(
+            inUse?.description
+                == "`\(path)` is in use by other processes; try again when they have ended, or "
+                + "stop the loop meanwhile")
+        #expect(
+            rotating?.description
+                == "the master key of `\(path)` is being changed; try again when that has ended")
+        #expect(inUse?.isBusy == true && rotating?.isBusy == true)
+        #expect(rotating?.failure.category == .unreachable)
+    }
+
+    @Test func `a damaged row stays damaged and holds nothing up`() throws {
+        let filled = try FilledStore()
+        try filled.folder.open().sql(
+            "UPDATE insights SET sealed = (SELECT sealed FROM insights WHERE id = 'b')")
+        try filled.folder.open().sql("UPDATE audit SET sealed = zeroblob(60) WHERE number = 3")
+
+        let report = try rotation(filled.folder).run()
+
+        #expect(report.damaged == 2)
+        let store = try filled.folder.open()
+        #expect(try store.rows(of: .insights, limit: 9).damaged.map(\.row) == ["a"])
+        #expect(try store.rows(of: .metrics, limit: 9).count == 2)
+        #expect(try store.verifyAudit().broken?.number == 3)
+        #expect(try store.load() == filled.session)
+    }
+
+    @Test func `the status tells how far a change has come, and changes nothing`() throws {
+        let filled = try FilledStore()
+        var change = rotation(filled.folder)
+        var portions = 0
+        change.after = { step in
+            portions += step == .portion ? 1 : 0
+            if portions == 5 { throw Killed() }
+        }
+        let whole = try KeyStatus.read(stateDirectory: filled.folder.path, environment: [:])
+        #expect(throws: HealthStoreError.self) { try change.run() }
+        let before = filled.folder.digests
+
+        let status = try KeyStatus.read(stateDirectory: filled.folder.path, environment: [:])
+
+        #expect(whole?.rotation == nil && whole?.changes == 0)
+        #expect(whole?.place == "the file `\(filled.folder.path)/master.key`")
+        let found = try #require(status?.rotation)
+        #expect(found.begunAt == noon && !found.isUnderWay)
+        #expect(found.newRows > 4 && found.formerRows > 10)
+        #expect(filled.folder.digests == before)
+        let nothing = StateFolder()
+        #expect(try KeyStatus.read(stateDirectory: nothing.path, environment: [:]) == nil)
+    }
+}

@@ -1,0 +1,142 @@
+import SQLite
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+
+@Suite struct SealedDamageTests {
+    private struct Sealed {
+        let table: SealedTable
+        let entry: SealedTable.Entry
+        let value: [UInt8]
+    }
+
+    private func sealed(_ connection: Connection) throws -> [Sealed] {
+        try (SealedTable.all + [.formerKeys]).flatMap { table in
+            try table.entries(after: 0, limit: 99, connection).compactMap { entry in
+                entry.sealed.map { Sealed(table: table, entry: entry, value: $0) }
+            }
+        }
+    }
+
+    @Test func `every column under the key is known to the change of the key`() throws {
+        let store = try StateFolder().open()
+        var found: Set<String> = []
+
+        try store.access { connection in
+            let tables = try connection.all(
+                "SELECT name FROM sqlite_schema WHERE type = 'table'"
+            ) { $0.text(0) }
+            for table in tables {
+                let blobs = try connection.all(
+                    "SELECT name FROM pragma_table_info(?) WHERE type = 'BLOB'", .text(table)
+                ) { $0.text(0) }
+                for column in blobs { found.insert("\(table).\(column)") }
+            }
+        }
+
+        var known: Set<String> = [
+            // Turned in the last transaction, or chained anew; `tag` and `hash` of others are not
+            // under the key.
+            "canary.sealed", "rotation.proof", "rotation.former_hash", "audit.sealed",
+            "audit.hash", "audit_head.anchor_hash", "audit_head.last_hash", "audit_head.mac",
+        ]
+        for table in SealedTable.all + [.formerKeys] {
+            if table.isSealed { known.insert("\(table.name).sealed") }
+            if let tag = table.tag { known.insert("\(table.name).\(tag)") }
+        }
+        #expect(found == known)
+    }
+
+    @Test func `a flipped byte of any sealed value is noticed and named`() throws {
+        let filled = try FilledStore(firstKey)
+        let sealer = try sealer(firstKey)
+        let connection = try Connection(path: "\(filled.folder.path)/health.db")
+        let all = try sealed(connection)
+
+        #expect(Set(all.map(\.table.name)).count == SealedTable.all.count - 1)
+        for one in all {
+            let row = one.table.identity(of: one.entry)
+            #expect(sealer.opens(one.value, for: row), "\(one.table.name)")
+            for index in one.value.indices {
+                var changed = one.value
+                changed[index] ^= 0x80
+                let error = #expect(throws: SealingError.self) {
+                    try sealer.open(changed, for: row)
+                }
+                #expect(error?.table == row.table && error?.row == row.label)
+            }
+        }
+    }
+
+    @Test func `a sealed value opens in no other row of any table`() throws {
+        let filled = try FilledStore(firstKey)
+        let sealer = try sealer(firstKey)
+        let all = try sealed(Connection(path: "\(filled.folder.path)/health.db"))
+
+        for one in all {
+            let homes = all.filter { other in
+                sealer.opens(one.value, for: other.table.identity(of: other.entry))
+            }
+            #expect(homes.map(\.table.name) == [one.table.name], "\(one.table.name)")
+            #expect(homes.map(\.entry.number) == [one.entry.number])
+        }
+    }
+
+    @Test(arguments: [
+        ("UPDATE outbox SET kind = 'steps' WHERE kind = 'heart_rate' AND start_s = (SELECT min(start_s) FROM outbox WHERE sealed NOT NULL)"),
+        ("UPDATE outbox SET start_s = start_s + 1 WHERE id = (SELECT min(id) FROM outbox WHERE sealed NOT NULL)"),
+        ("UPDATE outbox SET end_s = end_s + 1 WHERE id = (SELECT min(id) FROM outbox WHERE sealed NOT NULL)"),
+        ("UPDATE outbox SET tag = x'0102030405060708' WHERE id = (SELECT min(id) FROM outbox WHERE sealed NOT NULL)"),
+        ("UPDATE outbox SET sealed = zeroblob(length(sealed)) WHERE id = (SELECT min(id) FROM outbox WHERE sealed NOT NULL)"),
+        ("UPDATE outbox SET sealed = (SELECT sealed FROM outbox ORDER BY id DESC LIMIT 1) WHERE id = (SELECT min(id) FROM outbox WHERE sealed NOT NULL)"),
+    ])
+    func `a changed sample is set aside and the others are sent`(change: String) throws {
+        let filled = try FilledStore()
+        let store = try filled.folder.open()
+        try store.sql(change)
+
+        let batch = try store.nextBatch(limit: 99, at: noon)
+
+        #expect(batch?.samples == Array(filled.waiting.dropFirst()))
+        #expect(try store.outboxCounts()[.setAside] == 1)
+        #expect(try store.outboxReview().map(\.reason) == ["its sealed value is damaged"])
+    }
+
+    @Test(arguments: [
+        "UPDATE insights SET type = 'other' WHERE id = 'a'",
+        "UPDATE insights SET timestamp_ms = timestamp_ms + 1 WHERE id = 'a'",
+        "UPDATE insights SET sealed = zeroblob(9) WHERE id = 'a'",
+        "UPDATE insights SET sealed = (SELECT sealed FROM metrics WHERE id = 'a') WHERE id = 'a'",
+        "UPDATE insights SET sealed = (SELECT sealed FROM insights WHERE id = 'b') WHERE id = 'a'",
+    ])
+    func `a changed row is named and the others are read`(change: String) throws {
+        let filled = try FilledStore()
+        let store = try filled.folder.open()
+        try store.sql(change)
+
+        let rows = try store.rows(of: .insights, limit: 9)
+
+        #expect(rows.map(\.row.id) == ["b"])
+        #expect(
+            rows.damaged.map(\.description) == [
+                "the sealed value of row `a` in `insights` is damaged"
+            ])
+        #expect(try store.rows(of: .metrics, limit: 9).count == 2)
+    }
+
+    @Test func `a damaged login asks for another one`() throws {
+        let filled = try FilledStore()
+        let store = try filled.folder.open()
+        try store.sql("UPDATE session SET sealed = (SELECT sealed FROM owner)")
+
+        let error = #expect(throws: HealthStoreError.self) { try store.load() }
+        try store.save(filled.session)
+
+        #expect(
+            error?.description
+                == "the login that was kept is damaged; run `clarity-jobs auth login`")
+        #expect(error?.failure.category == .credential)
+        #expect(try store.load() == filled.session)
+    }
+}
