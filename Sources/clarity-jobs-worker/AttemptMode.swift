@@ -21,7 +21,8 @@ enum AttemptMode {
         }
         let attempt = Task {
             await Attempt.run(
-                order, environment: keyEnvironment(), clock: SystemClock(),
+                order, environment: keyEnvironment(named: order.options["key.variable"]),
+                clock: SystemClock(),
                 transport: {
                     try CurlTransport(version: programVersion, trust: WorkOptions(order).trust())
                 },

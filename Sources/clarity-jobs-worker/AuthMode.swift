@@ -18,7 +18,7 @@ enum AuthMode {
         } catch let error as AuthFlags.Missing {
             return Program.usageError("`--\(error.name)` is missing")
         } catch {
-            return ExitStatus(outcome(of: error))
+            return ExitStatus(of: error)
         }
     }
 

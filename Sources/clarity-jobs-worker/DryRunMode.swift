@@ -16,7 +16,8 @@ enum DryRunMode {
         }
         // Who asks for a dry run as if at another time schedules its order for then.
         let outcome = await DryRun.run(
-            order, environment: keyEnvironment(), clock: FixedClock(order.scheduledFor),
+            order, environment: keyEnvironment(named: order.options["key.variable"]),
+            clock: FixedClock(order.scheduledFor),
             show: { print($0) })
         return ExitStatus(outcome)
     }

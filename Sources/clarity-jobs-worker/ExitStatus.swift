@@ -1,4 +1,6 @@
+import ClarityJobs
 import ClarityScheduler
+import ClarityWorkers
 
 /// How this program ends, in the words of `sysexits.h` where it has them.
 enum ExitStatus: Int32 {
@@ -9,6 +11,7 @@ enum ExitStatus: Int32 {
     case unreachable = 69
     case internalFault = 70
     case disk = 74
+    case deferred = 75
     case credential = 77
     case configuration = 78
 
@@ -32,5 +35,12 @@ enum ExitStatus: Int32 {
             complain(failure.reason)
             self.init(failure.category)
         }
+    }
+
+    /// Says on the error output why a command did nothing. Of what another process holds it says, in
+    /// its status, that the same may work later.
+    init(of error: any Error) {
+        self.init(outcome(of: error))
+        if let error = error as? HealthStoreError, error.isBusy { self = .deferred }
     }
 }

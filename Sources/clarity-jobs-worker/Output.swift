@@ -10,10 +10,19 @@ func complain(_ message: String) {
 func printError(_ text: String) { fputs("\(text)\n", stderr) }
 
 /// The variables that say where the master key is, and where temporary files go.
-func keyEnvironment() -> [String: String] {
+///
+/// - Parameters:
+///   - named: the variable that has the key, where a job file names one.
+///   - others: more variables, which were given as the place of a key.
+func keyEnvironment(named: String? = nil, _ others: String...) -> [String: String] {
+    let pointer = "CLARITY_JOBS_KEY_VARIABLE"
     var environment: [String: String] = [:]
-    for name in ["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "TMPDIR"] {
-        if let value = getenv(name) { environment[name] = String(cString: value) }
+    for name in ["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "TMPDIR", pointer] + others {
+        environment[name] = variable(name)
     }
+    if let named { environment[pointer] = named }
+    if let name = environment[pointer], !name.isEmpty { environment[name] = variable(name) }
     return environment
 }
+
+private func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }

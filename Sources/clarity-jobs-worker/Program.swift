@@ -1,8 +1,8 @@
 import CLinux
 @preconcurrency import Glibc
 
-/// Does what the scheduler must not do itself: one attempt, its rehearsal, a login, or a look whether a
-/// URL answers.
+/// Does what the scheduler must not do itself: one attempt, its rehearsal, a login, what concerns the
+/// master key and the audit log, or a look whether a URL answers.
 @main enum Program {
     static let usage = """
         usage: clarity-jobs-worker attempt
@@ -10,6 +10,11 @@ import CLinux
                clarity-jobs-worker auth login --email E --backend URL --state DIR [--retry-wait MS] < PASSWORD
                clarity-jobs-worker auth logout --backend URL --state DIR [--retry-wait MS]
                clarity-jobs-worker auth status --state DIR [--output table|json|ndjson]
+               clarity-jobs-worker key rotate --state DIR [--new-key-file FILE | --new-key-variable NAME]
+                   [--output table|json|ndjson] [--verbose]
+               clarity-jobs-worker key status --state DIR [--output table|json|ndjson]
+               clarity-jobs-worker audit log --state DIR [--since INSTANT] [--output table|json|ndjson]
+               clarity-jobs-worker audit verify --state DIR [--output table|json|ndjson]
                clarity-jobs-worker probe URL
         """
 
@@ -32,8 +37,10 @@ import CLinux
         case "attempt" where arguments.count == 1: await AttemptMode.run()
         case "dry-run" where arguments.count == 1: await DryRunMode.run()
         case "auth": await AuthMode.run(Array(arguments.dropFirst()))
+        case "key": KeyMode.run(Array(arguments.dropFirst()))
+        case "audit": AuditMode.run(Array(arguments.dropFirst()))
         case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])
-        default: usageError("expected `attempt`, `dry-run`, `auth` or `probe URL`")
+        default: usageError("expected `attempt`, `dry-run`, `auth`, `key`, `audit` or `probe URL`")
         }
     }
 

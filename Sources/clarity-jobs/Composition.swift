@@ -163,11 +163,13 @@ struct Composition {
         let worker =
             file.questions.isEmpty
             ? nil : ownPath.flatMap { program("clarity-jobs-worker", beside: $0) }
+        let keyVariable = keyVariable(file) ?? environment[Composition.keyPointer]
         return CheckRunner(
             file.questions, urlProgram: worker.map { [$0, "probe"] },
             environment: environment.filter { name, _ in
                 // Keys and credentials are the worker's alone.
                 !name.hasPrefix("CLARITY_JOBS_") && name != "CREDENTIALS_DIRECTORY"
+                    && name != keyVariable
             },
             clock: clock)
     }
@@ -211,10 +213,23 @@ struct Composition {
         return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
+    /// The variable of the environment that has the master key, where the job file names one.
+    private func keyVariable(_ file: JobFile) -> String? { file.settings["key.variable"] }
+
+    /// By which a program is told the name of the key's variable; an attempt has it in its order.
+    private static let keyPointer = "CLARITY_JOBS_KEY_VARIABLE"
+
     /// Becomes another program of this package, which then speaks in this one's name; returns only
     /// when that fails.
-    func become(_ name: String, _ words: [String]) throws(CommandFailure) -> Never {
+    ///
+    /// - Parameter file: the job file, for a program that may need the master key.
+    func become(
+        _ name: String, _ words: [String], for file: JobFile?
+    ) throws(CommandFailure) -> Never {
         let path = try companion(name)
+        if let file, let variable = keyVariable(file) {
+            setenv(Composition.keyPointer, variable, 1)
+        }
         var vector: [UnsafeMutablePointer<CChar>?] =
             (["clarity-jobs"] + words).map { strdup($0) }
         vector.append(nil)

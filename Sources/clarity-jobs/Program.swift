@@ -74,6 +74,9 @@ enum Program {
         case ["history", "show"]: try HistoryShowCommand(composition).run()
         case ["doctor"]: try DoctorCommand(composition).run()
         case ["audit"]: try AuditCommand(composition).run()
+        case ["audit", "log"]: try AuditLogCommand(composition).run()
+        case ["key", "rotate"]: try KeyCommand(composition).rotate()
+        case ["key", "status"]: try KeyCommand(composition).status()
         case ["pause"]: try PauseCommands(composition).pause()
         case ["resume"]: try PauseCommands(composition).resume()
         case ["cancel"]: try RunWishes(composition).cancel()
@@ -88,7 +91,7 @@ enum Program {
         case ["auth", "status"]: try AuthCommand(composition).status()
         case ["sandbox"]:
             try composition.become(
-                "clarity-jobs-sandbox", composition.arguments.operands)
+                "clarity-jobs-sandbox", composition.arguments.operands, for: nil)
         default:
             throw CommandFailure(
                 .usage, "`\(path.joined(separator: " "))` wants a command",

@@ -1,6 +1,6 @@
 public import ClarityScheduler
 
-/// What CLARITY's job files may name: five kinds of job, the `backend` and the `sources`.
+/// What CLARITY's job files may name: six kinds of job, the `backend`, the `sources` and the `key`.
 ///
 /// Data only: the job file's reader checks against it, and the workers read what it hands on.
 public let clarityCatalogue = JobCatalogue(
@@ -56,6 +56,26 @@ public let clarityCatalogue = JobCatalogue(
                     standard: String(days(90).milliseconds),
                     summary: "how long confirmed values stay readable here")
             ]),
+        JobKindDeclaration(
+            JobKind("audit-upload"),
+            summary: "sends the audit log's new entries, kinds and counts only, to a place of your "
+                + "own",
+            options: [
+                OptionDeclaration(
+                    "url", .url, isRequired: true,
+                    summary: "where the entries are posted, as NDJSON"),
+                OptionDeclaration(
+                    "page_size", .integer(1...1000), standard: "500",
+                    summary: "entries sent at once"),
+                OptionDeclaration(
+                    "ca_bundle", .path,
+                    summary: "a file with the certificates of the authorities to trust for that "
+                        + "place"),
+                OptionDeclaration(
+                    "pins", .texts,
+                    summary: "the digests `sha256//...` of at least two public keys of which that "
+                        + "place has one"),
+            ]),
     ],
     sections: [
         SectionDeclaration(
@@ -81,6 +101,14 @@ public let clarityCatalogue = JobCatalogue(
                     summary: "the digests `sha256//...` of at least two public keys, a backup "
                         + "among them, of which the backend has one"),
             ]), isRequired: true),
+        SectionDeclaration(
+            "key",
+            .mapping([
+                OptionDeclaration(
+                    "variable", .text,
+                    summary: "the variable of the environment that has the master key, in the "
+                        + "place of `CLARITY_JOBS_KEY`")
+            ])),
         SectionDeclaration(
             "sources",
             .list(kinds: [

@@ -15,15 +15,18 @@ public enum Attempt {
         do {
             let options = WorkOptions(order)
             let store = try HealthStore(
-                stateDirectory: options.stateDirectory(), environment: environment)
+                stateDirectory: options.stateDirectory(), environment: environment,
+                actor: AuditActor(order), clock: clock)
             let base = try options.backendURL()
+            let transport = try transport()
             let client = APIClient(
                 base: base, dialect: try options.dialect(), memory: StoredDialects(store),
-                transport: try transport(), sessions: StoredSessions(store, backend: base),
+                transport: transport, sessions: StoredSessions(store, backend: base),
                 clock: clock, retryWait: try options.retryWait())
             return await work(
                 WorkContext(
-                    order: order, store: store, client: client, clock: clock, report: report,
+                    order: order, store: store, client: client, transport: transport, clock: clock,
+                    report: report,
                     isEnding: isEnding))
         } catch let error as TransportError {
             return outcome(of: APIError(error))

@@ -18,7 +18,7 @@ public enum DryRun {
             let options = WorkOptions(order)
             let (base, dialect) = (try options.backendURL(), try options.dialect())
             let store = try HealthStore.rehearsal(
-                of: options.stateDirectory(), environment: environment)
+                of: options.stateDirectory(), environment: environment, clock: clock)
             let transport = RehearsalTransport(user: try store.load(), show: show)
             let client = APIClient(
                 base: base, dialect: dialect, memory: StoredDialects(store), transport: transport,
@@ -30,7 +30,7 @@ public enum DryRun {
             order.warning = .zero
             let summary = Summary()
             let context = WorkContext(
-                order: order, store: store, client: client, clock: clock,
+                order: order, store: store, client: client, transport: transport, clock: clock,
                 report: { summary.take($0) }, isEnding: { false }, isRehearsal: true)
             let outcome = await work(context)
             show(

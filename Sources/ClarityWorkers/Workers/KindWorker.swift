@@ -19,6 +19,7 @@ public func kindWorker(for kind: JobKind) -> (any KindWorker)? {
     case "processing-status": ProcessingStatusWorker()
     case "insight-history": InsightHistoryWorker()
     case "cleanup": CleanupWorker()
+    case "audit-upload": AuditUploadWorker()
     default: nil
     }
 }

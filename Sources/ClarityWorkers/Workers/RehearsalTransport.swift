@@ -65,6 +65,8 @@ public final class RehearsalTransport: HTTPTransport {
                 json.object("samples_received") { $0.field("samples", number: samples) }
             }
             comment = "taken as accepted: \(samples) samples"
+        case nil:
+            comment = "taken as stored: a place that is not the backend"
         case .refresh:
             json.object { json in
                 json.field("access_token", "rehearsal")

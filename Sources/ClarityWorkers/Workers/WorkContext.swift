@@ -6,6 +6,8 @@ public struct WorkContext: Sendable {
     public let order: AttemptOrder
     public let store: HealthStore
     public let client: APIClient
+    /// What the client sends with, for work that is not with the backend.
+    public let transport: any HTTPTransport
     public let clock: any WallClock
     /// When the attempt began, on the clock that never steps.
     let startedAt: Duration
@@ -18,13 +20,15 @@ public struct WorkContext: Sendable {
 
     /// Creates a context of an attempt that begins now.
     public init(
-        order: AttemptOrder, store: HealthStore, client: APIClient, clock: any WallClock,
+        order: AttemptOrder, store: HealthStore, client: APIClient,
+        transport: any HTTPTransport, clock: any WallClock,
         report: @escaping @Sendable (AttemptReport) -> Void,
         isEnding: @escaping @Sendable () -> Bool, isRehearsal: Bool = false
     ) {
         self.order = order
         self.store = store
         self.client = client
+        self.transport = transport
         self.clock = clock
         startedAt = clock.elapsed
         self.report = report

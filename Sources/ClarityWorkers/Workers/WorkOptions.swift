@@ -31,14 +31,19 @@ public struct WorkOptions: Sendable {
         return .fixed(dialect)
     }
 
-    /// Which servers are believed to be the backend.
+    /// Which servers are believed to be the backend, or the job's own receiver.
     ///
     /// - Throws: `TransportError.refused` for pins that are not at least two.
     public func trust() throws(TransportError) -> CurlTransport.Trust {
-        try CurlTransport.Trust(
-            authorities: order.options["backend.ca_bundle"],
-            pinLines: order.options["backend.pins"])
+        // The audit log's receiver is somebody else, and has a trust of its own.
+        let prefix = order.kind == JobKind("audit-upload") ? "" : "backend."
+        return try CurlTransport.Trust(
+            authorities: order.options["\(prefix)ca_bundle"],
+            pinLines: order.options["\(prefix)pins"])
     }
+
+    /// Where the audit log is sent.
+    func auditURL() throws(Failure) -> String { try text("url") }
 
     /// The wait before a request is repeated the first time.
     public func retryWait() throws(Failure) -> Duration {

@@ -108,10 +108,7 @@ extension CommandSyntax {
                 name: "retry",
                 summary: "Has a run that failed, was cancelled or expired done again.",
                 operands: "RUN|JOB..."),
-            CommandSyntax(
-                name: "audit",
-                summary: "Proves that nothing in the history is missing, double or left open.",
-                options: [.now]),
+            .audit,
             .doctor,
             CommandSyntax(
                 name: "validate", summary: "Checks the job file and reports every fault in it.",
@@ -157,6 +154,7 @@ extension CommandSyntax {
                         summary: "Ends the session, here and at the backend; all data stays."),
                     CommandSyntax(name: "status", summary: "Says who is logged in."),
                 ]),
+            .key,
             CommandSyntax(
                 name: "sandbox", summary: "Starts a stand-in for the backend, on this machine.",
                 operands: "[OPTION...]",

@@ -18,19 +18,22 @@ struct AuthCommand {
         }
         let file = try composition.jobFile()
         try composition.become(
-            "clarity-jobs-worker", ["auth", "login", "--email", email] + settings(file))
+            "clarity-jobs-worker", ["auth", "login", "--email", email] + settings(file),
+            for: file)
     }
 
     func logout() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        try composition.become("clarity-jobs-worker", ["auth", "logout"] + settings(file))
+        try composition.become(
+            "clarity-jobs-worker", ["auth", "logout"] + settings(file), for: file)
     }
 
     func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
         try composition.become(
             "clarity-jobs-worker",
-            ["auth", "status", "--output", composition.console.form.rawValue] + settings(file))
+            ["auth", "status", "--output", composition.console.form.rawValue] + settings(file),
+            for: file)
     }
 
     private func settings(_ file: JobFile) -> [String] {

@@ -30,7 +30,7 @@ struct DryRunCommand {
             scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,
             memoryLimitBytes: job.memoryLimitBytes, options: job.options)
         try give(order.lines.map { $0 + "\n" }.joined())
-        try composition.become("clarity-jobs-worker", ["dry-run"])
+        try composition.become("clarity-jobs-worker", ["dry-run"], for: file)
     }
 
     /// Says on standard error whether the job would start now, with each constraint's verdict.

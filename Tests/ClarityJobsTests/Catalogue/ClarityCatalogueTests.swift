@@ -10,10 +10,11 @@ import Testing
             uniqueKeysWithValues: (declaration?.options ?? []).map { ($0.key, $0) })
     }
 
-    @Test func `the five kinds are declared in the order of a day's work`() {
+    @Test func `the kinds are declared in the order of a day's work`() {
         #expect(
             clarityCatalogue.kinds.map(\.kind.rawValue) == [
                 "refresh", "bulk-upload", "processing-status", "insight-history", "cleanup",
+                "audit-upload",
             ])
     }
 
@@ -23,7 +24,7 @@ import Testing
             ("bulk-upload", "on_ambiguous", "resend"),
             ("processing-status", "give_up_after", "604800000"),
             ("cleanup", "retain", "7776000000"), ("refresh", "page_size", "100"),
-            ("insight-history", "page_size", "20"),
+            ("insight-history", "page_size", "20"), ("audit-upload", "page_size", "500"),
         ] as [(String, String, String?)])
     func `an option has the value that the documentation promises`(
         kind: String, key: String, standard: String?
@@ -59,5 +60,10 @@ import Testing
         #expect(options.map(\.key) == ["url", "dialect", "retry_wait", "ca_bundle", "pins"])
         #expect(options.first?.isRequired == true)
         #expect(dialect?.form == .choice(["auto", "blueprint", "loop"]))
+    }
+
+    @Test func `the audit log goes nowhere unless a place is named`() {
+        #expect(options("audit-upload")["url"]?.isRequired == true)
+        #expect(options("audit-upload")["url"]?.standard == nil)
     }
 }

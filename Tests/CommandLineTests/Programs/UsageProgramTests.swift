@@ -51,7 +51,8 @@ struct UsageProgramTests {
         [], ["run"], ["loop"], ["dry-run"], ["list"], ["next"], ["explain"], ["simulate"],
         ["history"], ["history", "show"], ["validate"], ["trace"], ["trace", "record"], ["auth"],
         ["auth", "login"],
-        ["auth", "status"],
+        ["auth", "status"], ["audit"], ["audit", "log"], ["key"], ["key", "rotate"],
+        ["key", "status"],
     ])
     func `every command has a page of help`(words: [String]) async throws {
         let playground = try await Playground(sandboxOptions: nil)

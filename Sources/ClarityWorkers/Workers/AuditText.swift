@@ -1,0 +1,151 @@
+public import ClarityJobs
+import ClarityScheduler
+
+// The audit log's entries, for people and for programs.
+
+extension AuditRecord {
+    /// One object: `number`, `hash` and `at`, and of an entry that opens what it tells. One that
+    /// does not has `damaged` in the place of it.
+    public var json: String { String(decoding: jsonBytes, as: UTF8.self) }
+
+    var jsonBytes: [UInt8] {
+        var json = JSONWriter()
+        json.object { json in
+            json.field("number", number: Int(number))
+            json.field("hash", hash)
+            json.field("at", at.description)
+            guard let entry else { return json.field("damaged", true) }
+            json.field("action", entry.action.rawValue)
+            if let user = entry.user { json.field("user", user) }
+            json.field("program", entry.actor.program)
+            if let job = entry.actor.job { json.field("job", job) }
+            if let run = entry.actor.run { json.field("run", number: Int(run)) }
+            if let attempt = entry.actor.attempt {
+                json.field("attempt", number: Int(attempt))
+            }
+            json.object(named: "counts") { json in
+                for (kind, count) in entry.sortedCounts {
+                    json.field(kind, number: Int(count))
+                }
+            }
+            if !entry.detail.isEmpty { json.field("detail", entry.detail) }
+        }
+        return json.bytes
+    }
+
+    /// One line: `12  2026-11-20T06:00:00Z  sent  heart_rate 100  (the backend took it)  upload run 7
+    /// attempt 1`.
+    public var line: String {
+        guard let entry else { return "\(number)  \(at)  damaged" }
+        var parts = ["\(number)", "\(at)", entry.action.rawValue]
+        let counts = entry.sortedCounts.map { "\($0.key) \($0.value)" }
+        if !counts.isEmpty { parts.append(counts.joined(separator: ", ")) }
+        if !entry.detail.isEmpty { parts.append("(\(entry.detail))") }
+        var actor = [entry.actor.job ?? entry.actor.program]
+        if let run = entry.actor.run { actor.append("run \(run)") }
+        if let attempt = entry.actor.attempt { actor.append("attempt \(attempt)") }
+        parts.append(actor.joined(separator: " "))
+        return parts.joined(separator: "  ").forReport
+    }
+}
+
+extension AuditEntry {
+    fileprivate var sortedCounts: [(key: String, value: Int64)] {
+        counts.sorted { $0.key < $1.key }
+    }
+}
+
+extension AuditProof {
+    /// `the log is sound: 12 entries, head 0f...`, or the first break.
+    public var line: String {
+        if let broken { return "the log is broken at entry \(broken.number): \(broken.reason)" }
+        let since = anchor == 0 ? "" : " after \(anchor) that were pruned"
+        return
+            "the log is sound: \(count) \(count == 1 ? "entry" : "entries")\(since), head \(head)"
+    }
+
+    /// An object with `sound`, `entries`, `pruned` and `head`; of a broken log also `broken_at` and
+    /// `reason`.
+    public var json: String {
+        var json = JSONWriter()
+        json.object { json in
+            json.field("sound", broken == nil)
+            json.field("entries", number: Int(count))
+            json.field("pruned", number: Int(anchor))
+            json.field("head", head)
+            if let broken {
+                json.field("broken_at", number: Int(broken.number))
+                json.field("reason", broken.reason)
+            }
+        }
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+}
+
+// The master key's standing.
+
+extension KeyStatus {
+    /// Lines for people.
+    public var lines: [String] {
+        var lines = [
+            "the master key is in \(place)",
+            since.map { "in use since \($0), changed \(changes) times" }
+                ?? "changed \(changes) times",
+        ]
+        if let rotation {
+            let way = rotation.isUnderWay ? "is under way" : "was cut short"
+            lines.append(
+                "a change of the key \(way) since \(rotation.begunAt): \(rotation.newRows) rows are "
+                    + "the new key's, \(rotation.formerRows) the former one's")
+            if !rotation.isUnderWay { lines.append("finish it with `clarity-jobs key rotate`") }
+        }
+        return lines.map(\.forReport)
+    }
+
+    /// An object with `place`, `since`, `changes`, and of a change that is not finished `rotation`.
+    public var json: String {
+        var json = JSONWriter()
+        json.object { json in
+            json.field("place", place)
+            if let since { json.field("since", since.description) }
+            json.field("changes", number: Int(changes))
+            if let rotation {
+                json.object(named: "rotation") { json in
+                    json.field("begun_at", rotation.begunAt.description)
+                    json.field("under_way", rotation.isUnderWay)
+                    json.field("new_rows", number: Int(rotation.newRows))
+                    json.field("former_rows", number: Int(rotation.formerRows))
+                }
+            }
+        }
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+}
+
+extension KeyRotationReport {
+    /// Lines for people.
+    public var lines: [String] {
+        var lines = [
+            resumedFrom.map { "finished the change of the master key that began at \($0)" }
+                ?? "the master key was changed",
+            "\(rows) rows are sealed with the new key",
+        ]
+        if damaged > 0 { lines.append("\(damaged) rows were damaged before and stay so") }
+        if let placeToFill {
+            lines.append("put the new key into \(placeToFill) now: the former one opens nothing")
+        }
+        return lines.map(\.forReport)
+    }
+
+    /// An object with `rows`, `damaged` and whether the key has to be put in its place.
+    public var json: String {
+        var json = JSONWriter()
+        json.object { json in
+            json.field("rows", number: Int(rows))
+            json.field("damaged", number: Int(damaged))
+            if let resumedFrom { json.field("resumed_from", resumedFrom.description) }
+            if let placeToFill { json.field("put_new_key_into", placeToFill) }
+        }
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+}

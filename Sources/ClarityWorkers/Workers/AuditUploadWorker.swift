@@ -1,0 +1,91 @@
+import ClarityJobs
+public import ClarityScheduler
+
+/// Sends the audit log's entries to a place of the job's own, each once as far as that can be known.
+///
+/// The last entry that the receiver confirmed with a status of 2xx is remembered. An answer that
+/// was lost makes the same entries come again: their numbers and hashes tell. Values are in none of
+/// them. What the log's own check says goes first: a log that is broken is sent all the same, and the
+/// attempt ends with a note of it.
+public struct AuditUploadWorker: KindWorker {
+    /// Creates the worker.
+    public init() {}
+
+    public func run(_ context: WorkContext) async throws -> Outcome {
+        let options = WorkOptions(context.order)
+        let url = try options.auditURL()
+        let size = try options.integer("page_size")
+        var counts = WorkCounts(context)
+        counts.add(0, to: "entries_sent")
+        let proof = try context.store.verifyAudit()
+        if let broken = proof.broken {
+            context.note("the audit log is broken at entry \(broken.number): \(broken.reason)")
+        }
+        var last = try context.store.uploadedAudit()
+        while true {
+            try context.checkTime()
+            let records = try context.store.auditRecords(after: last, limit: size)
+            guard let end = records.last?.number else { return .success }
+            let response: HTTPResponse
+            do throws(TransportError) {
+                response = try await context.transport.send(AuditUploadWorker.request(url, records))
+            } catch {
+                return AuditUploadWorker.outcome(of: error)
+            }
+            if let refusal = AuditUploadWorker.refusal(status: response.status) { return refusal }
+            try context.store.confirmAuditUpload(through: end)
+            counts.add(records.count, to: "entries_sent")
+            last = end
+        }
+    }
+
+    /// One object a line.
+    static func request(_ url: String, _ records: [AuditRecord]) -> HTTPRequest {
+        let body = records.flatMap { $0.jsonBytes + [UInt8(ascii: "\n")] }
+        return HTTPRequest(
+            .post, url, headers: [HTTPHeader("Content-Type", .plain("application/x-ndjson"))],
+            body: body)
+    }
+
+    /// What an answer means; `nil` when the entries were taken.
+    static func refusal(status: Int) -> Outcome? {
+        let answer = "the audit log's receiver answers \(status)"
+        return switch status {
+        case 200...299: nil
+        case 300...399:
+            .failure(
+                Failure(.configuration, "\(answer), which sends elsewhere; name that place"))
+        case 401, 403: .failure(Failure(.credential, answer))
+        case 408, 425, 429, 500...599: .retry(after: nil, Failure(.unreachable, answer))
+        default: .failure(Failure(.work, answer))
+        }
+    }
+
+    /// What a request without an answer means. The words of the error are about the backend.
+    static func outcome(of error: TransportError) -> Outcome {
+        let who = "the audit log's receiver"
+        switch error {
+        case .refused(let why):
+            return .failure(
+                Failure(
+                    .configuration,
+                    "\(who) cannot be asked: \(why.replacing("the backend's", with: "its"))"))
+        case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
+            .certificateForOtherHost:
+            return .failure(
+                Failure(.configuration, "\(who) has no certificate or TLS that is trusted"))
+        case .pinMismatch:
+            return .failure(Failure(.configuration, "the key of \(who) is none of its `pins`"))
+        case .authoritiesUnreadable:
+            return .failure(
+                Failure(.configuration, "the certificates of the job's `ca_bundle` cannot be read"))
+        case .library(let code):
+            return .failure(Failure(.internalFault, "libcurl failed (\(code))"))
+        case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
+            return .retry(after: nil, Failure(.unreachable, "\(who) cannot be reached"))
+        case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
+            .headTooLarge, .bodyUnreadable, .cancelled:
+            return .retry(after: nil, Failure(.unreachable, "\(who) gave no whole answer"))
+        }
+    }
+}

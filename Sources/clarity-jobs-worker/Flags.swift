@@ -1,0 +1,46 @@
+/// `--name value` pairs and flags without value, each once.
+struct Flags {
+    /// A flag that is needed and not given.
+    struct Missing: Error {
+        var name: String
+    }
+
+    private var values: [String: String] = [:]
+    private var switches: Set<String> = []
+
+    /// `nil` for anything but flags of these names.
+    init?(_ arguments: [String], values names: [String], switches flags: [String] = []) {
+        var rest = arguments[...]
+        while let word = rest.popFirst() {
+            guard word.hasPrefix("--") else { return nil }
+            let name = String(word.dropFirst(2))
+            if flags.contains(name) {
+                switches.insert(name)
+            } else {
+                guard names.contains(name), values[name] == nil, let value = rest.popFirst() else {
+                    return nil
+                }
+                values[name] = value
+            }
+        }
+    }
+
+    func has(_ flag: String) -> Bool { switches.contains(flag) }
+
+    subscript(name: String) -> String? { values[name].flatMap { $0.isEmpty ? nil : $0 } }
+
+    func value(_ name: String) throws(Missing) -> String {
+        guard let value = self[name] else { throw Missing(name: name) }
+        return value
+    }
+
+    /// How the answer is to be written.
+    var form: OutputForm { values["output"].flatMap(OutputForm.init(rawValue:)) ?? .table }
+}
+
+/// How results are written.
+enum OutputForm: String {
+    case table
+    case json
+    case ndjson
+}

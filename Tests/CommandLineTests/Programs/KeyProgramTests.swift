@@ -1,0 +1,173 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+@Suite("key", .timeLimit(.minutes(2)))
+struct KeyProgramTests {
+    @Test func `the key is changed and everything works on`() async throws {
+        let playground = try await Playground.quick()
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 30)
+        #expect(try await playground.run("run", "upload").status == 0)
+        let sent = try await playground.sandbox?.count("metrics")
+        let former = try TemporaryFolder.read("\(playground.statePath)/master.key")
+
+        let before = try await playground.json("key", "status")
+        let rotation = try await playground.run("key", "rotate")
+        let after = try await playground.json("key", "status")
+        let status = try await playground.run("auth", "status")
+        let again = try await playground.run("run", "upload", "-v")
+
+        #expect(rotation.status == 0 && rotation.errors == "")
+        #expect(
+            rotation.output.wholeMatch(
+                of: /the master key was changed\n\d+ rows are sealed with the new key\n/) != nil)
+        #expect(before["place"].text == "the file `\(playground.statePath)/master.key`")
+        #expect(before["changes"].number == 0 && after["changes"].number == 1)
+        #expect(isInstant(after["since"].text))
+        #expect(status.status == 0)
+        #expect(again.status == 0)
+        // Nothing was sent twice: the samples are known under the new key.
+        #expect(sent != nil)
+        #expect(try await playground.sandbox?.count("metrics") == sent)
+        let next = try TemporaryFolder.read("\(playground.statePath)/master.key")
+        #expect(next != former)
+        for (name, bytes) in try playground.folder.contents() where !name.hasPrefix("sandbox/") {
+            #expect(bytes.firstRange(of: former.dropLast()) == nil, "the former key in \(name)")
+        }
+    }
+
+    @Test func `a key of the person's own is changed by naming the next`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, _ in
+            """
+            version: 1
+            backend: { url: "\(url)" }
+            key: { variable: HEALTH_KEY }
+            jobs:
+              - { id: insights, kind: insight-history, schedule: { every: 1h } }
+
+            """
+        }
+        let first = ["HEALTH_KEY": String(repeating: "0f", count: 32)]
+        let second = String(repeating: "aa", count: 32)
+        // Nobody is logged in; the attempt makes the store all the same, under the named key.
+        let made = try await playground.run("run", "insights", environment: first)
+
+        let missing = try await playground.run("key", "status")
+        let refused = try await playground.run("key", "rotate", environment: first)
+        let rotated = try await playground.run(
+            "key", "rotate", "--new-key-variable", "NEXT",
+            environment: first.merging(["NEXT": second]) { $1 })
+        let files = try playground.folder.contents().keys
+        let stale = try await playground.run("audit", "log", "--verify", environment: first)
+        let proof = try await playground.run(
+            "audit", "log", "--verify", environment: ["HEALTH_KEY": second])
+
+        #expect(made.status == 77)
+        #expect(!files.contains("state/master.key") && files.contains("state/health.db"))
+        #expect(
+            missing.isRefusal(
+                78,
+                "clarity-jobs: the variable `HEALTH_KEY`, named for the master key, is not set"))
+        #expect(
+            refused.isRefusal(
+                78,
+                "clarity-jobs: the master key is in the variable `HEALTH_KEY`, where this program "
+                    + "does not write; make a new one and name it with --new-key-file or "
+                    + "--new-key-variable"))
+        #expect(rotated.status == 0)
+        #expect(
+            rotated.outputLines.last
+                == "put the new key into the variable `HEALTH_KEY` now: the former one opens nothing"
+        )
+        #expect(
+            stale.isRefusal(
+                78,
+                "clarity-jobs: `\(playground.statePath)/health.db` was sealed with another master "
+                    + "key"))
+        #expect(proof.status == 0 && proof.output.hasPrefix("the log is sound: 1 entry, head "))
+    }
+
+    @Test func `a process killed while it changes the key is finished by the next`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        try playground.writeExport(heartRates: 25_000)
+        // The backend is not there; the samples are kept all the same.
+        _ = try await playground.run("run", "upload")
+
+        let child = try playground.start(["key", "rotate", "-v"])
+        let line = await child.readErrorLine()
+        child.signal(SIGKILL)
+        let killed = await child.finish()
+        let status = try await playground.json("key", "status")
+        let refused = try await playground.run("auth", "status")
+        let finished = try await playground.run("key", "rotate")
+        let proof = try await playground.run("audit", "log", "--verify")
+        let again = try await playground.run("run", "upload", "-v")
+
+        #expect(line?.hasSuffix(" rows done") == true)
+        #expect(killed.status == 128 + SIGKILL)
+        let newRows = try #require(status["rotation"]["new_rows"].number)
+        let formerRows = try #require(status["rotation"]["former_rows"].number)
+        #expect(newRows > 0 && formerRows > 0 && newRows + formerRows > 25_000)
+        #expect(
+            refused.isRefusal(
+                78,
+                "clarity-jobs: a change of the master key of `\(playground.statePath)/health.db` "
+                    + "was cut short; finish it with `clarity-jobs key rotate`"))
+        #expect(
+            finished.status == 0
+                && finished.output.hasPrefix("finished the change of the master key that began at ")
+        )
+        #expect(proof.status == 0)
+        #expect(!again.errors.contains("queued, 0 samples"))
+        let run = try await playground.lastRun(of: "upload")
+        #expect(run["counts"]["samples_duplicate"].number ?? 25_000 == 25_000)
+    }
+
+    @Test func `other commands end with one line while the key is changed`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        _ = try await playground.run("run", "refresh")
+        let descriptor = open("\(playground.statePath)/health.lock", O_RDWR | O_CLOEXEC)
+        try #require(descriptor >= 0 && flock(descriptor, LOCK_EX) == 0)
+        defer { close(descriptor) }
+
+        let status = try await playground.run("auth", "status")
+        let rotation = try await playground.run("key", "rotate")
+
+        #expect(
+            status.isRefusal(
+                75,
+                "clarity-jobs: the master key of `\(playground.statePath)/health.db` is being "
+                    + "changed; try again when that has ended"))
+        #expect(
+            rotation.isRefusal(
+                75,
+                "clarity-jobs: `\(playground.statePath)/health.db` is in use by other processes; "
+                    + "try again when they have ended, or stop the loop meanwhile"))
+    }
+
+    @Test func `before there is health data there is no key to speak of`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let status = try await playground.run("key", "status")
+        let rotation = try await playground.run("key", "rotate")
+        let both = try await playground.run(
+            "key", "rotate", "--new-key-file", "a", "--new-key-variable", "B")
+
+        #expect(
+            status.isRefusal(
+                78,
+                "clarity-jobs: no health data is kept in `\(playground.statePath)` yet, so there is "
+                    + "no master key"))
+        #expect(
+            rotation.isRefusal(
+                78,
+                "clarity-jobs: there is no `\(playground.statePath)/health.db` yet, so there is no "
+                    + "master key to change"))
+        #expect(
+            both.isRefusal(
+                64,
+                "clarity-jobs: `key rotate` wants --new-key-file or --new-key-variable, not both"))
+        #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
+    }
+}
