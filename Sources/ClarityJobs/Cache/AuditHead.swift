@@ -58,6 +58,14 @@ struct AuditHead: Hashable, Sendable {
         return head
     }
 
+    /// Writes the head of a log that begins; entries without a head are no beginning.
+    static func begin(_ connection: Connection, _ sealer: Sealer) throws {
+        guard try read(connection, sealer) == nil else { return }
+        let count = try connection.first("SELECT count(*) FROM audit") { $0.integer(0) }
+        let head = count == 0 ? AuditHead() : try current(connection, sealer)
+        try head.write(connection, sealer)
+    }
+
     func write(_ connection: Connection, _ sealer: Sealer) throws {
         try connection.run(
             """

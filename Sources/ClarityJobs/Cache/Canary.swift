@@ -8,20 +8,52 @@ enum Canary {
     /// The text of a file that has an audit log; an earlier file's is empty.
     static let text: [UInt8] = [1]
 
-    /// The sealer of the key, if it is the file's; a new file becomes the key's.
+    /// The sealer of the key, if it is the file's; a new file becomes the key's, and a damaged canary
+    /// is replaced when something else proves the key.
     ///
     /// - Throws: `SealingError` of `canary` for another key.
     static func sealer(_ key: MasterKey, _ connection: Connection) throws -> Sealer {
         let sealer = try Sealer(key)
-        if try opened(connection, sealer) != text {
+        if standing(connection, sealer) != .sound {
             try connection.transaction {
                 // Two processes may have opened the new file at once; the first one's canary stays.
-                guard try opened(connection, sealer) != text else { return }
+                switch standing(connection, sealer) {
+                case .sound: return
+                case .otherwise: throw SealingError(row)
+                case .damaged: break
+                case .none, .earlier: try AuditHead.begin(connection, sealer)
+                }
                 try write(connection, sealer)
-                try AuditHead().write(connection, sealer)
             }
         }
         return try sealer.following(connection)
+    }
+
+    /// What a file says of a key.
+    enum Standing: Hashable, Sendable {
+        /// There is no canary, as in a new file or one that is not ours.
+        case none
+        case sound
+        /// The key's, of a version without an audit log.
+        case earlier
+        /// Damaged, in a file that is the key's.
+        case damaged
+        /// Sealed with another key.
+        case otherwise
+    }
+
+    static func standing(_ connection: Connection, _ sealer: Sealer) -> Standing {
+        do {
+            let found = try connection.first("SELECT sealed FROM canary") { $0.blob(0) }
+            guard let sealed = found, sealer.opens(sealed, for: row) else {
+                if isProvedElsewhere(connection, sealer) { return .damaged }
+                return try found == nil && isEmpty(connection) ? .none : .otherwise
+            }
+            return try sealer.open(sealed, for: row) == text ? .sound : .earlier
+        } catch {
+            // No tables of ours; whoever opens the file in the ordinary way hears of it.
+            return .none
+        }
     }
 
     static func write(_ connection: Connection, _ sealer: Sealer) throws {
@@ -31,22 +63,40 @@ enum Canary {
             .blob(sealer.seal(text, for: row)))
     }
 
-    /// `nil` where there is none.
-    static func opened(_ connection: Connection, _ sealer: Sealer) throws -> [UInt8]? {
-        try connection.first("SELECT sealed FROM canary", map: { $0.blob(0) })
-            .map { try sealer.open($0, for: row) }
+    /// Whether nothing was ever kept: a file that has lost its canary takes no other key.
+    private static func isEmpty(_ connection: Connection) throws -> Bool {
+        for table in ["owner", "outbox", "metrics", "insights", "sources"] {
+            let count = try connection.first(
+                "SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT 1)"
+            ) {
+                $0.integer(0)
+            }
+            if count != 0 { return false }
+        }
+        return true
+    }
+
+    /// Whether something else was made with the key: one damaged byte must not lock everything up.
+    private static func isProvedElsewhere(_ connection: Connection, _ sealer: Sealer) -> Bool {
+        do {
+            if try AuditHead.read(connection, sealer)?.isAuthentic == true { return true }
+            return try connection.all("SELECT sealed FROM owner") { $0.blob(0) }
+                .contains { sealer.opens($0, for: RowIdentity("owner")) }
+        } catch {
+            // An earlier version's file has no head.
+            return false
+        }
     }
 }
 
 extension Sealer {
     /// The same sealer with the tagging keys that the file has of its former master keys.
     fileprivate func following(_ connection: Connection) throws -> Sealer {
-        let former = try connection.all(
-            "SELECT generation, sealed FROM former_keys ORDER BY generation"
-        ) { ($0.integer(0), $0.blob(1)) }
-        return with(
-            formerKeys: try former.map { generation, sealed in
-                try open(sealed, for: SealedTable.formerKey(generation))
-            })
+        var keys: [[UInt8]] = []
+        for entries in try FormerKeys.entries(connection) {
+            let intact = entries.first { opens($0.sealed, for: $0.row) } ?? entries[0]
+            keys.append(try open(intact.sealed, for: intact.row))
+        }
+        return with(formerKeys: keys)
     }
 }

@@ -163,11 +163,14 @@ enum HealthSchema {
     /// What is needed to change the master key, and the audit log.
     private static let vault = """
         -- The tagging keys of former master keys, sealed with the present one: tags were made under
-        -- one after the other (`Sealer.tag`).
+        -- one after the other (`Sealer.tag`). Each is there twice.
         CREATE TABLE former_keys (
-            generation INTEGER PRIMARY KEY CHECK (generation > 0),
+            id INTEGER PRIMARY KEY,
+            generation INTEGER NOT NULL CHECK (generation > 0),
+            copy INTEGER NOT NULL CHECK (copy IN (1, 2)),
             sealed BLOB NOT NULL,
-            retired_at_ms INTEGER NOT NULL
+            retired_at_ms INTEGER NOT NULL,
+            UNIQUE (generation, copy)
         ) STRICT;
 
         -- How far a change of the master key has come; empty when there is none. `proof` is sealed

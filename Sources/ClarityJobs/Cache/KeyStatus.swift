@@ -59,7 +59,9 @@ public struct KeyStatus: Hashable, Sendable {
     ) throws {
         self.place = place.description
         let (changes, last) =
-            try connection.first("SELECT count(*), max(retired_at_ms) FROM former_keys") {
+            try connection.first(
+                "SELECT count(DISTINCT generation), max(retired_at_ms) FROM former_keys"
+            ) {
                 ($0.integer(0), $0.optionalInteger(1))
             } ?? (0, nil)
         self.changes = changes

@@ -46,16 +46,7 @@ struct Resealing {
         var step = state
         try connection.transaction {
             try Canary.write(connection, next)
-            let keys = try SealedTable.formerKeys.entries(after: 0, limit: .max, connection)
-            for key in keys {
-                _ = try SealedTable.formerKeys.reseal(key, from: former, to: next, connection)
-            }
-            let generation = (keys.last?.number ?? 0) + 1
-            try connection.run(
-                "INSERT INTO former_keys (generation, sealed, retired_at_ms) VALUES (?, ?, ?)",
-                .integer(generation),
-                .blob(next.seal(former.taggingKey, for: SealedTable.formerKey(generation))),
-                .integer(now.millisecondsSince1970))
+            try FormerKeys.write(former.taggingKeys, connection, next, at: now)
             let formerHead = try turnHead(state)
             let log = AuditLog(connection: connection, sealer: next)
             try log.append(

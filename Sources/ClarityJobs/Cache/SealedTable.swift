@@ -42,16 +42,11 @@ struct SealedTable: Sendable {
         SealedTable(name: "sources", isSealed: false, tag: "tag"),
     ]
 
-    static let formerKeys = SealedTable(name: "former_keys", identity: [.integer("generation")])
+    static let formerKeys = SealedTable(
+        name: "former_keys", identity: [.integer("generation"), .integer("copy")])
 
     private static func pulled(_ id: String) -> [Part] {
         [.text(id), .text("type"), .integer("timestamp_ms")]
-    }
-
-    static func formerKey(_ generation: Int64) -> RowIdentity {
-        var row = RowIdentity("former_keys", label: String(generation))
-        row.append(generation)
-        return row
     }
 
     /// A row with what is under the key in it.

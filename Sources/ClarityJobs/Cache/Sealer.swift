@@ -12,7 +12,7 @@ struct Sealer: Sendable {
     private let sealingKey: [UInt8]
     private let headingKey: [UInt8]
     /// The tagging keys of all master keys that there were, oldest first; the last is the key's own.
-    private var taggingKeys: [[UInt8]]
+    private(set) var taggingKeys: [[UInt8]]
 
     init(_ key: MasterKey) throws(MasterKeyError) {
         sealingKey = try key.subkey(.sealing)
@@ -34,8 +34,7 @@ struct Sealer: Sendable {
         return sealer
     }
 
-    /// The key's own tagging key.
-    var taggingKey: [UInt8] { taggingKeys[taggingKeys.count - 1] }
+    private var taggingKey: [UInt8] { taggingKeys[taggingKeys.count - 1] }
 
     /// The bytes, sealed for one row; 40 bytes longer.
     func seal(_ plain: [UInt8], for row: RowIdentity) -> [UInt8] {

@@ -51,14 +51,14 @@ extension HealthStore {
     private func owner(_ connection: Connection) throws -> String? {
         guard let sealed = try connection.first("SELECT sealed FROM owner", map: { $0.blob(0) })
         else { return nil }
-        let bytes = try sealer.open(sealed, for: RowIdentity("owner"))
-        return String(decoding: bytes, as: UTF8.self)
+        return try ownerText(sealed, connection)
     }
 
     private func claim(for userID: String, _ connection: Connection) throws {
         let user = userID.lowercased()
         if let owner = try owner(connection) {
             guard owner == user else { throw HealthStoreError.otherUser(path: path) }
+            try repairOwner(user, connection)
         } else {
             try connection.run(
                 "INSERT INTO owner (id, sealed) VALUES (1, ?)",

@@ -99,20 +99,19 @@ struct KeyCheck {
     }
 
     private func answer(_ connection: Connection, _ sealer: Sealer) -> Answer {
+        switch Canary.standing(connection, sealer) {
+        case .none: .unknown
+        case .sound, .earlier, .damaged: .opens
+        case .otherwise: .otherwise(isRotation: isRotating(connection))
+        }
+    }
+
+    private func isRotating(_ connection: Connection) -> Bool {
         do {
-            let found = try connection.first("SELECT sealed FROM canary") { $0.blob(0) }
-            guard let sealed = found else { return .unknown }
-            if sealer.opens(sealed, for: RowIdentity("canary")) { return .opens }
-            let tables = try connection.first(
-                "SELECT count(*) FROM sqlite_schema WHERE name = 'rotation'"
-            ) { $0.integer(0) }
-            guard tables == 1 else { return .otherwise(isRotation: false) }
-            let rotations = try connection.first("SELECT count(*) FROM rotation") {
-                $0.integer(0)
-            }
-            return .otherwise(isRotation: rotations != 0)
+            return try RotationState(connection) != nil
         } catch {
-            return .unknown
+            // An earlier version's file knows of no change of the key.
+            return false
         }
     }
 }

@@ -55,8 +55,8 @@ import Testing
         #expect(report.damaged == 0 && report.resumedFrom == nil && report.placeToFill == nil)
         #expect(try opened(filled.folder, by: former) == 0)
         let next = try Sealer(key(in: filled.folder))
-        // The entry of the log about it, and the former tagging key.
-        #expect(try opened(filled.folder, by: next) == before + 2)
+        // The entry of the log about it, and the two copies of the former tagging key.
+        #expect(try opened(filled.folder, by: next) == before + 3)
         #expect(filled.folder.names == ["health.db", "health.lock", "master.key"])
         #expect(filled.folder.mode(of: "master.key") == 0o600)
         try filled.expectWhole()

@@ -3,6 +3,7 @@ import Testing
 
 @testable import ClarityJobs
 @testable import ClarityScheduler
+@testable import ClaritySystem
 
 @Suite struct SealedDamageTests {
     private struct Sealed {
@@ -138,5 +139,101 @@ import Testing
                 == "the login that was kept is damaged; run `clarity-jobs auth login`")
         #expect(error?.failure.category == .credential)
         #expect(try store.load() == filled.session)
+    }
+
+    @Test func `a damaged owner is known from the login, and kept anew with the next`() throws {
+        let filled = try FilledStore()
+        let store = try filled.folder.open()
+        try store.sql("UPDATE owner SET sealed = zeroblob(43)")
+        var other = filled.session
+        other.userID = "eve"
+
+        let owner = try store.owner()
+        let refusal = #expect(throws: HealthStoreError.self) { try store.save(other) }
+        try store.save(filled.session)
+        try store.sql("UPDATE session SET sealed = zeroblob(99)")
+
+        #expect(owner == "ada")
+        #expect(refusal?.failure.category == .configuration)
+        #expect(try store.owner() == "ada")
+        try store.sql("UPDATE owner SET sealed = zeroblob(43)")
+        let error = #expect(throws: HealthStoreError.self) { try store.owner() }
+        #expect(
+            error?.description
+                == "`\(filled.folder.path)/health.db`: a sealed value in `owner` is damaged")
+    }
+
+    @Test func `a damaged canary is replaced when something else proves the key`() throws {
+        let filled = try FilledStore(firstKey)
+        let canary = try #require(
+            try filled.folder.open(firstKey).access { connection in
+                try connection.first("SELECT sealed FROM canary") { $0.blob(0) }
+            })
+
+        for index in stride(from: 0, to: canary.count, by: 5) {
+            var changed = canary
+            changed[index] ^= 4
+            try filled.folder.open(firstKey).sql("UPDATE canary SET sealed = ?", .blob(changed))
+            let wrong = #expect(throws: HealthStoreError.self) {
+                try filled.folder.open(secondKey)
+            }
+            #expect(wrong?.description.hasSuffix("sealed with another master key") == true)
+            #expect(try filled.folder.open(firstKey).load() == filled.session)
+        }
+
+        // With the head it goes by the owner.
+        try filled.folder.open(firstKey).sql("UPDATE canary SET sealed = zeroblob(41)")
+        try Connection(path: "\(filled.folder.path)/health.db").execute("DELETE FROM audit_head")
+        let store = try filled.folder.open(firstKey)
+        #expect(try store.load() == filled.session)
+        #expect(try store.verifyAudit().broken?.reason == "the head of the log is missing")
+    }
+
+    @Test(arguments: [Int64(1), 2])
+    func `one damaged copy of a former key does no harm, two are named`(copy: Int64) throws {
+        let filled = try FilledStore()
+        for _ in 0..<2 {
+            _ = try KeyRotation(
+                stateDirectory: filled.folder.path, environment: [:], to: .made,
+                actor: AuditActor(), clock: FixedClock(noon)
+            ).run()
+        }
+        let damage = "UPDATE former_keys SET sealed = zeroblob(72) WHERE copy = ?"
+        try filled.folder.open().sql(damage, .integer(copy))
+
+        try filled.expectWhole()
+
+        try filled.folder.open().sql(damage, .integer(3 - copy))
+        let error = #expect(throws: HealthStoreError.self) { try filled.folder.open() }
+        #expect(
+            error?.description
+                == "`\(filled.folder.path)/health.db`: the sealed value of row `1/1` in "
+                + "`former_keys` is damaged")
+    }
+
+    @Test func `a file without its canary takes no other key`() throws {
+        let filled = try FilledStore(firstKey)
+        try filled.folder.open(firstKey).sql("DELETE FROM canary")
+        let before = filled.folder.digests
+
+        let error = #expect(throws: HealthStoreError.self) { try filled.folder.open(secondKey) }
+
+        #expect(error?.description.hasSuffix("was sealed with another master key") == true)
+        #expect(filled.folder.digests == before)
+        #expect(try filled.folder.open(firstKey).load() == filled.session)
+        #expect(try filled.folder.open(firstKey).verifyAudit().broken == nil)
+    }
+
+    @Test func `an earlier version's canary does not hide a broken log`() throws {
+        let filled = try FilledStore(firstKey)
+        let earlier = try sealer(firstKey).seal([], for: Canary.row)
+        let store = try filled.folder.open(firstKey)
+        try store.sql("UPDATE canary SET sealed = ?", .blob(earlier))
+        try store.sql("DELETE FROM audit WHERE number > 2")
+        try store.sql("DELETE FROM audit_head")
+
+        let proof = try filled.folder.open(firstKey).verifyAudit()
+
+        #expect(proof.broken?.number == 3)
     }
 }

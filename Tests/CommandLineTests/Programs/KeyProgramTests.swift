@@ -1,5 +1,6 @@
 import ClarityTestSupport
 import Glibc
+import SQLite
 import Testing
 
 @Suite("key", .timeLimit(.minutes(2)))
@@ -169,5 +170,22 @@ struct KeyProgramTests {
                 64,
                 "clarity-jobs: `key rotate` wants --new-key-file or --new-key-variable, not both"))
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
+    }
+
+    @Test func `a damaged login is said, and another one puts it right`() async throws {
+        let playground = try await Playground()
+        try await playground.logIn()
+        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+            .execute("UPDATE session SET sealed = zeroblob(99)")
+
+        let status = try await playground.run("auth", "status")
+        let run = try await playground.run("run", "refresh")
+        try await playground.logIn()
+        let again = try await playground.run("run", "refresh")
+
+        let line = "the login that was kept is damaged; run `clarity-jobs auth login`"
+        #expect(status.isRefusal(77, "clarity-jobs: \(line)"))
+        #expect(run.status == 77 && run.errors.contains(line))
+        #expect(again.status == 0)
     }
 }
