@@ -73,7 +73,7 @@ public struct KeyRotation {
     public func run() throws(HealthStoreError) -> KeyRotationReport {
         guard file.exists else { throw .rotation(.nothingKept, path: file.path) }
         try file.check()
-        guard let first = try find() else { throw .lostKey(path: file.path) }
+        let first = try presentKey()
         do throws(HealthStoreError) {
             try KeyCheck(file, environment).demand(first.key)
         } catch {
@@ -83,7 +83,7 @@ public struct KeyRotation {
         let lock = try StoreLock.alone(of: file, patience: patience)
         defer { withExtendedLifetime(lock) {} }
         // Asked again: somebody else may have changed it while this one waited.
-        guard let present = try find() else { throw .lostKey(path: file.path) }
+        let present = try presentKey()
         do {
             return try rotate(from: present.key, in: present.place)
         } catch let error as SealingError where error.table == "canary" {
@@ -94,7 +94,7 @@ public struct KeyRotation {
     }
 
     private func rotate(
-        from key: MasterKey, in place: MasterKeySource.Place
+        from key: MasterKey, in place: MasterKeySource.Place?
     ) throws -> KeyRotationReport {
         let connection = try Connection(path: file.path, access: .readWrite)
         try HealthStore.prepare(connection)
@@ -119,7 +119,12 @@ public struct KeyRotation {
             try after(.begun)
         }
         if state.phase == .rows {
-            let former = try Canary.sealer(key, connection)
+            let former: Sealer
+            do {
+                former = try Canary.sealer(key, connection)
+            } catch is SealingError where resumedFrom != nil {
+                throw HealthStoreError.rotation(.formerKeyNeeded, path: file.path)
+            }
             let resealing = Resealing(
                 connection: connection, former: former, next: try former.followed(by: next),
                 portion: portion)
@@ -137,25 +142,50 @@ public struct KeyRotation {
         try connection.transaction { try RotationState.remove(connection) }
         return KeyRotationReport(
             rows: state.rows, damaged: state.damaged, resumedFrom: resumedFrom,
-            placeToFill: state.isNewInFile || key.bytes == next.bytes ? nil : words(place))
+            placeToFill: state.isNewInFile ? nil : placeToFill(key, place, next))
+    }
+
+    /// Where a key that was given has to be put, unless it is there.
+    private func placeToFill(
+        _ key: MasterKey, _ place: MasterKeySource.Place?, _ next: MasterKey
+    ) -> String? {
+        switch place {
+        case .some where key.bytes == next.bytes: nil
+        case nil, .file: "a credential or a variable"
+        case .some(let place): place.description
+        }
     }
 
     // MARK: Keys
 
     private var nextPath: String { "\(source.path).new" }
 
-    private func find() throws(HealthStoreError) -> (key: MasterKey, place: MasterKeySource.Place)?
-    {
-        do throws(MasterKeyError) { return try source.find() } catch { throw .key(error) }
+    /// The key that is there; the one that was given when the former one is gone already, as it is
+    /// when a change was cut short at its very end.
+    private func presentKey() throws(HealthStoreError) -> (
+        key: MasterKey, place: MasterKeySource.Place?
+    ) {
+        do throws(MasterKeyError) {
+            if let found = try source.find() { return found }
+        } catch {
+            throw .key(error)
+        }
+        guard newKey != .made else { throw .lostKey(path: file.path) }
+        do {
+            return (try givenKey(), nil)
+        } catch {
+            throw HealthStore.described(error, file.path)
+        }
     }
 
     /// The key of a change that begins now; it is on the disk to stay.
     private func freshKey(
-        instead present: MasterKey, in place: MasterKeySource.Place
+        instead present: MasterKey, in place: MasterKeySource.Place?
     ) throws -> MasterKey {
         if newKey == .made {
             guard case .file = place else {
-                throw HealthStoreError.rotation(.keyIsElsewhere(words(place)), path: file.path)
+                throw HealthStoreError.rotation(
+                    .keyIsElsewhere(place?.description ?? ""), path: file.path)
             }
             let key = try MasterKey.random()
             // One that is there already was made by a change that ended before it began.
@@ -214,8 +244,6 @@ public struct KeyRotation {
             return try MasterKey(content: Array(hex.utf8), origin: "`\(name)`")
         }
     }
-
-    private func words(_ place: MasterKeySource.Place) -> String { place.description }
 
     // MARK: The end
 

@@ -19,6 +19,9 @@ public enum KeyRotationError: Error, Hashable, Sendable {
     /// The change that was cut short made its key, which is gone; carries the file.
     case newKeyLost(String)
 
+    /// The change that was cut short still needs the former key, which is not there any more.
+    case formerKeyNeeded
+
     /// Whether the same may succeed a little later.
     var isTemporary: Bool { self == .inUse || self == .logInUse }
 
@@ -42,6 +45,9 @@ public enum KeyRotationError: Error, Hashable, Sendable {
         case .newKeyNeeded:
             "a change of the master key of `\(path)` was cut short; name its new key again with "
                 + "--new-key-file or --new-key-variable"
+        case .formerKeyNeeded:
+            "a change of the master key of `\(path)` was cut short, and the former key is needed "
+                + "once more; put it back until `clarity-jobs key rotate` has ended"
         case .newKeyLost(let file):
             "a change of the master key of `\(path)` was cut short, and its new key `\(file)` is "
                 + "gone; restore that file"

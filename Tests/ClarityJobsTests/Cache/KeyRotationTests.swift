@@ -62,6 +62,28 @@ import Testing
         try filled.expectWhole()
     }
 
+    @Test func `nothing that the former key opens is left in any file when it goes`() throws {
+        let filled = try FilledStore()
+        let connection = try Connection(path: "\(filled.folder.path)/health.db")
+        var former = try SealedTable.all.flatMap { table in
+            try table.entries(after: 0, limit: 99, connection).compactMap(\.sealed)
+        }
+        former += try connection.all("SELECT sealed FROM audit") { $0.blob(0) }
+        former += try connection.all("SELECT sealed FROM canary") { $0.blob(0) }
+        var left: [Int] = []
+        var change = rotation(filled.folder)
+        change.after = { step in
+            guard step == .rowsDone || step == .logEmptied else { return }
+            let files = filled.folder.contents.filter { $0.key.hasPrefix("health.db") }.values
+            left.append(former.count { sealed in files.contains { $0.contains(sealed) } })
+        }
+
+        _ = try change.run()
+
+        #expect(former.count > 20)
+        #expect(left.count == 2 && left[0] > 0 && left[1] == 0)
+    }
+
     @Test func `a key is changed again and again`() throws {
         let filled = try FilledStore()
 
@@ -205,14 +227,52 @@ import Testing
         try filled.expectWhole(secondKey)
     }
 
+    @Test func `a person who was too quick with the new key can still finish`() throws {
+        let stops: [(KeyRotation.Step, Bool)] = [(.portion, false), (.rowsDone, true)]
+        for (stop, isEnough) in stops {
+            let filled = try FilledStore(firstKey)
+            let next = ["NEXT": String(repeating: "aa", count: 32)]
+            var change = rotation(
+                filled.folder, to: .variable("NEXT"), firstKey.merging(next) { $1 })
+            change.after = { if $0 == stop { throw Killed() } }
+            #expect(throws: HealthStoreError.self) { try change.run() }
+            let early = rotation(
+                filled.folder, to: .variable("NEXT"), secondKey.merging(next) { $1 })
+
+            if isEnough {
+                #expect(try early.run().placeToFill == nil)
+            } else {
+                let error = #expect(throws: HealthStoreError.self) { try early.run() }
+                #expect(
+                    error?.description
+                        == "a change of the master key of `\(filled.folder.path)/health.db` was cut "
+                        + "short, and the former key is needed once more; put it back until "
+                        + "`clarity-jobs key rotate` has ended")
+                _ = try rotation(
+                    filled.folder, to: .variable("NEXT"), firstKey.merging(next) { $1 }
+                ).run()
+            }
+            try filled.expectWhole(secondKey)
+        }
+    }
+
     @Test func `a key that moves out of its file leaves none behind`() throws {
         let filled = try FilledStore()
         let given = ["NEXT": String(repeating: "aa", count: 32)]
+        var stops: [FilledStore] = []
+        var change = rotation(filled.folder, to: .variable("NEXT"), given)
+        change.after = { _ in stops.append(filled.copy()) }
 
-        _ = try rotation(filled.folder, to: .variable("NEXT"), given).run()
+        let report = try change.run()
 
+        #expect(report.placeToFill == "a credential or a variable")
         #expect(filled.folder.names == ["health.db", "health.lock"])
         try filled.expectWhole(secondKey)
+        for stop in stops {
+            _ = try rotation(stop.folder, to: .variable("NEXT"), given).run()
+            #expect(stop.folder.names == ["health.db", "health.lock"])
+            try stop.expectWhole(secondKey)
+        }
     }
 
     @Test func `what a change lacks is said, and nothing is written`() throws {
@@ -299,8 +359,14 @@ import Testing
         let filled = try FilledStore()
         var change = rotation(filled.folder)
         var portions = 0
+        var isUnderWay = false
         change.after = { step in
             portions += step == .portion ? 1 : 0
+            if portions == 4 {
+                isUnderWay =
+                    try KeyStatus.read(stateDirectory: filled.folder.path, environment: [:])?
+                    .rotation?.isUnderWay == true
+            }
             if portions == 5 { throw Killed() }
         }
         let whole = try KeyStatus.read(stateDirectory: filled.folder.path, environment: [:])
@@ -312,6 +378,7 @@ import Testing
         #expect(whole?.rotation == nil && whole?.changes == 0)
         #expect(whole?.place == "the file `\(filled.folder.path)/master.key`")
         let found = try #require(status?.rotation)
+        #expect(isUnderWay)
         #expect(found.begunAt == noon && !found.isUnderWay)
         #expect(found.newRows > 4 && found.formerRows > 10)
         #expect(filled.folder.digests == before)

@@ -145,4 +145,24 @@ import Testing
         #expect("éééé".cut(toBytes: 7) == "éé...")
         #expect(String(repeating: "x", count: 5000).cut(toBytes: 900).utf8.count == 900)
     }
+
+    @Test func `an attempt waits for a change of the master key to end`() async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+        let descriptor = open("\(bench.state)/health.lock", O_RDWR | O_CLOEXEC)
+        try #require(descriptor >= 0 && flock(descriptor, LOCK_EX) == 0)
+        defer { close(descriptor) }
+
+        let (outcome, _) = await bench.attempt("refresh")
+
+        #expect(
+            outcome
+                == .retry(
+                    after: nil,
+                    Failure(
+                        .unreachable,
+                        "the master key of `\(bench.state)/health.db` is being changed; try again "
+                            + "when that has ended")))
+        #expect(bench.backend.calls == [])
+    }
 }

@@ -80,9 +80,11 @@ struct CheckProgramTests {
             "check: clean",
             top: """
                   clean:
-                    command: [sh, -c, 'test -z "$CLARITY_JOBS_KEY$CREDENTIALS_DIRECTORY"']
+                    command: [sh, -c, 'test -z "$CLARITY_JOBS_KEY$CREDENTIALS_DIRECTORY$HEALTH_KEY"']
+                key: { variable: HEALTH_KEY }
                 """)
         let secrets = [
+            "HEALTH_KEY": String(repeating: "0", count: 64),
             "CLARITY_JOBS_KEY": String(repeating: "0", count: 64),
             "CREDENTIALS_DIRECTORY": "/nonexistent",
         ]
