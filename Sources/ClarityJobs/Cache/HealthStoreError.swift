@@ -40,7 +40,7 @@ public enum HealthStoreError: Error, Sendable {
             case .rotating: .unreachable
             case .rotation(let error, _): error.isTemporary ? .unreachable : .configuration
             // A new login puts another in its place.
-            case .sealing(let error, _) where error.table == "session": .credential
+            case .sealing(let error, _) where error.isOfLogin: .credential
             // As for the history beside it, which the same fault makes unreachable.
             case .directory(let error): error.isDisk ? .disk : .unreachable
             case .sealing: .disk
@@ -82,7 +82,7 @@ extension HealthStoreError: CustomStringConvertible {
                 + "`clarity-jobs key rotate`"
         case .rotation(let error, let path): error.description(path)
         case .wrongKey(let path): "`\(path)` was sealed with another master key"
-        case .sealing(let error, _) where error.table == "session":
+        case .sealing(let error, _) where error.isOfLogin:
             "the login that was kept is damaged; run `clarity-jobs auth login`"
         case .sealing(let error, let path): "`\(path)`: \(error)"
         case .schema(.foreign, let path): "`\(path)` is not a health database of this program"

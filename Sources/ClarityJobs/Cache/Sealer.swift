@@ -120,6 +120,9 @@ public struct SealingError: Error, Hashable, Sendable {
     }
 
     init(_ row: RowIdentity) { self.init(table: row.table, row: row.label) }
+
+    /// Whether it is the login that is damaged, which another one puts right.
+    var isOfLogin: Bool { ["session", "session_record"].contains(table) }
 }
 
 extension SealingError: CustomStringConvertible {
