@@ -43,12 +43,6 @@ extension HealthStore {
         try record(action, counts, detail: detail, connection)
     }
 
-    /// Notes a login when a session is about to be kept and none is: a renewed one is no login.
-    func recordLogin(_ connection: Connection) throws {
-        let sessions = try connection.first("SELECT count(*) FROM session") { $0.integer(0) }
-        if sessions == 0 { try record(.loggedIn, [:], connection) }
-    }
-
     /// Notes samples that came from a source; those that were known already are no news.
     func recordRead(
         _ samples: some Collection<Sample>, added: Int64, _ connection: Connection

@@ -15,7 +15,8 @@ enum HealthSchema {
     static let applicationID: Int64 = 0x434C_5248
 
     static var migrations: Migrations {
-        Migrations(applicationID: applicationID, steps: [version1, uploads, vault, dialects])
+        Migrations(
+            applicationID: applicationID, steps: [version1, uploads, sessions, vault, dialects])
     }
 
     private static let version1 = """

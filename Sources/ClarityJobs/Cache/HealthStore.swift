@@ -9,6 +9,9 @@ import Synchronization
 /// processes may use one file at the same time. Every call is one transaction or a row of them, and
 /// waits up to 10 s for another process; a process killed in between leaves what stood before.
 ///
+/// A store writes for the user in whose time it was opened: once a logout has removed everything,
+/// here or in another process, it writes nothing more and gives out no session.
+///
 /// `@unchecked`: everything but `connection` is an immutable value, and `connection` is touched only
 /// inside `access`, while `lock` is held.
 public final class HealthStore: @unchecked Sendable {
@@ -17,6 +20,8 @@ public final class HealthStore: @unchecked Sendable {
     /// Who uses the store, for the audit log.
     let actor: AuditActor
     let clock: any WallClock
+    /// Whose time with the file it was when the store was opened.
+    let tenancy: Tenancy
     private let connection: Connection
     /// What keeps the master key from being changed meanwhile; a rehearsal needs none.
     private let share: StoreLock?
@@ -70,6 +75,7 @@ public final class HealthStore: @unchecked Sendable {
                 throw HealthStoreError.rotationUnfinished(path: path)
             }
             guard !isRotating else { throw HealthStoreError.rotationUnfinished(path: path) }
+            tenancy = try Tenancy(connection)
         } catch let error as SealingError where error.table == "canary" {
             throw .wrongKey(path: path)
         } catch {
@@ -106,8 +112,20 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    /// Writes in one transaction, which an error undoes as a whole.
+    /// Writes what belongs to the user in one transaction, which an error undoes as a whole.
+    ///
+    /// - Throws: `changedHands` and `loggedOut` after a logout that removed everything.
     func change<Result>(
+        _ body: (Connection) throws -> Result
+    ) throws(HealthStoreError) -> Result {
+        try changeAnyway { connection in
+            try tenancy.check(connection, allowsVacancy: false)
+            return try body(connection)
+        }
+    }
+
+    /// Writes in one transaction, whoever the user is.
+    func changeAnyway<Result>(
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try access { connection in try connection.transaction { try body(connection) } }

@@ -26,6 +26,10 @@ public enum HealthStoreError: Error, Sendable {
     case rotation(KeyRotationError, path: String)
     /// The file belongs to another user of the backend.
     case otherUser(path: String)
+    /// A logout removed everything, and nobody has logged in since.
+    case loggedOut
+    /// A logout removed everything after this store was opened.
+    case changedHands
     /// SQLite refused.
     case database(SQLiteError, path: String)
 
@@ -41,6 +45,7 @@ public enum HealthStoreError: Error, Sendable {
             case .rotation(let error, _): error.isTemporary ? .unreachable : .configuration
             // A new login puts another in its place.
             case .sealing(let error, _) where error.isOfLogin: .credential
+            case .loggedOut, .changedHands: .credential
             // As for the history beside it, which the same fault makes unreachable.
             case .directory(let error): error.isDisk ? .disk : .unreachable
             case .sealing: .disk
@@ -91,6 +96,8 @@ extension HealthStoreError: CustomStringConvertible {
         case .directory(let error): error.description
         case .otherUser(let path):
             "`\(path)` belongs to another user; give this one a state directory of its own"
+        case .loggedOut: "nobody is logged in; run `clarity-jobs auth login`"
+        case .changedHands: "a logout has removed everything since this began"
         case .database(let error, let path): "cannot use `\(path)`: \(error)"
         }
     }

@@ -30,6 +30,8 @@ struct SealedTable: Sendable {
     static let all: [SealedTable] = [
         SealedTable(name: "owner"),
         SealedTable(name: "session"),
+        SealedTable(name: "session_record"),
+        SealedTable(name: "login_tries", isSealed: false, tag: "tag"),
         SealedTable(name: "profile"),
         SealedTable(
             name: "outbox",

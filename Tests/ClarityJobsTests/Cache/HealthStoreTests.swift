@@ -111,8 +111,8 @@ import Testing
 
         #expect(
             error?.description
-                == "`\(folder.path)/health.db` has version 99, this program knows \(HealthSchema.migrations.steps.count); "
-                + "update the program")
+                == "`\(folder.path)/health.db` has version 99, this program knows "
+                + "\(HealthSchema.migrations.steps.count); update the program")
     }
 
     @Test func `a file in the place of the directory is an error`() throws {

@@ -1,0 +1,27 @@
+extension HealthSchema {
+    /// What a login leaves beside the session: whose time with the file it is, how the session
+    /// fares, and how often a login was tried.
+    static let sessions = """
+        -- `number` rises when a logout removes everything: who began before may write no more.
+        -- `is_vacant` from then until somebody logs in.
+        CREATE TABLE tenancy (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            number INTEGER NOT NULL DEFAULT 1 CHECK (number >= 1),
+            is_vacant INTEGER NOT NULL DEFAULT 0 CHECK (is_vacant IN (0, 1))
+        ) STRICT;
+        INSERT INTO tenancy (id) VALUES (1);
+
+        CREATE TABLE session_record (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            sealed BLOB NOT NULL
+        ) STRICT;
+
+        -- `tag` is a keyed hash of the e-mail address.
+        CREATE TABLE login_tries (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            tag BLOB NOT NULL CHECK (length(tag) = 16),
+            tried_at_ms INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX login_tries_tag ON login_tries (tag, tried_at_ms);
+        """
+}
