@@ -103,26 +103,33 @@ extension APIClient {
             throw .decoding("login: `\(place)refresh_token` is missing")
         }
         let accessToken = Secret(tokens.accessToken)
-        let user: UserProfile
-        if let known = wire.user {
-            user = known.profile
-        } else if wire.isBare {
-            user = try await owner(of: accessToken)
-        } else {
-            throw .decoding("login: `user` is missing")
-        }
+        let user = try await owner(of: accessToken, named: wire.user?.profile)
         return Grant(
             user: user, accessToken: accessToken, refreshToken: Secret(refreshToken),
             tokens: tokens)
     }
 
-    private func owner(of token: Secret) async throws(APIError) -> UserProfile {
+    /// Who logged in: whom the answer names, else whom `/auth/me` does, else the token itself.
+    private func owner(
+        of token: Secret, named user: UserProfile?
+    ) async throws(APIError) -> UserProfile {
+        if let user, TokenSubject.isUsable(user.userID) { return user }
+        var fault = APIError.decoding("login: it does not say who logged in")
         do throws(APIError) {
             let answer = try await exchange(requests.me(token: token))
-            return try AnswerReader(.me).profile(answer.body)
+            let user = try AnswerReader(.me).profile(answer.body)
+            if TokenSubject.isUsable(user.userID) { return user }
+        } catch .cancelled {
+            throw .cancelled
         } catch .unauthorized {
             // It has just been given out: what is refused here is not the person.
-            throw .tokenUnclear
+            fault = .tokenUnclear
+        } catch .decoding {
+            // The login is at fault, that asked for more than it said.
+        } catch {
+            fault = error
         }
+        guard let subject = TokenSubject.read(token) else { throw fault }
+        return UserProfile(userID: subject, email: nil)
     }
 }

@@ -1,79 +1,35 @@
 public import ClarityJobs
 import ClarityScheduler
 
+// The session: renewed in time, by one at a time, and replaced where there is a password to.
+//
+// That a session ends after 15 minutes of idleness is a rule for people who sit before the app; jobs
+// run when nobody does, and it does not apply to them.
+
 extension APIClient {
-    /// Logs in and keeps the session in the place of any earlier one.
-    ///
-    /// - Throws: `APIError.unauthorized` for wrong credentials, which are sent once only.
-    public func login(email: String, password: Secret) async throws(APIError) -> Session {
-        try await askDialectAnew()
-        let granted = try await grant(
-            by: exchange(requests.login(email: email, password: password)))
-        let session = Session(
-            userID: granted.user.userID, email: granted.user.email ?? email,
-            accessToken: granted.accessToken, refreshToken: granted.refreshToken,
-            expiresAt: clock.now + life(of: granted.tokens))
-        try keep(session)
-        return session
-    }
-
-    /// Ends the session at the backend, as far as it answers, and forgets it in any case.
-    ///
-    /// An access token that has ended is renewed first: without it the backend would not hear that
-    /// the refresh token is to end, and that one lives for long.
-    ///
-    /// - Throws: what the backend's side failed with; the session is forgotten all the same.
-    public func logout() async throws(APIError) {
-        // Before anything is sent: with nobody logged in nothing is forgotten.
-        _ = try stored()
-        var fault: APIError?
-        do throws(APIError) {
-            try await revoke(try await session())
-        } catch .sessionEnded {
-            // The backend has ended it already, which is what was wanted.
-        } catch {
-            fault = error
-        }
-        try forget()
-        if let fault { throw fault }
-    }
-
-    /// Tells the backend that `session` is to end, or the one that had to come in its place.
-    private func revoke(_ session: Session) async throws(APIError) {
-        let requests = try await requests
-        func request(_ session: Session) throws(APIError) -> HTTPRequest {
-            try requests.logout(session.refreshToken, token: session.accessToken)
-        }
-        do throws(APIError) {
-            _ = try await exchange(request(session))
-        } catch .unauthorized {
-            let renewed = try await renewed(insteadOf: session)
-            do throws(APIError) {
-                _ = try await exchange(request(renewed))
-            } catch .unauthorized {
-                throw .sessionEnded
-            }
-        }
-    }
-
     /// The session, renewed when it ends within `renewalMargin`.
     ///
-    /// - Throws: `APIError.notLoggedIn` when there is none.
+    /// When there is none, or the backend has ended it, one login takes its place where the store has
+    /// credentials for it.
+    ///
+    /// - Throws: `APIError.notLoggedIn` when there is none, `.sessionEnded`, or what the renewal or
+    ///   the login failed with. An error of the backend (5xx) ends no session: it may be an outage.
     public func session() async throws(APIError) -> Session {
-        let session = try stored()
-        return isFresh(session) ? session : try await renewed(insteadOf: session)
-    }
-
-    private func isFresh(_ session: Session) -> Bool {
-        session.expiresAt - clock.now > APIClient.renewalMargin
+        if let session = try kept() {
+            return isFresh(session) ? session : try await renewed(insteadOf: session)
+        }
+        // Asked first, so that without credentials nobody waits for a turn.
+        guard try hasCredentials() else { throw .notLoggedIn }
+        return try await renewed(insteadOf: nil)
     }
 
     /// A session other than `old`: one that was renewed meanwhile, here or by another process, or
     /// one that this call renews. Calls that come meanwhile wait for the same renewal.
-    func renewed(insteadOf old: Session) async throws(APIError) -> Session {
+    func renewed(insteadOf old: Session?) async throws(APIError) -> Session {
         if let renewal { return try await renewal.value.get() }
-        let current = try stored()
-        if current.accessToken != old.accessToken, isFresh(current) { return current }
+        let current = try kept()
+        if let current, current.accessToken != old?.accessToken, isFresh(current) { return current }
+        if current == nil, old != nil, try !hasCredentials() { throw .notLoggedIn }
         // A task of its own: a renewal that one caller's cancellation broke off could cost the
         // session, when the backend has already replaced the refresh token.
         let renewal = Task { await self.renew(current) }
@@ -83,13 +39,17 @@ extension APIClient {
         return try result.get()
     }
 
-    private func renew(_ old: Session) async -> Result<Session, APIError> {
+    private func renew(_ old: Session?) async -> Result<Session, APIError> {
         do throws(APIError) {
             let lock = try await lockSession()
             defer { withExtendedLifetime(lock) {} }
             // What another process made of it while this one waited.
-            let session = try stored()
-            if session.accessToken != old.accessToken, isFresh(session) { return .success(session) }
+            guard let session = try kept() else {
+                return .success(try await logInAgain(orElse: .notLoggedIn))
+            }
+            if session.accessToken != old?.accessToken, isFresh(session) {
+                return .success(session)
+            }
             return .success(try await renewed(session))
         } catch {
             return .failure(error)
@@ -97,20 +57,54 @@ extension APIClient {
     }
 
     private func renewed(_ session: Session) async throws(APIError) -> Session {
+        let renewed: Session
         do throws(APIError) {
             let response = try await exchange(requests.refresh(session.refreshToken))
             let reader = AnswerReader(call: "session renewal")
             let tokens = try reader.decode(RefreshWire.self, from: response.body).tokens
-            var renewed = session
-            renewed.accessToken = Secret(tokens.accessToken)
-            renewed.refreshToken = tokens.refreshToken.map(Secret.init) ?? session.refreshToken
-            renewed.expiresAt = clock.now + life(of: tokens)
-            try keep(renewed)
-            return renewed
+            renewed = session.renewed(by: tokens, life: life(of: tokens), at: clock.now)
         } catch {
-            guard error.endsSession else { throw error }
-            return try replacement(for: session)
+            return try await afterRefusal(of: session, error)
         }
+        let now = clock.now
+        if try store("keep", { try sessions.replace(session, with: renewed, at: now) }) {
+            return renewed
+        }
+        return try other(than: session, orElse: .notLoggedIn)
+    }
+
+    /// What to use when `session` could not be renewed.
+    ///
+    /// A refusal ends it. An error of the backend does not, for it may be an outage; but one dialect
+    /// gives it for a refresh token that has ended too. So when it lasts the person is asked to log
+    /// in, or one login is tried where there is a password, and the session stays until that works.
+    private func afterRefusal(
+        of session: Session, _ error: APIError
+    ) async throws(APIError) -> Session {
+        let (now, reason) = (clock.now, error.ruling.sentence)
+        if error.endsSession {
+            guard try store("forget", { try sessions.remove(session, because: reason, at: now) })
+            else { return try other(than: session, orElse: .sessionEnded) }
+            return try await logInAgain(orElse: .sessionEnded)
+        }
+        guard let status = error.troubleStatus else {
+            if error.isTold { try note(reason, isTrouble: false) }
+            throw error
+        }
+        guard try note(reason, isTrouble: true)?.isLasting(at: now) == true else { throw error }
+        do throws(APIError) {
+            return try await logInAgain(orElse: .renewalRefused(status: status))
+        } catch {
+            throw .renewalRefused(status: status)
+        }
+    }
+
+    /// The session that took the place of `session` meanwhile.
+    private func other(
+        than session: Session, orElse error: APIError
+    ) throws(APIError) -> Session {
+        guard let other = try kept(), other.accessToken != session.accessToken else { throw error }
+        return other
     }
 
     /// Waits until no other process renews the session. A token to renew it with is good once: the
@@ -122,41 +116,31 @@ extension APIClient {
             await clock.sleep(for: APIClient.lockWait)
         }
     }
+}
 
-    /// What to use when the backend refused to renew `session`: what another process made of it,
-    /// or else nothing, and then it is forgotten.
-    private func replacement(for session: Session) throws(APIError) -> Session {
-        do throws(APIError) {
-            let current = try stored()
-            if current.refreshToken != session.refreshToken { return current }
-        } catch .notLoggedIn {
-            throw .sessionEnded
-        }
-        try forget()
-        throw .sessionEnded
+// MARK: - What is kept
+
+extension APIClient {
+    private func isFresh(_ session: Session) -> Bool {
+        session.expiresAt - clock.now > APIClient.renewalMargin
     }
 
-    private func life(of tokens: TokensWire) -> Duration {
+    func life(of tokens: TokensWire) -> Duration {
         // At most a year: a number that a server made up must not overflow an instant.
         .milliseconds(Int64(min(max(tokens.expiresIn, 0), 365 * 86_400) * 1000))
     }
 
-    private func stored() throws(APIError) -> Session {
-        guard let session = try store("read", { try sessions.load() }) else { throw .notLoggedIn }
-        return session
+    func kept() throws(APIError) -> Session? { try store("read") { try sessions.load() } }
+
+    @discardableResult
+    func note(_ reason: String, isTrouble: Bool) throws(APIError) -> SessionRecord.Trouble? {
+        let now = clock.now
+        return try store("keep") {
+            try sessions.noteRefusal(reason, isTrouble: isTrouble, at: now)
+        }
     }
 
-    private func keep(_ session: Session) throws(APIError) {
-        try store("keep") { try sessions.save(session) }
-    }
-
-    private func forget() throws(APIError) {
-        try store("forget") { try sessions.clear() }
-    }
-
-    private func store<Value>(
-        _ verb: String, _ body: () throws -> Value
-    ) throws(APIError) -> Value {
+    func store<Value>(_ verb: String, _ body: () throws -> Value) throws(APIError) -> Value {
         do {
             return try body()
         } catch let failure as Failure {
@@ -169,7 +153,39 @@ extension APIClient {
     }
 }
 
+extension Session {
+    /// The session with new tokens. A backend that keeps the refresh token as it is may give the same
+    /// or none.
+    fileprivate func renewed(
+        by tokens: TokensWire, life: Duration, at now: Instant
+    ) -> Session {
+        var session = self
+        session.accessToken = Secret(tokens.accessToken)
+        if let token = tokens.refreshToken, !token.isEmpty { session.refreshToken = Secret(token) }
+        session.expiresAt = now + life
+        return session
+    }
+}
+
 extension APIError {
+    /// The status of an answer to a renewal that may be an outage, and may be what a refresh token
+    /// that has ended gets; `nil` for other errors.
+    fileprivate var troubleStatus: Int? {
+        switch self {
+        case .server(let status, _), .unavailable(let status): status
+        case .renewalUnclear: 500
+        default: nil
+        }
+    }
+
+    /// Whether it is worth telling of the session: nothing of ours was in the way.
+    fileprivate var isTold: Bool {
+        switch self {
+        case .cancelled, .store: false
+        default: true
+        }
+    }
+
     /// Whether an answer to a renewal says that the refresh token is worth nothing any more.
     fileprivate var endsSession: Bool {
         switch self {

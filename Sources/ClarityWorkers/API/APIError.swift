@@ -20,6 +20,11 @@ public enum APIError: Error, Hashable, Sendable {
     case secondFactorRequired
     /// The backend refused the session, and a renewed one.
     case sessionEnded
+    /// The backend has met each renewal of the session with an error for a while; the session may
+    /// have ended.
+    case renewalRefused(status: Int)
+    /// Two logins were tried within 15 minutes; carries when the next may be.
+    case loginsUsedUp(until: Instant)
     /// The account may not do this.
     case forbidden
     /// The backend has nothing under this id.

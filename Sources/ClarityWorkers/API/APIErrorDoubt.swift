@@ -14,7 +14,7 @@ extension APIError {
             .rejected, .redirected, .refused, .store, .notOffered, .noSuchCall, .dialectUnknown,
             .dialectChanged, .gone, .blocked, .unavailable, .accountLocked, .loginUnclear,
             .emailNotVerified, .signupClosed, .accountExists, .passwordRefused, .codeRefused,
-            .tokenUnclear:
+            .tokenUnclear, .renewalRefused, .loginsUsedUp:
             false
         }
     }

@@ -68,6 +68,15 @@ extension APIError {
                 .unreachable,
                 "the backend did not renew the session, and does not say whether it has ended; if "
                     + "this goes on, run `clarity-jobs auth login`")
+        case .renewalRefused(let status):
+            later(
+                .credential,
+                "the backend has not renewed the session for a while (\(status)): it is out of order, "
+                    + "or the session has ended; run `clarity-jobs auth login`")
+        case .loginsUsedUp(let instant):
+            final(
+                .credential,
+                "a login was tried twice within 15 minutes; the next may be tried at \(instant)")
         case .tokenUnclear:
             later(
                 .unreachable,

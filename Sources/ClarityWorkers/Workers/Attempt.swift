@@ -21,7 +21,8 @@ public enum Attempt {
             let transport = try transport()
             let client = APIClient(
                 base: base, dialect: try options.dialect(), memory: StoredDialects(store),
-                transport: transport, sessions: StoredSessions(store, backend: base),
+                transport: transport,
+                sessions: StoredSessions(store, backend: base, environment: environment),
                 clock: clock, retryWait: try options.retryWait())
             return await work(
                 WorkContext(

@@ -16,7 +16,7 @@ public struct RefreshWorker: KindWorker {
         let pageSize = try WorkOptions(context.order).integer("page_size")
         var pull = Pull(context)
         let session = try await context.client.session()
-        try await profile(context)
+        try await profile(context, of: session)
         try await metrics(context, pageSize, &pull)
         let page = try await context.client.insightsPage(
             user: session.userID, limit: min(pageSize, 100), offset: 0)
@@ -24,8 +24,15 @@ public struct RefreshWorker: KindWorker {
         return .success
     }
 
-    private func profile(_ context: WorkContext) async throws {
+    /// Keeps the profile, which also shows whose rows the token would bring: another user's must not
+    /// come among ours.
+    private func profile(_ context: WorkContext, of session: Session) async throws {
         let profile = try await context.client.me()
+        guard profile.userID.lowercased() == session.userID.lowercased() else {
+            throw Failure(
+                .credential,
+                "the backend takes the session for another user's; run `clarity-jobs auth login`")
+        }
         var json = JSONWriter()
         json.object { json in
             json.field("user_id", profile.userID)

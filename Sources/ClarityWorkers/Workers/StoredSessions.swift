@@ -1,15 +1,20 @@
 public import ClarityJobs
-import ClarityScheduler
+public import ClarityScheduler
 
 /// The sealed store as the place where the client keeps its session with one backend.
 public struct StoredSessions: SessionStore {
     private let store: HealthStore
     private let backend: String
+    private let environment: [String: String]
 
     /// Keeps the session with the backend at `backend` in `store`.
-    public init(_ store: HealthStore, backend: String) {
+    ///
+    /// - Parameter environment: where a password is looked for with which a session that has ended is
+    ///   replaced (`SessionPassword`); empty where a person is to log in.
+    public init(_ store: HealthStore, backend: String, environment: [String: String] = [:]) {
         self.store = store
         self.backend = backend.hasSuffix("/") ? String(backend.dropLast()) : backend
+        self.environment = environment
     }
 
     /// The session that is kept.
@@ -27,15 +32,54 @@ public struct StoredSessions: SessionStore {
         return session
     }
 
-    public func save(_ session: Session) throws {
-        var session = session
-        session.backend = backend
-        try reported { try store.save(session) }
+    public func save(_ session: Session, at now: Instant) throws {
+        try reported { try store.save(ours(session), at: now) }
+    }
+
+    public func replace(_ old: Session, with renewed: Session, at now: Instant) throws -> Bool {
+        try reported { try store.replace(old, with: ours(renewed), at: now) }
+    }
+
+    public func remove(_ session: Session, because reason: String, at now: Instant) throws -> Bool {
+        try reported { try store.remove(session, because: reason, at: now) }
     }
 
     public func clear() throws { try reported { try store.clear() } }
+
     public func lock() throws -> (any AnyObject & Sendable)? {
         try reported { try store.lockSession() }
+    }
+
+    public func noteRefusal(
+        _ reason: String, isTrouble: Bool, at now: Instant
+    ) throws -> SessionRecord.Trouble? {
+        try reported { try store.noteRefusal(reason, isTrouble: isTrouble, at: now) }
+    }
+
+    public func reserveLogin(email: String, at now: Instant) throws -> LoginReservation {
+        try reported { try store.reserveLogin(email: email, at: now) }
+    }
+
+    public func withdrawLogin(_ number: Int64) throws {
+        try reported { try store.withdrawLogin(number) }
+    }
+
+    /// Who logged in last, with the password that the service manager handed over; `nil` when either
+    /// is missing, after a logout, and when that login was with another backend: a password goes to
+    /// nobody to whom a person did not send it first.
+    public func credentials() throws -> LoginCredentials? {
+        guard !environment.isEmpty, let record = try reported({ try store.sessionRecord() }),
+            record.backend == backend, let password = try reported({ try password() })
+        else { return nil }
+        return LoginCredentials(email: record.email, password: password)
+    }
+
+    private func password() throws -> Secret? { try SessionPassword.load(environment) }
+
+    private func ours(_ session: Session) -> Session {
+        var session = session
+        session.backend = backend
+        return session
     }
 
     /// The store's errors as failures, whose category the client hands on.
@@ -44,6 +88,8 @@ public struct StoredSessions: SessionStore {
             return try body()
         } catch let error as HealthStoreError {
             throw error.failure
+        } catch let error as SessionPasswordError {
+            throw Failure(.configuration, error.description)
         }
     }
 }

@@ -52,7 +52,7 @@ struct APIClientSessionTests {
     @Test(arguments: [
         (#"{"mfa_session_token":"m","user":{"user_id":"u"}}"#, APIError.secondFactorRequired),
         (#"{"user":{"user_id":"u"}}"#, .decoding("login: `tokens` is missing")),
-        (#"{"tokens":\#(newTokens)}"#, .decoding("login: `user` is missing")),
+        (#"{"tokens":\#(newTokens)}"#, .decoding("login: it does not say who logged in")),
         (
             #"{"user":{"user_id":"u"},"tokens":{"access_token":"secret","expires_in":1}}"#,
             .decoding("login: `tokens.refresh_token` is missing")
@@ -187,7 +187,7 @@ struct APIClientSessionTests {
             if request.headers.first?.text == "Bearer new-access" {
                 return .status(200, APIClientSessionTests.profile)
             }
-            do { try sessions.save(testSession("new")) } catch { return .failure(.offline) }
+            sessions.letAnother(keep: testSession("new"))
             return .status(401)
         }
         let client = APIClient(
@@ -220,7 +220,7 @@ struct APIClientSessionTests {
             guard request.url.hasSuffix("/auth/refresh") else {
                 return .status(200, APIClientSessionTests.profile)
             }
-            do { try sessions.save(testSession("new")) } catch { return .failure(.offline) }
+            sessions.letAnother(keep: testSession("new"))
             return .status(401)
         }
         let client = APIClient(

@@ -23,7 +23,8 @@ struct APIErrorDoubtTests {
         .conflict(indices: []), .validation(indices: [1]), .requestTooLarge,
         .rateLimited(after: nil), .rejected(status: 400), .redirected(status: 307),
         .unavailable(status: 400), .blocked, .gone, .noSuchCall(status: 404), .notOffered("it"),
-        .dialectUnknown, .dialectChanged, .refused("why"), .store(Failure(.disk, "full")),
+        .renewalRefused(status: 500), .loginsUsedUp(until: morning), .dialectUnknown,
+        .dialectChanged, .refused("why"), .store(Failure(.disk, "full")),
     ]
 
     @Test(arguments: certain)

@@ -85,6 +85,14 @@ struct APIErrorTests {
             "the backend did not renew the session, and does not say whether "
                 + "it has ended; if this goes on, run `clarity-jobs auth login`"),
         Row(
+            .renewalRefused(status: 500), .retry, .credential,
+            "the backend has not renewed the session for a while (500): it is "
+                + "out of order, or the session has ended; run `clarity-jobs auth login`"),
+        Row(
+            .loginsUsedUp(until: morning), .fail, .credential,
+            "a login was tried twice within 15 minutes; the next may be tried "
+                + "at 2026-11-20T06:00:00Z"),
+        Row(
             .tokenUnclear, .retry, .unreachable,
             "the backend refuses a session that it has just renewed (401), and "
                 + "may be out of order"),

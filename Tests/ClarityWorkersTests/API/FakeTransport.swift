@@ -43,55 +43,6 @@ final class FakeTransport: HTTPTransport {
     }
 }
 
-/// A store in memory.
-final class MemorySessions: SessionStore {
-    private let session: Mutex<Session?>
-    private let failure: (any Error)?
-    /// What another process saves while this one asks so many times in vain for the right to.
-    private let rival: Mutex<(session: Session, refusals: Int)?> = Mutex(nil)
-
-    init(_ session: Session? = nil, failure: (any Error)? = nil) {
-        self.session = Mutex(session)
-        self.failure = failure
-    }
-
-    var kept: Session? { session.withLock { $0 } }
-
-    func load() throws -> Session? {
-        if let failure { throw failure }
-        return kept
-    }
-
-    func save(_ session: Session) throws {
-        if let failure { throw failure }
-        self.session.withLock { $0 = session }
-    }
-
-    func clear() throws {
-        if let failure { throw failure }
-        session.withLock { $0 = nil }
-    }
-
-    func lock() throws -> (any AnyObject & Sendable)? {
-        if let failure { throw failure }
-        let renewed: Session? = rival.withLock { rival in
-            guard let (session, refusals) = rival else { return nil }
-            rival = refusals > 1 ? (session, refusals - 1) : nil
-            return session
-        }
-        guard let renewed else { return Right() }
-        try save(renewed)
-        return nil
-    }
-
-    /// Lets another process renew the session to `session`, for as long as `refusals` questions.
-    func letAnother(renewTo session: Session, refusals: Int) {
-        rival.withLock { $0 = (session, refusals) }
-    }
-
-    private final class Right: Sendable {}
-}
-
 let testBase = "https://backend.example/api/v1"
 
 extension FakeTransport.Answer {

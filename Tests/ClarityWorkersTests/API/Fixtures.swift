@@ -60,12 +60,13 @@ struct ClientBench {
 
     init(
         _ transport: FakeTransport, dialect: Dialect = .blueprint,
-        session: Session? = testSession(), retryWait: Duration = .seconds(1)
+        session: Session? = testSession(), sessions: MemorySessions? = nil,
+        retryWait: Duration = .seconds(1)
     ) {
         self.transport = transport
-        sessions = MemorySessions(session)
+        self.sessions = sessions ?? MemorySessions(session)
         client = APIClient(
-            base: testBase, dialect: dialect, transport: transport, sessions: sessions,
+            base: testBase, dialect: dialect, transport: transport, sessions: self.sessions,
             clock: clock, retryWait: retryWait)
     }
 

@@ -73,7 +73,7 @@ import Testing
             userID: "other", email: "o@example.com", accessToken: Secret("a"),
             refreshToken: Secret("r"), expiresAt: bench.clock.now)
 
-        let failure = #expect(throws: Failure.self) { try sessions.save(other) }
+        let failure = #expect(throws: Failure.self) { try sessions.save(other, at: bench.clock.now) }
 
         #expect(failure?.category == .configuration)
         #expect(try sessions.load()?.userID == WorkBench.user)

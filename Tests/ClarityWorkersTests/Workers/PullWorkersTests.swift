@@ -119,7 +119,9 @@ import Testing
 
     @Test func `a refresh that an error ends goes on from there too`() async throws {
         let bench = WorkBench { request throws(TransportError) in
-            if request.path.hasPrefix("/auth/me") { return .ok(#"{"user_id":"u"}"#) }
+            if request.path.hasPrefix("/auth/me") {
+                return .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
+            }
             if request.path.hasSuffix("cursor=2") { throw .tls }
             return Self.metrics(request, count: 5)
         }
@@ -131,10 +133,32 @@ import Testing
         #expect(reports.checkpoint == "2")
     }
 
+    @Test func `a refresh with a token of another user's keeps nothing`() async throws {
+        let bench = WorkBench { request in
+            if request.path.hasPrefix("/auth/me") { return .ok(#"{"user_id":"eve"}"#) }
+            return Self.metrics(request, count: 5)
+        }
+        try bench.logIn()
+
+        let (outcome, _) = await bench.attempt("refresh")
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(
+                        .credential,
+                        "the backend takes the session for another user's; run "
+                            + "`clarity-jobs auth login`")))
+        #expect(bench.backend.calls == ["GET /auth/me"])
+        #expect(try bench.store().profile() == nil)
+    }
+
     @Test func `pages without rows are not asked for without end`() async throws {
         let count = Mutex(0)
         let bench = WorkBench { request in
-            if request.path.hasPrefix("/auth/me") { return .ok(#"{"user_id":"u"}"#) }
+            if request.path.hasPrefix("/auth/me") {
+                return .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
+            }
             let number = count.withLock { count in
                 count += 1
                 return count
@@ -180,7 +204,7 @@ import Testing
         let bench = WorkBench { request in
             let next = request.path.hasSuffix("cursor=a") ? "b" : "a"
             return request.path.hasPrefix("/auth/me")
-                ? .ok(#"{"user_id":"u"}"#)
+                ? .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
                 : .ok(#"{"data":[],"pagination":{"has_next":true,"next_cursor":"\#(next)"}}"#)
         }
         try bench.logIn()

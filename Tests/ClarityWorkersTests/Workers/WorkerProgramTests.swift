@@ -54,7 +54,7 @@ import Testing
         let bench = try bench()
         let page = #"{"data":[],"pagination":{"has_next":true,"next_cursor":"c1"}}"#
         let server = try ScriptedServer([
-            .answer(200, #"{"user_id":"u"}"#), .answer(200, page),
+            .answer(200, #"{"user_id":"\#(WorkBench.user)"}"#), .answer(200, page),
         ])
         try bench.logIn(at: server.url)
         let process = try WorkerProcess(["attempt"])
@@ -74,7 +74,7 @@ import Testing
         let bench = try bench()
         let page = #"{"data":[],"pagination":{"has_next":true,"next_cursor":"c1"}}"#
         let server = try ScriptedServer([
-            .answer(200, #"{"user_id":"u"}"#), .answer(200, page), .silence,
+            .answer(200, #"{"user_id":"\#(WorkBench.user)"}"#), .answer(200, page), .silence,
         ])
         try bench.logIn(at: server.url)
         let process = try WorkerProcess(["attempt"])

@@ -1,0 +1,64 @@
+import ClarityJobs
+import FoundationEssentials
+
+/// Whom an access token names, for a backend that says it nowhere else.
+///
+/// The `sub` of a JSON Web Token (RFC 7519). Its signature is not looked at: the token came from the
+/// backend itself over a connection that is trusted, and to whom it belongs decides where rows are
+/// kept here, not what anybody may do there.
+enum TokenSubject {
+    /// The longest token that is read: 16 KiB.
+    static let longestToken = 16 * 1024
+    /// The longest id that is taken, in bytes.
+    static let longestID = 256
+
+    private struct Claims: Decodable {
+        let sub: String
+    }
+
+    /// The id; `nil` for a token of another form, which is nothing wrong with it.
+    static func read(_ token: Secret) -> String? {
+        let text = token.reveal().utf8
+        guard text.count <= longestToken else { return nil }
+        let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, let bytes = base64URLDecoded(parts[1]) else { return nil }
+        do {
+            let subject = try JSONDecoder().decode(Claims.self, from: Data(bytes)).sub
+            return isUsable(subject) ? subject : nil
+        } catch {
+            // What is no JSON names nobody.
+            return nil
+        }
+    }
+
+    /// Whether an id can be a user's: of 1 to 256 visible characters of ASCII.
+    static func isUsable(_ id: String) -> Bool {
+        (1...longestID).contains(id.utf8.count) && id.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+
+    /// RFC 4648, section 5, without padding, as RFC 7515 has it; `nil` for anything else.
+    static func base64URLDecoded(_ digits: some Collection<UInt8>) -> [UInt8]? {
+        guard digits.count % 4 != 1 else { return nil }
+        var bytes: [UInt8] = []
+        var buffer: UInt32 = 0
+        var bits = 0
+        for digit in digits {
+            let value: UInt8
+            switch digit {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): value = digit - UInt8(ascii: "A")
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): value = digit - UInt8(ascii: "a") + 26
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = digit - UInt8(ascii: "0") + 52
+            case UInt8(ascii: "-"): value = 62
+            case UInt8(ascii: "_"): value = 63
+            default: return nil
+            }
+            buffer = buffer << 6 | UInt32(value)
+            bits += 6
+            if bits >= 8 {
+                bits -= 8
+                bytes.append(UInt8(truncatingIfNeeded: buffer >> UInt32(bits)))
+            }
+        }
+        return bytes
+    }
+}
