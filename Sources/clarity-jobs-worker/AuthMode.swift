@@ -11,12 +11,20 @@ enum AuthMode {
         do {
             switch action {
             case "login": return try await login(flags)
-            case "logout": return try await logout(flags)
+            case "logout": return try await Logout(flags).run()
             case "status": return try status(flags)
             default: return Program.usageError("unknown action `auth \(action)`")
             }
         } catch let error as AuthFlags.Missing {
             return Program.usageError("`--\(error.name)` is missing")
+        } catch let error as PasswordEntry.Missing {
+            complain(error.words)
+            return .usage
+        } catch let error as APIError {
+            let status = ExitStatus(outcome(of: error))
+            // It may well succeed later, and nothing was refused.
+            if case .loginsUsedUp = error { return .deferred }
+            return status
         } catch {
             return ExitStatus(of: error)
         }
@@ -24,39 +32,37 @@ enum AuthMode {
 
     private static func login(_ flags: AuthFlags) async throws -> ExitStatus {
         let email = try flags.value("email")
-        let client = try client(flags)
-        guard let password = readLine(), !password.isEmpty else {
-            complain("no password on standard input; wanted one line with it")
-            return .usage
-        }
-        let session = try await client.login(email: email, password: Secret(password))
+        for name in ["backend", "state"] { _ = try flags.value(name) }
+        _ = try flags.dialect()
+        _ = try trust(flags)
+        // Before the store is opened: a person may take their time, and a logout may come meanwhile.
+        let password = try flags.password.password(of: email)
+        let session = try await client(flags, store(flags)).login(email: email, password: password)
         print(session.sentence)
-        return .done
-    }
-
-    private static func logout(_ flags: AuthFlags) async throws -> ExitStatus {
-        guard HealthStore.exists(in: try flags.value("state")) else { throw APIError.notLoggedIn }
-        try await client(flags).logout()
-        print("logged out")
         return .done
     }
 
     private static func status(_ flags: AuthFlags) throws -> ExitStatus {
         let state = try flags.value("state")
         // Asking makes nothing.
-        guard HealthStore.exists(in: state),
-            let session = try HealthStore(
-                stateDirectory: state, environment: keyEnvironment()
-            ).load()
-        else { throw APIError.notLoggedIn }
-        print(flags.isJSON ? session.json : session.sentence)
+        guard HealthStore.exists(in: state) else { throw APIError.notLoggedIn }
+        let (store, now) = (try store(flags), SystemClock().now)
+        guard let status = try SessionStatus(store, at: now) else {
+            let status = ExitStatus(outcome(of: APIError.notLoggedIn))
+            try SessionStatus.farewell(store, at: now).forEach(printError)
+            return status
+        }
+        print(flags.isJSON ? status.json : status.lines.joined(separator: "\n"))
         return .done
     }
 
-    private static func client(_ flags: AuthFlags) throws -> APIClient {
+    static func store(_ flags: AuthFlags) throws -> HealthStore {
+        try HealthStore(stateDirectory: flags.value("state"), environment: keyEnvironment())
+    }
+
+    /// Without a password to log in with again: here is a person who does, or wants to be out.
+    static func client(_ flags: AuthFlags, _ store: HealthStore) throws -> APIClient {
         let backend = try flags.value("backend")
-        let store = try HealthStore(
-            stateDirectory: flags.value("state"), environment: keyEnvironment())
         let transport: CurlTransport
         do throws(TransportError) {
             transport = try CurlTransport(version: programVersion, trust: flags.trust())
@@ -67,62 +73,15 @@ enum AuthMode {
         }
         return APIClient(
             base: backend, dialect: try flags.dialect(), memory: StoredDialects(store),
-            transport: transport,
-            sessions: StoredSessions(store, backend: backend), clock: SystemClock(),
-            retryWait: flags.retryWait)
-    }
-}
-
-/// `--name value` pairs.
-struct AuthFlags {
-    /// A flag that is needed and not given.
-    struct Missing: Error {
-        var name: String
+            transport: transport, sessions: StoredSessions(store, backend: backend),
+            clock: SystemClock(), retryWait: flags.retryWait)
     }
 
-    private static let names = [
-        "email", "backend", "dialect", "ca-bundle", "pins", "state", "retry-wait", "output",
-    ]
-    private var values: [String: String] = [:]
-
-    /// `nil` for anything but known flags with their values.
-    init?(_ arguments: [String]) {
-        guard arguments.count.isMultiple(of: 2) else { return nil }
-        for index in stride(from: 0, to: arguments.count, by: 2) {
-            let name = String(arguments[index].dropFirst(2))
-            guard arguments[index].hasPrefix("--"), AuthFlags.names.contains(name),
-                values[name] == nil
-            else { return nil }
-            values[name] = arguments[index + 1]
+    private static func trust(_ flags: AuthFlags) throws -> CurlTransport.Trust {
+        do throws(TransportError) {
+            return try flags.trust()
+        } catch {
+            throw Failure(.configuration, error.description)
         }
-        guard values["retry-wait"].map({ (1...60_000).contains(Int64($0) ?? 0) }) ?? true else {
-            return nil
-        }
-        guard values["output"].map({ ["table", "json", "ndjson"].contains($0) }) ?? true else {
-            return nil
-        }
-    }
-
-    /// Whether the answer is to be JSON.
-    var isJSON: Bool { ["json", "ndjson"].contains(values["output"]) }
-
-    func value(_ name: String) throws(Missing) -> String {
-        guard let value = values[name], !value.isEmpty else { throw Missing(name: name) }
-        return value
-    }
-
-    /// The backend's contract, or that it is to be found out.
-    func dialect() throws(Failure) -> DialectChoice {
-        try WorkOptions.dialect(named: values["dialect"])
-    }
-
-    /// Which servers are believed to be the backend; the pins come one on each line.
-    func trust() throws(TransportError) -> CurlTransport.Trust {
-        try CurlTransport.Trust(authorities: values["ca-bundle"], pinLines: values["pins"])
-    }
-
-    /// The wait before a request is repeated, 1 s unless given.
-    var retryWait: Duration {
-        .milliseconds(values["retry-wait"].flatMap { Int64($0) } ?? 1000)
     }
 }

@@ -11,6 +11,7 @@ enum ExitStatus: Int32 {
     case unreachable = 69
     case internalFault = 70
     case disk = 74
+    /// It may be tried again later.
     case deferred = 75
     case credential = 77
     case configuration = 78

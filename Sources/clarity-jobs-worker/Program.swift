@@ -7,8 +7,8 @@ import CLinux
     static let usage = """
         usage: clarity-jobs-worker attempt
                clarity-jobs-worker dry-run < ORDER
-               clarity-jobs-worker auth login --email E --backend URL --state DIR [--retry-wait MS] < PASSWORD
-               clarity-jobs-worker auth logout --backend URL --state DIR [--retry-wait MS]
+               clarity-jobs-worker auth login --email E --password stdin|ask BACKEND --state DIR
+               clarity-jobs-worker auth logout --data keep|remove|ask BACKEND --state DIR [--output FORM]
                clarity-jobs-worker auth status --state DIR [--output table|json|ndjson]
                clarity-jobs-worker key rotate --state DIR [--new-key-file FILE | --new-key-variable NAME]
                    [--output table|json|ndjson] [--verbose]
@@ -16,6 +16,7 @@ import CLinux
                clarity-jobs-worker audit log --state DIR [--since INSTANT] [--output table|json|ndjson]
                clarity-jobs-worker audit verify --state DIR [--output table|json|ndjson]
                clarity-jobs-worker probe URL
+        where BACKEND is --backend URL [--dialect D] [--ca-bundle FILE] [--pins LINES] [--retry-wait MS]
         """
 
     /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that lets signals

@@ -23,7 +23,8 @@ extension HealthStore {
 
     /// Remembers a dialect's name, of 1 to 40 characters, in place of any earlier one.
     public func remember(_ dialect: String, of base: String) throws(HealthStoreError) {
-        try change { connection in
+        // Also before the login that follows a logout.
+        try changeAnyway { connection in
             try connection.run(
                 """
                 INSERT INTO dialects (backend, name) VALUES (?, ?)

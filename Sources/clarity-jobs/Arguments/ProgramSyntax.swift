@@ -135,26 +135,7 @@ extension CommandSyntax {
                         ],
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
-            CommandSyntax(
-                name: "auth", summary: "Logs in to the backend and out, and says who is logged in.",
-                commands: [
-                    CommandSyntax(
-                        name: "login", summary: "Logs in.",
-                        options: [
-                            OptionSyntax("email", value: "EMAIL", summary: "who logs in"),
-                            OptionSyntax(
-                                "password-stdin", summary: "read the password from standard input"),
-                        ],
-                        examples: [
-                            "clarity-jobs auth login --email you@example.com --password-stdin"
-                                + " < password.txt"
-                        ]),
-                    CommandSyntax(
-                        name: "logout",
-                        summary: "Ends the session, here and at the backend; all data stays."),
-                    CommandSyntax(name: "status", summary: "Says who is logged in."),
-                ]),
-            .key,
+            .auth, .key,
             CommandSyntax(
                 name: "sandbox", summary: "Starts a stand-in for the backend, on this machine.",
                 operands: "[OPTION...]",

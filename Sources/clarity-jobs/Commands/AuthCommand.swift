@@ -11,21 +11,25 @@ struct AuthCommand {
         guard let email = arguments["email"], !email.isEmpty else {
             throw CommandFailure(.usage, "`auth login` wants --email EMAIL")
         }
-        guard arguments.has("password-stdin") else {
-            throw CommandFailure(
-                .usage, "`auth login` wants --password-stdin",
-                "help: the password is read from standard input, so that it is in no history")
-        }
+        let entry = arguments.has("password-stdin") ? "stdin" : "ask"
         let file = try composition.jobFile()
         try composition.become(
-            "clarity-jobs-worker", ["auth", "login", "--email", email] + settings(file),
-            for: file)
+            "clarity-jobs-worker",
+            ["auth", "login", "--email", email, "--password", entry] + settings(file), for: file)
     }
 
     func logout() throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        let data =
+            if arguments.has("keep-data") { "keep" } else if arguments.has("yes") { "remove" } else
+            {
+                "ask"
+            }
         let file = try composition.jobFile()
         try composition.become(
-            "clarity-jobs-worker", ["auth", "logout"] + settings(file), for: file)
+            "clarity-jobs-worker",
+            ["auth", "logout", "--data", data, "--output", composition.console.form.rawValue]
+                + settings(file), for: file)
     }
 
     func status() throws(CommandFailure) -> ExitStatus {
@@ -44,13 +48,11 @@ struct AuthCommand {
         ] + trust(file)
     }
 
-    /// A password goes to whom a job would send a token, and to nobody else.
+    /// A password goes to whom a job would send a token, in the same words, and to nobody else.
     private func trust(_ file: JobFile) -> [String] {
         [
             ("--dialect", "backend.dialect"), ("--ca-bundle", "backend.ca_bundle"),
             ("--pins", "backend.pins"),
-        ].flatMap { flag, key in
-            file.settings[key].map { [flag, $0] } ?? []
-        }
+        ].flatMap { flag, key in file.settings[key].map { [flag, $0] } ?? [] }
     }
 }

@@ -304,11 +304,8 @@ import Testing
 
         #expect(login.status == 0 && status.status == 0)
         #expect(login.output.hasPrefix("logged in as a@example.com (u1) until 2"))
-        #expect(status.output == login.output)
-        #expect(
-            json.output.wholeMatch(
-                of: /{"email":"a@example.com","user_id":"u1","expires_at":"2[0-9T:.-]+Z"}\n/) != nil
-        )
+        #expect(status.output.hasPrefix(login.output))
+        #expect(json.output.hasPrefix(#"{"email":"a@example.com","user_id":"u1","backend":""#))
         #expect(!(login.output + login.errors).contains("MARKER"))
         #expect(server.requests.first?.body.contains("PASSWORD-MARKER") == true)
     }

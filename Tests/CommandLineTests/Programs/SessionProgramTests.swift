@@ -18,20 +18,21 @@ struct SessionProgramTests {
 
         #expect(login.status == 0)
         #expect(status.status == 0 && status.errors == "")
-        #expect(
-            status.output.wholeMatch(
-                of:
-                    /{"email":"demo@example.com","user_id":"[0-9a-f-]{36}","expires_at":"[0-9T:.-]+Z"}\n/
-            ) != nil)
+        let object = try JSONValue(status.output)
+        #expect(object["email"] == .string("demo@example.com"))
+        #expect(object["backend"] == .string(playground.url))
+        #expect(isInstant(object["expires_at"].text) && isInstant(object["logged_in_at"].text))
+        #expect(object["renewed_at"] == .null && object["last_refusal"] == .null)
+        #expect(object["logins_left"] == .number(1) && object["next_login_at"] == .null)
     }
 
     @Test func `a logout ends the session and keeps the data`() async throws {
         let playground = try await Playground()
         _ = try await login(playground)
 
-        let logout = try await playground.run("auth", "logout")
+        let logout = try await playground.run("auth", "logout", "--keep-data")
         let status = try await playground.run("auth", "status", "-o", "json")
-        let again = try await playground.run("auth", "logout")
+        let again = try await playground.run("auth", "logout", "--keep-data")
         let files = try playground.folder.contents().keys
 
         #expect(logout.status == 0 && logout.output == "logged out\n" && logout.errors == "")

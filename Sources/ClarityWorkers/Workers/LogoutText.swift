@@ -1,0 +1,52 @@
+public import ClarityJobs
+
+/// What a logout asks and tells.
+public enum LogoutText {
+    /// The question before everything is removed, which ends where the answer begins.
+    ///
+    /// - Parameters:
+    ///   - email: whose data it is, when that is known.
+    ///   - unsent: how many samples the backend was never given.
+    public static func question(email: String?, unsent: Int64) -> String {
+        let loss =
+            switch unsent {
+            case 0: ""
+            case 1: "1 sample was never sent to the backend and would be lost.\n"
+            default: "\(unsent) samples were never sent to the backend and would be lost.\n"
+            }
+        let whose = email.map { " of \($0)".forReport } ?? ""
+        return "\(loss)Log out and remove all data\(whose) from this machine? [y/N] "
+    }
+
+    /// Whether an answer is `y` or `yes`, in any case and with spaces around it.
+    public static func isYes(_ answer: [UInt8]) -> Bool {
+        let words = String(decoding: answer, as: UTF8.self).lowercased().split(separator: " ")
+        return words == ["y"] || words == ["yes"]
+    }
+
+    /// The receipt for people: `logged out; removed:`, and a line for each kind.
+    public static func lines(_ receipt: WipeReceipt) -> [String] {
+        let width = receipt.entries.map { String($0.count).count }.max() ?? 0
+        return ["logged out; removed:"]
+            + receipt.entries.map { entry in
+                let count = String(entry.count)
+                let space = String(repeating: " ", count: width - count.count + 2)
+                return "\(space)\(count) \(entry.name)"
+            }
+    }
+
+    /// An object with `logged_out` and the counts in `removed`, which is null when the data stays.
+    public static func json(_ receipt: WipeReceipt?) -> String {
+        var json = JSONWriter()
+        json.object { json in
+            json.field("logged_out", true)
+            guard let receipt else { return json.field("removed", number: "null") }
+            json.object("removed") { json in
+                for entry in receipt.entries {
+                    json.field(entry.name.replacing(" ", with: "_"), number: String(entry.count))
+                }
+            }
+        }
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+}

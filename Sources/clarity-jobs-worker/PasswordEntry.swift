@@ -1,0 +1,78 @@
+import ClarityJobs
+import ClarityScheduler
+@preconcurrency import Glibc
+
+/// Where a password comes from.
+enum PasswordEntry: String {
+    /// One line of the standard input.
+    case input = "stdin"
+    /// The credential of the service manager, else the terminal.
+    case person = "ask"
+
+    /// Why there is none, in words for people.
+    struct Missing: Error {
+        var words: String
+    }
+
+    /// The password of `email`.
+    ///
+    /// - Throws: `Missing`; `Failure` for a credential that cannot be used.
+    func password(of email: String) throws -> Secret {
+        switch self {
+        case .input: try standardInput()
+        case .person: try credential() ?? terminal(email)
+        }
+    }
+
+    private func standardInput() throws -> Secret {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        // As many as a line may have, its end, and one that is too much.
+        while bytes.count < SessionPassword.longest + 3 {
+            let count = read(STDIN_FILENO, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else { break }
+            bytes.append(byte)
+            if byte == UInt8(ascii: "\n") { break }
+        }
+        guard let password = Secret(passwordLine: bytes) else {
+            throw Missing(words: "no password on standard input; wanted one line with it")
+        }
+        return password
+    }
+
+    private func credential() throws -> Secret? {
+        do throws(SessionPasswordError) {
+            return try SessionPassword.load(keyEnvironment())
+        } catch {
+            throw Failure(.configuration, error.description)
+        }
+    }
+
+    private func terminal(_ email: String) throws -> Secret {
+        guard let terminal = Terminal() else {
+            throw Missing(
+                words: "there is no terminal to ask for the password on; use --password-stdin, or "
+                    + "the credential `clarity-jobs.password`")
+        }
+        let name = email.printable
+        guard case .line(let bytes) = terminal.ask("Password for \(name): ", isSecret: true),
+            let password = Secret(passwordLine: bytes)
+        else { throw Missing(words: "no password was typed") }
+        return password
+    }
+}
+
+extension String {
+    /// The text without what steers a terminal.
+    var printable: String {
+        String(
+            String.UnicodeScalarView(
+                unicodeScalars.map { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
+                    default: scalar
+                    }
+                }))
+    }
+}

@@ -1,0 +1,177 @@
+@preconcurrency import Glibc
+import Synchronization
+
+/// The terminal of the person who started this program, whatever its standard input is.
+///
+/// Questions go to the standard error, so that they are in no file of results.
+struct Terminal: ~Copyable {
+    /// What a person made of a question.
+    enum Answer: Equatable {
+        /// The line's bytes without its end.
+        case line([UInt8])
+        /// The end of the input (Ctrl-D), or the terminal is gone.
+        case closed
+    }
+
+    /// The most bytes of a line: what the kernel's own line editing holds (N_TTY_BUF_SIZE).
+    private static let longestLine = 4096
+
+    private let descriptor: Int32
+
+    /// `nil` when there is no terminal.
+    init?() {
+        descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { return nil }
+        var settings = termios()
+        guard tcgetattr(descriptor, &settings) == 0 else {
+            close(descriptor)
+            return nil
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Asks for one line; with `isSecret` what is typed is not shown.
+    ///
+    /// A signal that ends or stops this program meanwhile (SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP)
+    /// does so once the terminal is as it was before; after a stop the question is asked anew. What
+    /// was typed before the question is dropped: it was not meant for it.
+    func ask(_ question: String, isSecret: Bool) -> Answer {
+        while true {
+            switch askOnce(question, isSecret) {
+            case .answer(let answer): return answer
+            case .signal(let number): Interruptions.deliver(number)
+            }
+        }
+    }
+
+    private enum Event {
+        case answer(Answer)
+        case signal(Int32)
+    }
+
+    private func askOnce(_ question: String, _ isSecret: Bool) -> Event {
+        var before = termios()
+        guard tcgetattr(descriptor, &before) == 0, let interruptions = Interruptions() else {
+            return .answer(.closed)
+        }
+        // In this order: while nothing is shown, every signal finds its handler.
+        defer { interruptions.end() }
+        var quiet = before
+        if isSecret { quiet.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK | ECHONL) }
+        guard tcsetattr(descriptor, TCSAFLUSH, &quiet) == 0 else { return .answer(.closed) }
+        defer {
+            tcsetattr(descriptor, TCSAFLUSH, &before)
+            // The end of the line was not shown either.
+            if isSecret { show("\n") }
+        }
+        show(question)
+        return readLine(interruptions)
+    }
+
+    private func readLine(_ interruptions: Interruptions) -> Event {
+        var line: [UInt8] = []
+        defer { for index in line.indices { line[index] = 0 } }
+        while true {
+            var polls = [
+                pollfd(fd: interruptions.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            guard poll(&polls, nfds_t(polls.count), -1) > 0 else {
+                if errno == EINTR { continue }
+                return .answer(.closed)
+            }
+            if polls[0].revents != 0, let number = interruptions.next() { return .signal(number) }
+            guard polls[1].revents != 0 else { continue }
+            var byte: UInt8 = 0
+            let count = read(descriptor, &byte, 1)
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count == 1 else { return .answer(.closed) }
+            if byte == UInt8(ascii: "\n") { return .answer(.line(line)) }
+            if line.count < Terminal.longestLine { line.append(byte) }
+        }
+    }
+
+    private func show(_ text: String) {
+        let bytes = Array(text.utf8)
+        // A question that nobody can see is answered blindly or not at all.
+        _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
+}
+
+/// Signals that come while a terminal is not as its owner left it, as bytes in a pipe.
+///
+/// Of these there is one at a time.
+private struct Interruptions {
+    private static let numbers = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP]
+
+    let descriptor: Int32
+    private let earlier: [sigaction]
+
+    /// `nil` when no pipe is to be had.
+    init?() {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return nil }
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        descriptor = ends[0]
+        bell.store(ends[1], ordering: .relaxed)
+        var earlier: [sigaction] = []
+        for number in Interruptions.numbers {
+            var action = sigaction()
+            action.__sigaction_handler.sa_handler = { number in
+                let code = errno
+                var byte = UInt8(truncatingIfNeeded: number)
+                _ = write(bell.load(ordering: .relaxed), &byte, 1)
+                errno = code
+            }
+            action.sa_flags = SA_RESTART
+            var before = sigaction()
+            sigaction(number, &action, &before)
+            earlier.append(before)
+        }
+        self.earlier = earlier
+        // Whoever started this program may have held them back, and so may who made this thread.
+        var mask = sigset_t()
+        sigemptyset(&mask)
+        for number in Interruptions.numbers { sigaddset(&mask, number) }
+        pthread_sigmask(SIG_UNBLOCK, &mask, nil)
+    }
+
+    /// The signal that came; `nil` when there is none.
+    func next() -> Int32? {
+        var byte: UInt8 = 0
+        return read(descriptor, &byte, 1) == 1 ? Int32(byte) : nil
+    }
+
+    /// Gives the signals back to whoever had them.
+    func end() {
+        for (number, action) in zip(Interruptions.numbers, earlier) {
+            var action = action
+            sigaction(number, &action, nil)
+        }
+        close(bell.exchange(-1, ordering: .relaxed))
+        close(descriptor)
+    }
+
+    /// Lets a signal do what it does to a program that has no handler for it; returns from one that
+    /// stopped this program and was followed by SIGCONT.
+    static func deliver(_ number: Int32) {
+        var mask = sigset_t()
+        sigemptyset(&mask)
+        sigaddset(&mask, number)
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = SIG_DFL
+        var before = sigaction()
+        sigaction(number, &action, &before)
+        pthread_sigmask(SIG_UNBLOCK, &mask, nil)
+        raise(number)
+        sigaction(number, &before, nil)
+    }
+}
+
+/// The end of the pipe that the handler writes to. Global, since a signal's handler has no other way
+/// to anything.
+private let bell = Atomic<Int32>(-1)

@@ -1,0 +1,66 @@
+import ClarityTestSupport
+import Testing
+
+@Suite("the renewal of a session", .timeLimit(.minutes(2)))
+struct RenewalProgramTests {
+    /// The backend's refresh tokens are good once: two renewals with the same one would end the
+    /// session.
+    @Test func `two processes renew a session once`() async throws {
+        let playground = try await Playground()
+        let sandbox = try #require(playground.sandbox)
+        try await playground.logIn()
+        try await sandbox.expireTokens()
+        try await sandbox.addFault("POST /auth/refresh: latency=1500ms")
+        let before = try await sandbox.answers("200")
+        let first = try playground.start(["run", "refresh"])
+        try await sandbox.wait(for: before + 1) { try await $0.answers("200") }
+
+        let second = try await playground.run("run", "insights")
+        let end = await first.finish()
+
+        #expect(end.status == 0, "\(end.errors)")
+        #expect(second.status == 0, "\(second.errors)")
+        // Each met the token that had ended, and nobody a renewal that was refused.
+        #expect(try await sandbox.answers("401") == 2)
+        let status = try await playground.json("auth", "status")
+        #expect(isInstant(status["renewed_at"].text))
+        #expect(status["last_refusal"] == .null)
+    }
+
+    @Test(arguments: ["500", "503", "hang", "outage"])
+    func `an outage ends no session, and the run waits`(outage: String) async throws {
+        let playground = try await Playground { url, folder in
+            Playground.standardJobFile(url: url, folder: folder)
+                .replacing(
+                    "schedule: { every: 4h } }", with: "schedule: { every: 4h }, timeout: 4s }")
+        }
+        let sandbox = try #require(playground.sandbox)
+        try await playground.logIn()
+        try await sandbox.expireTokens()
+        try await sandbox.addFault("POST /auth/refresh: \(outage) x*")
+
+        let during = try await playground.run("run", "refresh")
+        let status = try await playground.run("auth", "status")
+        try await sandbox.clearFaults()
+        let after = try await playground.run("run", "insights")
+
+        #expect(during.status == 75, "\(during.errors)")
+        #expect(status.status == 0, "\(status.errors)")
+        #expect(after.status == 0, "\(after.errors)")
+    }
+
+    @Test func `the last refusal is told`() async throws {
+        let playground = try await Playground()
+        let sandbox = try #require(playground.sandbox)
+        try await playground.logIn()
+        try await sandbox.expireTokens()
+        try await sandbox.addFault("POST /auth/refresh: 500 x*")
+        _ = try await playground.run("run", "refresh")
+
+        let status = try await playground.json("auth", "status")
+
+        #expect(status["last_refusal"]["reason"] == .string("the backend is out of order (500)"))
+        #expect(isInstant(status["last_refusal"]["at"].text))
+        #expect(status["renewed_at"] == .null)
+    }
+}

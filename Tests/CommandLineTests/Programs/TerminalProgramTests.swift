@@ -1,0 +1,185 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+@Suite("auth on a terminal", .timeLimit(.minutes(1)))
+struct TerminalProgramTests {
+    private static let password = "Demo-Passw0rd!"
+    private static let question = "Password for demo@example.com: "
+
+    private func login(_ playground: Playground) throws -> TerminalProgram {
+        try playground.onTerminal("auth", "login", "--email", "demo@example.com")
+    }
+
+    @Test func `a password is typed without being shown`() async throws {
+        let playground = try await Playground()
+        let program = try login(playground)
+        _ = await program.read(until: Self.question)
+
+        let isEchoing = program.isEchoing
+        program.type("\(Self.password)\n")
+        let end = await program.finish()
+
+        #expect(!isEchoing && program.isEchoing)
+        #expect(end.status == 0)
+        #expect(
+            end.screen.wholeMatch(
+                of:
+                    /Password for demo@example.com: \nlogged in as demo@example.com \([0-9a-f-]{36}\) until .*Z\n/
+            ) != nil, "\(end.screen)")
+        #expect(try await playground.run("auth", "status").status == 0)
+    }
+
+    @Test(arguments: [
+        ("Ctrl-C", "\u{3}", SIGINT), ("Ctrl-\\", "\u{1C}", SIGQUIT), ("TERM", "", SIGTERM),
+        ("HUP", "", SIGHUP),
+    ])
+    func `an interruption leaves the terminal as it was`(
+        name: String, typed: String, number: Int32
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let program = try login(playground)
+        _ = await program.read(until: Self.question)
+        let isEchoing = program.isEchoing
+
+        program.type("half of a pass")
+        if typed.isEmpty { program.signal(number) } else { program.type(typed) }
+        let end = await program.finish()
+
+        #expect(!isEchoing && program.isEchoing, "\(name)")
+        #expect(end.status == 128 + number, "\(name)")
+        #expect(!end.screen.contains("half"), "\(name)")
+        #expect(access(playground.statePath, F_OK) == -1, "\(name)")
+    }
+
+    @Test func `who stops the question sees what they type, and is asked anew`() async throws {
+        let playground = try await Playground()
+        let program = try login(playground)
+        _ = await program.read(until: Self.question)
+
+        program.type("half\u{1A}")
+        let isStopped = await program.untilStopped()
+        let isEchoing = program.isEchoing
+        program.signal(SIGCONT)
+        _ = await program.read(until: Self.question, count: 2)
+        let isEchoingAgain = program.isEchoing
+        program.type("\(Self.password)\n")
+        let end = await program.finish()
+
+        #expect(isStopped && isEchoing && !isEchoingAgain && program.isEchoing)
+        #expect(end.status == 0, "\(end.screen)")
+        #expect(!end.screen.contains("half"))
+    }
+
+    @Test(arguments: ["\u{4}", "\n"])
+    func `nothing typed is no password`(typed: String) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let program = try login(playground)
+        _ = await program.read(until: Self.question)
+
+        program.type(typed)
+        let end = await program.finish()
+
+        #expect(end.status == 64)
+        #expect(end.screen == "\(Self.question)\nclarity-jobs: no password was typed\n")
+        #expect(program.isEchoing)
+    }
+
+    @Test func `without a terminal one line says what to do`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let program = try playground.onTerminal(
+            "auth", "login", "--email", "demo@example.com", hasTerminal: false)
+        let end = await program.finish()
+
+        #expect(end.status == 64)
+        #expect(
+            end.screen
+                == "clarity-jobs: there is no terminal to ask for the password on; use "
+                + "--password-stdin, or the credential `clarity-jobs.password`\n")
+        #expect(access(playground.statePath, F_OK) == -1)
+    }
+
+    // MARK: logging out
+
+    private static let outQuestion =
+        "Log out and remove all data of demo@example.com from this machine? [y/N] "
+
+    @Test func `who agrees gets a receipt, and nothing is left`() async throws {
+        let playground = try await Playground()
+        try playground.writeExport(heartRates: 3)
+        try await playground.logIn()
+        try await playground.sandbox?.addFault("POST /health-data/upload: 503 x*")
+        _ = try await playground.run("run", "upload")
+        let program = try playground.onTerminal("auth", "logout")
+        let asked = await program.read(until: "[y/N] ")
+
+        program.type("y\n")
+        let end = await program.finish()
+        let status = try await playground.run("auth", "status")
+
+        #expect(
+            asked == "3 samples were never sent to the backend and would be lost.\n"
+                + Self.outQuestion)
+        #expect(end.status == 0)
+        #expect(
+            end.screen.contains(
+                """
+                y
+                logged out; removed:
+                  1 sessions
+                  0 profiles
+                  3 samples
+                  1 uploads
+                  0 metrics
+                  0 insights
+                  0 archived versions
+
+                """), "\(end.screen)")
+        #expect(status.status == 77)
+    }
+
+    @Test(arguments: ["n\n", "\n", "\u{4}"])
+    func `who does not agree is left as they were`(typed: String) async throws {
+        let playground = try await Playground()
+        try await playground.logIn()
+        let program = try playground.onTerminal("auth", "logout")
+        _ = await program.read(until: "[y/N] ")
+
+        program.type(typed)
+        let end = await program.finish()
+
+        #expect(end.status == 1)
+        #expect(end.screen.hasSuffix("clarity-jobs: nothing was done\n"), "\(end.screen)")
+        #expect(try await playground.run("auth", "status").status == 0)
+    }
+
+    @Test func `without a terminal a logout wants to be told what becomes of the data`()
+        async throws
+    {
+        let playground = try await Playground()
+        try await playground.logIn()
+
+        let program = try playground.onTerminal("auth", "logout", hasTerminal: false)
+        let end = await program.finish()
+
+        #expect(end.status == 64)
+        #expect(
+            end.screen
+                == "clarity-jobs: there is no terminal to ask on whether to remove all data; use "
+                + "--yes to remove it, or --keep-data\n")
+        #expect(try await playground.run("auth", "status").status == 0)
+    }
+}
+
+extension Playground {
+    /// Starts `clarity-jobs` on a terminal of its own.
+    func onTerminal(_ arguments: String..., hasTerminal: Bool = true) throws -> TerminalProgram {
+        try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", arguments,
+            environment: [
+                "CLARITY_JOBS_CONFIG": jobFilePath, "CLARITY_JOBS_STATE": statePath,
+                "HOME": folder.path, "PATH": "/usr/bin:/bin",
+            ], hasTerminal: hasTerminal)
+    }
+}
