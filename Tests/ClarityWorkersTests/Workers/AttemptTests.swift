@@ -28,6 +28,36 @@ import Testing
         #expect(outcome == .failure(Failure(.configuration, reason)))
     }
 
+    @Test func `a dialect that is to be found out is asked for once and kept in the store`()
+        async throws
+    {
+        let bench = WorkBench { request throws(TransportError) in
+            request.path == "/auth/health"
+                ? .ok(#"{"status":"healthy","service":"authentication"}"#)
+                : .ok(#"{"success":true,"data":{"insights":[],"has_more":false}}"#)
+        }
+        try bench.logIn()
+
+        let first = await bench.attempt("insight-history", ["backend.dialect": "auto"])
+        let second = await bench.attempt("insight-history", ["backend.dialect": "auto"])
+
+        #expect(first.outcome == .success && second.outcome == .success)
+        #expect(
+            bench.backend.calls.filter { $0 == "GET /auth/health" }.count == 1)
+        #expect(
+            bench.backend.requests.first?.headers.contains { $0.name == "Authorization" } == false)
+        #expect(try bench.store().dialect(of: WorkBench.url) == "loop")
+    }
+
+    @Test func `what needs no backend asks for no dialect`() async throws {
+        let bench = WorkBench { _ throws(TransportError) in throw .offline }
+
+        let (outcome, _) = await bench.attempt("cleanup", ["backend.dialect": "auto"])
+
+        #expect(outcome == .success)
+        #expect(bench.backend.requests.isEmpty)
+    }
+
     @Test func `an unknown kind is a configuration failure`() async {
         let bench = WorkBench()
 

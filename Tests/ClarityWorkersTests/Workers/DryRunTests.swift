@@ -44,6 +44,33 @@ import Testing
         #expect(!text.contains("MARKER"))
     }
 
+    @Test func `a dialect that nobody knows yet is shown as a question, and not remembered`()
+        async throws
+    {
+        let bench = WorkBench()
+        try bench.logIn()
+        let before = bench.stateContents()
+
+        let (outcome, text) = await rehearse(
+            bench, "insight-history", ["backend.dialect": "auto"])
+
+        #expect(outcome == .success)
+        #expect(bench.stateContents() == before)
+        #expect(text.hasPrefix("GET http://127.0.0.1:9/api/v1/auth/health\n"))
+        #expect(text.contains("  -> the backend would show its dialect; taken as `blueprint`\n"))
+    }
+
+    @Test func `a dialect that is known is not asked for`() async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+        try bench.store().remember("loop", of: WorkBench.url)
+
+        let (_, text) = await rehearse(bench, "refresh", ["backend.dialect": "auto"])
+
+        #expect(!text.contains("/auth/health"))
+        #expect(text.contains("/health-data?limit=100&offset=0\n"))
+    }
+
     @Test func `what is shown is what is then sent`() async throws {
         let desk = UploadDesk()
         let bench = WorkBench { desk.take($0) }
