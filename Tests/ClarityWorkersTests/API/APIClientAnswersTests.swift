@@ -140,6 +140,31 @@ struct APIClientAnswersTests {
         #expect("\(page)".contains("8000") == false)
     }
 
+    /// Both forms of dates with their fractions, and what is none.
+    @Test(
+        arguments: [
+            ("2026-11-20T06:00:00.501311Z", 501), ("2026-11-20T06:00:00Z", 0),
+            ("2026-11-20T06:00:00.487313+00:00", 487), ("2026-11-20T06:00:00+00:00", 0), ("", nil),
+            ("2026-11-20T06:00:00", nil), ("1795154400", nil),
+        ] as [(String, Int?)])
+    func `a row is dated in every form that a backend has`(
+        date: String, milliseconds: Int?
+    ) async throws {
+        for dialect in Dialect.all {
+            let row = #"{"id":"r","type":"steps","timestamp":"\#(date)"}"#
+            let bench = ClientBench(
+                .status(200, #"{"data":[\#(row)],"pagination":{"has_next":false}}"#),
+                dialect: dialect)
+
+            let page = try await bench.client.healthDataPage(limit: 50)
+
+            #expect(
+                page.rows.map(\.timestamp)
+                    == (milliseconds.map { [morning + .milliseconds($0)] } ?? []))
+            #expect(page.unreadableRows == (milliseconds == nil ? 1 : 0))
+        }
+    }
+
     @Test(arguments: [
         #"{"has_next":false,"next_cursor":"c2"}"#, #"{"has_next":true,"next_cursor":null}"#,
         #"{"has_next":false}"#,
