@@ -71,7 +71,6 @@ struct Terminal: ~Copyable {
 
     private func readLine(_ interruptions: Interruptions) -> Event {
         var line: [UInt8] = []
-        defer { for index in line.indices { line[index] = 0 } }
         while true {
             var polls = [
                 pollfd(fd: interruptions.descriptor, events: Int16(POLLIN), revents: 0),

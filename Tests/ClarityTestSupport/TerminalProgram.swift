@@ -85,15 +85,6 @@ public final class TerminalProgram: @unchecked Sendable {
         return screenText
     }
 
-    /// Waits until the program is stopped, as by Ctrl-Z.
-    public func untilStopped() async -> Bool {
-        await onThread {
-            var status: Int32 = 0
-            return waitpid(self.processID, &status, WUNTRACED) == self.processID
-                && status & 0xFF == 0x7F
-        }
-    }
-
     /// Reads to the end of the program: its exit status, or 128 and the signal that ended it, and all
     /// that the screen has shown.
     public func finish() async -> (status: Int32, screen: String) {

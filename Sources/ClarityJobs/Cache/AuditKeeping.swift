@@ -13,7 +13,7 @@ extension HealthStore {
     public func record(
         _ action: AuditAction, _ counts: [String: Int64] = [:], detail: String = ""
     ) throws(HealthStoreError) {
-        try change { connection in
+        try changeAnyway { connection in
             try record(action, counts, detail: detail, connection)
         }
     }
@@ -83,7 +83,7 @@ extension HealthStore {
     /// Notes that all entries up to `number` were uploaded; an earlier number, or one that no entry
     /// has, changes nothing.
     public func confirmAuditUpload(through number: Int64) throws(HealthStoreError) {
-        try change { connection in
+        try changeAnyway { connection in
             var head = try AuditHead.current(connection, sealer)
             guard head.uploadedNumber < number, number <= head.lastNumber else { return }
             head.uploadedNumber = number
@@ -96,7 +96,7 @@ extension HealthStore {
     ///
     /// - Returns: how many were removed.
     public func pruneAudit(through number: Int64) throws(HealthStoreError) -> Int64 {
-        try change { connection in
+        try changeAnyway { connection in
             var head = try AuditHead.current(connection, sealer)
             let end = min(number, head.uploadedNumber)
             let hash = try connection.first(

@@ -37,7 +37,7 @@ extension HealthStore {
     public func closeRoute(
         _ route: UploadRoute, for wish: Duration?, at now: Instant
     ) throws(HealthStoreError) -> Duration {
-        try change { connection in
+        try changeAnyway { connection in
             let sent = try requests(by: route, at: now, connection)
             let shorter = wish.flatMap { $0 < .seconds(3600) ? $0 : nil }
             let wait =

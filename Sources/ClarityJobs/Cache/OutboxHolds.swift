@@ -133,6 +133,7 @@ extension HealthStore {
         for member in try members(of: id, connection) {
             held[.init(member.sample.kind, refusal), default: 0] += 1
         }
+        try record(.sent, batch: id, detail: "nobody answered", connection)
         try carryDoubts(of: id, lastArrived: true, connection)
         try connection.run(
             """
@@ -175,6 +176,12 @@ extension HealthStore {
     func dissolve(
         _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
     ) throws {
+        let attempts = try connection.first(
+            "SELECT attempts FROM batches WHERE id = ?", .integer(id)
+        ) { $0.integer(0) }
+        if attempts ?? 0 > 0 {
+            try record(.sent, batch: id, detail: "nobody answered", connection)
+        }
         try carryDoubts(of: id, lastArrived: true, connection)
         try connection.run(
             """

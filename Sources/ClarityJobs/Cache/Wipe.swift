@@ -1,3 +1,4 @@
+import ClarityScheduler
 import SQLite
 
 /// What a logout removed.

@@ -47,6 +47,11 @@ struct JSONWriter {
         bytes.append(contentsOf: number.description.utf8)
     }
 
+    mutating func null(_ key: String) {
+        start(key)
+        bytes.append(contentsOf: "null".utf8)
+    }
+
     mutating func element(_ number: Int) {
         start(nil)
         bytes.append(contentsOf: number.description.utf8)

@@ -19,11 +19,11 @@ public struct BulkUploadWorker: KindWorker {
         } catch {
             // The run ends with the later failure, and still says what else was wrong.
             if let broken { context.note(broken.reason) }
-            try context.noteAccount()
             throw error
         }
+        if let broken { return .failure(broken) }
         try context.noteAccount()
-        return broken.map { .failure($0) } ?? .success
+        return .success
     }
 
     private func upload(_ context: WorkContext, _ plan: UploadPlan) async throws {
@@ -57,8 +57,8 @@ struct UploadPlan {
 }
 
 extension WorkContext {
-    /// Tells where all samples are, and of which the backend may have more than one; not in a
-    /// rehearsal, in which they are where they were.
+    /// Tells where all samples are, and of which the backend may have more than one. Only at a good
+    /// end, since a failure is one line; and not in a rehearsal, in which they are where they were.
     func noteAccount() throws(HealthStoreError) {
         guard !isRehearsal else { return }
         let account = try store.outboxAccount()

@@ -40,10 +40,10 @@ public enum LogoutText {
         var json = JSONWriter()
         json.object { json in
             json.field("logged_out", true)
-            guard let receipt else { return json.field("removed", number: "null") }
+            guard let receipt else { return json.null("removed") }
             json.object("removed") { json in
                 for entry in receipt.entries {
-                    json.field(entry.name.replacing(" ", with: "_"), number: String(entry.count))
+                    json.field(entry.name.replacing(" ", with: "_"), number: Int(entry.count))
                 }
             }
         }

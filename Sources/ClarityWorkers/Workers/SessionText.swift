@@ -54,18 +54,18 @@ public struct SessionStatus: Sendable {
             json.field("email", session.email)
             json.field("user_id", session.userID)
             json.field("backend", session.backend)
-            json.field("expires_at", session.expiresAt.description)
+            json.field("expires_at", session.expiresAt)
             json.instant("logged_in_at", record?.loggedInAt)
             json.instant("renewed_at", record?.renewedAt)
             if let refusal = record?.refusal {
                 json.object("last_refusal") { json in
-                    json.instant("at", refusal.at)
+                    json.field("at", refusal.at)
                     json.field("reason", refusal.reason)
                 }
             } else {
-                json.instant("last_refusal", nil)
+                json.null("last_refusal")
             }
-            json.field("logins_left", number: String(allowance.left))
+            json.field("logins_left", number: allowance.left)
             json.instant("next_login_at", allowance.nextAt)
         }
         return String(decoding: json.bytes, as: UTF8.self)
@@ -89,9 +89,9 @@ public struct SessionStatus: Sendable {
 extension JSONWriter {
     fileprivate mutating func instant(_ name: String, _ instant: Instant?) {
         if let instant {
-            field(name, instant.description)
+            field(name, instant)
         } else {
-            field(name, number: "null")
+            null(name)
         }
     }
 }

@@ -96,8 +96,11 @@ import Testing
             userID: "ada", email: "ada@example.com", accessToken: Secret("a"),
             refreshToken: Secret("b"), expiresAt: noon)
 
+        var renewed = session
+        renewed.accessToken = Secret("c")
+
         try store.save(session)
-        try store.save(session)
+        #expect(try store.replace(session, with: renewed, at: noon))
         try store.clear()
         try store.clear()
 

@@ -7,12 +7,18 @@ import Testing
 @Suite struct HealthSchemaTests {
     private let folder = StateFolder()
 
+    private let key = String(repeating: "ab", count: 32)
+
     /// A file of the first version with an upload under way, one accepted and a queue.
     private func makeFirstVersion() throws {
         let connection = try Connection(path: "\(folder.path)/health.db")
         var migrations = HealthSchema.migrations
         migrations.steps.removeSubrange(1...)
         try migrations.migrate(connection)
+        let sealer = try Sealer(try MasterKey(content: Array(key.utf8), origin: "a test"))
+        try connection.run(
+            "INSERT INTO canary (id, sealed) VALUES (1, ?)",
+            .blob(sealer.seal([], for: RowIdentity("canary"))))
         try connection.execute(
             """
             INSERT INTO batches (id, client_timestamp_ms, attempts) VALUES (1, 5, 1);
@@ -29,7 +35,7 @@ import Testing
     @Test func `a file of the first version keeps every row and its batches their route`() throws {
         try makeFirstVersion()
 
-        let store = try folder.open(["CLARITY_JOBS_KEY": String(repeating: "ab", count: 32)])
+        let store = try folder.open(["CLARITY_JOBS_KEY": key])
 
         #expect(
             try store.states() == [.sending: 1, .accepted: 1, .setAside: 1, .queued: 1])

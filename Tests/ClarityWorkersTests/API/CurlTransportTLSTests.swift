@@ -8,7 +8,7 @@ import Testing
 /// The transport against a TLS server that means no good. A limit that a test does not wait for is
 /// an hour, so that only the one under test can end it.
 @Suite(
-    .enabled(if: HostileServer.isAvailable, "needs python3 and openssl"), .timeLimit(.minutes(1)))
+    .enabled(if: HostileServer.isAvailable, "needs python3 and openssl"), .timeLimit(.minutes(5)))
 struct CurlTransportTLSTests {
     private static let token = "Bearer marker-9f3b"
 

@@ -80,7 +80,8 @@ final class WorkBench: Sendable {
                 sessions: StoredSessions(store, backend: WorkBench.url), clock: clock,
                 retryWait: .milliseconds(1))
             let context = WorkContext(
-                order: order("bulk-upload"), store: store, client: client, clock: clock,
+                order: order("bulk-upload"), store: store, client: client, transport: backend,
+                clock: clock,
                 report: { report in reports.withLock { $0.take(report) } }, isEnding: { false })
             var pass = UploadPass(context, batchSize: 100, rules: rules)
             try await pass.run()

@@ -81,7 +81,7 @@ struct LogoutProgramTests {
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 40)
         try await playground.logIn()
-        try await sandbox.addFault("POST /health-data/upload: latency=2500ms")
+        try await sandbox.addFault("POST /health-data/upload: latency=8s")
         let attempt = try playground.start(["run", "upload"])
         try await sandbox.wait(for: 1) { try await $0.count("uploads") }
 

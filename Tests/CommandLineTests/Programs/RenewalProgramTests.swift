@@ -10,7 +10,7 @@ struct RenewalProgramTests {
         let sandbox = try #require(playground.sandbox)
         try await playground.logIn()
         try await sandbox.expireTokens()
-        try await sandbox.addFault("POST /auth/refresh: latency=1500ms")
+        try await sandbox.addFault("POST /auth/refresh: latency=6s")
         let before = try await sandbox.answers("200")
         let first = try playground.start(["run", "refresh"])
         try await sandbox.wait(for: before + 1) { try await $0.answers("200") }
@@ -47,6 +47,23 @@ struct RenewalProgramTests {
         #expect(during.status == 75, "\(during.errors)")
         #expect(status.status == 0, "\(status.errors)")
         #expect(after.status == 0, "\(after.errors)")
+    }
+
+    @Test func `a refresh token that has ended lets the run wait where that may be an outage`()
+        async throws
+    {
+        let playground = try await Playground(
+            sandboxOptions: ["--dialect", "loop", "--quirks", "measured"])
+        try await playground.logIn()
+        try await playground.sandbox?.expireAllTokens()
+
+        let run = try await playground.run("run", "refresh")
+        let status = try await playground.run("auth", "status")
+
+        #expect(run.status == 75)
+        #expect(run.errors.contains("if this goes on, run `clarity-jobs auth login`"))
+        #expect(status.status == 0)
+        #expect(status.output.contains("demo@example.com"))
     }
 
     @Test func `the last refusal is told`() async throws {

@@ -1,0 +1,51 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@testable import ClarityWorkers
+
+struct StoredSessionsTests {
+    private let bench = WorkBench()
+
+    private func sessions(
+        at backend: String = WorkBench.url, withCredential: Bool = true
+    ) throws -> StoredSessions {
+        let folder = try TemporaryFolder()
+        try folder.write("clarity-jobs.password", Array("PASSWORD\n".utf8))
+        let sessions = StoredSessions(
+            try bench.store(), backend: backend,
+            environment: withCredential ? ["CREDENTIALS_DIRECTORY": folder.path] : [:])
+        credentials.append(folder)
+        return sessions
+    }
+
+    private let credentials = Folders()
+
+    /// Keeps folders for as long as a test.
+    private final class Folders {
+        private var folders: [TemporaryFolder] = []
+        func append(_ folder: TemporaryFolder) { folders.append(folder) }
+    }
+
+    @Test func `who logged in last can be logged in again with the credential`() throws {
+        try bench.logIn()
+
+        let known = try sessions().credentials()
+        let elsewhere = try sessions(at: "http://127.0.0.1:9/api/v2").credentials()
+        let person = try sessions(withCredential: false).credentials()
+
+        #expect(known?.email == "demo@example.com" && known?.password == Secret("PASSWORD"))
+        #expect(elsewhere == nil && person == nil)
+    }
+
+    @Test func `nobody is logged in again before the first login and after a logout`() throws {
+        let before = try sessions().credentials()
+        try bench.logIn()
+
+        try sessions().clear()
+
+        #expect(before == nil)
+        #expect(try sessions().credentials() == nil)
+    }
+}
