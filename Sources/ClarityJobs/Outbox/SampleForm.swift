@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-// What of a sample and of a session is sealed, as bytes.
+// What of a sample is sealed, as bytes.
 
 extension Sample {
     /// The value and the source; kind and times are columns of the row.
@@ -42,32 +42,5 @@ extension Sample {
             source = name
         }
         self.init(kind: kind, start: start, end: end, value: value, source: source)
-    }
-}
-
-extension Session {
-    var sealedForm: [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(field: userID)
-        bytes.append(field: email)
-        bytes.append(field: accessToken.reveal())
-        bytes.append(field: refreshToken.reveal())
-        bytes.append(littleEndian: expiresAt.millisecondsSince1970)
-        bytes.append(field: backend)
-        return bytes
-    }
-
-    /// `nil` when the bytes are none of `sealedForm`.
-    init?(sealedForm: [UInt8]) {
-        var reader = ByteReader(sealedForm)
-        guard let userID = reader.field(), let email = reader.field(),
-            let access = reader.field(), let refresh = reader.field(),
-            let expiry = reader.number(Int64.self),
-            let backend = reader.isAtEnd ? "" : reader.field()
-        else { return nil }
-        self.init(
-            userID: userID, email: email, accessToken: Secret(access),
-            refreshToken: Secret(refresh), expiresAt: Instant(millisecondsSince1970: expiry),
-            backend: backend)
     }
 }

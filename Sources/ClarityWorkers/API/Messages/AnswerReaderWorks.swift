@@ -47,13 +47,4 @@ extension AnswerReader {
             isHealthy: wire.status == "healthy", service: wire.service.flatMap(FaultReport.plain),
             version: wire.version.flatMap(FaultReport.plain))
     }
-
-    /// The name that a service gives itself in a greeting; `nil` when it gives none.
-    static func service(in body: [UInt8]) -> String? {
-        do throws(APIError) {
-            return try AnswerReader(.greeting).decode(HealthWire.self, from: body).service
-        } catch {
-            return nil
-        }
-    }
 }
