@@ -32,7 +32,8 @@ enum Upload {
     private static func runJob(_ count: Int, in folder: String, to base: String) async throws {
         let clock = SystemClock()
         let store = try HealthStore(stateDirectory: folder, environment: [:])
-        try StoredSessions(store, backend: base).save(KnownSession.session)
+        try StoredSessions(store, backend: base, environment: [:]).save(
+            KnownSession.session, at: clock.now)
         _ = try store.enqueue((0..<count).map(sample))
         guard let job = JobID("upload") else { exit(70) }
         let order = AttemptOrder(
@@ -149,9 +150,17 @@ private struct KnownSession: SessionStore {
     }
 
     func load() -> Session? { KnownSession.session }
-    func save(_ session: Session) {}
+    func save(_ session: Session, at now: Instant) {}
+    func replace(_ old: Session, with renewed: Session, at now: Instant) -> Bool { true }
+    func remove(_ session: Session, because reason: String, at now: Instant) -> Bool { true }
     func clear() {}
     func lock() -> (any AnyObject & Sendable)? { Lock() }
+    func noteRefusal(
+        _ reason: String, isTrouble: Bool, at now: Instant
+    ) -> SessionRecord.Trouble? { nil }
+    func reserveLogin(email: String, at now: Instant) -> LoginReservation { .granted(1) }
+    func withdrawLogin(_ number: Int64) {}
+    func credentials() -> LoginCredentials? { nil }
 
     private final class Lock: Sendable {}
 }

@@ -54,26 +54,29 @@ extension Instant: CustomStringConvertible {
     /// Adds the text of `description` in ASCII; bodies have three instants for each sample.
     public func append(to bytes: inout [UInt8]) {
         let time = CivilTime(millisecondsSince1970)
-        func write(_ value: Int, _ width: Int, _ after: Unicode.Scalar) {
-            var scale = 1
-            for _ in 1..<width { scale *= 10 }
-            while scale > 0 {
-                bytes.append(0x30 + UInt8(value / scale % 10))
-                scale /= 10
-            }
+        func pair(_ value: Int, _ after: Unicode.Scalar) {
+            bytes.append(0x30 + UInt8(truncatingIfNeeded: value / 10))
+            bytes.append(0x30 + UInt8(truncatingIfNeeded: value % 10))
             bytes.append(UInt8(ascii: after))
         }
         if (0...9999).contains(time.year) {
-            write(time.year, 4, "-")
+            bytes.append(0x30 + UInt8(truncatingIfNeeded: time.year / 1000))
+            bytes.append(0x30 + UInt8(truncatingIfNeeded: time.year / 100 % 10))
+            pair(time.year % 100, "-")
         } else {
             bytes.append(contentsOf: "\(padded(time.year, 4))-".utf8)
         }
-        write(time.month, 2, "-")
-        write(time.day, 2, "T")
-        write(time.hour, 2, ":")
-        write(time.minute, 2, ":")
-        write(time.second, 2, time.millisecond == 0 ? "Z" : ".")
-        if time.millisecond > 0 { write(time.millisecond, 3, "Z") }
+        pair(time.month, "-")
+        pair(time.day, "T")
+        pair(time.hour, ":")
+        pair(time.minute, ":")
+        if time.millisecond == 0 {
+            pair(time.second, "Z")
+        } else {
+            pair(time.second, ".")
+            bytes.append(0x30 + UInt8(truncatingIfNeeded: time.millisecond / 100))
+            pair(time.millisecond % 100, "Z")
+        }
     }
 
     /// Reads RFC 3339: `2026-11-20T06:00:00Z`, `2026-11-20T06:00:00.25+01:00`; `nil` for anything
