@@ -160,10 +160,14 @@ struct FaultReport {
         }
     }
 
-    /// `text` when it is a name such as `activity_data.steps`, else a word in its place: what a
-    /// server calls a field or a code could as well be the value that it refuses.
+    /// `text` when it is a name such as `activity_data.vo2_max`, else a word in its place: what a
+    /// server calls a field or a code could as well be the value that it refuses, or have it inside,
+    /// so that a name has no two digits in a row.
     static func name(_ text: String) -> String {
-        text.first?.isLetter == true ? plain(text) ?? unnamed : unnamed
+        let isNumber = zip(text.utf8, text.utf8.dropFirst()).contains { first, second in
+            (0x30...0x39).contains(first) && (0x30...0x39).contains(second)
+        }
+        return text.first?.isLetter == true && !isNumber ? plain(text) ?? unnamed : unnamed
     }
 
     /// `text` when it is made of 1 to 80 letters, digits, dots, dashes and underscores of ASCII.
