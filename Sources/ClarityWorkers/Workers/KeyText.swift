@@ -8,8 +8,7 @@ extension KeyStatus {
     public var lines: [String] {
         var lines = [
             "the master key is in \(place)",
-            since.map { "in use since \($0), changed \(changes) times" }
-                ?? "changed \(changes) times",
+            since.map { "in use since \($0), \(changesText)" } ?? changesText,
         ]
         if let rotation {
             let way = rotation.isUnderWay ? "is under way" : "was cut short"
@@ -19,6 +18,14 @@ extension KeyStatus {
             if !rotation.isUnderWay { lines.append("finish it with `clarity-jobs key rotate`") }
         }
         return lines.map(\.forReport)
+    }
+
+    private var changesText: String {
+        switch changes {
+        case 0: "never changed"
+        case 1: "changed once"
+        default: "changed \(changes) times"
+        }
     }
 
     /// An object with `place`, `since`, `changes`, and of a change that is not finished `rotation`.

@@ -16,6 +16,7 @@ struct KeyProgramTests {
         let before = try await playground.json("key", "status")
         let rotation = try await playground.run("key", "rotate")
         let after = try await playground.json("key", "status")
+        let told = try await playground.run("key", "status")
         let status = try await playground.run("auth", "status")
         let again = try await playground.run("run", "upload", "-v")
 
@@ -26,6 +27,7 @@ struct KeyProgramTests {
         #expect(before["place"].text == "the file `\(playground.statePath)/master.key`")
         #expect(before["changes"].number == 0 && after["changes"].number == 1)
         #expect(isInstant(after["since"].text))
+        #expect(told.output.hasSuffix(", changed once\n"))
         #expect(status.status == 0)
         #expect(again.status == 0)
         // Nothing was sent twice: the samples are known under the new key.
