@@ -74,8 +74,8 @@ struct Resealing {
 
     /// Seals entries of the audit log anew and chains them to each other.
     ///
-    /// One whose former hash was wrong, or that does not open, stays as it is: it is broken in the
-    /// new chain at the same number as in the former one.
+    /// One whose former hash was wrong keeps that hash, and one that does not open stays as it is: both
+    /// are broken in the new chain at the same number as in the former one.
     private func rechain(_ step: inout RotationState) throws -> Int {
         let log = AuditLog(connection: connection, sealer: former)
         let links = try log.links(after: step.row, limit: portion)
@@ -94,9 +94,11 @@ struct Resealing {
             let isChained =
                 AuditLog.hash(after: step.formerHash ?? [], link.number, link.at, link.sealed)
                 == link.hash
-            if isChained, former.opens(link.sealed, for: row) {
+            if former.opens(link.sealed, for: row) {
                 let sealed = next.seal(try former.open(link.sealed, for: row), for: row)
-                let hash = AuditLog.hash(after: newHash ?? [], link.number, link.at, sealed)
+                let hash =
+                    isChained
+                    ? AuditLog.hash(after: newHash ?? [], link.number, link.at, sealed) : link.hash
                 try connection.run(
                     "UPDATE audit SET sealed = ?, hash = ? WHERE number = ?", .blob(sealed),
                     .blob(hash), .integer(link.number))

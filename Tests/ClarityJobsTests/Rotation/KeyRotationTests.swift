@@ -84,6 +84,27 @@ import Testing
         #expect(left.count == 2 && left[0] > 0 && left[1] == 0)
     }
 
+    @Test(arguments: [
+        "DELETE FROM audit WHERE number = 2", "DELETE FROM audit_head",
+        "UPDATE audit SET hash = zeroblob(32) WHERE number = 2",
+    ])
+    func `entries beside a break of the log can be read as before`(damage: String) throws {
+        let filled = try FilledStore()
+        try filled.folder.open().sql(damage)
+        let before = try filled.folder.open().auditRecords(limit: 99)
+        let broken = try filled.folder.open().verifyAudit().broken
+
+        let report = try rotation(filled.folder).run()
+
+        let store = try filled.folder.open()
+        let after = try store.auditRecords(limit: 99).filter { $0.entry?.action != .keyRotated }
+        #expect(before.count > 3 && before.allSatisfy { $0.entry != nil })
+        #expect(after.map(\.entry) == before.map(\.entry))
+        #expect(report.damaged == 0)
+        #expect(broken != nil)
+        #expect(try store.verifyAudit().broken?.number == broken?.number)
+    }
+
     @Test func `a key is changed again and again`() throws {
         let filled = try FilledStore()
 
