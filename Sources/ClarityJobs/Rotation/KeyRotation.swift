@@ -138,6 +138,8 @@ public struct KeyRotation {
         try emptyLog(connection)
         try after(.logEmptied)
         try putInPlace(state, next)
+        // A draft may hold the former key, and one of now be the former one's of the next change.
+        for path in [source.path, nextPath] { try KeyFile.removeDrafts(of: path) }
         try after(.keyPlaced)
         try connection.transaction { try RotationState.remove(connection) }
         return KeyRotationReport(

@@ -65,11 +65,31 @@ enum KeyFile {
         try syncFolder(of: path)
     }
 
+    /// Removes the drafts of `path` that killed processes left behind, for good when this returns.
+    ///
+    /// To be called while no other process makes the file.
+    static func removeDrafts(of path: String) throws(MasterKeyError) {
+        let slash = path.lastIndex(of: "/") ?? path.startIndex
+        let prefix = "\(path[slash...].drop { $0 == "/" })\(draftMark)"
+        let folder = String(path[..<slash])
+        guard let listing = opendir(folder) else { throw .file(path: path, errno: errno) }
+        defer { closedir(listing) }
+        while let entry = readdir(listing) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasPrefix(prefix) { try remove("\(folder)/\(name)") }
+        }
+    }
+
+    /// What a draft's name has behind the file's; no copy of a person's has it.
+    private static let draftMark = ".draft-"
+
     /// Writes the key to a file of a name that no other process has, and returns the name.
     private static func write(
         _ key: MasterKey, besides path: String
     ) throws(MasterKeyError) -> String {
-        var template = Array("\(path).XXXXXX".utf8CString)
+        var template = Array("\(path)\(draftMark)XXXXXX".utf8CString)
         let descriptor = mkstemp(&template)
         guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
         defer { close(descriptor) }

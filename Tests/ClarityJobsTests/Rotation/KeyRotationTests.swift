@@ -105,6 +105,21 @@ import Testing
         #expect(try store.verifyAudit().broken?.number == broken?.number)
     }
 
+    @Test func `no draft of a key that a kill left behind outlives a change`() throws {
+        let filled = try FilledStore()
+        let former = filled.folder.bytes(of: "master.key")
+        filled.folder.write(former, to: "master.key.draft-Xy01aZ")
+        filled.folder.write(former, to: "master.key.new.draft-q9ZZ0b")
+        filled.folder.write([1], to: "master.key.backup")
+
+        _ = try rotation(filled.folder).run()
+
+        #expect(
+            filled.folder.names
+                == ["health.db", "health.lock", "master.key", "master.key.backup"])
+        try filled.expectWhole()
+    }
+
     @Test func `a key is changed again and again`() throws {
         let filled = try FilledStore()
 
