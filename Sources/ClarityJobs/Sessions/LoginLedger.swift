@@ -84,10 +84,13 @@ extension HealthStore {
         return LoginAllowance(after: tries, at: now)
     }
 
-    /// The same for an address in another case, which is the same account to a backend.
+    /// The same for an address in another case or with spaces around it, which is the same account to
+    /// a backend.
     private func loginTag(_ email: String) -> [UInt8] {
+        let start = email.drop(while: \.isWhitespace)
+        let address = String(start.reversed().drop(while: \.isWhitespace).reversed())
         var identity = RowIdentity("login_tries")
-        identity.append(email.lowercased())
+        identity.append(address.lowercased())
         return sealer.tag(identity.bytes, count: 16)
     }
 }

@@ -34,6 +34,15 @@ import Testing
         #expect(allowance.nextAt == next.map(Self.minute), "\(name)")
     }
 
+    @Test func `an address with spaces around it is the same account`() throws {
+        _ = try reserve(atMinute: 0)
+        _ = try reserve(" ada@example.com\t", atMinute: 0)
+
+        let third = try reserve("ada@example.com\u{A0}\n", atMinute: 1)
+
+        #expect(third == .usedUp(until: Self.minute(15)))
+    }
+
     @Test func `the third login within 15 minutes has to wait for the first to pass`() throws {
         let first = try reserve(atMinute: 0)
         let second = try reserve(atMinute: 5)
