@@ -28,6 +28,10 @@ public struct AuditProof: Hashable, Sendable {
         self.head = hexEncoded(head.lastHash)
         let last = try walk(log, from: head)
         if !isAuthentic { note(last.number &+ 1, "the head of the log was changed") }
+        if isAuthentic, let first = try log.links(after: 0, limit: 1).first?.number, first <= anchor
+        {
+            note(first, "it was pruned, and is here again")
+        }
         if last.number < head.lastNumber {
             note(last.number &+ 1, "it is missing: entries were cut off from the end")
         } else if last.number > head.lastNumber {

@@ -276,6 +276,21 @@ import Testing
         #expect(try store.verifyAudit().broken?.number == 4)
     }
 
+    @Test func `an entry that was pruned and put back is found`() throws {
+        let store = try five()
+        try store.sql("CREATE TABLE kept AS SELECT * FROM audit")
+        try store.confirmAuditUpload(through: 3)
+        _ = try store.pruneAudit(through: 3)
+        let before = try store.verifyAudit().broken
+
+        try store.sql("INSERT INTO audit SELECT * FROM kept WHERE number = 2")
+
+        #expect(before == nil)
+        #expect(
+            try store.verifyAudit().broken
+                == AuditProof.Break(number: 2, reason: "it was pruned, and is here again"))
+    }
+
     @Test func `an entry is bounded whatever its kinds are`() throws {
         let store = try open()
         let counts = Dictionary(
