@@ -87,14 +87,18 @@ extension HealthStore {
                 guard let name else { continue }
                 entries.append(.init(name: name, count: Int64(connection.changes)))
             }
-            try log.append(
-                AuditEntry(
-                    .removed, user: user, actor: actor,
-                    counts: Dictionary(uniqueKeysWithValues: entries.map { ($0.name, $0.count) }),
-                    detail: "everything of the user, by a logout"),
-                at: clock.now)
+            let receipt = WipeReceipt(entries: entries)
+            if user != nil || receipt.total > 0 {
+                try log.append(
+                    AuditEntry(
+                        .removed, user: user, actor: actor,
+                        counts: Dictionary(
+                            uniqueKeysWithValues: entries.map { ($0.name, $0.count) }),
+                        detail: "everything of the user, by a logout"),
+                    at: clock.now)
+            }
             try Tenancy.end(connection)
-            return WipeReceipt(entries: entries)
+            return receipt
         }
         try access { connection in
             try HealthStore.emptyLog(connection)

@@ -152,6 +152,17 @@ import Testing
         #expect(try store.states() == [.queued: 2])
     }
 
+    @Test func `the audit log tells of a wipe once, and of none that removed nothing`() throws {
+        _ = try fill().wipe()
+
+        _ = try folder.open().wipe()
+        _ = try folder.open().wipe()
+
+        let entries = try folder.open().auditRecords(limit: 99).compactMap(\.entry)
+        #expect(entries.count { $0.action == .removed } == 1)
+        #expect(entries.last?.user == "ada" && entries.last?.counts["samples"] == 300)
+    }
+
     @Test func `a wipe does not lend more logins`() throws {
         let store = try fill()
         _ = try store.reserveLogin(email: "ada@example.com", at: noon)
