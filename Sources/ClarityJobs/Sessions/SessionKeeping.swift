@@ -21,10 +21,14 @@ extension HealthStore {
     /// Keeps the session of a login in place of the former one, and makes its user the store's owner
     /// if there is none.
     ///
+    /// - Parameter isAgain: whether nobody asked for the login but a session that has ended.
     /// - Throws: `otherUser` when the store has another owner, and `changedHands`; the former session
-    ///   stays.
-    public func save(_ session: Session, at now: Instant? = nil) throws(HealthStoreError) {
+    ///   stays. `loggedOut` when `isAgain` and somebody has logged out meanwhile.
+    public func save(
+        _ session: Session, at now: Instant? = nil, isAgain: Bool = false
+    ) throws(HealthStoreError) {
         try changeSession { connection in
+            if isAgain, try record(connection) == nil { throw HealthStoreError.loggedOut }
             try claim(for: session.userID, connection)
             try record(.loggedIn, [:], connection)
             try Tenancy.begin(connection)

@@ -15,6 +15,12 @@ extension APIClient {
     /// - Throws: `APIError.loginsUsedUp` with no login sent; `.unauthorized` or `.loginUnclear` for
     ///   wrong credentials.
     public func login(email: String, password: Secret) async throws(APIError) -> Session {
+        try await login(email, password, isAgain: false)
+    }
+
+    private func login(
+        _ email: String, _ password: Secret, isAgain: Bool
+    ) async throws(APIError) -> Session {
         try await askDialectAnew()
         let requests = try await requests
         let request = try requests.login(email: email, password: password)
@@ -34,7 +40,7 @@ extension APIClient {
         }
         let session = try await session(from: response, email: email)
         let now = clock.now
-        try store("keep") { try sessions.save(session, at: now) }
+        try store("keep") { try sessions.save(session, at: now, isAgain: isAgain) }
         return session
     }
 
@@ -45,7 +51,7 @@ extension APIClient {
         let credentials = try store("read") { try sessions.credentials() }
         guard let credentials else { throw error }
         do throws(APIError) {
-            return try await login(email: credentials.email, password: credentials.password)
+            return try await login(credentials.email, credentials.password, isAgain: true)
         } catch {
             try note(error.ruling.sentence, isTrouble: false)
             throw error

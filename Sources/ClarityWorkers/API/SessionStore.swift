@@ -18,7 +18,10 @@ public protocol SessionStore: Sendable {
     /// The session that is kept; `nil` when there is none.
     func load() throws -> Session?
     /// Keeps the session of a login in place of any other; it is durable when this returns.
-    func save(_ session: Session, at now: Instant) throws
+    ///
+    /// `isAgain` is that of a login in the place of a session that has ended: it throws when somebody
+    /// has logged out meanwhile, which such a login must not undo.
+    func save(_ session: Session, at now: Instant, isAgain: Bool) throws
     /// Keeps `renewed` in place of `old`; `false` when `old` is not kept any more, and what is kept
     /// instead stays.
     func replace(_ old: Session, with renewed: Session, at now: Instant) throws -> Bool

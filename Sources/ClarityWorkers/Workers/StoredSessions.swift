@@ -32,8 +32,8 @@ public struct StoredSessions: SessionStore {
         return session
     }
 
-    public func save(_ session: Session, at now: Instant) throws {
-        try reported { try store.save(ours(session), at: now) }
+    public func save(_ session: Session, at now: Instant, isAgain: Bool = false) throws {
+        try reported { try store.save(ours(session), at: now, isAgain: isAgain) }
     }
 
     public func replace(_ old: Session, with renewed: Session, at now: Instant) throws -> Bool {

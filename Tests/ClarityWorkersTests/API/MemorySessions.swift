@@ -47,7 +47,7 @@ final class MemorySessions: SessionStore {
         return kept
     }
 
-    func save(_ session: Session, at now: Instant) throws {
+    func save(_ session: Session, at now: Instant, isAgain: Bool) throws {
         if let failure { throw failure }
         self.session.withLock { $0 = session }
         notebook.withLock { $0.savedAt = now }

@@ -39,6 +39,29 @@ struct StoredSessionsTests {
         #expect(elsewhere == nil && person == nil)
     }
 
+    @Test func `who logs out while a job logs in again stays out`() async throws {
+        try bench.logIn(expiresIn: .zero)
+        let sessions = try sessions()
+        let answer = """
+            {"user":{"user_id":"\(WorkBench.user)","email":"demo@example.com"},\
+            "tokens":\(newTokens)}
+            """
+        let transport = FakeTransport { request, _ in
+            if request.url.hasSuffix("/auth/refresh") { return .status(401) }
+            do { try sessions.clear() } catch { return .failure(.offline) }
+            return .status(200, answer)
+        }
+        let client = APIClient(
+            base: WorkBench.url, dialect: .blueprint, transport: transport, sessions: sessions,
+            clock: bench.clock)
+
+        let met = await failure { () throws(APIError) in try await client.session() }
+
+        #expect(met != nil)
+        #expect(transport.requests.count == 2)
+        #expect(try sessions.load() == nil)
+    }
+
     @Test func `nobody is logged in again before the first login and after a logout`() throws {
         let before = try sessions().credentials()
         try bench.logIn()
