@@ -46,6 +46,17 @@ struct Logout {
         return fault.map { ExitStatus(outcome(of: $0)) } ?? .done
     }
 
+    /// Whose data it is; `nil` when nobody knows, or what tells is damaged: that must keep nobody from
+    /// removing it.
+    private func email(_ store: HealthStore) throws(HealthStoreError) -> String? {
+        do throws(HealthStoreError) {
+            return try store.sessionRecord()?.email
+        } catch {
+            guard case .sealing = error else { throw error }
+            return nil
+        }
+    }
+
     /// How to end when the person does not want it; `nil` when they do.
     private func unlessAgreed(_ store: HealthStore) throws -> ExitStatus? {
         guard let terminal = Terminal() else {
@@ -55,7 +66,7 @@ struct Logout {
             return .usage
         }
         let question = LogoutText.question(
-            email: try store.sessionRecord()?.email, unsent: try store.unsentSamples())
+            email: try email(store), unsent: try store.unsentSamples())
         guard case .line(let answer) = terminal.ask(question, isSecret: false),
             LogoutText.isYes(answer)
         else {

@@ -1,5 +1,6 @@
 import ClarityTestSupport
 import Glibc
+import SQLite
 import Testing
 
 @Suite("auth on a terminal", .timeLimit(.minutes(1)))
@@ -144,6 +145,22 @@ struct TerminalProgramTests {
 
                 """), "\(end.screen)")
         #expect(status.status == 77)
+    }
+
+    @Test func `a damaged login keeps nobody from logging out`() async throws {
+        let playground = try await Playground()
+        try await playground.logIn()
+        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+            .execute("UPDATE session_record SET sealed = zeroblob(99)")
+        let program = try playground.onTerminal("auth", "logout")
+        let asked = await program.read(until: "[y/N] ")
+
+        program.type("y\n")
+        let end = await program.finish()
+
+        #expect(asked == "Log out and remove all data from this machine? [y/N] ")
+        #expect(end.status == 0, "\(end.screen)")
+        #expect(end.screen.contains("logged out; removed:"))
     }
 
     @Test(arguments: ["n\n", "\n", "\u{4}"])
