@@ -1,5 +1,6 @@
+import CLinux
 import ClaritySystem
-import Glibc
+@preconcurrency import Glibc
 
 /// `clarity-jobs`: reads the command line, performs the command, turns errors into lines and a
 /// status.
@@ -11,6 +12,11 @@ enum Program {
         signal(SIGPIPE, SIG_IGN)
         // What it keeps is nobody else's to read.
         umask(0o077)
+        // The master key may be in this program's environment, and so in a dump of its memory.
+        if clinux_forbid_core_dump(getpid()) != 0 {
+            Console.fault(
+                "clarity-jobs: cannot forbid core dumps: \(String(cString: strerror(errno)))")
+        }
         let environment = readEnvironment()
         let parser = ArgumentParser(root: .program, environment: environment)
         do throws(UsageFault) {

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+import Glibc
 import Testing
 
 /// What must not be found in a state directory by whoever reads its files.
@@ -96,6 +97,22 @@ struct SealedFilesProgramTests {
         _ = try await playground.run("run", "upload")
 
         #expect(try findings(playground) == [])
+    }
+
+    @Test func `a loop that crashes leaves no core dump with its key`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let key = ["CLARITY_JOBS_KEY": String(repeating: "0f", count: 32)]
+        let loop = try playground.start(["loop"], environment: key)
+        let began = await loop.readErrorLine()
+
+        let limits = try TemporaryFolder.read("/proc/\(loop.processID)/limits")
+        loop.signal(SIGTERM)
+        _ = await loop.finish()
+
+        #expect(began?.contains("loop") == true)
+        let line = String(decoding: limits, as: UTF8.self).split(separator: "\n")
+            .first { $0.hasPrefix("Max core file size") }
+        #expect(line?.contains(/size +[01] +[01] +bytes/) == true, "\(line ?? "")")
     }
 
     @Test func `the search finds what is there`() throws {
