@@ -7,9 +7,9 @@ extension HealthStore {
     /// The batch to send next, by the rules of its route; a request of the hour is counted for it.
     ///
     /// A batch that is being sent already, after a kill or an error of the network, comes first and
-    /// unchanged, by the route by which it was made. It is dissolved only when it breaks the rules
-    /// that hold now: its samples go back into the queue. One that may have arrived, where a second
-    /// one doubles it, is set aside when its rules do not resend.
+    /// unchanged, by the route by which it was made. One that may have arrived, where a second one
+    /// doubles it, is set aside when its rules do not resend. Any other is dissolved only when it
+    /// breaks the rules that hold now: its samples go back into the queue.
     ///
     /// A new batch goes by the first of `rules` and is kept as `sending` before this returns. It
     /// takes the samples with the fewest failures, in the order of their coming as far as the limits
@@ -45,14 +45,14 @@ extension HealthStore {
         guard let first = rules.first else { return (draw, true) }
         var found: (id: Int64, rules: BatchRules)?
         if let (id, route) = underWay {
-            guard let own = rules.first(where: { $0.route == route }),
-                try stays(id, own, &draw, connection, at: now)
-            else {
+            let own = rules.first { $0.route == route }
+            // First of all: a batch that is dissolved is sent again, in others.
+            draw.refused = try hold(id, own ?? first, connection, at: now)
+            guard draw.refused.isEmpty else { return (draw, false) }
+            guard let own, try stays(id, own, &draw, connection, at: now) else {
                 try dissolve(id, "its route takes it no longer as it is", connection, at: now)
                 return (draw, false)
             }
-            draw.refused.merge(try hold(id, own, connection, at: now), uniquingKeysWith: +)
-            guard draw.refused.isEmpty else { return (draw, false) }
             found = (id, own)
         }
         guard try found != nil || hasQueued(first, connection) else { return (draw, true) }

@@ -97,6 +97,26 @@ import Testing
         #expect(try store().sortOut(by: holding).requeued == 0)
     }
 
+    @Test func `a batch in doubt is set aside whole, whatever else the rules of today refuse`()
+        throws
+    {
+        let strict = testRules(.samples, isIdempotent: false, resends: false) {
+            $0 == heartRates(0..<1)[0] ? .init(.future, "in the future") : nil
+        }
+        let elsewhere = testRules(.metrics, resends: false)
+        for rules in [[strict], [testRules(.samples, samples: 2, resends: false)], [elsewhere]] {
+            let folder = StateFolder()
+            _ = try folder.open().enqueue(heartRates(0..<3))
+            _ = try folder.open().nextBatch(limit: 100, rules: [holding], at: noon)
+
+            let draw = try folder.open().nextBatch(limit: 100, rules: rules, at: noon)
+
+            #expect(draw.batch == nil)
+            #expect(draw.refused.map { "\($0.key.hold) \($0.value)" } == ["doubt 3"])
+            #expect(try folder.open().states() == [.setAside: 3])
+        }
+    }
+
     @Test func `what a person sends in spite of that is possibly doubled`() throws {
         _ = try store().enqueue(heartRates(0..<3))
         let held = try store().hold(try batch(holding), at: noon)
