@@ -7,6 +7,10 @@ public import ClarityScheduler
 /// which this pull has not seen: a backend that ignores the offset would be asked for ever. Insights
 /// that are made meanwhile push the others onto the next page; they are stored once.
 public struct InsightHistoryWorker: KindWorker {
+    /// Pages without an insight that can be kept, one after the other, after which a backend is not
+    /// asked for more.
+    static let idlePageLimit = 10
+
     /// Creates the worker.
     public init() {}
 
@@ -16,6 +20,7 @@ public struct InsightHistoryWorker: KindWorker {
         var pull = Pull(context)
         var seen: Set<String> = []
         var offset = 0
+        var idlePages = 0
         while true {
             try context.checkTime()
             var page = try await context.client.insightsPage(
@@ -29,6 +34,12 @@ public struct InsightHistoryWorker: KindWorker {
                 return .success
             }
             guard page.hasMore, size > 0 else { return .success }
+            // What is not ready or not readable does not tell whether it was seen before.
+            idlePages = hadRows ? 0 : idlePages + 1
+            guard idlePages < InsightHistoryWorker.idlePageLimit else {
+                throw APIError.decoding(
+                    "insights: \(idlePages) pages in a row without one to keep")
+            }
             offset += size
         }
     }

@@ -277,4 +277,23 @@ import Testing
         #expect(bench.backend.requests.count == 2)
         #expect(reports.notes == ["the backend repeats its insights from offset 2 on"])
     }
+
+    @Test func `pages of insights of which none can be kept are not asked for without end`()
+        async throws
+    {
+        for row in [#"{"id":"i"}"#, #"{"id":"i","status":"generating"}"#] {
+            let bench = WorkBench { _ in
+                .ok(#"{"success":true,"data":{"insights":[\#(row)],"has_more":true}}"#)
+            }
+            try bench.logIn()
+
+            let (outcome, _) = await bench.attempt(
+                "insight-history", isEnding: { bench.backend.requests.count > 100 })
+
+            #expect(
+                outcome
+                    == APIError.decoding("insights: 10 pages in a row without one to keep").outcome)
+            #expect(bench.backend.requests.count == 10)
+        }
+    }
 }
