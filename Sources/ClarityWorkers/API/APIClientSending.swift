@@ -15,8 +15,23 @@ extension APIClient {
         guard try requests.dialect.route(call).isAuthorized else {
             return try await exchange(build(requests, nil)).body
         }
-        let session = try await session()
+        let session = try await self.session(for: call) { () async throws(APIError) in
+            try await self.session()
+        }
         return try await authorized(build(requests, session.accessToken), by: session).body
+    }
+
+    /// The session for a call that is yet to be made, or was refused for its token. Whatever
+    /// renewing it fails with, an upload did not arrive, and its samples are not why.
+    private func session(
+        for call: APICall?, _ session: () async throws(APIError) -> Session
+    ) async throws(APIError) -> Session {
+        do throws(APIError) {
+            return try await session()
+        } catch {
+            let isUpload = call == .uploadMetrics || call == .uploadSamples
+            throw isUpload && error.mayHaveArrived ? .withoutSession(error) : error
+        }
     }
 
     /// Sends a request that carries the token of `session`; renews the session once when the
@@ -27,7 +42,9 @@ extension APIClient {
         do throws(APIError) {
             return try await exchange(request)
         } catch .unauthorized {
-            let renewed = try await renewed(insteadOf: session)
+            let renewed = try await self.session(for: request.call) { () async throws(APIError) in
+                try await self.renewed(insteadOf: session)
+            }
             do throws(APIError) {
                 return try await exchange(request.authorized(by: renewed.accessToken))
             } catch .unauthorized {

@@ -204,6 +204,27 @@ import Testing
         #expect(try bench.store().possiblyDoubled() == DoubledSamples())
     }
 
+    @Test(arguments: [nil, 401, 500, 503])
+    func `what a renewal of the session fails with is no word on the upload`(status: Int?)
+        async throws
+    {
+        let bench = WorkBench { request throws(TransportError) in
+            guard request.path == "/auth/refresh" else { return .status(401) }
+            guard let status else { throw .truncated }
+            return .status(status)
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<5)
+
+        _ = await bench.pass(rules(resends: false))
+
+        #expect(try bench.states() == [.sending: 5])
+        let next = try bench.store().nextBatch(
+            limit: 100, rules: [rules()], at: bench.clock.now)
+        #expect(next.batch?.doubts == 0)
+        #expect(next.batch?.samples.count == 5)
+    }
+
     @Test(arguments: [(500, true), (500, false), (503, true), (503, false)])
     func `an error of the backend leaves doubt`(status: Int, resends: Bool) async throws {
         let desk = desk

@@ -55,6 +55,9 @@ public enum APIError: Error, Hashable, Sendable {
     case emailNotVerified
     /// The backend did not renew a session, and says the same when it is out of order.
     case renewalUnclear
+    /// An upload was not sent, since the session could not be renewed; carries why, where that could
+    /// be taken for a word on the upload itself.
+    indirect case withoutSession(APIError)
     /// A token was refused right after its renewal, by a backend that also does so when it cannot
     /// check one.
     case tokenUnclear

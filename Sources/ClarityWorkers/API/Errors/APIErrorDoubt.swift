@@ -14,7 +14,8 @@ extension APIError {
             .rejected, .redirected, .refused, .store, .notOffered, .noSuchCall, .dialectUnknown,
             .dialectChanged, .gone, .blocked, .unavailable, .accountLocked, .loginUnclear,
             .emailNotVerified, .signupClosed, .accountExists, .passwordRefused, .codeRefused,
-            .tokenUnclear, .renewalRefused, .loginsUsedUp:
+            .tokenUnclear, .renewalRefused, .loginsUsedUp,
+            .withoutSession:
             false
         }
     }

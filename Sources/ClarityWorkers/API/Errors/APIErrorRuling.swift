@@ -63,6 +63,7 @@ extension APIError {
             snooze(
                 .credential, span,
                 "the account is locked for \(span.text) after too many refused logins")
+        case .withoutSession(let error): error.ruling
         case .renewalUnclear:
             later(
                 .unreachable,
