@@ -63,6 +63,24 @@ extension HealthStore {
         }
     }
 
+    /// The batch was stopped on its way, maybe for its size: its samples go back into the queue as
+    /// they were, and the next batch has the size that is wanted by then.
+    public func putBack(
+        _ batch: OutboxBatch, reason: String, at now: Instant
+    ) throws(HealthStoreError) {
+        try change { connection in
+            guard try isSending(batch, connection) else { return }
+            try carryDoubts(of: batch.id, lastArrived: false, connection)
+            try record(.sent, batch: batch.id, detail: "it was stopped on its way", connection)
+            try connection.run(
+                """
+                UPDATE outbox SET state = 'queued', batch_id = NULL
+                WHERE batch_id = ? AND state = 'sending'
+                """, .integer(batch.id))
+            try finishBatch(batch.id, as: "failed", reason: reason, at: now, connection)
+        }
+    }
+
     /// The backend refused the batch and named the samples at fault.
     ///
     /// They are `rejected`; the others go into a batch of their own that is sent next.

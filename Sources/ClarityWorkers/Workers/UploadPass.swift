@@ -164,6 +164,11 @@ struct UploadPass {
             try release(batch, error)
             breaks += 1
             if breaks >= UploadPass.breakLimit { throw error }
+        case .blocked:
+            // A firewall may have a limit of its own, which only a smaller batch passes.
+            try context.store.putBack(
+                batch, reason: error.ruling.sentence, at: context.clock.now)
+            throw error
         case .interrupted, .timeout:
             guard !isHeld(batch), batch.attempts >= UploadPass.interruptionLimit else {
                 return try keep(batch, error)

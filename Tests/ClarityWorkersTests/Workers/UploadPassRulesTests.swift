@@ -225,6 +225,32 @@ import Testing
         #expect(next.batch?.samples.count == 5)
     }
 
+    @Test func `what a firewall stops is sent in the size that the job file says by then`()
+        async throws
+    {
+        let bench = WorkBench { request in
+            String(decoding: request.body ?? [], as: UTF8.self).split(separator: "\"identifier\":")
+                .count
+                > 11
+                ? HTTPResponse(status: 403, body: Array("<html>no</html>".utf8))
+                : HTTPResponse(
+                    status: 202,
+                    body: Array(#"{"upload_id":"u","samples_received":{"quantity":10}}"#.utf8))
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<20)
+        let options = ["backend.dialect": "loop", "route": "samples", "on_ambiguous": "hold"]
+
+        let first = await bench.attempt("bulk-upload", options)
+        let second = await bench.attempt(
+            "bulk-upload", options.merging(["batch_size": "10"]) { $1 })
+
+        #expect(first.outcome == APIError.blocked.outcome)
+        #expect(second.outcome == .success)
+        #expect(try bench.states() == [.accepted: 20])
+        #expect(try bench.store().possiblyDoubled() == DoubledSamples())
+    }
+
     @Test(arguments: [(500, true), (500, false), (503, true), (503, false)])
     func `an error of the backend leaves doubt`(status: Int, resends: Bool) async throws {
         let desk = desk
