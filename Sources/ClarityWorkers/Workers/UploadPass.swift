@@ -34,12 +34,13 @@ struct UploadPass {
     ///   sending again at once does not help, with the batch kept as it is or its samples back in
     ///   the queue; `Failure` when the backend refuses everything; what the store fails with.
     mutating func run() async throws {
-        for name in [
+        // All of them: what is missing here would stay in the run's tally as the attempt before
+        // this one left it.
+        let names = [
             "samples_sent", "samples_accepted", "samples_rejected", "samples_set_aside",
-            "samples_possibly_doubled",
-        ] {
-            counts.add(0, to: name)
-        }
+            "samples_possibly_doubled", "samples_known", "samples_requeued",
+        ]
+        for name in names + OutboxHold.allCases.map(\.countName) { counts.add(0, to: name) }
         if let first = rules.first { count(try context.store.sortOut(by: first)) }
         let waiting = try context.store.outboxCounts()
         total = waiting[.queued] + waiting[.sending]

@@ -69,6 +69,20 @@ import Testing
         #expect(try bench.states() == [.accepted: 4, .rejected: 1])
     }
 
+    @Test func `each attempt reports every count, so that none of an earlier one stays`()
+        async throws
+    {
+        let bench = try bench()
+        try bench.enqueue(0..<3)
+        let first = await bench.pass(rules(types: [.steps: "activity"]))
+
+        let second = await bench.pass(rules(types: [.steps: "activity"]))
+
+        #expect(first.reports.tally["samples_not_accepted"] == 3)
+        #expect(Set(second.reports.tally.names).isSuperset(of: first.reports.tally.names))
+        #expect(!second.reports.tally.hasCounted)
+    }
+
     @Test func `when the hour's requests are used up, the run says so and when it goes on`()
         async throws
     {
