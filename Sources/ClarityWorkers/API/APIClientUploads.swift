@@ -27,6 +27,8 @@ extension APIClient {
             }
             return try AnswerReader(door.call).receipt(body, from: door, count: count)
         } catch .conflict(let named) {
+            // Where each copy is kept, none is refused for being one: it is about something else.
+            guard door.isIdempotent else { throw .rejected(status: 409) }
             // A whole upload refused for what it repeats: of one metric it is clear which, of
             // several only what the backend names is known to be there.
             let duplicates = count == 1 ? [0] : named.filter { $0 < count }

@@ -239,6 +239,21 @@ import Testing
         #expect(next.batch?.samples.count == 5)
     }
 
+    @Test func `a backend that tells no copy from another has nothing already`() async throws {
+        for route in ["metrics", "samples"] {
+            let bench = WorkBench { _ in .status(409) }
+            try bench.logIn()
+            try bench.enqueue(0..<4)
+            let options = ["backend.dialect": "loop", "route": route]
+
+            let (outcome, reports) = await bench.attempt("bulk-upload", options)
+
+            #expect(outcome == APIError.rejected(status: 409).outcome)
+            #expect(reports.tally["samples_known"] == 0)
+            #expect(try bench.store().outboxAccount().waiting == 4)
+        }
+    }
+
     @Test func `what a firewall stops is sent in the size that the job file says by then`()
         async throws
     {
