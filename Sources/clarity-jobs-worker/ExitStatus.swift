@@ -32,7 +32,7 @@ enum ExitStatus: Int32 {
     init(_ outcome: Outcome) {
         switch outcome {
         case .success: self = .done
-        case .retry(_, let failure), .failure(let failure):
+        case .retry(_, let failure), .snooze(_, let failure), .failure(let failure):
             complain(failure.reason)
             self.init(failure.category)
         }

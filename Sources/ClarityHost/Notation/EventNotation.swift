@@ -102,6 +102,10 @@ enum EventNotation {
                 writer.text("retry")
                 if let wish { writer.span(wish) } else { writer.null() }
                 writer.failure(failure)
+            case .reported(.snooze(let span, let failure)):
+                writer.text("snooze")
+                writer.span(span)
+                writer.failure(failure)
             case .reported(.failure(let failure)):
                 writer.text("failure")
                 writer.failure(failure)
@@ -143,6 +147,9 @@ enum EventNotation {
         case ("retry", 3):
             let wish = parts[1].isNull ? nil : try parts[1].span()
             return .reported(.retry(after: wish, try parts[2].failure()))
+        case ("snooze", 3):
+            return .reported(
+                .snooze(after: try parts[1].span(), try parts[2].failure()))
         case ("failure", 2): return .reported(.failure(try parts[1].failure()))
         case ("notStarted", 2): return .broke(.notStarted(try parts[1].text()))
         case ("exited", 2):

@@ -6,7 +6,7 @@ public struct Attempt: Hashable, Sendable {
         case succeeded
         /// It failed and counts against the retry policy.
         case failed
-        /// It was stopped by the scheduler and does not count.
+        /// It was stopped by the scheduler, or went as far as it may for now, and does not count.
         case stopped
         /// It vanished: its process or its scheduler was killed from outside.
         case interrupted

@@ -93,6 +93,9 @@ extension AttemptReport {
         case .outcome(.retry(let after, let failure)):
             "outcome retry \(after.map { String($0.milliseconds) } ?? "-") "
                 + "\(failure.category.rawValue) \(escaped(failure.reason))"
+        case .outcome(.snooze(let after, let failure)):
+            "outcome snooze \(after.milliseconds) "
+                + "\(failure.category.rawValue) \(escaped(failure.reason))"
         case .outcome(.failure(let failure)):
             "outcome failure \(failure.category.rawValue) \(escaped(failure.reason))"
         }
@@ -141,8 +144,13 @@ extension AttemptReport {
                     throw MalformedLine(expected: "milliseconds or `-` after `outcome retry`")
                 }
                 self = .outcome(.retry(after: span, try failure()))
+            case "snooze":
+                guard let after = Int64(word()), after >= 0 else {
+                    throw MalformedLine(expected: "milliseconds after `outcome snooze`")
+                }
+                self = .outcome(.snooze(after: .milliseconds(after), try failure()))
             case "failure": self = .outcome(.failure(try failure()))
-            default: throw MalformedLine(expected: "`success`, `retry` or `failure`")
+            default: throw MalformedLine(expected: "`success`, `retry`, `snooze` or `failure`")
             }
         default:
             throw MalformedLine(

@@ -5,6 +5,9 @@ public enum Outcome: Hashable, Sendable {
     /// The work is not done but may be later; `after` is the worker's wish, `nil` leaves the wait
     /// to the job's `RetryPolicy`.
     case retry(after: Duration?, Failure)
+    /// The work went as far as it may for now and goes on after a span that is known, such as the
+    /// rest of an hour whose requests are used up. Nothing has failed, and no attempt is counted.
+    case snooze(after: Duration, Failure)
     /// The work cannot be done by repeating it.
     case failure(Failure)
 }

@@ -35,6 +35,11 @@ extension Round {
                 let believed = min(wish ?? .zero, attempt.job.retry.maximum)
                 release(&run, after: max(wait, believed), attempt, end, .failed)
             }
+        case .snoozed(let failure, let span):
+            run.interruptions = 0
+            run.failure = failure
+            let believed = min(span, attempt.job.retry.maximum)
+            release(&run, after: max(attempt.job.retry.initial, believed), attempt, end, .stopped)
         case .stopped(let failure):
             // Stopped by us: no failure. What ran into its warning goes on after the first wait, and
             // so does what lost a constraint, which may come and go by the second.
@@ -122,6 +127,7 @@ extension Round {
         case succeeded
         case failed(Failure)
         case again(Failure, wish: Duration?)
+        case snoozed(Failure, Duration)
         case stopped(Failure?)
         case interrupted(Failure)
         case cancelled
@@ -140,7 +146,10 @@ extension Round {
         case (_, .stalled):
             let time = attempt.job.stall?.text ?? "its time"
             return .again(Failure(.work, "made no progress for \(time)"), wish: nil)
-        case (.reported(.retry(_, let failure)), .some): return .stopped(failure)
+        case (.reported(.retry(_, let failure)), .some),
+            (.reported(.snooze(_, let failure)), .some):
+            return .stopped(failure)
+        case (.reported(.snooze(let after, let failure)), nil): return .snoozed(failure, after)
         case (.reported(.retry(let after, let failure)), nil):
             return .again(failure, wish: after)
         case (.broke, .timeout):

@@ -49,7 +49,7 @@ private func ruling(on error: any Error) -> Outcome {
         error.isBusy ? .retry(after: nil, error.failure) : .failure(error.failure)
     case let error as SourceError: .failure(error.failure)
     case let failure as Failure: .failure(failure)
-    case let later as SendLater: .retry(after: later.after, later.failure)
+    case let later as SendLater: later.outcome
     case is WorkStopped:
         .retry(after: nil, Failure(.work, "its time ended before everything was done"))
     // An error's own text could hold anything.
@@ -62,6 +62,7 @@ extension Outcome {
         switch self {
         case .success: self
         case .retry(let after, let failure): .retry(after: after, failure.forReport)
+        case .snooze(let after, let failure): .snooze(after: after, failure.forReport)
         case .failure(let failure): .failure(failure.forReport)
         }
     }

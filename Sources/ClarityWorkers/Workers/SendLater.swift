@@ -2,17 +2,21 @@ import ClarityScheduler
 
 /// The work goes on later, at a time that is known.
 struct SendLater: Error {
-    /// From now on.
-    var after: Duration
-    var failure: Failure
+    let outcome: Outcome
 
-    /// The requests of the hour are used up.
+    /// The requests of the hour are used up, by our own count: nothing has failed.
     static func budget(_ wait: Duration) -> SendLater {
         SendLater(
-            after: wait,
-            failure: Failure(
-                .work,
-                "the requests that the backend allows in an hour are used up; the rest follows in "
-                    + Duration.seconds((wait.milliseconds + 999) / 1000).text))
+            outcome: .snooze(
+                after: wait,
+                Failure(
+                    .work,
+                    "the requests that the backend allows in an hour are used up; the rest follows "
+                        + "in \(Duration.seconds((wait.milliseconds + 999) / 1000).text)")))
+    }
+
+    /// The backend wants no more for now, although our count had room.
+    static func refused(_ wait: Duration, _ failure: Failure) -> SendLater {
+        SendLater(outcome: .retry(after: wait, failure))
     }
 }

@@ -153,10 +153,9 @@ struct UploadPass {
         case .rateLimited(let wish):
             try notArrived(batch)
             guard rules(of: batch)?.requestsPerHour != nil else { throw error }
-            throw SendLater(
-                after: try context.store.closeRoute(
-                    batch.route, for: wish, at: context.clock.now),
-                failure: Failure(error.ruling.category, error.ruling.sentence))
+            throw SendLater.refused(
+                try context.store.closeRoute(batch.route, for: wish, at: context.clock.now),
+                Failure(error.ruling.category, error.ruling.sentence))
         case .server(status: 502...504, _):
             // A gateway speaks, or a backend that says itself that it is not there.
             try keep(batch, error)

@@ -255,7 +255,8 @@ struct DecisionDraw {
         mutating get {
             let result: AttemptEnd.Result = one(of: [
                 .reported(.success), .reported(.retry(after: flag ? span : nil, failure)),
-                .reported(.failure(failure)), .broke(.notStarted(text)),
+                .reported(.snooze(after: span, failure)), .reported(.failure(failure)),
+                .broke(.notStarted(text)),
                 .broke(.exitedWithoutReport(status: Int32(number(-1...255)))),
                 .broke(.killedBySignal(Int32(number(1...64)))), .broke(.malformedReport(text)),
                 .broke(

@@ -97,6 +97,10 @@ struct AttemptWireTests {
             "outcome retry - unreachable no answer in 30s"
         ),
         (
+            .outcome(.snooze(after: .seconds(90), Failure(.work, "used up"))),
+            "outcome snooze 90000 work used up"
+        ),
+        (
             .outcome(.retry(after: .seconds(90), Failure(.disk, ""))),
             "outcome retry 90000 disk "
         ),
@@ -143,12 +147,14 @@ struct AttemptWireTests {
         ("count \(String(repeating: "x", count: 101)) 5", "a count's name"),
         ("count samples_read", "a count for `samples_read`"),
         ("count samples_read 1e3", "a count for `samples_read`"),
-        ("outcome", "`success`, `retry` or `failure`"),
-        ("outcome done", "`success`, `retry` or `failure`"),
+        ("outcome", "`success`, `retry`, `snooze` or `failure`"),
+        ("outcome done", "`success`, `retry`, `snooze` or `failure`"),
         ("outcome retry", "milliseconds or `-` after `outcome retry`"),
         ("outcome retry -5 work x", "milliseconds or `-` after `outcome retry`"),
         ("outcome retry 5s work x", "milliseconds or `-` after `outcome retry`"),
         ("outcome retry -", "a failure's category"),
+        ("outcome snooze - work x", "milliseconds after `outcome snooze`"),
+        ("outcome snooze -5 work x", "milliseconds after `outcome snooze`"),
         ("outcome failure", "a failure's category"),
         ("outcome failure internalFault x", "a failure's category"),
         ("progress 1 2 3", "a report as this program writes it"),

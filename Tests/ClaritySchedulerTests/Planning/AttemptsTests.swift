@@ -96,6 +96,40 @@ struct AttemptsTests {
         #expect(desk.store.runs[RunID(1)]?.stopReason == .timeout)
     }
 
+    @Test func `a worker that went as far as it may is no failure, however often`() throws {
+        var desk = PlanningDesk([try job(attempts: 2)])
+        try desk.handle(.tick)
+
+        for _ in 1...5 {
+            try desk.handle(
+                .finished(
+                    RunID(1),
+                    AttemptEnd(
+                        .reported(.snooze(after: .seconds(3600), Failure(.work, "used up"))))))
+            desk.pass(.seconds(3599))
+            #expect(try desk.handle(.tick).started.isEmpty)
+            desk.pass(.seconds(1))
+            #expect(try desk.handle(.tick).started.count == 1)
+        }
+
+        #expect(desk.store.runs[RunID(1)]?.failures == 0)
+        #expect(desk.store.attempts[RunID(1)]?[1]?.result == .stopped)
+        #expect(desk.store.attempts[RunID(1)]?[1]?.stopReason == nil)
+        #expect(desk.store.runs[RunID(1)]?.state == .running)
+    }
+
+    @Test func `a worker that snoozes for no time starts no busy loop`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+
+        try desk.handle(
+            .finished(
+                RunID(1),
+                AttemptEnd(.reported(.snooze(after: .zero, Failure(.work, "used up"))))))
+
+        #expect(try desk.handle(.tick).started.isEmpty)
+    }
+
     @Test func `a constraint lost while running stops the attempt without a failure`() throws {
         var desk = PlanningDesk([try job(constraints: [.externalPower])])
         try desk.handle(.tick)

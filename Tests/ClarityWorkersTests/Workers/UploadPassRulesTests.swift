@@ -97,7 +97,7 @@ import Testing
         let later = await bench.pass(rules(perType: 1, perHour: 2))
 
         func spent(_ wait: Duration) -> Outcome {
-            .retry(
+            .snooze(
                 after: wait,
                 Failure(
                     .work,
@@ -125,7 +125,7 @@ import Testing
 
         let failure = Failure(.unreachable, "the backend asks for fewer requests (429)")
         #expect(first.outcome == .retry(after: .seconds(3660), failure))
-        guard case .retry(.seconds(3060), _) = second.outcome else {
+        guard case .snooze(.seconds(3060), _) = second.outcome else {
             Issue.record("\(second.outcome)")
             return
         }
