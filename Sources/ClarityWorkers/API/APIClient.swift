@@ -12,6 +12,10 @@ public actor APIClient {
     /// How long to wait before asking again for the right to renew the session: 20 ms.
     static let lockWait = Duration.milliseconds(20)
 
+    /// How long the right to renew the session is asked for: 5 min, longer than a renewal with all its
+    /// tries takes. Who has it for longer hangs.
+    static let lockPatience = Duration.seconds(300)
+
     /// The most bytes of an answer that are looked at: 16 MiB.
     static let largestAnswer = 16 * 1024 * 1024
 

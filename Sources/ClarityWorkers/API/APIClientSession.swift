@@ -111,8 +111,16 @@ extension APIClient {
     /// second of two that send it is refused, maybe before the first has its answer, and could only
     /// take the session for ended.
     private func lockSession() async throws(APIError) -> any AnyObject & Sendable {
+        let end = clock.elapsed + APIClient.lockPatience
         while true {
             if let lock = try store("keep", { try sessions.lock() }) { return lock }
+            guard clock.elapsed < end else {
+                throw .store(
+                    Failure(
+                        .unreachable,
+                        "another process has been renewing the session for "
+                            + APIClient.lockPatience.text + " and may hang"))
+            }
             await clock.sleep(for: APIClient.lockWait)
         }
     }

@@ -214,6 +214,22 @@ struct APIClientSessionTests {
         #expect(bench.clock.sleeps == Array(repeating: .milliseconds(20), count: 3))
     }
 
+    @Test func `a process that hangs in a renewal is not waited for for ever`() async throws {
+        let bench = ClientBench(session: testSession(life: .zero))
+        bench.sessions.letAnother(renewTo: testSession("new"), refusals: 1_000_000)
+
+        await #expect(
+            throws: APIError.store(
+                Failure(
+                    .unreachable,
+                    "another process has been renewing the session for 5m and may hang"))
+        ) {
+            _ = try await bench.client.me()
+        }
+        #expect(bench.transport.calls == [])
+        #expect(bench.clock.sleeps.count == 15_000)
+    }
+
     @Test func `a renewal that another process won is no end of the session`() async throws {
         let sessions = MemorySessions(testSession(life: .zero))
         let transport = FakeTransport { request, _ in
