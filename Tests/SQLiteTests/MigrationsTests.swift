@@ -1,6 +1,7 @@
 import ClarityTestSupport
 @preconcurrency import Glibc
 import SQLite
+import Synchronization
 import Testing
 
 func overwrite(_ path: String, with bytes: [UInt8]) {
@@ -94,18 +95,30 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
             let file = TemporaryFile()
             let path = file.path
             try Connection(path: path).useWriteAheadLog()
+            let isOver = Flag()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     try await blocking {
                         let reader = try Connection(path: path)
-                        while try migrations.version(of: reader) < 2 {}
+                        while try migrations.version(of: reader) < 2, !isOver.isSet {}
                     }
                 }
                 group.addTask {
-                    try await blocking { try migrations.migrate(Connection(path: path)) }
+                    try await blocking {
+                        // A migration that fails must end the reader too.
+                        defer { isOver.set() }
+                        try migrations.migrate(Connection(path: path))
+                    }
                 }
                 try await group.waitForAll()
             }
         }
     }
+}
+
+private final class Flag: Sendable {
+    private let state = Atomic(false)
+
+    var isSet: Bool { state.load(ordering: .acquiring) }
+    func set() { state.store(true, ordering: .releasing) }
 }

@@ -208,15 +208,12 @@ struct CurlTransportTests {
     }
 
     @Test func `nobody at the port is no connection`() async throws {
-        var server: ScriptedServer? = try ScriptedServer([])
-        let port = try #require(server?.port)
-        let events = try #require(server?.events)
-        server = nil
-        for await _ in events {}
+        let port = try DeafPort()
 
         let fault = await fault(
-            try transport(), HTTPRequest(.get, "http://127.0.0.1:\(port)"))
+            try transport(), HTTPRequest(.get, "http://127.0.0.1:\(port.number)"))
 
+        withExtendedLifetime(port) {}
         #expect(fault == .couldNotConnect)
     }
 

@@ -1,0 +1,26 @@
+import Glibc
+
+/// A port of 127.0.0.1 on which nobody listens, and which nobody else can have meanwhile.
+public final class DeafPort: Sendable {
+    public let number: Int
+    private let descriptor: Int32
+
+    /// - Throws: `ScriptedServerError` when a socket cannot be made.
+    public init() throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let code = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
+            }
+        }
+        guard code else { throw ScriptedServerError(call: "bind", code: errno) }
+        self.descriptor = descriptor
+        number = Int(UInt16(bigEndian: address.sin_port))
+    }
+
+    deinit { close(descriptor) }
+}
