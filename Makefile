@@ -30,6 +30,8 @@ demo: build
 	@scripts/demo --brief --dialect loop
 	@scripts/demo --brief --dialect loop --quirks measured
 
+# More tests at once than a small machine can serve would wait past their time limits.
+test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 test:
 	@scripts/setup test
 	@test -n "$(CLARITY_EXPORT_GENERATOR)" || echo 'skipped: checks against generated exports (no CLARITY_EXPORT_GENERATOR)'
