@@ -150,7 +150,7 @@ private struct KnownSession: SessionStore {
     }
 
     func load() -> Session? { KnownSession.session }
-    func save(_ session: Session, at now: Instant) {}
+    func save(_ session: Session, at now: Instant, isAgain: Bool) {}
     func replace(_ old: Session, with renewed: Session, at now: Instant) -> Bool { true }
     func remove(_ session: Session, because reason: String, at now: Instant) -> Bool { true }
     func clear() {}
