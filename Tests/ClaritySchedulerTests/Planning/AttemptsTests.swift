@@ -122,11 +122,12 @@ struct AttemptsTests {
         var desk = PlanningDesk([try job()])
         try desk.handle(.tick)
 
-        try desk.handle(
+        let end = try desk.handle(
             .finished(
                 RunID(1),
                 AttemptEnd(.reported(.snooze(after: .zero, Failure(.work, "used up"))))))
 
+        #expect(end.started.isEmpty)
         #expect(try desk.handle(.tick).started.isEmpty)
     }
 
