@@ -20,6 +20,7 @@ enum Benchmarks {
             case "planning": section = try Planning(surroundings).measure()
             case "history": section = try LongHistory(surroundings).measure()
             case "upload": section = try Uploading(surroundings).measure()
+            case "import": section = try Importing(surroundings).measure()
             default: exit(64)
             }
             print(section.markdown, terminator: "")

@@ -18,6 +18,12 @@ struct Surroundings: Sendable {
         return access(path, X_OK) == 0 ? path : nil
     }
 
+    /// The peer that reads the same exports; `nil` where it could not be installed.
+    var healthkitToSQLite: String? {
+        let path = "\(folder)/venv/bin/healthkit-to-sqlite"
+        return access(path, X_OK) == 0 ? path : nil
+    }
+
     /// Makes an empty folder of its own for a state or a job file.
     func makeFolder(_ name: String) throws -> String {
         let path = "\(folder)/\(name)"

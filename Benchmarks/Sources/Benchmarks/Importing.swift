@@ -1,0 +1,178 @@
+@preconcurrency import Glibc
+
+/// What it costs to bring an export of Apple Health into the sealed outbox.
+struct Importing {
+    private let surroundings: Surroundings
+    private let exports: Exports
+    private let folder: String
+    private let rounds = 3
+
+    /// - Throws: `Trouble` where there is no generator of exports.
+    init(_ surroundings: Surroundings) throws {
+        self.surroundings = surroundings
+        folder = try surroundings.makeFolder("import")
+        exports = try Exports(in: folder)
+    }
+
+    func measure() throws -> Section {
+        var runs: [Run: [Timing]] = [:]
+        for round in 0..<rounds {
+            let state = try surroundings.makeFolder("import/state-\(round)")
+            runs[.first, default: []].append(try importing(exports.whole, state))
+            runs[.inserter, default: []].append(try inserting(state, round))
+            runs[.again, default: []].append(try importing(exports.retouched, state))
+            runs[.expat, default: []].append(
+                try time([surroundings.program("expat"), exports.whole]))
+            let zip = try surroundings.makeFolder("import/zip-\(round)")
+            runs[.zip, default: []].append(try importing(exports.zip, zip))
+            let weekly = try surroundings.makeFolder("import/weekly-\(round)")
+            _ = try importing(exports.earlier, weekly)
+            runs[.week, default: []].append(try importing(exports.later, weekly))
+            let small = try surroundings.makeFolder("import/small-\(round)")
+            runs[.small, default: []].append(try importing(exports.small, small))
+            if let peer = surroundings.healthkitToSQLite {
+                let database = "\(folder)/peer-\(round).db"
+                runs[.peer, default: []].append(
+                    try time([peer, "--silent", exports.zip, database]))
+                unlink(database)
+            }
+            for path in [state, zip, weekly, small] { try Child.run(["rm", "-r", path]) }
+        }
+        return section(runs)
+    }
+
+    private enum Run { case first, inserter, again, expat, zip, week, small, peer }
+
+    private struct Timing {
+        var seconds: Double
+        var peakMiB: Double
+    }
+
+    private func importing(_ file: String, _ state: String) throws -> Timing {
+        try time([
+            "env", "CLARITY_JOBS_STATE=\(state)",
+            "CLARITY_JOBS_CONFIG=\(surroundings.shippedJobFile)",
+            surroundings.program("clarity-jobs"), "import", "--time-zone", "America/New_York", file,
+        ])
+    }
+
+    /// The C program times itself, since it first reads the rows that it is to write.
+    private func inserting(_ state: String, _ round: Int) throws -> Timing {
+        let copy = "\(folder)/rows-\(round).db"
+        let output = "\(folder)/rows.txt"
+        try Child.run(
+            [surroundings.program("insert"), "\(state)/health.db", copy], output: output)
+        for ending in ["", "-wal", "-shm"] { unlink(copy + ending) }
+        guard
+            let microseconds = try text(of: output).split(separator: " ").first.flatMap({
+                Double($0)
+            })
+        else { throw Trouble("`insert` wrote something else") }
+        return Timing(seconds: microseconds / 1_000_000, peakMiB: 0)
+    }
+
+    private func time(_ words: [String]) throws -> Timing {
+        let output = "\(folder)/timed.txt"
+        try Child.run([surroundings.program("timed"), "1", "--"] + words, output: output)
+        let fields = try text(of: output).split(whereSeparator: \.isWhitespace).compactMap {
+            Double($0)
+        }
+        guard fields.count == 3 else { throw Trouble("`timed` wrote something else") }
+        return Timing(seconds: fields[1] / 1_000_000_000, peakMiB: fields[2] / 1024)
+    }
+
+    private func section(_ runs: [Run: [Timing]]) -> Section {
+        func seconds(_ run: Run) -> Measurement? {
+            runs[run].map { Measurement($0.map(\.seconds)) }
+        }
+        func peak(_ run: Run) -> Measurement? { runs[run].map { Measurement($0.map(\.peakMiB)) } }
+        var section = Section(title: "An export of 2,000,000 records")
+        func compare(_ what: String, _ own: Run, _ name: String, _ beside: Run, limit: Double) {
+            guard let own = seconds(own), let beside = seconds(beside) else { return }
+            let ratio = own.median / beside.median
+            section.add(
+                Section.Figure(
+                    what: what, value: own.fullText("s"),
+                    beside: "\(name): \(beside.fullText("s"))", ratio: ratio,
+                    target: "at most \(decimal(limit)) times", isMet: ratio <= limit))
+        }
+        compare(
+            "first import, to the durable outbox", .first, "C, inserts alone", .inserter, limit: 1.5
+        )
+        compare("the same", .first, "healthkit-to-sqlite", .peer, limit: 1 / 15.0)
+        compare("from the zip", .zip, "from the xml", .first, limit: 1.3)
+        compare("again, with a byte of its header changed", .again, "expat", .expat, limit: 0.5)
+        compare(
+            "a week later, 1 % more, other offset and pointers", .week, "expat", .expat, limit: 0.5)
+        for (what, run) in [
+            ("peak resident memory, 2,000,000 records", Run.first), ("the same from the zip", .zip),
+            ("the same, 100,000 records", .small),
+        ] {
+            guard let peak = peak(run) else { continue }
+            section.add(
+                Section.Figure(
+                    what: what, value: peak.fullText("MiB"), target: "at most 64 MiB",
+                    isMet: peak.most <= 64))
+        }
+        section.notes = [
+            "`clarity-jobs import` of a generated export (877 MB of xml, 44 MB zipped), from its start "
+                + "to its end, each in a new state directory; \(rounds) rounds in turn, median "
+                + "(least..most).",
+            "The inserter (`C/insert.c`) writes the very rows that the import made into a file with "
+                + "the same table and indices, in transactions of 32,768, synced; only its writing "
+                + "counts. `C/expat.c` asks expat for every attribute and keeps counts.",
+            "healthkit-to-sqlite reads the zip and keeps its rows in the clear.",
+        ]
+        if runs[.peer] == nil {
+            section.notes.append("healthkit-to-sqlite could not be installed here.")
+        }
+        return section
+    }
+}
+
+/// The exports that are read: made by the script that `CLARITY_EXPORT_GENERATOR` names, in the folder
+/// `CLARITY_BENCHMARK_EXPORTS` where they stay for the next time, else in one that goes away.
+private struct Exports {
+    private let folder: String
+
+    var whole: String { "\(folder)/whole.xml" }
+    var zip: String { "\(folder)/whole.zip" }
+    /// The whole one with another byte in its header.
+    var retouched: String { "\(folder)/retouched.xml" }
+    /// Without the last hundredth of its span.
+    var earlier: String { "\(folder)/earlier.xml" }
+    /// The whole one as the phone writes it from another zone.
+    var later: String { "\(folder)/later.xml" }
+    var small: String { "\(folder)/small.xml" }
+
+    init(in work: String) throws {
+        guard let generator = getenv("CLARITY_EXPORT_GENERATOR").map({ String(cString: $0) }),
+            access(generator, R_OK) == 0
+        else { throw Trouble("CLARITY_EXPORT_GENERATOR names no script that makes exports") }
+        folder = getenv("CLARITY_BENCHMARK_EXPORTS").map { String(cString: $0) } ?? work
+        let many = "2000000"
+        for (path, words) in [
+            (whole, ["--records", many, "--zip"]),
+            (earlier, ["--records", many, "--until", "0.99"]),
+            (later, ["--records", many, "--utc-offset=-0400", "--export-id", "2"]),
+            (small, ["--records", "100000"]),
+        ] where access(path, R_OK) != 0 {
+            try Child.run(["python3", generator, "--out", path] + words)
+        }
+        if access(retouched, R_OK) != 0 { try retouch() }
+    }
+
+    private func retouch() throws {
+        try Child.run(["cp", whole, retouched])
+        guard let file = fopen(retouched, "r+e") else { throw Trouble("cannot change the copy") }
+        defer { fclose(file) }
+        var head = [UInt8](repeating: 0, count: 1 << 16)
+        let count = fread(&head, 1, head.count, file)
+        let text = Array("locale=\"en_US\"".utf8)
+        guard
+            let place = (0..<max(0, count - text.count)).first(where: {
+                Array(head[$0..<$0 + text.count]) == text
+            }), fseek(file, place + 11, SEEK_SET) == 0, fputc(0x47, file) == 0x47
+        else { throw Trouble("the generated export has no locale to change") }
+    }
+}
