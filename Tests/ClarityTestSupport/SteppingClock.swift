@@ -71,6 +71,37 @@ public final class SteppingClock: WallClock {
         }
     }
 
+    /// Moves the clock to the end of the next sleep, and so on, until the task is cancelled: whoever
+    /// plans anew meanwhile and sleeps until another instant does not put it out of step.
+    public func passToEachSleeper() async {
+        while !Task.isCancelled {
+            let span = state.withLock { state in
+                state.sleepers.values.map(\.end).min().map { $0 - state.elapsed }
+            }
+            if let span { advance(by: span) } else { await sleeperComes() }
+        }
+    }
+
+    /// Returns once there is a sleeper, or when the task is cancelled.
+    private func sleeperComes() async {
+        await withTaskCancellationHandler {
+            _ = await withCheckedContinuation { answer in
+                let isOver = state.withLock { state in
+                    guard state.sleepers.isEmpty, !Task.isCancelled else { return true }
+                    state.watchers.append(answer)
+                    return false
+                }
+                if isOver { answer.resume(returning: false) }
+            }
+        } onCancel: {
+            let watchers = state.withLock { state in
+                defer { state.watchers = [] }
+                return state.watchers
+            }
+            watchers.forEach { $0.resume(returning: false) }
+        }
+    }
+
     /// Lets both clocks run on, and wakes whose time has come.
     public func advance(by span: Duration) {
         let due = state.withLock { state in

@@ -7,7 +7,7 @@ import Testing
 
 /// Checks by real processes. A limit that a test does not wait for is half a minute or more, so that
 /// only the one under test can come.
-@Suite(.timeLimit(.minutes(1))) struct CheckRunnerTests {
+@Suite(.timeLimit(.minutes(5))) struct CheckRunnerTests {
     @Test(
         arguments: [
             ("exit 0", true, "exit 0 in 0 ms"), ("exit 32", false, "exit 32 in 0 ms"),

@@ -6,7 +6,7 @@ import Testing
 @testable import ClarityHost
 
 /// What a check's command finds when it starts, and what is left when it has ended.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct CheckSurroundingsTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct CheckSurroundingsTests {
     private func notes(_ script: String) async throws -> [String] {
         let bench = try CheckBench()
         let answer = try await bench.answer(

@@ -6,7 +6,7 @@ import Testing
 @testable import ClarityHost
 
 /// Checks that are URLs, asked by the program that is shipped for that, over real sockets.
-@Suite(.timeLimit(.minutes(1))) struct CheckURLTests {
+@Suite(.timeLimit(.minutes(5))) struct CheckURLTests {
     private let program = ["\(ChildProgram.folder)/clarity-jobs-worker", "probe"]
 
     private func check(_ url: String, timeout: Duration = .seconds(30)) -> CheckDeclaration {

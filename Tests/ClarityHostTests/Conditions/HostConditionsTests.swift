@@ -83,7 +83,7 @@ import Testing
     // MARK: With the services of a bus
 
     @Test(
-        .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(1)))
+        .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(5)))
     func `what services say counts before what the kernel shows, and its change is announced`()
         async throws
     {
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(
-        .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(1)))
+        .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(5)))
     func `a UPower that hangs leaves its word to the kernel, and the rest as it is`() async throws {
         let bus = try await MockBus()
         try await bus.start(.upower, .logind)

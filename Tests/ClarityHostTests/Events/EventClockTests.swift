@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityHost
 
-@Suite("The event thread's clock", .timeLimit(.minutes(1)))
+@Suite("The event thread's clock", .timeLimit(.minutes(5)))
 struct EventClockTests {
     let events: EventThread
 

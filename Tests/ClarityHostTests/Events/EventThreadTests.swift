@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityHost
 
-@Suite("The event thread", .timeLimit(.minutes(1)))
+@Suite("The event thread", .timeLimit(.minutes(5)))
 struct EventThreadTests {
     let events: EventThread
 

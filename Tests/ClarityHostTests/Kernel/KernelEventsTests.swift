@@ -5,7 +5,7 @@ import Testing
 
 @testable import ClarityHost
 
-@Suite(.timeLimit(.minutes(1))) struct KernelEventsTests {
+@Suite(.timeLimit(.minutes(5))) struct KernelEventsTests {
     /// What the kernel says when a cable is put in.
     static let battery = announcement(
         "change@/devices/LNXSYSTM:00/PNP0C0A:00/power_supply/BAT0", "ACTION=change",

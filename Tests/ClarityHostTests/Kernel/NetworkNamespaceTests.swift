@@ -8,7 +8,7 @@ import Testing
 /// The kernel's own answers, in networks that the tests make.
 @Suite(
     .enabled(if: NetworkNamespace.isPermitted, "network namespaces cannot be made here"),
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(5)))
 struct NetworkNamespaceTests {
     typealias Reading = Conditions.Reading<Bool>
 

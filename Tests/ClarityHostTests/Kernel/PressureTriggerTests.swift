@@ -5,7 +5,7 @@ import Testing
 
 @testable import ClarityHost
 
-@Suite(.timeLimit(.minutes(1))) struct PressureTriggerTests {
+@Suite(.timeLimit(.minutes(5))) struct PressureTriggerTests {
     @Test(arguments: [
         (10, "some 200000 2000000"), (1, "some 20000 2000000"), (100, "some 2000000 2000000"),
         (0, "some 20000 2000000"), (-5, "some 20000 2000000"), (400, "some 2000000 2000000"),

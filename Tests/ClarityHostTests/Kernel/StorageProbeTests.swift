@@ -6,7 +6,7 @@ import Testing
 
 @testable import ClarityHost
 
-@Suite(.timeLimit(.minutes(1))) struct StorageProbeTests {
+@Suite(.timeLimit(.minutes(5))) struct StorageProbeTests {
     /// What others write meanwhile is less than this.
     static let tolerance: Int64 = 1 << 30
 

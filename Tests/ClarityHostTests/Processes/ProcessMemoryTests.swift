@@ -5,7 +5,7 @@ import Testing
 @testable import ClarityHost
 
 /// How an attempt's memory is measured and limited.
-@Suite(.timeLimit(.minutes(1))) struct ProcessMemoryTests {
+@Suite(.timeLimit(.minutes(5))) struct ProcessMemoryTests {
     static let mebibyte: Int64 = 1 << 20
 
     /// Makes the shell hold `x` of at least this many mebibytes.

@@ -5,7 +5,7 @@ import Testing
 @testable import ClarityHost
 
 /// What a worker finds when it starts, and what is left when it has ended.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ProcessSurroundingsTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ProcessSurroundingsTests {
     /// Reports the open descriptors below 100 as a note; opens none to find them.
     static let descriptors = """
         open=""

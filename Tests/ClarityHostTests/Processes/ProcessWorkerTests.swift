@@ -5,7 +5,7 @@ import Testing
 @testable import ClarityHost
 
 /// What attempts report and how they end.
-@Suite(.timeLimit(.minutes(1))) struct ProcessWorkerTests {
+@Suite(.timeLimit(.minutes(5))) struct ProcessWorkerTests {
     @Test func `a worker gets its order and its reports are collected`() async throws {
         let script = """
             lines=0

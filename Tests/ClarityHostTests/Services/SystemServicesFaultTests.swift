@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
     "Services and buses that fail",
-    .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(1)))
+    .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(5)))
 struct SystemServicesFaultTests {
     // MARK: Services that come and go
 

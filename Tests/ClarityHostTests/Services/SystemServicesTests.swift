@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
     "What the services on the bus say",
-    .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(1)))
+    .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)), .timeLimit(.minutes(5)))
 struct SystemServicesTests {
     @Test func `a cable that is pulled is no connection, and one that is plugged in is`()
         async throws

@@ -3,7 +3,7 @@ import ClarityScheduler
 import ClarityTestSupport
 import Testing
 
-@Suite("Recording a trace", .timeLimit(.minutes(1)))
+@Suite("Recording a trace", .timeLimit(.minutes(5)))
 struct TraceRecorderTests {
     private let clock = SteppingClock()
     private let monitor = FakeConditions(Conditions(pressurePercent: .init(5, source: "p")))

@@ -3,7 +3,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("Watching files", .timeLimit(.minutes(1)))
+@Suite("Watching files", .timeLimit(.minutes(5)))
 struct FileWatchTests {
     let folder: TemporaryFolder
 

@@ -137,7 +137,7 @@ struct ChecksTests {
         #expect(plan.asks == ["door"])
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `a scheduler that runs what is due waits for the answers`() async throws {
         let conditions = FakeConditions(checks: ["door": true, "nas": false])
         let store = MemoryRunStore()

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ProbeProgramTests {
+@Suite(.timeLimit(.minutes(5))) struct ProbeProgramTests {
     @Test(
         arguments: [
             (ScriptedAnswer.answer(204, ""), 0, "204\n"), (.answer(302), 1, "302\n"),

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("Many processes at once", .timeLimit(.minutes(2)))
+@Suite("Many processes at once", .timeLimit(.minutes(5)))
 struct CrowdTests {
     @Test func `those that make the history together run each job once`() async throws {
         let playground = try await Playground(sandboxOptions: ["--processing-steps", "1"])

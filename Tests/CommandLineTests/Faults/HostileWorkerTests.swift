@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("A worker that misbehaves", .timeLimit(.minutes(2)))
+@Suite("A worker that misbehaves", .timeLimit(.minutes(5)))
 struct HostileWorkerTests {
     /// A way to misbehave and the reason that the history must then have.
     struct Misbehaviour: CustomTestStringConvertible {

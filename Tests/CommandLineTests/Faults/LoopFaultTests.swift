@@ -4,7 +4,7 @@ import Testing
 
 /// A backend that keeps every copy, and the way to it, fail while 250 samples are uploaded in three
 /// requests.
-@Suite("A backend that keeps every copy and fails", .timeLimit(.minutes(3)))
+@Suite("A backend that keeps every copy and fails", .timeLimit(.minutes(5)))
 struct LoopFaultTests {
     private func playground(
         quirks: [String] = ["--quirks", "measured"], options: String = "batch_size: 100"

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Testing
 
 /// A backend, or the way to it, that fails while 250 samples are uploaded in three requests.
-@Suite("A backend that fails", .timeLimit(.minutes(2)))
+@Suite("A backend that fails", .timeLimit(.minutes(5)))
 struct SandboxFaultTests {
     /// Faults that one run gets over by itself.
     @Test(arguments: [

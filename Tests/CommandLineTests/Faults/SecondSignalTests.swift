@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("A second signal", .timeLimit(.minutes(1)))
+@Suite("A second signal", .timeLimit(.minutes(5)))
 struct SecondSignalTests {
     @Test(arguments: ["loop", "run hostile"])
     func `ends the program at once, and its run is taken over`(command: String) async throws {

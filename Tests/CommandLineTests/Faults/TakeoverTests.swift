@@ -3,7 +3,7 @@ import Glibc
 import SQLite
 import Testing
 
-@Suite("A scheduler that vanishes", .timeLimit(.minutes(2)))
+@Suite("A scheduler that vanishes", .timeLimit(.minutes(5)))
 struct TakeoverTests {
     @Test func `its worker dies with it, and the next run takes over without waiting`()
         async throws

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import SQLite
 import Testing
 
-@Suite("audit log", .timeLimit(.minutes(1)))
+@Suite("audit log", .timeLimit(.minutes(5)))
 struct AuditLogProgramTests {
     @Test func `what was done is shown and proved`() async throws {
         let playground = try await Playground.quick()

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("auth", .timeLimit(.minutes(1)))
+@Suite("auth", .timeLimit(.minutes(5)))
 struct AuthProgramTests {
     private static let right = "Demo-Passw0rd!"
     private static let wrong = "Wr0ng-Passw0rd!"

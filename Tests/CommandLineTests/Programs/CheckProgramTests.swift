@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("Checks and windows as the programs show them", .timeLimit(.minutes(1)))
+@Suite("Checks and windows as the programs show them", .timeLimit(.minutes(5)))
 struct CheckProgramTests {
     private func playground(_ constraints: String, top: String = "") async throws -> Playground {
         try await Playground(sandboxOptions: nil) { _, folder in

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("Constraints as the programs show them", .timeLimit(.minutes(1)))
+@Suite("Constraints as the programs show them", .timeLimit(.minutes(5)))
 struct ConstraintProgramTests {
     private func playground() async throws -> Playground {
         try await Playground(sandboxOptions: nil) { url, folder in

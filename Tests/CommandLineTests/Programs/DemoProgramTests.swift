@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("The demo", .timeLimit(.minutes(2)))
+@Suite("The demo", .timeLimit(.minutes(5)))
 struct DemoProgramTests {
     @Test(arguments: [
         [], ["--dialect", "loop"], ["--dialect", "loop", "--quirks", "measured"],

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Testing
 
 /// The programs against the sandbox in each dialect, found out by themselves.
-@Suite("dialects", .timeLimit(.minutes(2)))
+@Suite("dialects", .timeLimit(.minutes(5)))
 struct DialectProgramTests {
     static let services = [
         ["--dialect", "blueprint"], ["--dialect", "loop"],

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("doctor", .timeLimit(.minutes(1)))
+@Suite("doctor", .timeLimit(.minutes(5)))
 struct DoctorProgramTests {
     @Test func `it shows each condition with its source, and what would be needed to know more`()
         async throws

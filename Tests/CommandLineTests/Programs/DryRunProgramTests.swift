@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("dry-run", .timeLimit(.minutes(2)))
+@Suite("dry-run", .timeLimit(.minutes(5)))
 struct DryRunProgramTests {
     private static let user = "5f0c7e52-6a1d-4f0e-9b1e-2d8a4c3b7a10"
 

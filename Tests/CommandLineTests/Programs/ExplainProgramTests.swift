@@ -2,7 +2,7 @@ import ClarityTestSupport
 import SQLite
 import Testing
 
-@Suite("explain", .timeLimit(.minutes(1)))
+@Suite("explain", .timeLimit(.minutes(5)))
 struct ExplainProgramTests {
     private func playground(_ job: String) async throws -> Playground {
         try await Playground(sandboxOptions: nil) { url, _ in

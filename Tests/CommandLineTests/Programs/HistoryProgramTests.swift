@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("list and history", .timeLimit(.minutes(2)))
+@Suite("list and history", .timeLimit(.minutes(5)))
 struct HistoryProgramTests {
     @Test func `history is an array of runs, newest first`() async throws {
         let playground = try await Playground(sandboxOptions: nil)

@@ -3,7 +3,7 @@ import Glibc
 import SQLite
 import Testing
 
-@Suite("key", .timeLimit(.minutes(2)))
+@Suite("key", .timeLimit(.minutes(5)))
 struct KeyProgramTests {
     @Test func `the key is changed and everything works on`() async throws {
         let playground = try await Playground.quick()

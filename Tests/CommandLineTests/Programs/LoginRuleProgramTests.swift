@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("the rule of logins", .timeLimit(.minutes(2)))
+@Suite("the rule of logins", .timeLimit(.minutes(5)))
 struct LoginRuleProgramTests {
     private func login(
         _ playground: Playground, _ password: String

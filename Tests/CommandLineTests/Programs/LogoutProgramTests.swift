@@ -2,7 +2,7 @@ import ClarityTestSupport
 import SQLite
 import Testing
 
-@Suite("auth logout and its data", .timeLimit(.minutes(2)))
+@Suite("auth logout and its data", .timeLimit(.minutes(5)))
 struct LogoutProgramTests {
     private static let tables = [
         "session", "session_record", "owner", "profile", "outbox", "batches", "metrics", "insights",

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("loop", .timeLimit(.minutes(2)))
+@Suite("loop", .timeLimit(.minutes(5)))
 struct LoopProgramTests {
     /// Starts the loop and waits until it has told of the end of so many runs.
     private func loop(

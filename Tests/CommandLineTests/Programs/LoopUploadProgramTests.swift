@@ -3,7 +3,7 @@ import Testing
 
 /// Uploads to a backend that keeps one metric of each type in a request, takes five types and counts
 /// the requests of an hour.
-@Suite("Uploads of typed metrics to the deployed backend", .timeLimit(.minutes(2)))
+@Suite("Uploads of typed metrics to the deployed backend", .timeLimit(.minutes(5)))
 struct LoopUploadProgramTests {
     private func jobFile(_ url: String, _ folder: String, _ route: String) -> String {
         Playground.standardJobFile(url: url, folder: folder).replacing(

@@ -4,7 +4,7 @@ import SQLite
 import Testing
 
 @Suite(
-    "The programs on a network that comes and goes", .timeLimit(.minutes(2)),
+    "The programs on a network that comes and goes", .timeLimit(.minutes(5)),
     .enabled(if: NetworkNamespace.isPermitted, "needs network namespaces"))
 struct NetworkProgramTests {
     private static func jobFile(_ constraint: String) -> String {

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 @Suite(
-    "next and --now", .timeLimit(.minutes(1)),
+    "next and --now", .timeLimit(.minutes(5)),
     .enabled(if: access("/usr/share/zoneinfo/Europe/Berlin", R_OK) == 0))
 struct NextProgramTests {
     private func playground() async throws -> Playground {

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("Where results go", .timeLimit(.minutes(1)))
+@Suite("Where results go", .timeLimit(.minutes(5)))
 struct OutputProgramTests {
     @Test(arguments: [
         (

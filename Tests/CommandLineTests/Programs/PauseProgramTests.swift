@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("pause and resume", .timeLimit(.minutes(2)))
+@Suite("pause and resume", .timeLimit(.minutes(5)))
 struct PauseProgramTests {
     @Test func `a paused job starts nothing until it is resumed`() async throws {
         let playground = try await Playground()

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Testing
 
 /// What must not be shown by any command, whatever a backend answers with.
-@Suite("What the commands show", .timeLimit(.minutes(3)))
+@Suite("What the commands show", .timeLimit(.minutes(5)))
 struct PlantedMarkersProgramTests {
     private static let value = "117.31415"
     private static let source = "PLANTED-WATCH"

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("A loop's job file", .timeLimit(.minutes(2)))
+@Suite("A loop's job file", .timeLimit(.minutes(5)))
 struct ReloadProgramTests {
     private func jobFile(_ url: String, _ jobs: String) -> String {
         """

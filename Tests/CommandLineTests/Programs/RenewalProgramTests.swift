@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("the renewal of a session", .timeLimit(.minutes(2)))
+@Suite("the renewal of a session", .timeLimit(.minutes(5)))
 struct RenewalProgramTests {
     /// The backend's refresh tokens are good once: two renewals with the same one would end the
     /// session.

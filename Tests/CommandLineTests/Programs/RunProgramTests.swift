@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("run", .timeLimit(.minutes(2)))
+@Suite("run", .timeLimit(.minutes(5)))
 struct RunProgramTests {
     @Test func `named jobs run in their order, and say how each ended`() async throws {
         let playground = try await Playground.quick()

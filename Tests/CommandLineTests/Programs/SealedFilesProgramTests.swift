@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// What must not be found in a state directory by whoever reads its files.
-@Suite("What the files show", .timeLimit(.minutes(1)))
+@Suite("What the files show", .timeLimit(.minutes(5)))
 struct SealedFilesProgramTests {
     private static let rate = 123.456
     private static let distance = 8_765.4321

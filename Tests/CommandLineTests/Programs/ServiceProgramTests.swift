@@ -4,7 +4,7 @@ import SQLite
 import Testing
 
 @Suite(
-    "The programs and the services of the machine", .timeLimit(.minutes(2)),
+    "The programs and the services of the machine", .timeLimit(.minutes(5)),
     .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)))
 struct ServiceProgramTests {
     private func playground(_ constraints: String) async throws -> Playground {

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("auth status and logout", .timeLimit(.minutes(1)))
+@Suite("auth status and logout", .timeLimit(.minutes(5)))
 struct SessionProgramTests {
     private func login(_ playground: Playground) async throws -> ProgramResult {
         try await playground.run(

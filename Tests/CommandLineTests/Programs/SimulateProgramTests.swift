@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("simulate", .timeLimit(.minutes(1)))
+@Suite("simulate", .timeLimit(.minutes(5)))
 struct SimulateProgramTests {
     private static let trace = "\(Playground.examples)/laptop-day.ndjson"
 

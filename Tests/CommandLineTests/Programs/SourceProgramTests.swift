@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("Exports through the programs", .timeLimit(.minutes(2)))
+@Suite("Exports through the programs", .timeLimit(.minutes(5)))
 struct SourceProgramTests {
     /// One way in which an export cannot be read at all.
     struct Bad: Sendable, CustomTestStringConvertible {

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("A state directory that fails", .timeLimit(.minutes(2)))
+@Suite("A state directory that fails", .timeLimit(.minutes(5)))
 struct StateProgramTests {
     @Test(.enabled(if: TinyDisk.isAllowed, "this process may not mount a file system"))
     func `a full disk ends the run with 74, and with space the next run loses nothing`()

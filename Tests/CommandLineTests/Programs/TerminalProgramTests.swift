@@ -3,7 +3,7 @@ import Glibc
 import SQLite
 import Testing
 
-@Suite("auth on a terminal", .timeLimit(.minutes(1)))
+@Suite("auth on a terminal", .timeLimit(.minutes(5)))
 struct TerminalProgramTests {
     private static let password = "Demo-Passw0rd!"
     private static let question = "Password for demo@example.com: "

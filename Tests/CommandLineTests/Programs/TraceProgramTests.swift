@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("trace record", .timeLimit(.minutes(1)))
+@Suite("trace record", .timeLimit(.minutes(5)))
 struct TraceProgramTests {
     private static let names: Set<String> = [
         "at", "connected", "metered", "roaming", "external_power", "battery", "low_power", "idle",

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("The programs together", .timeLimit(.minutes(2)))
+@Suite("The programs together", .timeLimit(.minutes(5)))
 struct UploadProgramTests {
     @Test func `a second run sends nothing that the first has sent`() async throws {
         let playground = try await Playground()

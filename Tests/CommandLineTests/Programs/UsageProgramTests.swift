@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@Suite("The command line as a program", .timeLimit(.minutes(1)))
+@Suite("The command line as a program", .timeLimit(.minutes(5)))
 struct UsageProgramTests {
     @Test(arguments: [
         (["lst"], "unknown command `lst`; did you mean `list`?"),

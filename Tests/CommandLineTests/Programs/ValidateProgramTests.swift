@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("validate", .timeLimit(.minutes(1)))
+@Suite("validate", .timeLimit(.minutes(5)))
 struct ValidateProgramTests {
     @Test func `a job file without fault is valid`() async throws {
         let playground = try await Playground(sandboxOptions: nil)

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("cancel, retry and audit", .timeLimit(.minutes(2)))
+@Suite("cancel, retry and audit", .timeLimit(.minutes(5)))
 struct WishesProgramTests {
     /// A job file whose upload waits for something that never is.
     private func waiting(url: String, folder: String) -> String {

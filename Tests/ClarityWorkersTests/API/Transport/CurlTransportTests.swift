@@ -8,7 +8,7 @@ import Testing
 
 /// The transport over real sockets. A limit that a test does not wait for is an hour, so that only
 /// the one under test can end it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CurlTransportTests {
     private func transport(
         total: Duration = .seconds(3600), stall: Duration = .seconds(3600), answerBytes: Int = 65536

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityWorkers
 
 /// Probes over real sockets.
-@Suite(.timeLimit(.minutes(1))) struct URLProbeTests {
+@Suite(.timeLimit(.minutes(5))) struct URLProbeTests {
     private func outcome(_ url: String) async throws -> Result<Int, TransportError> {
         try await blocking {
             let probe = try URLProbe(version: "1.2.3")
