@@ -25,6 +25,14 @@ public struct SourceReport: Hashable, Sendable {
     public var malformations: [String: Int64] = [:]
     /// Where each malformation was first met: its byte in the text.
     public var firstOffsets: [String: Int64] = [:]
+    /// Where each malformation was met: at most the first eight places, ascending.
+    public var offsets: [String: [Int64]] = [:]
+    /// The elements of the text by name, such as `Workout`; what no export is known to have counts
+    /// as `(other elements)`.
+    public var elements: [String: Int64] = [:]
+    /// The files that lie beside the text in its archive or folder and are not read, by sort:
+    /// `electrocardiograms`, `workout routes`, `clinical records`, `clinical documents`, `others`.
+    public var attachments: [String: Int64] = [:]
     /// Where and why reading ended too early; `nil` for a whole source. All that was read before
     /// stands.
     public var brokeAt: SourceBreak?

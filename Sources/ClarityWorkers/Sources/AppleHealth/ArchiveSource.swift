@@ -7,10 +7,12 @@ final class ArchiveSource: ByteSource {
     private let members: ArchiveMembers
     private let limit: Int64
     /// The first bytes, by which the member was recognised, as far as they are not yet given.
-    private var head: ArraySlice<UInt8>
+    private var head: ArraySlice<UInt8> = []
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var given: Int64 = 0
     let total: Int64?
+    private(set) var attachments: [String: Int64] = [:]
+    private var isAtEnd = false
 
     /// Looks for the export in the archive and stands at its beginning.
     ///
@@ -26,13 +28,18 @@ final class ArchiveSource: ByteSource {
         var unreadable: ByteSourceBreak?
         do throws(ByteSourceBreak) {
             while try members.advance() {
-                guard ArchiveSource.isCandidate(members.name) else { continue }
+                let name = members.name
+                guard ArchiveSource.isCandidate(name) else {
+                    Attachments.count(name, in: &attachments)
+                    continue
+                }
                 let (found, broken) = ArchiveSource.head(members)
                 if found.withUnsafeBufferPointer(ExportSignature.isExport) {
                     head = found[...]
                     total = members.size
                     return
                 }
+                Attachments.count(name, in: &attachments)
                 unreadable = unreadable ?? broken
             }
         } catch {
@@ -45,7 +52,10 @@ final class ArchiveSource: ByteSource {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
         while head.isEmpty, block.isEmpty {
-            guard let next = try members.nextBlock() else { return 0 }
+            guard let next = try members.nextBlock() else {
+                countTheRest()
+                return 0
+            }
             block = next
         }
         let room = Int(min(Int64(buffer.count), limit - given))
@@ -65,6 +75,18 @@ final class ArchiveSource: ByteSource {
         }
         given += Int64(count)
         return count
+    }
+
+    /// Counts the members behind the export, once it has been read. An archive that breaks off
+    /// there has none more; the export is whole.
+    private func countTheRest() {
+        guard !isAtEnd else { return }
+        isAtEnd = true
+        do throws(ByteSourceBreak) {
+            while try members.advance() {
+                Attachments.count(members.name, in: &attachments)
+            }
+        } catch {}
     }
 
     private static func isCandidate(_ name: [UInt8]?) -> Bool {

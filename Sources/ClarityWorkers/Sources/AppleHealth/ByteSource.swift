@@ -3,8 +3,15 @@ protocol ByteSource: AnyObject {
     /// The bytes of the whole text, when they are known before it is read.
     var total: Int64? { get }
 
+    /// The files beside the text that are not read, by sort; whole only after the end of the text.
+    var attachments: [String: Int64] { get }
+
     /// Reads into `buffer` and tells how many bytes; 0 only at the end of the text.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int
+}
+
+extension ByteSource {
+    var attachments: [String: Int64] { [:] }
 }
 
 /// Why a source gives no more bytes before its end.

@@ -34,6 +34,13 @@ extension Bytes {
         return end <= count && matches(text, start, end)
     }
 
+    /// Whether the same bytes stand at both places.
+    func isSame(_ first: ByteRange, _ second: ByteRange) -> Bool {
+        guard first.end - first.start == second.end - second.start, let base = baseAddress
+        else { return false }
+        return memcmp(base + first.start, base + second.start, first.end - first.start) == 0
+    }
+
     func isEqual(to other: [UInt8]) -> Bool {
         guard count == other.count else { return false }
         return other.withUnsafeBytes { bytes in
@@ -46,6 +53,13 @@ extension Bytes {
 extension UInt8 {
     @inline(__always)
     var isXMLSpace: Bool { self == 0x20 || self == 0x0A || self == 0x0D || self == 0x09 }
+
+    /// Whether an element's name begins so: a letter, `_`, `:` or what is beyond ASCII.
+    @inline(__always)
+    var beginsName: Bool {
+        let letter = self | 0x20
+        return letter >= 0x61 && letter <= 0x7A || self >= 0x80 || self == 0x5F || self == 0x3A
+    }
 
     /// Whether an element's name ends here.
     @inline(__always)

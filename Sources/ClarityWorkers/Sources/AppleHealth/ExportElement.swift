@@ -1,24 +1,96 @@
-/// The elements that a reader of samples tells apart.
-enum ExportElement {
+/// The elements of an export.
+enum ExportElement: Int, CaseIterable {
     case record
+    case metadata
+    case beat
+    case beats
     case correlation
     case root
-    /// One that stands beside records and correlations and never in them.
-    case sibling
+    case exportDate
+    case me
+    case workout
+    case workoutActivity
+    case workoutEvent
+    case workoutStatistics
+    case workoutRoute
+    case fileReference
+    case activitySummary
+    case clinicalRecord
+    case audiogram
+    case sensitivityPoint
+    case visionPrescription
+    case rightEye
+    case leftEye
+    case attachment
     case other
+
+    /// The name in the text; in a report also what stands for all others.
+    var name: StaticString {
+        switch self {
+        case .record: "Record"
+        case .metadata: "MetadataEntry"
+        case .beat: "InstantaneousBeatsPerMinute"
+        case .beats: "HeartRateVariabilityMetadataList"
+        case .correlation: "Correlation"
+        case .root: "HealthData"
+        case .exportDate: "ExportDate"
+        case .me: "Me"
+        case .workout: "Workout"
+        case .workoutActivity: "WorkoutActivity"
+        case .workoutEvent: "WorkoutEvent"
+        case .workoutStatistics: "WorkoutStatistics"
+        case .workoutRoute: "WorkoutRoute"
+        case .fileReference: "FileReference"
+        case .activitySummary: "ActivitySummary"
+        case .clinicalRecord: "ClinicalRecord"
+        case .audiogram: "Audiogram"
+        case .sensitivityPoint: "SensitivityPoint"
+        case .visionPrescription: "VisionPrescription"
+        case .rightEye: "RightEye"
+        case .leftEye: "LeftEye"
+        case .attachment: "Attachment"
+        case .other: "(other elements)"
+        }
+    }
+
+    /// Whether it stands beside records and correlations and never in them.
+    var isSibling: Bool {
+        switch self {
+        case .exportDate, .me, .workout, .activitySummary, .clinicalRecord, .audiogram,
+            .visionPrescription:
+            true
+        default: false
+        }
+    }
 
     /// Finds the element whose name is the bytes from `start` to `end`.
     @inline(__always)
     init(_ bytes: Bytes, _ start: Int, _ end: Int) {
-        self =
-            switch end - start {
-            case 6 where bytes.matches("Record", start, end): .record
-            case 11 where bytes.matches("Correlation", start, end): .correlation
-            case 10 where bytes.matches("HealthData", start, end): .root
-            case 7 where bytes.matches("Workout", start, end): .sibling
-            case 15 where bytes.matches("ActivitySummary", start, end): .sibling
-            case 14 where bytes.matches("ClinicalRecord", start, end): .sibling
-            default: .other
-            }
+        // Nearly all elements are one of three, which their lengths tell apart.
+        switch end - start {
+        case 6 where bytes.matches("Record", start, end): self = .record
+        case 13 where bytes.matches("MetadataEntry", start, end): self = .metadata
+        case 27 where bytes.matches("InstantaneousBeatsPerMinute", start, end): self = .beat
+        default: self = ExportElement.rare(bytes, start, end)
+        }
+    }
+
+    @inline(never)
+    private static func rare(_ bytes: Bytes, _ start: Int, _ end: Int) -> ExportElement {
+        allCases.first { $0 != .other && bytes.matches($0.name, start, end) } ?? .other
+    }
+}
+
+/// How many elements of each name were found.
+struct ElementTally {
+    private var counts = [Int64](repeating: 0, count: ExportElement.allCases.count)
+
+    @inline(__always)
+    mutating func count(_ element: ExportElement) { counts[element.rawValue] += 1 }
+
+    func write(to report: inout SourceReport) {
+        for element in ExportElement.allCases where counts[element.rawValue] > 0 {
+            report.elements["\(element.name)"] = counts[element.rawValue]
+        }
     }
 }

@@ -1,23 +1,23 @@
 import ClarityJobs
 
+/// The longest tag that is read, 16 MiB.
+let longestTag = 16 << 20
+
 /// Drives a scanner over a source through one window of memory.
 ///
 /// The window has 256 KiB and grows only for a tag that is longer, up to `tagLimit`; what is longer
 /// still is passed over.
-struct ExportReading {
-    /// The longest tag that is read, 16 MiB.
-    static let tagLimit = 16 << 20
-
+struct ExportReading<Mapper: ExportHandler> {
     private let source: any ByteSource
     private let tagLimit: Int
     private let progress: ((SourceProgress) throws -> Void)?
-    private var scanner: ExportScanner
+    private var scanner: ExportScanner<Mapper>
     private var window: ByteWindow
     private var bytesRead: Int64 = 0
 
     init(
-        source: any ByteSource, mapper: RecordMapper, windowSize: Int = 1 << 18,
-        tagLimit: Int = ExportReading.tagLimit, progress: ((SourceProgress) throws -> Void)? = nil
+        source: any ByteSource, mapper: Mapper, windowSize: Int = 1 << 18,
+        tagLimit: Int = longestTag, progress: ((SourceProgress) throws -> Void)? = nil
     ) {
         self.source = source
         self.tagLimit = tagLimit
@@ -29,7 +29,7 @@ struct ExportReading {
     /// Reads to the end of the source, or to where it breaks.
     ///
     /// - Throws: what `progress` or `each` throws, unchanged, and nothing else.
-    mutating func run(_ each: (Sample) throws -> Void) throws -> SourceReport {
+    mutating func run(_ each: SampleTaker) throws -> SourceReport {
         var broken: ByteSourceBreak?
         var unfinished = 0
         reading: while true {
@@ -49,12 +49,13 @@ struct ExportReading {
             window.remove(try scanner.consume(window.bytes, each))
             unfinished = window.bytes.count
             if window.isFull, !window.grow(upTo: tagLimit) {
-                scanner.abandonTag(window.bytes)
+                try scanner.abandonTag(window.bytes, each)
                 window.remove(window.bytes.count)
             }
         }
         window.remove(try scanner.consume(window.bytes, each))
         var report = try scanner.finish(rest: window.bytes.count, each)
+        report.attachments = source.attachments
         if let broken {
             report.brokeAt = SourceBreak(byteOffset: bytesRead, reason: broken.reason)
         }

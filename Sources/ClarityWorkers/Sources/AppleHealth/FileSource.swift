@@ -49,10 +49,15 @@ final class OpenFile {
 /// The text of an export in a plain file.
 final class FileSource: ByteSource {
     private let file: OpenFile
+    let attachments: [String: Int64]
 
     var total: Int64? { file.size }
 
-    init(_ file: OpenFile) { self.file = file }
+    /// Reads `file` from its beginning; `attachments` are what was seen beside it.
+    init(_ file: OpenFile, attachments: [String: Int64] = [:]) {
+        self.file = file
+        self.attachments = attachments
+    }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
         let count = retrying { Glibc.read(file.descriptor, buffer.baseAddress, buffer.count) }

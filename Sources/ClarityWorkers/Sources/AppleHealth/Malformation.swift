@@ -23,17 +23,30 @@ enum Malformation: String, CaseIterable {
     /// A tag in which the next one begins.
     case unclosedTag = "unclosed tag"
     case unclosedCorrelation = "unclosed correlation"
+    case unclosedRecord = "unclosed record"
     /// A tag longer than the window may grow; it is passed over.
     case oversizedTag = "oversized tag"
     /// A second `HealthData`; its records count like those of the first.
     case secondRoot = "second root"
 }
 
-/// How often each malformation was met, and where first.
+/// How often each malformation was met, and where.
 struct MalformationTally {
+    /// How many places of each are kept, the first ones.
+    static let places = 8
+
     private struct Entry {
         var count: Int64 = 0
-        var first = Int64.max
+        /// Ascending.
+        var offsets: [Int64] = []
+
+        mutating func keep(_ offset: Int64) {
+            guard offsets.count < MalformationTally.places || offset < offsets[offsets.count - 1]
+            else { return }
+            let place = offsets.lastIndex { $0 <= offset }.map { $0 + 1 } ?? 0
+            offsets.insert(offset, at: place)
+            if offsets.count > MalformationTally.places { offsets.removeLast() }
+        }
     }
 
     private var entries: [Malformation: Entry] = [:]
@@ -41,26 +54,25 @@ struct MalformationTally {
     var isEmpty: Bool { entries.isEmpty }
 
     mutating func note(_ malformation: Malformation, at offset: Int64) {
-        var entry = entries[malformation, default: Entry()]
-        entry.count += 1
-        entry.first = min(entry.first, offset)
-        entries[malformation] = entry
+        entries[malformation, default: Entry()].count += 1
+        entries[malformation, default: Entry()].keep(offset)
     }
 
     /// Adds what `other` noted in a piece of the text that begins at `position`.
     mutating func add(_ other: MalformationTally, position: Int64) {
         for (malformation, entry) in other.entries {
-            var sum = entries[malformation, default: Entry()]
-            sum.count += entry.count
-            sum.first = min(sum.first, entry.first + position)
-            entries[malformation] = sum
+            entries[malformation, default: Entry()].count += entry.count
+            for offset in entry.offsets {
+                entries[malformation, default: Entry()].keep(offset + position)
+            }
         }
     }
 
     func write(to report: inout SourceReport) {
         for (malformation, entry) in entries {
             report.malformations[malformation.rawValue] = entry.count
-            report.firstOffsets[malformation.rawValue] = entry.first
+            report.firstOffsets[malformation.rawValue] = entry.offsets.first
+            report.offsets[malformation.rawValue] = entry.offsets
         }
     }
 }

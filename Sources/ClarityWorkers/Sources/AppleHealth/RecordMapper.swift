@@ -2,7 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 
 /// Makes samples of records and keeps the account of every one of them.
-struct RecordMapper {
+struct RecordMapper: ExportHandler {
     /// Why a record cannot be a sample; the raw value is the reason in the report.
     enum Refusal: String, Error {
         case noType = "no type"
@@ -58,9 +58,10 @@ struct RecordMapper {
         self.pairing = pairing
     }
 
-    /// Takes a record of the top level.
+    mutating func exportDate(_ value: Bytes) {}
+
     mutating func record(
-        _ bytes: Bytes, _ fields: RecordFields, _ each: (Sample) throws -> Void
+        _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleTaker
     ) throws {
         recordsRead += 1
         switch interpret(bytes, fields) {
@@ -75,13 +76,15 @@ struct RecordMapper {
         }
     }
 
-    /// Counts a record of the top level whose tag could not be read.
+    mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {}
+
+    mutating func endRecord(_ each: SampleTaker) throws {}
+
     mutating func refuse(_ refusal: Refusal) {
         recordsRead += 1
         refused[refusal, default: 0] += 1
     }
 
-    /// Takes a record inside a correlation; `fields` is `nil` when its tag could not be read.
     mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
         nested += 1
         guard let fields, case .reading(let reading) = interpret(bytes, fields) else { return }
@@ -91,7 +94,6 @@ struct RecordMapper {
         }
     }
 
-    /// Ends a correlation.
     mutating func closeCorrelation() {
         // When too many wait, its two halves still find each other by source and start.
         if let systolic = openCorrelation.systolic, let diastolic = openCorrelation.diastolic {
@@ -100,8 +102,9 @@ struct RecordMapper {
         openCorrelation = (nil, nil)
     }
 
-    /// Hands over what waited for the end.
-    mutating func finish(_ each: (Sample) throws -> Void) throws {
+    mutating func activitySummary(_ bytes: Bytes, _ fields: SummaryFields) {}
+
+    mutating func finish(_ each: SampleTaker) throws {
         let counts = try pairing.resolve(each)
         pairedPartners = counts.pairs
         nestedTaken = counts.takenFromCorrelations

@@ -1,43 +1,10 @@
-/// Where the attributes of interest lie in a tag.
-struct RecordFields {
-    enum Field: UInt16 {
-        case type = 0x01
-        case source = 0x02
-        case unit = 0x04
-        case value = 0x08
-        case start = 0x10
-        case end = 0x20
-        /// The three that are known but not needed.
-        case device = 0x40
-        case created = 0x80
-        case version = 0x100
-    }
-
-    private var seen: UInt16 = 0
-    private(set) var type = ByteRange()
-    private(set) var source = ByteRange()
-    private(set) var unit = ByteRange()
-    private(set) var value = ByteRange()
-    private(set) var start = ByteRange()
-    private(set) var end = ByteRange()
-
-    func has(_ field: Field) -> Bool { seen & field.rawValue != 0 }
-
-    /// Keeps where a field lies; false when the tag has it already, and the first one stays.
-    fileprivate mutating func keep(_ field: Field, _ range: ByteRange) -> Bool {
-        guard !has(field) else { return false }
-        seen |= field.rawValue
-        switch field {
-        case .type: type = range
-        case .source: source = range
-        case .unit: unit = range
-        case .value: value = range
-        case .start: start = range
-        case .end: end = range
-        case .device, .created, .version: break
-        }
-        return true
-    }
+/// How a tag ends.
+enum TagEnd {
+    /// The byte after `>`, and whether the tag is an empty element.
+    case complete(Int, isEmptyElement: Bool)
+    /// The `<` of the next tag, which begins before this one has ended.
+    case unclosed(Int)
+    case incomplete
 }
 
 /// Finds the attributes and the end of one tag.
@@ -46,22 +13,14 @@ struct RecordFields {
 /// with spaces, values without quotes, the same attribute twice. A tag that does not end in the
 /// given bytes is lexed again from its beginning when there are more of them, so that what it
 /// notes must be taken only from a tag that ended.
-struct TagLexer {
-    enum End {
-        /// The byte after `>`, and whether the tag is an empty element.
-        case complete(Int, isEmptyElement: Bool)
-        /// The `<` of the next tag, which begins before this one has ended.
-        case unclosed(Int)
-        case incomplete
-    }
-
-    private(set) var fields = RecordFields()
+struct TagLexer<Attributes: TagAttributes> {
+    private(set) var attributes = Attributes(start: 0)
     /// What was odd in the last tag, by its index in the given bytes.
     private(set) var notes = MalformationTally()
 
     /// Lexes from `start`, the byte after the element's name.
-    mutating func lex(_ bytes: Bytes, from start: Int) -> End {
-        fields = RecordFields()
+    mutating func lex(_ bytes: Bytes, from start: Int) -> TagEnd {
+        attributes = Attributes(start: start)
         if !notes.isEmpty { notes = MalformationTally() }
         var index = start
         while true {
@@ -88,7 +47,7 @@ struct TagLexer {
 
     private enum Step {
         case next(Int)
-        case end(End)
+        case end(TagEnd)
     }
 
     private mutating func attribute(_ bytes: Bytes, _ start: Int) -> Step {
@@ -126,8 +85,11 @@ struct TagLexer {
             note(.unquotedValue, index)
             next = range.end
         }
-        let known = field ?? TagLexer.field(bytes, start, TagLexer.trimEnd(bytes, start, equals))
-        if let known, !fields.keep(known, range) { note(.duplicateAttribute, start) }
+        let name = ByteRange(start: start, end: TagLexer.trimEnd(bytes, start, equals))
+        let known = field ?? TagLexer.field(bytes, name.start, name.end)
+        if !attributes.keep(bytes, known, name: name, value: range) {
+            note(.duplicateAttribute, start)
+        }
         return .next(next)
     }
 
@@ -173,6 +135,7 @@ struct TagLexer {
     @inline(__always)
     private static func field(_ bytes: Bytes, _ start: Int, _ end: Int) -> RecordFields.Field? {
         switch end - start {
+        case 3: return bytes.matches("key", start, end) ? .key : nil
         case 4:
             if bytes.matches("type", start, end) { return .type }
             return bytes.matches("unit", start, end) ? .unit : nil

@@ -1,0 +1,70 @@
+@preconcurrency import Glibc
+
+/// Finds the text of an export: in the zip archive that the phone makes, in the folder in it, or
+/// in a plain file.
+enum ExportSource {
+    /// Opens what stands at `path` and looks at its first bytes.
+    ///
+    /// - Throws: `SourceError` when there is no export.
+    static func open(path: String) throws(SourceError) -> any ByteSource {
+        let file = try OpenFile(path: path)
+        if file.isFolder { return try inFolder(path) }
+        guard file.isRegular else { throw .notAFile(path: path) }
+        guard file.size > 0 else { throw .empty(path: path) }
+        let head = try file.head(path: path)
+        if head.withUnsafeBufferPointer(ExportSignature.isZip) {
+            return try ArchiveSource(file, path: path)
+        }
+        guard head.withUnsafeBufferPointer(ExportSignature.isExport) else {
+            throw .notAnExport(path: path)
+        }
+        return FileSource(file)
+    }
+
+    /// The first export among the xml files of the folder, by name.
+    private static func inFolder(_ path: String) throws(SourceError) -> any ByteSource {
+        let names = try entries(path)
+        for name in names.sorted() where name.lowercased().hasSuffix(".xml") {
+            let file = try OpenFile(path: "\(path)/\(name)")
+            guard file.isRegular else { continue }
+            let head = try file.head(path: "\(path)/\(name)")
+            if head.withUnsafeBufferPointer(ExportSignature.isExport) {
+                return FileSource(file, attachments: attachments(path, names, except: name))
+            }
+        }
+        throw .noExportInside(path: path)
+    }
+
+    /// What lies beside the export, in its folder and in the folders in that. A folder that
+    /// cannot be looked into has none.
+    private static func attachments(
+        _ path: String, _ names: [String], except export: String
+    ) -> [String: Int64] {
+        var counts: [String: Int64] = [:]
+        func count(_ name: String) { Attachments.count(Array(name.utf8), in: &counts) }
+        for name in names where name != export {
+            do {
+                try entries("\(path)/\(name)").forEach(count)
+            } catch {
+                count(name)
+            }
+        }
+        return counts
+    }
+
+    /// The names in a folder, without those that begin with a point.
+    private static func entries(_ path: String) throws(SourceError) -> [String] {
+        guard let folder = opendir(path) else {
+            throw .unreadable(path: path, reason: String(cString: strerror(errno)).lowercased())
+        }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if !name.hasPrefix(".") { names.append(name) }
+        }
+        return names
+    }
+}

@@ -1,0 +1,94 @@
+/// What is kept of the attributes of a tag.
+protocol TagAttributes {
+    /// Keeps nothing yet of a tag whose attributes begin at `start`.
+    init(start: Int)
+
+    /// Takes an attribute; false when the tag has it already, and the first one stays.
+    ///
+    /// - Parameter field: What its name is for a record, when it is one of those.
+    mutating func keep(
+        _ bytes: Bytes, _ field: RecordFields.Field?, name: ByteRange, value: ByteRange
+    ) -> Bool
+}
+
+/// Where the attributes of interest lie in the tag of a record or of metadata.
+struct RecordFields: TagAttributes {
+    enum Field: UInt16 {
+        case type = 0x01
+        case source = 0x02
+        case unit = 0x04
+        case value = 0x08
+        case start = 0x10
+        case end = 0x20
+        case device = 0x40
+        /// The name of metadata.
+        case key = 0x200
+        /// The two that are known but not needed.
+        case created = 0x80
+        case version = 0x100
+    }
+
+    private var seen: UInt16 = 0
+    /// The byte after the element's name, where its attributes begin.
+    let tagStart: Int
+    private(set) var type = ByteRange()
+    private(set) var source = ByteRange()
+    private(set) var unit = ByteRange()
+    private(set) var value = ByteRange()
+    private(set) var start = ByteRange()
+    private(set) var end = ByteRange()
+    private(set) var device = ByteRange()
+    private(set) var key = ByteRange()
+
+    init(start: Int = 0) { tagStart = start }
+
+    @inline(__always)
+    func has(_ field: Field) -> Bool { seen & field.rawValue != 0 }
+
+    @inline(__always)
+    mutating func keep(
+        _ bytes: Bytes, _ field: Field?, name: ByteRange, value range: ByteRange
+    ) -> Bool {
+        guard let field else { return true }
+        guard !has(field) else { return false }
+        seen |= field.rawValue
+        switch field {
+        case .type: type = range
+        case .source: source = range
+        case .unit: unit = range
+        case .value: value = range
+        case .start: start = range
+        case .end: end = range
+        case .device: device = range
+        case .key: key = range
+        case .created, .version: break
+        }
+        return true
+    }
+}
+
+/// All attributes of a tag: for elements that are rare.
+///
+/// The first 64 are kept; no element of an export has half of that, and a hostile one is not to
+/// make it grow.
+struct AttributeList: TagAttributes {
+    static let capacity = 64
+
+    private(set) var attributes: [(name: ByteRange, value: ByteRange)] = []
+
+    init(start: Int = 0) {}
+
+    mutating func keep(
+        _ bytes: Bytes, _ field: RecordFields.Field?, name: ByteRange, value: ByteRange
+    ) -> Bool {
+        guard attributes.count < AttributeList.capacity else { return true }
+        let isKnown = attributes.contains { bytes.isSame($0.name, name) }
+        if !isKnown { attributes.append((name, value)) }
+        return !isKnown
+    }
+
+    /// Where the value of the attribute `name` lies; `nil` when the tag has none.
+    func value(of name: StaticString, in bytes: Bytes) -> ByteRange? {
+        attributes.first { bytes.matches(name, $0.name.start, $0.name.end) }?.value
+    }
+}
