@@ -13,12 +13,12 @@ enum ExportSource {
         guard file.size > 0 else { throw .empty(path: path) }
         let head = try file.head(path: path)
         if head.withUnsafeBufferPointer(ExportSignature.isZip) {
-            return try ArchiveSource(file, path: path)
+            return ReadAheadSource(try ArchiveSource(file, path: path))
         }
         guard head.withUnsafeBufferPointer(ExportSignature.isExport) else {
             throw .notAnExport(path: path)
         }
-        return FileSource(file)
+        return ReadAheadSource(FileSource(file))
     }
 
     /// The first export among the xml files of the folder, by name.
@@ -29,7 +29,8 @@ enum ExportSource {
             guard file.isRegular else { continue }
             let head = try file.head(path: "\(path)/\(name)")
             if head.withUnsafeBufferPointer(ExportSignature.isExport) {
-                return FileSource(file, attachments: attachments(path, names, except: name))
+                return ReadAheadSource(
+                    FileSource(file, attachments: attachments(path, names, except: name)))
             }
         }
         throw .noExportInside(path: path)

@@ -57,6 +57,8 @@ final class FileSource: ByteSource {
     init(_ file: OpenFile, attachments: [String: Int64] = [:]) {
         self.file = file
         self.attachments = attachments
+        // Only a hint, which some file systems do not take.
+        posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {

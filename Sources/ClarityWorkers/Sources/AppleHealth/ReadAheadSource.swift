@@ -1,0 +1,90 @@
+@preconcurrency import Glibc
+
+/// Reads another source on a thread of its own, a few blocks ahead of who takes them: so an archive
+/// is inflated, and a disk waited for, while what came before is scanned.
+///
+/// The thread ends with the source, or when this object goes: it is waited for then, at most for
+/// the block that it is reading. Where no thread is to be had, the source is read directly.
+final class ReadAheadSource: ByteSource {
+    let total: Int64?
+    private let source: any ByteSource
+    private let ring: BlockRing
+    private var thread: pthread_t?
+    private var isStarted = false
+
+    /// - Parameters:
+    ///   - source: What is read; from the first `read` on only by the thread.
+    ///   - blockSize: The bytes of a block.
+    ///   - blocks: How many blocks are held, at least 2.
+    init(_ source: any ByteSource, blockSize: Int = 1 << 18, blocks: Int = 4) {
+        self.source = source
+        total = source.total
+        ring = BlockRing(blockSize: blockSize, blocks: blocks)
+    }
+
+    deinit {
+        ring.stop()
+        if let thread { pthread_join(thread, nil) }
+    }
+
+    /// Whole once the end of the text was read.
+    var attachments: [String: Int64] { thread == nil ? source.attachments : ring.attachments }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
+        if !isStarted {
+            isStarted = true
+            thread = start()
+        }
+        return try thread == nil ? source.read(into: buffer) : ring.take(into: buffer)
+    }
+
+    private func start() -> pthread_t? {
+        // Signals are for the threads that wait for them; a new one inherits what is held back.
+        let masks = UnsafeMutablePointer<sigset_t>.allocate(capacity: 2)
+        defer { masks.deallocate() }
+        sigfillset(masks)
+        pthread_sigmask(SIG_SETMASK, masks, masks + 1)
+        defer { pthread_sigmask(SIG_SETMASK, masks + 1, nil) }
+        let work = Unmanaged.passRetained(ReadAheadWork(source: source, ring: ring))
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, nil,
+            { work in
+                guard let work else { return nil }
+                Unmanaged<ReadAheadWork>.fromOpaque(work).takeRetainedValue().run()
+                return nil
+            }, work.toOpaque())
+        guard code == 0 else {
+            work.release()
+            return nil
+        }
+        return thread
+    }
+}
+
+/// What the thread does.
+private final class ReadAheadWork {
+    private let source: any ByteSource
+    private let ring: BlockRing
+
+    init(source: any ByteSource, ring: BlockRing) {
+        self.source = source
+        self.ring = ring
+    }
+
+    func run() {
+        while let block = ring.free() {
+            do throws(ByteSourceBreak) {
+                let count = try source.read(into: block)
+                guard count > 0 else {
+                    ring.end(nil, attachments: source.attachments)
+                    return
+                }
+                ring.fill(count)
+            } catch {
+                ring.end(error, attachments: source.attachments)
+                return
+            }
+        }
+    }
+}
