@@ -28,6 +28,14 @@ extension Bytes {
         return memcmp(base + start, text.utf8Start, end - start) == 0
     }
 
+    /// Whether `text` stands at `start`, where there must be bytes enough for it. The length is
+    /// known when this is compiled, so that it becomes a comparison or two.
+    @inline(__always)
+    func reads(_ text: StaticString, at start: Int) -> Bool {
+        guard let base = baseAddress else { return false }
+        return memcmp(base + start, text.utf8Start, text.utf8CodeUnitCount) == 0
+    }
+
     /// Whether `text` stands at `start`, followed by anything.
     func hasPrefix(_ text: StaticString, at start: Int) -> Bool {
         let end = start + text.utf8CodeUnitCount

@@ -64,20 +64,11 @@ enum ExportElement: Int, CaseIterable {
     }
 
     /// Finds the element whose name is the bytes from `start` to `end`.
-    @inline(__always)
     init(_ bytes: Bytes, _ start: Int, _ end: Int) {
-        // Nearly all elements are one of three, which their lengths tell apart.
-        switch end - start {
-        case 6 where bytes.matches("Record", start, end): self = .record
-        case 13 where bytes.matches("MetadataEntry", start, end): self = .metadata
-        case 27 where bytes.matches("InstantaneousBeatsPerMinute", start, end): self = .beat
-        default: self = ExportElement.rare(bytes, start, end)
-        }
-    }
-
-    @inline(never)
-    private static func rare(_ bytes: Bytes, _ start: Int, _ end: Int) -> ExportElement {
-        allCases.first { $0 != .other && bytes.matches($0.name, start, end) } ?? .other
+        self =
+            ExportElement.allCases.first {
+                $0 != .other && bytes.matches($0.name, start, end)
+            } ?? .other
     }
 }
 

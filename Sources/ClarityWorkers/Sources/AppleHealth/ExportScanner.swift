@@ -13,25 +13,18 @@ struct ExportScanner<Handler: ExportHandler> {
         /// body.
         case skipping(until: UInt8, inPrologue: Bool)
         /// In a tag too long to read, inside a value when `quote` is not 0.
-        case oversized(quote: UInt8, last: UInt8, opensCorrelation: Bool)
+        case oversized(quote: UInt8, last: UInt8, ExportElement)
     }
 
     private var state = State.prologue(inDeclaration: false)
     private var lexer = TagLexer<RecordFields>()
-    private var handler: Handler
-    private var tally = MalformationTally()
-    private var elements = ElementTally()
-    private var hasRoot = false
-    private var isRootOpen = false
-    private var inCorrelation = false
-    /// Whether a record of the top level is open.
-    private var inRecord = false
+    private var nesting: ExportNesting<Handler>
     /// Where the last word of text between elements ended, to know its continuation.
     private var strayTextEnd: Int64 = -1
     /// Where the first byte of the next piece lies in the text.
     private(set) var position: Int64 = 0
 
-    init(mapper: Handler) { handler = mapper }
+    init(mapper: Handler) { nesting = ExportNesting(mapper) }
 
     /// Takes what is complete at the front of `bytes` and tells how much that was; the rest is to
     /// be given again, with more behind it.
@@ -49,12 +42,14 @@ struct ExportScanner<Handler: ExportHandler> {
     ///
     /// - Throws: what `each` throws.
     mutating func abandonTag(_ bytes: Bytes, _ each: SampleTaker) throws {
-        tally.note(.oversizedTag, at: position)
+        note(.oversizedTag, 0)
         let nameEnd = bytes.firstIndex { $0.endsName } ?? bytes.count
         let element = ExportElement(bytes, 1, nameEnd)
-        if bytes.count > 1, bytes[1].beginsName { elements.count(element) }
-        if element == .record { try unreadableRecord(bytes, 0, .oversizedTag, each) }
-        state = .oversized(quote: 0, last: 0, opensCorrelation: element == .correlation)
+        if bytes.count > 1, bytes[1].beginsName { nesting.count(element) }
+        if element == .record {
+            try nesting.unreadableRecord(bytes, .oversizedTag, at: position, each)
+        }
+        state = .oversized(quote: 0, last: 0, element)
         position += Int64(try skipOversized(bytes, 0, each))
     }
 
@@ -68,12 +63,7 @@ struct ExportScanner<Handler: ExportHandler> {
         var report = SourceReport()
         var tagBegan = false
         if case .body = state { tagBegan = rest > 0 }
-        if inRecord { try handler.endRecord(each) }
-        if inCorrelation { closeCorrelation() }
-        try handler.finish(each)
-        handler.write(to: &report)
-        tally.write(to: &report)
-        elements.write(to: &report)
+        try nesting.finish(&report, each)
         report.bytesRead = position
         report.brokeAt = ending(rest: rest).map {
             SourceBreak(byteOffset: tagBegan ? start : position, reason: $0)
@@ -90,7 +80,7 @@ struct ExportScanner<Handler: ExportHandler> {
         case .body:
             if rest > 0 {
                 "the text ends inside a tag"
-            } else if isRootOpen {
+            } else if nesting.isRootOpen {
                 "the text ends before `</HealthData>`"
             } else {
                 nil
@@ -198,109 +188,89 @@ struct ExportScanner<Handler: ExportHandler> {
     private mutating func startTag(
         _ bytes: Bytes, _ start: Int, _ each: SampleTaker
     ) throws -> Int? {
-        var nameEnd = start + 2
-        while nameEnd < bytes.count, !bytes[nameEnd].endsName, bytes[nameEnd] != .lessThan {
-            nameEnd += 1
-        }
-        guard nameEnd < bytes.count else { return nil }
-        let element = ExportElement(bytes, start + 1, nameEnd)
-        let end: TagEnd
+        guard let (element, nameEnd) = name(bytes, start) else { return nil }
         switch element {
-        case .record, .metadata, .beat:
-            end = lexer.lex(bytes, from: nameEnd)
-            if case .incomplete = end { return nil }
-            if !lexer.notes.isEmpty { tally.add(lexer.notes, position: position) }
-        default:
-            var rare = TagLexer<AttributeList>()
-            end = rare.lex(bytes, from: nameEnd)
-            if case .incomplete = end { return nil }
-            if !rare.notes.isEmpty { tally.add(rare.notes, position: position) }
-            if case .complete = end { describe(element, bytes, rare.attributes) }
+        case .record, .metadata, .beat: break
+        default: return try rareTag(bytes, start, element, nameEnd, each)
         }
-        elements.count(element)
-        switch end {
-        case .incomplete: return nil
-        case .unclosed(let next):
-            audit(bytes, start, next)
-            note(.unclosedTag, start)
-            if element == .record {
-                try unreadableRecord(bytes, start, .unclosedTag, each)
-            } else {
-                try open(element, start, isEmptyElement: false, each)
-            }
-            return next
-        case .complete(let next, let isEmptyElement):
-            audit(bytes, start, next)
-            switch element {
-            case .record: try record(bytes, start, isOpen: !isEmptyElement, each)
-            case .metadata:
-                let fields = lexer.attributes
-                if inRecord, fields.has(.key), fields.has(.value) {
-                    handler.metadata(bytes, key: fields.key, value: fields.value)
-                }
-            case .beat: break
-            default: try open(element, start, isEmptyElement: isEmptyElement, each)
-            }
-            return next
+        let end = lexer.lex(bytes, from: nameEnd)
+        if case .incomplete = end { return nil }
+        if !lexer.notes.isEmpty { nesting.tally.add(lexer.notes, position: position) }
+        guard case .complete(let next, let isEmptyElement) = end else {
+            return try unclosedTag(bytes, start, element, end, each)
         }
+        if !lexer.isPlain { audit(bytes, start, next) }
+        nesting.count(element)
+        switch element {
+        case .record:
+            try nesting.record(
+                bytes, lexer.attributes, isOpen: !isEmptyElement, at: position + Int64(start), each)
+        case .metadata: nesting.metadata(bytes, lexer.attributes)
+        default: break
+        }
+        return next
     }
 
+    /// Takes the tag of an element that there are few of: all its attributes are looked at.
+    private mutating func rareTag(
+        _ bytes: Bytes, _ start: Int, _ element: ExportElement, _ nameEnd: Int,
+        _ each: SampleTaker
+    ) throws -> Int? {
+        var lexer = TagLexer<AttributeList>()
+        let end = lexer.lex(bytes, from: nameEnd)
+        if case .incomplete = end { return nil }
+        if !lexer.notes.isEmpty { nesting.tally.add(lexer.notes, position: position) }
+        guard case .complete(let next, let isEmptyElement) = end else {
+            return try unclosedTag(bytes, start, element, end, each)
+        }
+        audit(bytes, start, next)
+        nesting.count(element)
+        try nesting.open(
+            element, isEmptyElement: isEmptyElement, at: position + Int64(start), each)
+        nesting.describe(element, bytes, lexer.attributes)
+        return next
+    }
+
+    private mutating func unclosedTag(
+        _ bytes: Bytes, _ start: Int, _ element: ExportElement, _ end: TagEnd, _ each: SampleTaker
+    ) throws -> Int? {
+        guard case .unclosed(let next) = end else { return nil }
+        audit(bytes, start, next)
+        note(.unclosedTag, start)
+        nesting.count(element)
+        let offset = position + Int64(start)
+        if element == .record {
+            try nesting.unreadableRecord(bytes, .unclosedTag, at: offset, each)
+        } else {
+            try nesting.open(element, isEmptyElement: false, at: offset, each)
+        }
+        return next
+    }
+
+    /// The element that begins at `start` and where its name ends; `nil` when that is not in these
+    /// bytes.
     @inline(__always)
-    private mutating func record(
-        _ bytes: Bytes, _ start: Int, isOpen: Bool, _ each: SampleTaker
-    ) throws {
-        if inCorrelation {
-            handler.nestedRecord(bytes, lexer.attributes)
-        } else {
-            try endUnclosedRecord(start, each)
-            inRecord = isOpen
-            try handler.record(bytes, lexer.attributes, isOpen: isOpen, each)
-        }
-    }
-
-    private mutating func unreadableRecord(
-        _ bytes: Bytes, _ start: Int, _ refusal: RecordMapper.Refusal, _ each: SampleTaker
-    ) throws {
-        if inCorrelation {
-            handler.nestedRecord(bytes, nil)
-        } else {
-            try endUnclosedRecord(start, each)
-            handler.refuse(refusal)
-        }
-    }
-
-    /// Opens an element that is not a record, nor one inside a record.
-    private mutating func open(
-        _ element: ExportElement, _ start: Int, isEmptyElement: Bool, _ each: SampleTaker
-    ) throws {
-        switch element {
-        case .correlation: try openCorrelation(start, isEmptyElement, each)
-        case .root: try openRoot(start, isEmptyElement, each)
-        case let element where element.isSibling:
-            try endUnclosedRecord(start, each)
-            endUnclosedCorrelation(start)
-        default: break
-        }
-    }
-
-    /// Hands on what an element says in its attributes.
-    private mutating func describe(
-        _ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList
-    ) {
-        switch element {
-        case .activitySummary:
-            handler.activitySummary(bytes, SummaryFields(bytes, attributes))
-        case .exportDate:
-            if let value = attributes.value(of: "value", in: bytes) {
-                handler.exportDate(bytes.slice(value))
+    private func name(_ bytes: Bytes, _ start: Int) -> (ExportElement, Int)? {
+        // Nearly all elements are one of these three, with attributes.
+        if bytes.count - start > 32 {
+            if bytes.reads("<Record ", at: start) { return (.record, start + 7) }
+            if bytes.reads("<MetadataEntry ", at: start) { return (.metadata, start + 14) }
+            if bytes.reads("<InstantaneousBeatsPerMinute ", at: start) {
+                return (.beat, start + 28)
             }
-        default: break
         }
+        var end = start + 2
+        while end < bytes.count, !bytes[end].endsName, bytes[end] != .lessThan { end += 1 }
+        return end < bytes.count ? (ExportElement(bytes, start + 1, end), end) : nil
     }
 
     private mutating func endTag(
         _ bytes: Bytes, _ start: Int, _ each: SampleTaker
     ) throws -> Int? {
+        if bytes.hasPrefix("</Record>", at: start) {
+            try nesting.close(.record, at: position + Int64(start), each)
+            return start + 9
+        }
         var nameEnd = start + 2
         while nameEnd < bytes.count, !bytes[nameEnd].endsName, bytes[nameEnd] != .lessThan {
             nameEnd += 1
@@ -309,64 +279,15 @@ struct ExportScanner<Handler: ExportHandler> {
         while end < bytes.count, bytes[end] != .greaterThan, bytes[end] != .lessThan { end += 1 }
         guard end < bytes.count else { return nil }
         if bytes[end] == .lessThan { note(.unclosedTag, start) }
-        switch ExportElement(bytes, start + 2, nameEnd) {
-        case .correlation: if inCorrelation { closeCorrelation() }
-        case .record:
-            if inRecord, !inCorrelation {
-                inRecord = false
-                try handler.endRecord(each)
-            }
-        case .root:
-            try endUnclosedRecord(start, each)
-            endUnclosedCorrelation(start)
-            isRootOpen = false
-        default: break
-        }
+        try nesting.close(
+            ExportElement(bytes, start + 2, nameEnd), at: position + Int64(start), each)
         return bytes[end] == .lessThan ? end : end + 1
-    }
-
-    private mutating func openRoot(
-        _ start: Int, _ isEmptyElement: Bool, _ each: SampleTaker
-    ) throws {
-        try endUnclosedRecord(start, each)
-        if hasRoot { note(.secondRoot, start) }
-        hasRoot = true
-        isRootOpen = !isEmptyElement
-    }
-
-    private mutating func openCorrelation(
-        _ start: Int, _ isEmptyElement: Bool, _ each: SampleTaker
-    ) throws {
-        try endUnclosedRecord(start, each)
-        endUnclosedCorrelation(start)
-        inCorrelation = !isEmptyElement
-    }
-
-    private mutating func closeCorrelation() {
-        handler.closeCorrelation()
-        inCorrelation = false
-    }
-
-    private mutating func endUnclosedCorrelation(_ start: Int) {
-        guard inCorrelation else { return }
-        note(.unclosedCorrelation, start)
-        closeCorrelation()
-    }
-
-    @inline(__always)
-    private mutating func endUnclosedRecord(_ start: Int, _ each: SampleTaker) throws {
-        guard inRecord else { return }
-        inRecord = false
-        note(.unclosedRecord, start)
-        try handler.endRecord(each)
     }
 
     private mutating func skipOversized(
         _ bytes: Bytes, _ start: Int, _ each: SampleTaker
     ) throws -> Int {
-        guard case .oversized(var quote, var last, let opensCorrelation) = state else {
-            return start
-        }
+        guard case .oversized(var quote, var last, let element) = state else { return start }
         for index in start..<bytes.count {
             let byte = bytes[index]
             if quote != 0 {
@@ -375,23 +296,22 @@ struct ExportScanner<Handler: ExportHandler> {
                 quote = byte
             } else if byte == .greaterThan {
                 state = .body
-                if opensCorrelation {
-                    try openCorrelation(index, last == .slash, each)
-                }
+                try nesting.open(
+                    element, isEmptyElement: last == .slash, at: position + Int64(index), each)
                 return index + 1
             }
             last = byte
         }
-        state = .oversized(quote: quote, last: last, opensCorrelation: opensCorrelation)
+        state = .oversized(quote: quote, last: last, element)
         return bytes.count
     }
 
     private mutating func note(_ malformation: Malformation, _ index: Int) {
-        tally.note(malformation, at: position + Int64(index))
+        nesting.tally.note(malformation, at: position + Int64(index))
     }
 
     /// Looks at the bytes of a tag that has ended.
     private mutating func audit(_ bytes: Bytes, _ start: Int, _ end: Int) {
-        TagAudit.audit(bytes, from: start + 1, to: end, position: position, into: &tally)
+        TagAudit.audit(bytes, from: start + 1, to: end, position: position, into: &nesting.tally)
     }
 }

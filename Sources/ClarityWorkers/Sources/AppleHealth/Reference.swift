@@ -30,8 +30,9 @@ enum Reference {
 
     /// The text of an attribute with its references decoded.
     ///
-    /// What stands for no character is kept as it is, a control character is a space, and bytes
-    /// that are not UTF-8 become U+FFFD.
+    /// What stands for no character is kept as it is, and bytes that are not UTF-8 become U+FFFD. A
+    /// line's end, a tab or a control character is a space, as XML 1.0 has it (sections 2.11 and
+    /// 3.3.3) for the first two.
     static func text(_ bytes: Bytes) -> String { String(decoding: decode(bytes), as: UTF8.self) }
 
     static func decode(_ bytes: Bytes) -> [UInt8] {
@@ -47,6 +48,9 @@ enum Reference {
                 decoded.append(0x20)
                 index += length
             case .unknown, .raw, .none:
+                if bytes[index] == 0x0D, index + 1 < bytes.count, bytes[index + 1] == 0x0A {
+                    index += 1
+                }
                 decoded.append(bytes[index] < 0x20 ? 0x20 : bytes[index])
                 index += 1
             }

@@ -13,7 +13,7 @@ protocol TagAttributes {
 
 /// Where the attributes of interest lie in the tag of a record or of metadata.
 struct RecordFields: TagAttributes {
-    enum Field: UInt16 {
+    enum Field: UInt16, CaseIterable {
         case type = 0x01
         case source = 0x02
         case unit = 0x04
@@ -22,10 +22,30 @@ struct RecordFields: TagAttributes {
         case end = 0x20
         case device = 0x40
         /// The name of metadata.
-        case key = 0x200
-        /// The two that are known but not needed.
-        case created = 0x80
-        case version = 0x100
+        case key = 0x80
+        /// Those that are known but not needed; the last two are a beat's.
+        case created = 0x100
+        case version = 0x200
+        case rate = 0x400
+        case time = 0x800
+
+        /// The attribute's name.
+        var name: StaticString {
+            switch self {
+            case .type: "type"
+            case .source: "sourceName"
+            case .unit: "unit"
+            case .value: "value"
+            case .start: "startDate"
+            case .end: "endDate"
+            case .device: "device"
+            case .key: "key"
+            case .created: "creationDate"
+            case .version: "sourceVersion"
+            case .rate: "bpm"
+            case .time: "time"
+            }
+        }
     }
 
     private var seen: UInt16 = 0
@@ -61,7 +81,7 @@ struct RecordFields: TagAttributes {
         case .end: end = range
         case .device: device = range
         case .key: key = range
-        case .created, .version: break
+        case .created, .version, .rate, .time: break
         }
         return true
     }

@@ -1,6 +1,7 @@
 /// Looks at every byte of a tag for what XML forbids.
 ///
-/// It reads eight bytes at a time, since almost all of them are ordinary ASCII.
+/// It reads eight bytes at a time, since almost all of them are ordinary ASCII, and is asked only
+/// where the lexer has not seen that nothing is wrong.
 enum TagAudit {
     /// Audits the bytes from `start`, the one after `<`, to `end`, and notes what it finds;
     /// `position` is where the bytes lie in the text.
@@ -8,13 +9,9 @@ enum TagAudit {
         _ bytes: Bytes, from start: Int, to end: Int, position: Int64,
         into tally: inout MalformationTally
     ) {
-        guard let base = bytes.baseAddress else { return }
         var index = start
         while index < end {
-            if index + 8 <= end,
-                TagAudit.isPlain(
-                    UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self))
-            {
+            if index + 8 <= end, ByteWord(bytes, at: index).suspects == 0 {
                 index += 8
             } else {
                 let stop = min(index + 8, end)
@@ -25,21 +22,6 @@ enum TagAudit {
                 }
             }
         }
-    }
-
-    /// Whether none of eight bytes is a control character, beyond ASCII, `<` or `&`.
-    @inline(__always)
-    private static func isPlain(_ word: UInt64) -> Bool {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let tops: UInt64 = 0x8080_8080_8080_8080
-        let less = word ^ (ones &* 0x3C)
-        let ampersand = word ^ (ones &* 0x26)
-        // A byte of `x` is below n exactly where `x - n` borrows into the top bit and x has none;
-        // "below 1" finds the zero bytes that the exclusive or has left.
-        let found =
-            word | ((word &- ones &* 0x20) & ~word) | ((less &- ones) & ~less)
-            | ((ampersand &- ones) & ~ampersand)
-        return found & tops == 0
     }
 
     /// Examines the character at `index`: its length, and what is wrong with it.

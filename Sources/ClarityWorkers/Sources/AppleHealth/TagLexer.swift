@@ -17,13 +17,18 @@ struct TagLexer<Attributes: TagAttributes> {
     private(set) var attributes = Attributes(start: 0)
     /// What was odd in the last tag, by its index in the given bytes.
     private(set) var notes = MalformationTally()
+    /// Whether every byte of the last tag was seen and none is what XML forbids: then `TagAudit`
+    /// has nothing to find in it.
+    private(set) var isPlain = true
 
     /// Lexes from `start`, the byte after the element's name.
     mutating func lex(_ bytes: Bytes, from start: Int) -> TagEnd {
         attributes = Attributes(start: start)
         if !notes.isEmpty { notes = MalformationTally() }
+        isPlain = true
         var index = start
         while true {
+            index = usual(bytes, index)
             index = TagLexer.skipSpace(bytes, index)
             guard index < bytes.count else { return .incomplete }
             switch bytes[index] {
@@ -37,6 +42,7 @@ struct TagLexer<Attributes: TagAttributes> {
                 note(.strayCharacter, index)
                 index += 1
             default:
+                isPlain = false
                 switch attribute(bytes, index) {
                 case .next(let next): index = next
                 case .end(let end): return end
@@ -45,20 +51,37 @@ struct TagLexer<Attributes: TagAttributes> {
         }
     }
 
+    /// Takes the attributes at `start` that are written as nearly all are: a known name between a
+    /// space and an equals sign, a value in double quotes. What is anything else, or lies near the
+    /// end of the bytes, is left for `attribute`, which finds the same in it.
+    @inline(__always)
+    private mutating func usual(_ bytes: Bytes, _ start: Int) -> Int {
+        var index = start
+        while let usual = UsualName(bytes, index) {
+            var value = PlainRun(bytes, from: usual.valueStart)
+            guard value.reachesQuote(bytes) else { return index }
+            isPlain = isPlain && value.isPlain
+            let isNew = attributes.keep(
+                bytes, usual.field, name: ByteRange(start: index + 1, end: usual.valueStart - 2),
+                value: ByteRange(start: usual.valueStart, end: value.end))
+            if !isNew { note(.duplicateAttribute, index + 1) }
+            index = value.end + 1
+        }
+        return index
+    }
+
     private enum Step {
         case next(Int)
         case end(TagEnd)
     }
 
     private mutating func attribute(_ bytes: Bytes, _ start: Int) -> Step {
-        var equals = bytes.firstIndex(of: .equals, from: start) ?? bytes.count
-        let field = TagLexer.field(bytes, start, equals)
-        if field == nil {
-            switch unknownName(bytes, start, equals) {
-            case .next(let found): equals = found
-            case .end(let end): return .end(end)
-            }
+        let equals: Int
+        switch self.equals(bytes, start) {
+        case .next(let found): equals = found
+        case .end(let end): return .end(end)
         }
+        let name = ByteRange(start: start, end: TagLexer.trimEnd(bytes, start, equals))
         let index = TagLexer.skipSpace(bytes, equals + 1)
         guard index < bytes.count else { return .end(.incomplete) }
         let quote = bytes[index]
@@ -85,17 +108,17 @@ struct TagLexer<Attributes: TagAttributes> {
             note(.unquotedValue, index)
             next = range.end
         }
-        let name = ByteRange(start: start, end: TagLexer.trimEnd(bytes, start, equals))
-        let known = field ?? TagLexer.field(bytes, name.start, name.end)
-        if !attributes.keep(bytes, known, name: name, value: range) {
+        let field = TagLexer.field(bytes, name.start, name.end)
+        if !attributes.keep(bytes, field, name: name, value: range) {
             note(.duplicateAttribute, start)
         }
         return .next(next)
     }
 
-    /// Looks closer at a name that is not one of the known ones, and finds its `=`.
-    private mutating func unknownName(_ bytes: Bytes, _ start: Int, _ equals: Int) -> Step {
-        for index in start..<equals {
+    /// Finds the `=` of the attribute that begins at `start`, and looks at the name before it.
+    private mutating func equals(_ bytes: Bytes, _ start: Int) -> Step {
+        var index = start
+        while index < bytes.count, bytes[index] != .equals {
             switch bytes[index] {
             case .greaterThan:
                 let isEmptyElement = bytes[index - 1] == .slash
@@ -107,12 +130,13 @@ struct TagLexer<Attributes: TagAttributes> {
                 note(.strayCharacter, index)
             default: break
             }
+            index += 1
         }
-        guard equals < bytes.count else { return .end(.incomplete) }
-        let end = TagLexer.trimEnd(bytes, start, equals)
+        guard index < bytes.count else { return .end(.incomplete) }
+        let end = TagLexer.trimEnd(bytes, start, index)
         if end == start { note(.strayCharacter, start) }
         if bytes[start..<end].contains(where: \.isXMLSpace) { note(.spacedName, start) }
-        return .next(equals)
+        return .next(index)
     }
 
     private mutating func note(_ malformation: Malformation, _ index: Int) {
@@ -132,21 +156,7 @@ struct TagLexer<Attributes: TagAttributes> {
         return end
     }
 
-    @inline(__always)
     private static func field(_ bytes: Bytes, _ start: Int, _ end: Int) -> RecordFields.Field? {
-        switch end - start {
-        case 3: return bytes.matches("key", start, end) ? .key : nil
-        case 4:
-            if bytes.matches("type", start, end) { return .type }
-            return bytes.matches("unit", start, end) ? .unit : nil
-        case 5: return bytes.matches("value", start, end) ? .value : nil
-        case 6: return bytes.matches("device", start, end) ? .device : nil
-        case 7: return bytes.matches("endDate", start, end) ? .end : nil
-        case 9: return bytes.matches("startDate", start, end) ? .start : nil
-        case 10: return bytes.matches("sourceName", start, end) ? .source : nil
-        case 12: return bytes.matches("creationDate", start, end) ? .created : nil
-        case 13: return bytes.matches("sourceVersion", start, end) ? .version : nil
-        default: return nil
-        }
+        RecordFields.Field.allCases.first { bytes.matches($0.name, start, end) }
     }
 }

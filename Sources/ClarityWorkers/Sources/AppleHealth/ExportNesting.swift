@@ -1,0 +1,134 @@
+/// Knows what is open in the text of an export, and hands its elements on.
+///
+/// Only three things can be open and matter: the root, a correlation, and a record of the top
+/// level. What is never closed ends where something begins that cannot stand in it.
+struct ExportNesting<Handler: ExportHandler> {
+    private var handler: Handler
+    private var elements = ElementTally()
+    private var hasRoot = false
+    private(set) var isRootOpen = false
+    private var inCorrelation = false
+    /// Whether a record of the top level is open.
+    private var inRecord = false
+    /// What was wrong so far, by its place in the text.
+    var tally = MalformationTally()
+
+    init(_ handler: Handler) { self.handler = handler }
+
+    @inline(__always)
+    mutating func count(_ element: ExportElement) { elements.count(element) }
+
+    /// Takes a record whose tag begins at `offset` in the text.
+    @inline(__always)
+    mutating func record(
+        _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, at offset: Int64,
+        _ each: SampleTaker
+    ) throws {
+        if inCorrelation {
+            handler.nestedRecord(bytes, fields)
+        } else {
+            try endUnclosedRecord(offset, each)
+            inRecord = isOpen
+            try handler.record(bytes, fields, isOpen: isOpen, each)
+        }
+    }
+
+    /// Takes a record whose tag cannot be read.
+    mutating func unreadableRecord(
+        _ bytes: Bytes, _ refusal: RecordMapper.Refusal, at offset: Int64, _ each: SampleTaker
+    ) throws {
+        if inCorrelation {
+            handler.nestedRecord(bytes, nil)
+        } else {
+            try endUnclosedRecord(offset, each)
+            handler.refuse(refusal)
+        }
+    }
+
+    @inline(__always)
+    mutating func metadata(_ bytes: Bytes, _ fields: RecordFields) {
+        guard inRecord, fields.has(.key), fields.has(.value) else { return }
+        handler.metadata(bytes, key: fields.key, value: fields.value)
+    }
+
+    /// Opens an element that is neither a record nor part of one.
+    mutating func open(
+        _ element: ExportElement, isEmptyElement: Bool, at offset: Int64, _ each: SampleTaker
+    ) throws {
+        switch element {
+        case .correlation:
+            try endUnclosedRecord(offset, each)
+            endUnclosedCorrelation(offset)
+            inCorrelation = !isEmptyElement
+        case .root:
+            try endUnclosedRecord(offset, each)
+            if hasRoot { tally.note(.secondRoot, at: offset) }
+            hasRoot = true
+            isRootOpen = !isEmptyElement
+        case let element where element.isSibling:
+            try endUnclosedRecord(offset, each)
+            endUnclosedCorrelation(offset)
+        default: break
+        }
+    }
+
+    /// Hands on what an element says in its attributes.
+    mutating func describe(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
+        switch element {
+        case .activitySummary:
+            handler.activitySummary(bytes, SummaryFields(bytes, attributes))
+        case .exportDate:
+            if let value = attributes.value(of: "value", in: bytes) {
+                handler.exportDate(bytes.slice(value))
+            }
+        default: break
+        }
+    }
+
+    /// Takes an end tag.
+    mutating func close(
+        _ element: ExportElement, at offset: Int64, _ each: SampleTaker
+    ) throws {
+        switch element {
+        case .record:
+            guard inRecord else { return }
+            inRecord = false
+            try handler.endRecord(each)
+        case .correlation: if inCorrelation { closeCorrelation() }
+        case .root:
+            try endUnclosedRecord(offset, each)
+            endUnclosedCorrelation(offset)
+            isRootOpen = false
+        default: break
+        }
+    }
+
+    /// Ends what is open with the text, and hands over what waited for that.
+    mutating func finish(_ report: inout SourceReport, _ each: SampleTaker) throws {
+        if inRecord { try handler.endRecord(each) }
+        if inCorrelation { closeCorrelation() }
+        try handler.finish(each)
+        handler.write(to: &report)
+        tally.write(to: &report)
+        elements.write(to: &report)
+    }
+
+    @inline(__always)
+    private mutating func endUnclosedRecord(_ offset: Int64, _ each: SampleTaker) throws {
+        guard inRecord else { return }
+        inRecord = false
+        tally.note(.unclosedRecord, at: offset)
+        try handler.endRecord(each)
+    }
+
+    private mutating func endUnclosedCorrelation(_ offset: Int64) {
+        guard inCorrelation else { return }
+        tally.note(.unclosedCorrelation, at: offset)
+        closeCorrelation()
+    }
+
+    private mutating func closeCorrelation() {
+        handler.closeCorrelation()
+        inCorrelation = false
+    }
+}

@@ -1,0 +1,119 @@
+import ClarityJobs
+
+@testable import ClarityWorkers
+
+/// What a scanner told of a text, a line each.
+struct ScannedText: Equatable {
+    var lines: [String]
+    var report: SourceReport
+
+    /// Scans a text that comes in pieces of this size.
+    init(_ bytes: [UInt8], piece: Int = .max, windowSize: Int = 1 << 18) throws {
+        let log = Log()
+        var reading = ExportReading(
+            source: MemorySource(bytes, piece: piece), mapper: Lines(log: log),
+            windowSize: windowSize)
+        report = try reading.run { _ in }
+        lines = log.lines
+    }
+
+    /// Scans what stands inside a root.
+    init(body: String) throws {
+        try self.init(Array("<HealthData>\(body)</HealthData>".utf8))
+    }
+
+    private final class Log {
+        var lines: [String] = []
+    }
+
+    /// A handler that writes everything down. It lexes each record once more, for all of its
+    /// attributes, and holds the known fields against them.
+    private struct Lines: ExportHandler {
+        let log: Log
+
+        mutating func exportDate(_ value: Bytes) { log.lines.append("date \(escaped(value))") }
+
+        mutating func record(
+            _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleTaker
+        ) throws {
+            log.lines.append("record" + attributes(bytes, fields))
+        }
+
+        mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
+            log.lines.append(
+                "metadata \(escaped(bytes.slice(key)))=\(escaped(bytes.slice(value)))")
+        }
+
+        mutating func endRecord(_ each: SampleTaker) throws { log.lines.append("end") }
+
+        mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
+            log.lines.append("nested" + (fields.map { attributes(bytes, $0) } ?? " unreadable"))
+        }
+
+        mutating func closeCorrelation() { log.lines.append("close") }
+
+        mutating func refuse(_ refusal: RecordMapper.Refusal) {
+            log.lines.append("refused \(refusal.rawValue)")
+        }
+
+        mutating func activitySummary(_ bytes: Bytes, _ fields: SummaryFields) {
+            let values = [
+                fields.date, fields.energy, fields.energyUnit, fields.exercise, fields.stand,
+            ]
+            log.lines.append(
+                "summary "
+                    + values.map { $0.map { escaped(bytes.slice($0)) } ?? "-" }
+                    .joined(separator: " "))
+        }
+
+        mutating func finish(_ each: SampleTaker) throws {}
+
+        func write(to report: inout SourceReport) {}
+
+        private func attributes(_ bytes: Bytes, _ fields: RecordFields) -> String {
+            var lexer = TagLexer<AttributeList>()
+            _ = lexer.lex(bytes, from: fields.tagStart)
+            let list = lexer.attributes
+            for field in RecordFields.Field.allCases {
+                let range = list.value(of: field.name, in: bytes)
+                guard fields.has(field) == (range != nil) else { return " \(field) lost" }
+                if let range, let known = fields.range(of: field),
+                    known.start != range.start || known.end != range.end
+                {
+                    return " \(field) elsewhere"
+                }
+            }
+            return list.attributes.map { name, value in
+                " \(escaped(bytes.slice(name)))=\(escaped(bytes.slice(value)))"
+            }.joined()
+        }
+
+        /// The bytes with their references decoded; what is no visible ASCII, and `%`, as `%0A`.
+        private func escaped(_ bytes: Bytes) -> String {
+            Reference.decode(bytes).map { byte in
+                if byte > 0x20, byte < 0x7F, byte != 0x25 {
+                    return String(Unicode.Scalar(byte))
+                }
+                let digits = String(byte, radix: 16, uppercase: true)
+                return digits.count == 1 ? "%0\(digits)" : "%\(digits)"
+            }.joined()
+        }
+    }
+}
+
+extension RecordFields {
+    /// Where the value of a field lies; `nil` for one of which only the presence is known.
+    fileprivate func range(of field: Field) -> ByteRange? {
+        switch field {
+        case .type: type
+        case .source: source
+        case .unit: unit
+        case .value: value
+        case .start: start
+        case .end: end
+        case .device: device
+        case .key: key
+        case .created, .version, .rate, .time: nil
+        }
+    }
+}
