@@ -52,7 +52,7 @@ struct GeneratedExportTests {
     }
 }
 
-private enum Generator {
+enum Generator {
     static let script = getenv("CLARITY_EXPORT_GENERATOR").map { String(cString: $0) }
 
     static let isPresent =
