@@ -6,7 +6,7 @@ SWIFT_FILES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benc
 CLARITY_EXPORT_GENERATOR ?= $(abspath $(wildcard ../shared/tools/gen_export.py))
 export CLARITY_EXPORT_GENERATOR
 
-.PHONY: help setup build demo test bench conformance lint format release clean
+.PHONY: help setup build demo test bench conformance fuzz lint format release clean
 
 help:
 	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine,'
@@ -14,6 +14,7 @@ help:
 	@echo 'make test     builds and runs the tests'
 	@echo 'make bench    measures the release beside its peers, some ten minutes, and writes Benchmarks/RESULTS.md'
 	@echo 'make conformance  drives the stand-in backend by the deployed one'"'"'s schema, some five minutes'
+	@echo 'make fuzz     makes up damaged exports for FUZZ_SECONDS, 60 without it, and looks for faults'
 	@echo 'make lint     checks the form of the code'
 	@echo 'make format   puts the code into that form'
 	@echo 'make release  leaves programs that run without Swift, and what belongs to them, in dist/'
@@ -43,6 +44,10 @@ bench: setup
 
 conformance: setup
 	@scripts/conformance
+
+FUZZ_SECONDS ?= 60
+fuzz: setup
+	@scripts/fuzz $(FUZZ_SECONDS)
 
 lint: setup
 	$(SWIFT) format lint --strict --recursive $(SWIFT_FILES)

@@ -1,0 +1,79 @@
+import ClarityJobs
+
+@testable import ClarityWorkers
+
+/// What a scanner told, folded into one number (FNV-1a), and how many records it told of.
+final class EventDigest: Equatable {
+    private var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    private(set) var records: Int64 = 0
+
+    static func == (left: EventDigest, right: EventDigest) -> Bool {
+        left.hash == right.hash && left.records == right.records
+    }
+
+    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+
+    func add(_ mark: Unicode.Scalar, _ bytes: Bytes? = nil) {
+        add(UInt8(truncatingIfNeeded: mark.value))
+        bytes?.forEach(add)
+    }
+
+    func addRecord() { records += 1 }
+}
+
+/// Reads every byte that it is given.
+struct DigestHandler: ExportHandler {
+    let digest: EventDigest
+
+    mutating func exportDate(_ value: Bytes) { digest.add("d", value) }
+
+    mutating func record(
+        _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleTaker
+    ) throws {
+        digest.addRecord()
+        digest.add(isOpen ? "o" : "r")
+        add(bytes, fields)
+    }
+
+    mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
+        digest.add("k", bytes.slice(key))
+        digest.add("v", bytes.slice(value))
+    }
+
+    mutating func endRecord(_ each: SampleTaker) throws { digest.add("e") }
+
+    mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
+        digest.addRecord()
+        digest.add("n")
+        if let fields { add(bytes, fields) }
+    }
+
+    mutating func closeCorrelation() { digest.add("c") }
+
+    mutating func refuse(_ refusal: RecordMapper.Refusal) {
+        digest.addRecord()
+        digest.add("x")
+    }
+
+    mutating func activitySummary(_ bytes: Bytes, _ fields: SummaryFields) {
+        for range in [fields.date, fields.energy, fields.energyUnit, fields.exercise, fields.stand]
+        {
+            digest.add("a", range.map(bytes.slice))
+        }
+    }
+
+    mutating func finish(_ each: SampleTaker) throws { digest.add("f") }
+
+    func write(to report: inout SourceReport) {}
+
+    private func add(_ bytes: Bytes, _ fields: RecordFields) {
+        let ranges: [(RecordFields.Field, ByteRange)] = [
+            (.type, fields.type), (.source, fields.source), (.unit, fields.unit),
+            (.value, fields.value), (.start, fields.start), (.end, fields.end),
+            (.device, fields.device), (.key, fields.key),
+        ]
+        for (field, range) in ranges where fields.has(field) {
+            digest.add("=", bytes.slice(range))
+        }
+    }
+}
