@@ -10,14 +10,15 @@ extension SampleKind {
     ///
     /// | decimals | kinds |
     /// |---|---|
-    /// | 0 | steps, flights climbed, blood pressure (whole mmHg) |
-    /// | 1 | heart rate, resting heart rate, respiratory rate, oxygen saturation, exercise minutes |
+    /// | 0 | steps, flights climbed, blood pressure (whole mmHg), blood glucose |
+    /// | 1 | heart rate, resting heart rate, respiratory rate, oxygen saturation, exercise minutes, body temperature |
     /// | 2 | heart rate variability, active energy, VO2 max, meditation minutes |
     /// | 3 | distance (metres) |
     public var decimals: Int {
         switch self {
-        case .steps, .flightsClimbed, .bloodPressure: 0
-        case .heartRate, .restingHeartRate, .respiratoryRate, .oxygenSaturation, .exerciseMinutes:
+        case .steps, .flightsClimbed, .bloodPressure, .bloodGlucose, .sleep, .activity: 0
+        case .heartRate, .restingHeartRate, .respiratoryRate, .oxygenSaturation, .exerciseMinutes,
+            .bodyTemperature:
             1
         case .heartRateVariability, .activeEnergy, .vo2Max, .meditationMinutes: 2
         case .distance: 3
@@ -47,6 +48,44 @@ extension Sample {
             bytes.append(contentsOf: String(systolic).utf8)
             bytes.append(UInt8(ascii: "/"))
             bytes.append(contentsOf: String(diastolic).utf8)
+        case .sleep(let night): night.appendCanonicalValue(to: &bytes)
+        case .activity(let day): day.appendCanonicalValue(to: &bytes)
+        }
+    }
+}
+
+extension SleepNight {
+    /// Minutes asleep, efficiency of three decimals, wake count, minutes awake, light, deep and REM,
+    /// and minutes to sleep or `-`: `431/0.914/3/22/260/71/100/9`.
+    fileprivate func appendCanonicalValue(to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: "\(totalMinutes)/".utf8)
+        appendFixed(efficiency, decimals: 3, to: &bytes)
+        let counts = [wakeCount, awakeMinutes, lightMinutes, deepMinutes, remMinutes]
+        for count in counts { bytes.append(contentsOf: "/\(count)".utf8) }
+        bytes.append(contentsOf: "/\(minutesToSleep.map { String($0) } ?? "-")".utf8)
+    }
+}
+
+extension ActivityDay {
+    /// The day's values in the order of `kinds`, `-` for what is not known:
+    /// `8012/5.12/310/30/7/-/58.0`.
+    ///
+    /// A day is the sum of hundreds of records, each with its own error of six digits, so that sums
+    /// are compared more coarsely than single values: by ten metres, by a kilocalorie.
+    fileprivate func appendCanonicalValue(to bytes: inout [UInt8]) {
+        for (place, kind) in ActivityDay.kinds.enumerated() {
+            if place > 0 { bytes.append(UInt8(ascii: "/")) }
+            guard let value = self[kind] else {
+                bytes.append(UInt8(ascii: "-"))
+                continue
+            }
+            let decimals =
+                switch kind {
+                case .distance: 2
+                case .activeEnergy, .exerciseMinutes: 0
+                default: kind.decimals
+                }
+            appendFixed(value, decimals: decimals, to: &bytes)
         }
     }
 }

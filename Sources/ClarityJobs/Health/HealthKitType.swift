@@ -1,7 +1,8 @@
 /// What CLARITY makes of a HealthKit type.
 ///
-/// Sleep analysis has no case: one sample of it is a stage and no measurement. Neither has
-/// `HeartRateVariabilityRMSSD`, a quantity other than the SDNN that CLARITY's field means.
+/// `HeartRateVariabilityRMSSD` has no case: it is a quantity other than the SDNN that CLARITY's
+/// field means. Neither has `AppleSleepingWristTemperature`, which is no body's temperature, nor
+/// `BasalEnergyBurned`, which is no activity.
 public enum HealthKitType: Hashable, Sendable {
     /// The record's value, converted by its unit.
     case quantity(SampleKind)
@@ -11,12 +12,18 @@ public enum HealthKitType: Hashable, Sendable {
     case systolic
     /// The lower half of a blood pressure.
     case diastolic
+    /// A stage of a night; the record's value names it.
+    case sleepStage
 
     /// Finds the meaning of an identifier such as `HKQuantityTypeIdentifierHeartRate`; `nil` for a
     /// type that CLARITY has no field for.
     public init?(identifier: String) {
         if identifier == "HKCategoryTypeIdentifierMindfulSession" {
             self = .interval(.meditationMinutes)
+            return
+        }
+        if identifier == "HKCategoryTypeIdentifierSleepAnalysis" {
+            self = .sleepStage
             return
         }
         let prefix = "HKQuantityTypeIdentifier"
@@ -38,6 +45,8 @@ public enum HealthKitType: Hashable, Sendable {
         case "FlightsClimbed": self = .quantity(.flightsClimbed)
         case "VO2Max": self = .quantity(.vo2Max)
         case "RestingHeartRate": self = .quantity(.restingHeartRate)
+        case "BodyTemperature": self = .quantity(.bodyTemperature)
+        case "BloodGlucose": self = .quantity(.bloodGlucose)
         default: return nil
         }
     }

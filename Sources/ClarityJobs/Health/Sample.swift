@@ -1,11 +1,14 @@
 public import ClarityScheduler
 
-/// One measurement over an interval, in canonical units.
+/// One measurement over an interval, or what many of them come to, in canonical units.
 public struct Sample: Hashable, Sendable, PrivateValue {
     /// A measurement's number or numbers, in the unit of its `SampleKind`.
     public enum Value: Hashable, Sendable, PrivateValue {
         case single(Double)
         case pressure(systolic: Int, diastolic: Int)
+        // In a box of their own, or every measurement would have their size.
+        indirect case sleep(SleepNight)
+        indirect case activity(ActivityDay)
     }
 
     public var kind: SampleKind

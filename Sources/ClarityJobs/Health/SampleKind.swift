@@ -28,4 +28,12 @@ public enum SampleKind: String, CaseIterable, Hashable, Sendable {
     case restingHeartRate = "resting_heart_rate"
     /// Minutes.
     case meditationMinutes = "meditation_minutes"
+    /// Degrees Celsius.
+    case bodyTemperature = "body_temperature"
+    /// Milligrams per decilitre.
+    case bloodGlucose = "blood_glucose"
+    /// One night, or one nap, as a `SleepNight`.
+    case sleep
+    /// One local day, as an `ActivityDay`.
+    case activity
 }

@@ -9,6 +9,8 @@ public struct UnitConversion: Hashable, Sendable {
     private enum Rule: Hashable {
         case factor(Double)
         case percent
+        /// Degrees Celsius are the number, after `offset` is added to it, times `factor`.
+        case temperature(offset: Double, factor: Double)
     }
 
     private let rule: Rule
@@ -26,10 +28,16 @@ public struct UnitConversion: Hashable, Sendable {
             case .activeEnergy: UnitConversion.kilocalories
             case .exerciseMinutes, .meditationMinutes: UnitConversion.minutes
             case .vo2Max: UnitConversion.oxygenUptake
-            case .oxygenSaturation: [:]
+            case .bloodGlucose: UnitConversion.milligramsPerDecilitre
+            // Sleep and activity are made of records and are in none.
+            case .oxygenSaturation, .bodyTemperature, .sleep, .activity: [:]
             }
         if kind == .oxygenSaturation, unit == "%" {
             rule = .percent
+        } else if kind == .bodyTemperature, let temperature = UnitConversion.temperatures[unit] {
+            rule = temperature
+        } else if kind == .bloodGlucose, let factor = UnitConversion.molar(unit) {
+            rule = .factor(factor)
         } else if let factor = factors[unit] {
             rule = .factor(factor)
         } else {
@@ -46,6 +54,9 @@ public struct UnitConversion: Hashable, Sendable {
         case .factor(let factor): number * factor
         // Rounded to a millionth of a percent, or 0.57 would become 56.99999999999999.
         case .percent: number <= 1 ? (number * 1e8).rounded() / 1e6 : number
+        case .temperature(let offset, let factor):
+            // To a millionth of a degree, or 98.6 °F would become 36.99999999999999.
+            ((number + offset) * factor * 1e6).rounded() / 1e6
         }
     }
 
@@ -76,6 +87,31 @@ public struct UnitConversion: Hashable, Sendable {
     private static let minutes: [String: Double] = [
         "min": 1, "hr": 60, "s": 1 / 60.0, "ms": 1 / 60_000.0, "d": 1440,
     ]
+
+    private static let temperatures: [String: Rule] = [
+        "degC": .temperature(offset: 0, factor: 1),
+        "degF": .temperature(offset: -32, factor: 5 / 9.0),
+        "K": .temperature(offset: -273.15, factor: 1),
+    ]
+
+    private static let milligramsPerDecilitre: [String: Double] = [
+        "mg/dL": 1, "g/L": 100, "mg/L": 1 / 10.0, "g/dL": 1000, "g/mL": 100_000.0,
+    ]
+
+    /// The factor of an amount of substance, such as `mmol<180.1558800000541>/L`: the number between
+    /// the brackets is the molar mass in grams, which is read; without one there is no conversion.
+    private static func molar(_ unit: String) -> Double? {
+        guard let open = unit.firstIndex(of: "<"), let close = unit.lastIndex(of: ">"),
+            open < close, let mass = Double(unit[unit.index(after: open)..<close]), mass > 0,
+            mass < 100_000
+        else { return nil }
+        let amounts: [Substring: Double] = ["mol": 1000, "mmol": 1, "mcmol": 0.001]
+        let volumes: [Substring: Double] = ["/L": 1 / 10.0, "/dL": 1, "/mL": 100.0]
+        guard let amount = amounts[unit[..<open]],
+            let volume = volumes[unit[unit.index(after: close)...]]
+        else { return nil }
+        return amount * mass * volume
+    }
 
     /// The export's own spelling, and the one of HealthKit's unit strings.
     private static let oxygenUptake: [String: Double] = [

@@ -119,5 +119,12 @@ public struct BatchRules: Sendable {
 extension Sample {
     /// More than the sample takes in a request, whatever its form there: names, ids and numbers have
     /// known lengths, and a byte of the source's name takes six where JSON must escape it.
-    var mostBytes: Int { 768 + 6 * (source?.utf8.count ?? 0) }
+    var mostBytes: Int {
+        let own =
+            switch value {
+            case .single, .pressure: 768
+            case .sleep, .activity: 1280
+            }
+        return own + 6 * (source?.utf8.count ?? 0)
+    }
 }

@@ -14,6 +14,16 @@ extension Sample {
             bytes.append(2)
             bytes.append(littleEndian: Int64(systolic))
             bytes.append(littleEndian: Int64(diastolic))
+        case .sleep(let night):
+            bytes.append(3)
+            for number in night.sealedNumbers { bytes.append(littleEndian: Int64(number)) }
+            bytes.append(littleEndian: night.efficiency.bitPattern)
+        case .activity(let day):
+            bytes.append(4)
+            for kind in ActivityDay.kinds {
+                bytes.append(day[kind] == nil ? 0 : 1)
+                if let value = day[kind] { bytes.append(littleEndian: value.bitPattern) }
+            }
         }
         if let source { bytes.append(field: source) }
         return bytes
@@ -32,6 +42,12 @@ extension Sample {
                 let diastolic = reader.number(Int64.self)
             else { return nil }
             value = .pressure(systolic: Int(systolic), diastolic: Int(diastolic))
+        case 3:
+            guard let night = SleepNight(sealed: &reader) else { return nil }
+            value = .sleep(night)
+        case 4:
+            guard let day = ActivityDay(sealed: &reader) else { return nil }
+            value = .activity(day)
         default: return nil
         }
         let source: String?
@@ -42,5 +58,44 @@ extension Sample {
             source = name
         }
         self.init(kind: kind, start: start, end: end, value: value, source: source)
+    }
+}
+
+extension SleepNight {
+    /// All numbers but the efficiency; -1 for minutes to sleep that are not known.
+    fileprivate var sealedNumbers: [Int] {
+        [
+            totalMinutes, wakeCount, awakeMinutes, lightMinutes, deepMinutes, remMinutes,
+            minutesToSleep ?? -1,
+        ]
+    }
+
+    fileprivate init?(sealed reader: inout ByteReader) {
+        var numbers: [Int] = []
+        for _ in 0..<7 {
+            guard let number = reader.number(Int64.self) else { return nil }
+            numbers.append(Int(number))
+        }
+        guard let efficiency = reader.number(UInt64.self) else { return nil }
+        self.init(
+            totalMinutes: numbers[0], efficiency: Double(bitPattern: efficiency),
+            wakeCount: numbers[1], awakeMinutes: numbers[2], lightMinutes: numbers[3],
+            deepMinutes: numbers[4], remMinutes: numbers[5],
+            minutesToSleep: numbers[6] < 0 ? nil : numbers[6])
+    }
+}
+
+extension ActivityDay {
+    fileprivate init?(sealed reader: inout ByteReader) {
+        self.init()
+        for kind in ActivityDay.kinds {
+            switch reader.number(UInt8.self) {
+            case 0: break
+            case 1:
+                guard let bits = reader.number(UInt64.self) else { return nil }
+                self[kind] = Double(bitPattern: bits)
+            default: return nil
+            }
+        }
     }
 }

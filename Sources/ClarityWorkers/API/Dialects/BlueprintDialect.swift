@@ -59,6 +59,7 @@ extension Dialect {
             Meaning([.verifyEmail], 400, .code("invalid_code"), .error(.codeRefused)),
         ])
 
+    /// Body temperature and blood glucose have fields and no type that they could go under.
     private static var blueprintFields: [SampleKind: UploadDoor.Field] {
         typealias Field = UploadDoor.Field
         let biometric = UploadDoor.Payload("biometric_data")
@@ -81,6 +82,9 @@ extension Dialect {
             .vo2Max: Field("activity_level", activity, "vo2_max"),
             .restingHeartRate: Field("activity_level", activity, "resting_heart_rate"),
             .meditationMinutes: Field("mood_assessment", mind, "meditation_minutes", isWhole: true),
+            .sleep: Field(
+                "sleep_analysis", UploadDoor.Payload("sleep_data"), in: [1...1440]),
+            .activity: Field("activity_level", activity),
         ]
     }
 }

@@ -19,7 +19,9 @@ struct HealthKitForm: Hashable, Sendable {
     /// A distance is written as one on foot, whatever it was covered by: a `Sample` does not keep
     /// the sport. A blood pressure is one correlation and not two quantities: so each sample is one
     /// object under one identifier, the two halves cannot come apart, and the counts in the answer
-    /// are those of the samples.
+    /// are those of the samples. A night and a day are one object each for the same reason, with
+    /// names that say their units; the day stands with the correlations, which are also several
+    /// quantities under one roof.
     init(of kind: SampleKind) {
         switch kind {
         case .heartRate:
@@ -48,6 +50,14 @@ struct HealthKitForm: Hashable, Sendable {
             self.init("HKQuantityTypeIdentifierRestingHeartRate", "count/min")
         case .meditationMinutes:
             self.init("HKCategoryTypeIdentifierMindfulSession", nil, in: .categories)
+        case .bodyTemperature:
+            self.init("HKQuantityTypeIdentifierBodyTemperature", "degC")
+        case .bloodGlucose:
+            self.init("HKQuantityTypeIdentifierBloodGlucose", "mg/dL")
+        case .sleep:
+            self.init("HKCategoryTypeIdentifierSleepAnalysis", nil, in: .categories)
+        case .activity:
+            self.init("HKActivitySummaryTypeIdentifier", nil, in: .correlations)
         }
     }
 

@@ -70,7 +70,8 @@ extension Dialect {
         refusalOfTokenIsCertain: false,
         meanings: loopMeanings)
 
-    /// The five types that are ever accepted, but for sleep, which no sample here is.
+    /// The five types that are ever accepted, but for sleep: every upload with a night in it is
+    /// answered 500. Were that repaired, a night with more than 30 minutes awake would be refused.
     private static var loopFields: [SampleKind: UploadDoor.Field] {
         typealias Field = UploadDoor.Field
         let biometric = UploadDoor.Payload("biometric_data")
@@ -93,6 +94,7 @@ extension Dialect {
                 "activity_level", activity, "resting_heart_rate", in: [30...120]),
             .meditationMinutes: Field(
                 "mood_assessment", mind, "meditation_minutes", in: [0...480], isWhole: true),
+            .activity: Field("activity_level", activity),
         ]
     }
 

@@ -18,7 +18,9 @@ struct UploadDoor: Hashable, Sendable {
     struct Field: Hashable, Sendable {
         var metricType: String
         var payload: Payload
-        /// The names of the sample's numbers: one, or systolic and diastolic.
+        /// The names of the sample's numbers: one, or systolic and diastolic. A night has the names
+        /// of `JSONWriter.fields(of:)`; a day has none, since each of its values goes by the field
+        /// of its own kind.
         var names: [String]
         /// The numbers that are taken, one range for each name; empty: any.
         var ranges: [ClosedRange<Double>]

@@ -7,13 +7,19 @@ public struct UploadRules: Hashable, Sendable {
     public struct Kind: Hashable, Sendable {
         /// The backend's name for what is measured; kinds may share one.
         public var metricType: String
-        /// The numbers that are taken, one range for each number of a sample; empty: any.
+        /// The numbers that are taken, one range for each number of a sample; empty: any. That of a
+        /// night is for its minutes asleep; the values of a day are held against the ranges of
+        /// their own kinds.
         public var ranges: [ClosedRange<Double>]
 
         /// Creates a rule.
         public init(_ metricType: String, ranges: [ClosedRange<Double>] = []) {
             self.metricType = metricType
             self.ranges = ranges
+        }
+
+        func allows(_ numbers: [Double]) -> Bool {
+            zip(ranges, numbers).allSatisfy { $0.contains($1) }
         }
     }
 
@@ -58,20 +64,37 @@ public struct UploadRules: Hashable, Sendable {
     /// - Parameter now: what a sample's instants are held against; it should be the time of sending.
     public func refusal(of sample: Sample, at now: Instant) -> UploadRefusal? {
         guard let kind = kinds[sample.kind] else { return .kindNotAccepted }
-        let numbers: (Double, Double?)
-        switch sample.value {
-        case .single(let value) where value.isFinite && sample.kind != .bloodPressure:
-            numbers = (value, nil)
-        case .pressure(let systolic, let diastolic) where sample.kind == .bloodPressure:
-            numbers = (Double(systolic), Double(diastolic))
-        case .single, .pressure: return .notANumber
-        }
-        if let range = kind.ranges.first, !range.contains(numbers.0) { return .outOfRange }
-        if kind.ranges.count > 1, let second = numbers.1, !kind.ranges[1].contains(second) {
-            return .outOfRange
-        }
+        guard sample.hasValueOfItsKind else { return .notANumber }
+        let isInRange =
+            switch sample.value {
+            case .single(let value): kind.allows([value])
+            case .pressure(let systolic, let diastolic):
+                kind.allows([Double(systolic), Double(diastolic)])
+            case .sleep(let night): kind.allows([Double(night.totalMinutes)])
+            // Each value by the range of its own kind.
+            case .activity(let day):
+                ActivityDay.kinds.allSatisfy { kind in
+                    day[kind].map { kinds[kind]?.allows([$0]) ?? true } ?? true
+                }
+            }
+        guard isInRange else { return .outOfRange }
         if !takesFuture, max(sample.start, sample.end) > now { return .inFuture }
         return nil
+    }
+}
+
+extension Sample {
+    /// Whether the value is one that its kind can have, and JSON has a number for each part of it.
+    var hasValueOfItsKind: Bool {
+        switch (kind, value) {
+        case (.bloodPressure, .pressure): true
+        case (.sleep, .sleep(let night)): night.efficiency.isFinite
+        case (.activity, .activity(let day)):
+            !day.isEmpty && ActivityDay.kinds.allSatisfy { day[$0]?.isFinite ?? true }
+        case (.bloodPressure, _), (.sleep, _), (.activity, _): false
+        case (_, .single(let number)): number.isFinite
+        case (_, _): false
+        }
     }
 }
 

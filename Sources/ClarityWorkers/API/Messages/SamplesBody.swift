@@ -41,12 +41,28 @@ extension UploadDoor {
                     json.field("systolic", number: systolic)
                     json.field("diastolic", number: diastolic)
                 }
+            case .sleep(let night): json.object("value") { $0.fields(of: night) }
+            case .activity(let day): json.object("value") { $0.fields(of: day) }
             }
             if let unit = form.unit { json.field("unit", unit) }
             json.field("start_date", sample.start)
             json.field("end_date", sample.end)
             if let source = sample.source { json.field("source_name", source) }
             json.object("metadata") { _ in }
+        }
+    }
+}
+
+extension JSONWriter {
+    /// Writes what is known of a day under names that say the unit.
+    fileprivate mutating func fields(of day: ActivityDay) {
+        for (name, value) in [
+            ("steps", day.steps), ("distance_km", day.distance),
+            ("active_energy_kcal", day.activeEnergy), ("exercise_minutes", day.exerciseMinutes),
+            ("flights_climbed", day.flightsClimbed), ("vo2_max", day.vo2Max),
+            ("resting_heart_rate", day.restingHeartRate),
+        ] {
+            if let value { field(name, number: value) }
         }
     }
 }

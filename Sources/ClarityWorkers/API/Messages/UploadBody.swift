@@ -31,7 +31,7 @@ extension UploadDoor {
             json.array("metrics") { json in
                 for metric in batch.metrics {
                     guard let field = fields[metric.sample.kind] else { continue }
-                    write(metric, field, into: &json)
+                    write(metric, field, fields, into: &json)
                 }
             }
             json.field("upload_source", source)
@@ -39,7 +39,10 @@ extension UploadDoor {
         }
     }
 
-    private func write(_ metric: UploadMetric, _ field: Field, into json: inout JSONWriter) {
+    private func write(
+        _ metric: UploadMetric, _ field: Field, _ fields: [SampleKind: Field],
+        into json: inout JSONWriter
+    ) {
         let sample = metric.sample
         json.object { json in
             json.field("metric_id", metric.id)
@@ -52,6 +55,11 @@ extension UploadDoor {
                 case .pressure(let systolic, let diastolic):
                     json.field(field.names[0], number: systolic)
                     json.field(field.names[1], number: diastolic)
+                case .sleep(let night):
+                    json.fields(of: night)
+                    json.field("sleep_start", sample.start)
+                    json.field("sleep_end", sample.end)
+                case .activity(let day): write(day, fields, into: &json)
                 }
                 if let timestamp = field.payload.timestamp { json.field(timestamp, sample.start) }
             }
@@ -64,18 +72,52 @@ extension UploadDoor {
         }
     }
 
-    /// Whether a sample has as many numbers as its field, and JSON has a number for each.
-    private func isWritable(_ sample: Sample) -> Bool {
-        switch (form, sample.value) {
-        case (.metrics(let fields), .single(let value)):
-            guard let field = fields[sample.kind], field.names.count == 1, value.isFinite else {
-                return false
+    /// Writes what is known of a day and has a field.
+    private func write(
+        _ day: ActivityDay, _ fields: [SampleKind: Field], into json: inout JSONWriter
+    ) {
+        for kind in ActivityDay.kinds {
+            guard let value = day[kind], let field = fields[kind] else { continue }
+            if field.isWhole {
+                json.field(field.names[0], number: Int(value.rounded()))
+            } else {
+                json.field(field.names[0], number: value)
             }
-            return !field.isWhole || Int(exactly: value.rounded()) != nil
-        case (.metrics(let fields), .pressure): return fields[sample.kind]?.names.count == 2
-        case (.healthKit, .single(let value)):
-            return sample.kind != .bloodPressure && value.isFinite
-        case (.healthKit, .pressure): return sample.kind == .bloodPressure
+        }
+    }
+
+    /// Whether there is a field for a sample, and a number for each part of it.
+    private func isWritable(_ sample: Sample) -> Bool {
+        guard sample.hasValueOfItsKind else { return false }
+        guard case .metrics(let fields) = form else { return true }
+        guard let field = fields[sample.kind] else { return false }
+        func isWritable(_ value: Double, _ field: Field) -> Bool {
+            !field.isWhole || Int(exactly: value.rounded()) != nil
+        }
+        switch sample.value {
+        case .single(let value): return isWritable(value, field)
+        case .pressure, .sleep: return true
+        case .activity(let day):
+            let written = ActivityDay.kinds.compactMap { kind in
+                day[kind].flatMap { value in fields[kind].map { (value, $0) } }
+            }
+            return !written.isEmpty && written.allSatisfy(isWritable)
+        }
+    }
+}
+
+extension JSONWriter {
+    /// Writes a night without its start and end.
+    mutating func fields(of night: SleepNight) {
+        field("total_sleep_minutes", number: night.totalMinutes)
+        field("sleep_efficiency", number: night.efficiency)
+        if let minutes = night.minutesToSleep { field("time_to_sleep_minutes", number: minutes) }
+        field("wake_count", number: night.wakeCount)
+        object("sleep_stages") { json in
+            json.field("awake", number: night.awakeMinutes)
+            json.field("light", number: night.lightMinutes)
+            json.field("deep", number: night.deepMinutes)
+            json.field("rem", number: night.remMinutes)
         }
     }
 }

@@ -121,7 +121,7 @@ struct RecordMapper: ExportHandler {
             switch type.meaning {
             case .quantity(let kind), .interval(let kind):
                 report.samplesByKind[kind, default: 0] += type.count
-            case .systolic, .diastolic: break
+            case .systolic, .diastolic, .sleepStage: break
             case nil: report.unmapped[RecordMapper.name(type.identifier), default: 0] += type.count
             }
         }
@@ -165,6 +165,7 @@ struct RecordMapper: ExportHandler {
         do throws(Refusal) {
             let interval = try interval(bytes, fields)
             switch meaning {
+            case .sleepStage: return .unmapped(place)
             case .interval(let kind):
                 let minutes = Double(interval.end - interval.start) / 60
                 return .sample(sample(kind, interval, minutes, bytes, fields), place)
