@@ -24,6 +24,8 @@ extension HealthStore {
         ("session", "sessions"), ("session_record", nil), ("owner", nil), ("profile", "profiles"),
         ("outbox", "samples"), ("batches", "uploads"), ("metrics", "metrics"),
         ("insights", "insights"), ("archive", "archived versions"), ("sources", "sources"),
+        // Made of what the sources have, which the samples count.
+        ("minutes", nil),
     ]
 
     /// What a wipe leaves: nothing of a user is in it but, sealed, who did what in the audit log.

@@ -16,7 +16,8 @@ enum HealthSchema {
 
     static var migrations: Migrations {
         Migrations(
-            applicationID: applicationID, steps: [version1, uploads, sessions, vault, dialects])
+            applicationID: applicationID,
+            steps: [version1, uploads, sessions, vault, dialects, minutes])
     }
 
     private static let version1 = """

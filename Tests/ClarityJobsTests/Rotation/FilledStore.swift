@@ -34,6 +34,13 @@ struct FilledStore {
             _ = try store.upsert(rows, into: table, syncedAt: noon)
         }
         try store.noteRead(source, stamp, at: noon)
+        try store.keep(FilledStore.steps)
+    }
+
+    /// A week of steps.
+    private static let steps = (100..<107).map {
+        StepDay(
+            day: CivilDay(daysSince1970: $0), zone: "UTC", counts: [UInt32($0)], knownMinutes: 1440)
     }
 
     /// Takes a state directory that was filled so.
@@ -86,6 +93,13 @@ struct FilledStore {
             try store.nextBatch(limit: 99, at: noon)?.samples == waiting,
             sourceLocation: sourceLocation)
         #expect(try store.wasRead(source, stamp) == noon, sourceLocation: sourceLocation)
+        let week = try store.stepMinutes(endingOn: CivilDay(daysSince1970: 106))
+        #expect(
+            week
+                == .known(
+                    counts: FilledStore.steps.flatMap(\.counts),
+                    isKnown: [Bool](repeating: true, count: 10_080)),
+            sourceLocation: sourceLocation)
         #expect(try store.verifyAudit().broken == nil, sourceLocation: sourceLocation)
     }
 }

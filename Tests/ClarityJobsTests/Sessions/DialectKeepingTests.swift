@@ -25,12 +25,24 @@ import Testing
 
     @Test func `a file of the version before gets the table and keeps its data`() throws {
         let folder = StateFolder()
-        let first = try folder.open()
-        _ = try first.enqueue(heartRates(0..<3))
-        try first.sql("DROP TABLE dialects")
-        try first.sql("PRAGMA user_version = \(HealthSchema.migrations.steps.count - 1)")
+        let key = String(repeating: "ab", count: 32)
+        let connection = try Connection(path: "\(folder.path)/health.db")
+        var migrations = HealthSchema.migrations
+        migrations.steps.removeSubrange(4...)
+        try migrations.migrate(connection)
+        let sealer = try Sealer(try MasterKey(content: Array(key.utf8), origin: "a test"))
+        try connection.run(
+            "INSERT INTO canary (id, sealed) VALUES (1, ?)",
+            .blob(sealer.seal([], for: RowIdentity("canary"))))
+        for second in Int64(1)...3 {
+            try connection.run(
+                """
+                INSERT INTO outbox (kind, start_s, end_s, tag, sealed)
+                VALUES ('steps', ?, ?, x'0000000000000001', x'00')
+                """, .integer(second), .integer(second))
+        }
 
-        let store = try folder.open()
+        let store = try folder.open(["CLARITY_JOBS_KEY": key])
         try store.remember("loop", of: "http://a")
 
         #expect(try store.dialect(of: "http://a") == "loop")

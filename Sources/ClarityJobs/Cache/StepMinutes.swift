@@ -1,0 +1,97 @@
+import SQLite
+
+// The steps of the last weeks by minute, for an analysis of movement.
+
+extension HealthStore {
+    /// The days that are kept, the newest of all.
+    static var stepDays: Int64 { 35 }
+
+    /// Keeps the days, each sealed for its date, and of all days the newest 35.
+    ///
+    /// A day that is known already is replaced, unless the new one knows fewer of its minutes: a
+    /// source that was made earlier in that day.
+    public func keep(_ days: [StepDay]) throws(HealthStoreError) {
+        guard !days.isEmpty else { return }
+        try change { connection in
+            for day in days {
+                try connection.run(
+                    """
+                    INSERT INTO minutes (day, known_minutes, sealed) VALUES (?, ?, ?)
+                    ON CONFLICT (day) DO UPDATE SET known_minutes = excluded.known_minutes,
+                        sealed = excluded.sealed
+                    WHERE excluded.known_minutes >= known_minutes
+                    """, .integer(Int64(day.day.daysSince1970)), .integer(Int64(day.knownMinutes)),
+                    .blob(sealer.seal(day.sealedForm, for: HealthStore.identity(of: day.day))))
+            }
+            try connection.run(
+                """
+                DELETE FROM minutes
+                WHERE day NOT IN (SELECT day FROM minutes ORDER BY day DESC LIMIT ?)
+                """, .integer(HealthStore.stepDays))
+        }
+    }
+
+    /// The days that are kept, in their order.
+    public func stepDays() throws(HealthStoreError) -> [CivilDay] {
+        try access { connection in
+            try connection.all("SELECT day FROM minutes ORDER BY day") {
+                CivilDay(daysSince1970: Int($0.integer(0)))
+            }
+        }
+    }
+
+    /// The steps of the seven days that end with `last`, minute by minute.
+    ///
+    /// - Throws: `sealing` when a day does not open.
+    public func stepMinutes(endingOn last: CivilDay) throws(HealthStoreError) -> StepWeek {
+        try access { connection in
+            let first = last.daysSince1970 - 6
+            let rows = try connection.all(
+                "SELECT day, sealed FROM minutes WHERE day BETWEEN ? AND ? ORDER BY day",
+                .integer(Int64(first)), .integer(Int64(last.daysSince1970))
+            ) { (day: CivilDay(daysSince1970: Int($0.integer(0))), sealed: $0.blob(1)) }
+            guard rows.count == 7 else { return .missing(days: 7 - rows.count) }
+            var counts: [UInt32] = []
+            var isKnown: [Bool] = []
+            for row in rows {
+                let identity = HealthStore.identity(of: row.day)
+                let plain = try sealer.open(row.sealed, for: identity)
+                guard let day = StepDay(row.day, sealedForm: plain) else {
+                    throw SealingError(identity)
+                }
+                counts += day.counts
+                isKnown += (0..<StepDay.minutes).map { $0 < day.knownMinutes }
+            }
+            return .known(counts: counts, isKnown: isKnown)
+        }
+    }
+
+    private static func identity(of day: CivilDay) -> RowIdentity {
+        var identity = RowIdentity("minutes", label: String(day.daysSince1970))
+        identity.append(Int64(day.daysSince1970))
+        return identity
+    }
+}
+
+extension StepDay {
+    /// The zone, the known minutes, and the counts; the date is a column of the row.
+    fileprivate var sealedForm: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(field: zone)
+        bytes.append(littleEndian: UInt16(clamping: knownMinutes))
+        for count in counts { bytes.append(littleEndian: count) }
+        return bytes
+    }
+
+    fileprivate init?(_ day: CivilDay, sealedForm: [UInt8]) {
+        var reader = ByteReader(sealedForm)
+        guard let zone = reader.field(), let known = reader.number(UInt16.self) else { return nil }
+        var counts: [UInt32] = []
+        for _ in 0..<StepDay.minutes {
+            guard let count = reader.number(UInt32.self) else { return nil }
+            counts.append(count)
+        }
+        guard reader.isAtEnd else { return nil }
+        self.init(day: day, zone: zone, counts: counts, knownMinutes: Int(known))
+    }
+}
