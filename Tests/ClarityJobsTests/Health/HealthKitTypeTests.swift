@@ -19,6 +19,9 @@ import Testing
         ("HKQuantityTypeIdentifierVO2Max", .quantity(.vo2Max)),
         ("HKQuantityTypeIdentifierRestingHeartRate", .quantity(.restingHeartRate)),
         ("HKCategoryTypeIdentifierMindfulSession", .interval(.meditationMinutes)),
+        ("HKQuantityTypeIdentifierBodyTemperature", .quantity(.bodyTemperature)),
+        ("HKQuantityTypeIdentifierBloodGlucose", .quantity(.bloodGlucose)),
+        ("HKCategoryTypeIdentifierSleepAnalysis", .sleepStage),
     ])
     func `a type that CLARITY has a field for has a meaning`(
         identifier: String, meaning: HealthKitType
@@ -29,8 +32,9 @@ import Testing
     @Test(arguments: [
         "HKQuantityTypeIdentifierHeartRateVariabilityRMSSD",
         "HKQuantityTypeIdentifierWalkingHeartRateAverage",
-        "HKQuantityTypeIdentifierBasalEnergyBurned", "HKQuantityTypeIdentifierBloodGlucose",
-        "HKCategoryTypeIdentifierSleepAnalysis", "HKDataTypeSleepDurationGoal", "HeartRate",
+        "HKQuantityTypeIdentifierBasalEnergyBurned",
+        "HKQuantityTypeIdentifierAppleSleepingWristTemperature",
+        "HKCategoryTypeIdentifierAppleStandHour", "HKDataTypeSleepDurationGoal", "HeartRate",
         "HKCategoryTypeIdentifierHeartRate", "",
     ])
     func `any other type has none`(identifier: String) {

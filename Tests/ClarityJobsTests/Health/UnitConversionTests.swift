@@ -36,6 +36,23 @@ import Testing
         (.meditationMinutes, "ms", 60_000, 1),
         (.vo2Max, "mL/min·kg", 43.25, 43.25),
         (.vo2Max, "ml/(kg*min)", 43.25, 43.25),
+        (.bloodPressure, "Pa", 16_000, 120.009850),
+        (.bloodPressure, "hPa", 160, 120.009850),
+        (.heartRate, "count/hr", 3660, 61),
+        (.distance, "in", 100_000, 2.54),
+        (.exerciseMinutes, "d", 0.5, 720),
+        (.bodyTemperature, "degC", 36.6, 36.6),
+        (.bodyTemperature, "degF", 98.6, 37),
+        (.bodyTemperature, "degF", 100.4, 38),
+        (.bodyTemperature, "K", 310.15, 37),
+        (.bloodGlucose, "mg/dL", 92, 92),
+        (.bloodGlucose, "mmol<180.1558800000541>/L", 5.5, 99.085734),
+        (.bloodGlucose, "mmol<180.1558800000541>/L", 1, 18.015588),
+        (.bloodGlucose, "mmol<200>/L", 5.5, 110),
+        (.bloodGlucose, "mol<180>/L", 0.005, 90),
+        (.bloodGlucose, "mmol<180>/dL", 0.5, 90),
+        (.bloodGlucose, "mcmol<180>/L", 5000, 90),
+        (.bloodGlucose, "g/L", 0.92, 92),
     ])
     func `a number becomes one in the unit of its kind`(
         kind: SampleKind, unit: String, number: Double, wanted: Double
@@ -48,7 +65,10 @@ import Testing
     @Test(arguments: [
         (SampleKind.heartRate, "ms"), (.heartRate, ""), (.distance, "kcal"), (.distance, "KM"),
         (.oxygenSaturation, "count"), (.activeEnergy, "CAL"), (.bloodPressure, "mmol"),
-        (.steps, "count/min"),
+        (.steps, "count/min"), (.bloodGlucose, "mmol/L"), (.bloodGlucose, "mmol<>/L"),
+        (.bloodGlucose, "mmol<x>/L"), (.bloodGlucose, "mmol<-180>/L"),
+        (.bloodGlucose, "mmol<1e9>/L"), (.bloodGlucose, "mmol<180>"), (.bloodGlucose, ">mmol<"),
+        (.bodyTemperature, "C"), (.bodyTemperature, "degc"), (.sleep, "min"), (.activity, "count"),
     ])
     func `a unit that does not measure the kind has no conversion`(kind: SampleKind, unit: String) {
         #expect(UnitConversion(from: unit, to: kind) == nil)

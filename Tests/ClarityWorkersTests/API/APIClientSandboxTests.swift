@@ -275,10 +275,10 @@ struct APIClientSandboxTests {
         let start = Instant(secondsSince1970: 1_700_000_000)
         let value: Sample.Value =
             switch kind {
-            case .bloodPressure: .pressure(systolic: 118, diastolic: 76)
             case .oxygenSaturation: .single(97.5)
             case .respiratoryRate: .single(14)
-            default: .single(60)
+            case .bodyTemperature: .single(36.6)
+            default: testValue(kind, 60)
             }
         return Sample(kind: kind, start: start, end: start + .seconds(3600), value: value)
     }

@@ -30,6 +30,33 @@ func testSample(
     Sample(kind: kind, start: morning, end: morning + .seconds(60), value: value, source: source)
 }
 
+/// A night of eight hours.
+let testNight = SleepNight(
+    totalMinutes: 431, efficiency: 0.9, wakeCount: 3, awakeMinutes: 22, lightMinutes: 260,
+    deepMinutes: 71, remMinutes: 100, minutesToSleep: 9)
+
+/// A day of which all is known but VO2 max.
+var testDay: ActivityDay {
+    var day = ActivityDay()
+    day.steps = 8012
+    day.distance = 5.125
+    day.activeEnergy = 310.25
+    day.exerciseMinutes = 29.5
+    day.flightsClimbed = 7
+    day.restingHeartRate = 58
+    return day
+}
+
+/// A value that the kind can have: the number, or one made of several.
+func testValue(_ kind: SampleKind, _ number: Double = 1) -> Sample.Value {
+    switch kind {
+    case .bloodPressure: .pressure(systolic: 118, diastolic: 76)
+    case .sleep: .sleep(testNight)
+    case .activity: .activity(testDay)
+    default: .single(number)
+    }
+}
+
 /// The body of a batch in a dialect.
 func testBody(
     _ batch: UploadBatch, _ dialect: Dialect = .blueprint

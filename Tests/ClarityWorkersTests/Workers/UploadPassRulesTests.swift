@@ -345,9 +345,7 @@ import Testing
             let range = rules.kinds[kind]?.ranges.first
             let sample = Sample(
                 kind: kind, start: at, end: at,
-                value: kind == .bloodPressure
-                    ? .pressure(systolic: 120, diastolic: 80)
-                    : .single((range?.lowerBound ?? 0) + 1.0 / 3.0),
+                value: largest(kind, (range?.lowerBound ?? 0) + 1.0 / 3.0),
                 source: String(repeating: "\u{1}", count: 100))
             let id = MetricID(userID: WorkBench.user, sample: sample).description
             func size(_ count: Int) throws -> Int {
@@ -362,6 +360,21 @@ import Testing
 
             #expect(try size(1) < 2048 + sample.mostBytes)
             #expect(try size(2) - size(1) < sample.mostBytes)
+        }
+    }
+
+    /// A value with as many digits as one can have.
+    private func largest(_ kind: SampleKind, _ number: Double) -> Sample.Value {
+        var day = ActivityDay()
+        for kind in ActivityDay.kinds { day[kind] = 123_456_789_012.345_67 }
+        let count = 1_000_000_000
+        let night = SleepNight(
+            totalMinutes: count, efficiency: 1.0 / 3.0, wakeCount: count, awakeMinutes: count,
+            lightMinutes: count, deepMinutes: count, remMinutes: count, minutesToSleep: count)
+        return switch kind {
+        case .sleep: .sleep(night)
+        case .activity: .activity(day)
+        default: testValue(kind, number)
         }
     }
 

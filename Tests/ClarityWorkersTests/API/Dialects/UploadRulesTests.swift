@@ -29,12 +29,20 @@ struct UploadRulesTests {
         let loop = try rules(.loop, .metrics)
         let samples = try rules(.loop, .samples)
 
-        #expect(SampleKind.allCases.allSatisfy { blueprint.metricType(of: $0) != nil })
+        #expect(
+            SampleKind.allCases.filter { blueprint.metricType(of: $0) == nil } == [
+                .bodyTemperature, .bloodGlucose,
+            ])
         #expect(SampleKind.allCases.allSatisfy { samples.metricType(of: $0) != nil })
         #expect(
             SampleKind.allCases.filter { loop.metricType(of: $0) == nil } == [
-                .heartRateVariability, .oxygenSaturation, .respiratoryRate,
+                .heartRateVariability, .oxygenSaturation, .respiratoryRate, .bodyTemperature,
+                .bloodGlucose, .sleep,
             ])
+        #expect(loop.metricType(of: .activity) == "activity_level")
+        #expect(blueprint.metricType(of: .sleep) == "sleep_analysis")
+        #expect(samples.metricType(of: .sleep) == "HKCategoryTypeIdentifierSleepAnalysis")
+        #expect(samples.metricType(of: .activity) == "HKActivitySummaryTypeIdentifier")
         #expect(loop.metricType(of: .steps) == "activity_level")
         #expect(loop.metricType(of: .vo2Max) == "activity_level")
         #expect(samples.metricType(of: .steps) == "HKQuantityTypeIdentifierStepCount")
@@ -76,6 +84,42 @@ struct UploadRulesTests {
         #expect(refusal == (isTaken ? nil : .outOfRange))
     }
 
+    @Test func `each value of a day has the range of its own kind`() throws {
+        let loop = try rules(.loop, .metrics)
+        let blueprint = try rules(.blueprint, .metrics)
+        func refusal(_ rules: UploadRules, _ kind: SampleKind, _ value: Double) -> UploadRefusal? {
+            var day = testDay
+            day[kind] = value
+            return rules.refusal(of: testSample(.activity, .activity(day)), at: morning)
+        }
+        for (kind, range) in UploadRulesTests.ranges where ActivityDay.kinds.contains(kind) {
+            #expect(refusal(loop, kind, range.lowerBound) == nil)
+            #expect(refusal(loop, kind, range.upperBound) == nil)
+            #expect(refusal(loop, kind, range.upperBound + 0.1) == .outOfRange)
+            #expect(
+                refusal(blueprint, kind, range.upperBound + 0.1) == .inFuture,
+                "the founding contract has no ranges")
+            #expect(refusal(loop, kind, .nan) == .notANumber)
+        }
+    }
+
+    @Test(arguments: [
+        (0, UploadRefusal?.some(.outOfRange)), (1, nil), (1440, nil), (1441, .outOfRange),
+    ])
+    func `a night without sleep is not sent as a metric`(minutes: Int, refusal: UploadRefusal?)
+        throws
+    {
+        var night = testNight
+        night.totalMinutes = minutes
+        let sample = testSample(.sleep, .sleep(night))
+
+        #expect(
+            try rules(.blueprint, .metrics).refusal(of: sample, at: morning + .seconds(60))
+                == refusal)
+        #expect(try rules(.loop, .samples).refusal(of: sample, at: morning) == nil)
+        #expect(try rules(.loop, .metrics).refusal(of: sample, at: morning) == .kindNotAccepted)
+    }
+
     @Test func `what is no number and what is not accepted have words of their own`() throws {
         let loop = try rules(.loop, .metrics)
         let samples = try rules(.loop, .samples)
@@ -88,6 +132,15 @@ struct UploadRulesTests {
         }
         #expect(
             samples.refusal(of: testSample(.bloodPressure), at: morning) == .notANumber)
+        var night = testNight
+        night.efficiency = .nan
+        for sample in [
+            testSample(.sleep), testSample(.activity), testSample(.sleep, .sleep(night)),
+            testSample(.activity, .activity(ActivityDay())),
+            testSample(.activity, .sleep(testNight)), testSample(.steps, .activity(testDay)),
+        ] {
+            #expect(samples.refusal(of: sample, at: morning) == .notANumber)
+        }
         #expect(
             samples.refusal(
                 of: testSample(.steps, .pressure(systolic: 120, diastolic: 80)), at: morning)

@@ -20,6 +20,8 @@ struct SamplesBodyTests {
         (.flightsClimbed, .single(7), #"FlightsClimbed","value":7.0,"unit":"count""#),
         (.vo2Max, .single(44.1), #"VO2Max","value":44.1,"unit":"mL/min·kg""#),
         (.restingHeartRate, .single(58), #"RestingHeartRate","value":58.0,"unit":"count/min""#),
+        (.bodyTemperature, .single(36.6), #"BodyTemperature","value":36.6,"unit":"degC""#),
+        (.bloodGlucose, .single(92), #"BloodGlucose","value":92.0,"unit":"mg/dL""#),
     ]
 
     private func body(_ samples: [Sample]) throws -> String {
@@ -64,17 +66,38 @@ struct SamplesBodyTests {
                 """))
     }
 
+    @Test func `a night is one category with all its numbers`() throws {
+        #expect(
+            try body([testSample(.sleep, .sleep(testNight))]).contains(
+                """
+                "category_samples":[{"identifier":"metric-0",\
+                "type":"HKCategoryTypeIdentifierSleepAnalysis",\
+                "value":{"total_sleep_minutes":431,"sleep_efficiency":0.9,\
+                "time_to_sleep_minutes":9,"wake_count":3,\
+                "sleep_stages":{"awake":22,"light":260,"deep":71,"rem":100}},\
+                "start_date":
+                """))
+    }
+
+    @Test func `a day is one correlation of what is known of it`() throws {
+        #expect(
+            try body([testSample(.activity, .activity(testDay))]).contains(
+                """
+                "correlation_samples":[{"identifier":"metric-0",\
+                "type":"HKActivitySummaryTypeIdentifier",\
+                "value":{"steps":8012.0,"distance_km":5.125,"active_energy_kcal":310.25,\
+                "exercise_minutes":29.5,"flights_climbed":7.0,"resting_heart_rate":58.0},\
+                "start_date":
+                """))
+    }
+
     @Test func `each sample is one object under its own identifier`() throws {
-        let text = try body(
-            SampleKind.allCases.map { kind in
-                kind == .bloodPressure
-                    ? testSample(kind, .pressure(systolic: 1, diastolic: 1)) : testSample(kind)
-            })
+        let text = try body(SampleKind.allCases.map { testSample($0, testValue($0)) })
 
         let identifiers = text.split(separator: "\"identifier\":\"").dropFirst().map {
             String($0.prefix { $0 != "\"" })
         }
-        #expect(identifiers.sorted() == (0..<13).map { "metric-\($0)" }.sorted())
+        #expect(identifiers.sorted() == (0..<17).map { "metric-\($0)" }.sorted())
     }
 
     @Test func `ids of users go in lower case where the backend compares them so`() throws {

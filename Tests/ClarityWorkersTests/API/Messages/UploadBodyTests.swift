@@ -53,6 +53,17 @@ struct UploadBodyTests {
             .meditationMinutes, .single(12),
             #""mood_assessment","mental_health_data":{"meditation_minutes":12,"#
                 + #""timestamp":"2026-11-20T06:00:00Z"}"#),
+        Row(
+            .sleep, .sleep(testNight),
+            #""sleep_analysis","sleep_data":{"total_sleep_minutes":431,"sleep_efficiency":0.9,"#
+                + #""time_to_sleep_minutes":9,"wake_count":3,"#
+                + #""sleep_stages":{"awake":22,"light":260,"deep":71,"rem":100},"#
+                + #""sleep_start":"2026-11-20T06:00:00Z","sleep_end":"2026-11-20T06:01:00Z"}"#),
+        Row(
+            .activity, .activity(testDay),
+            #""activity_level","activity_data":{"steps":8012,"distance":5.125,"#
+                + #""active_energy":310.25,"exercise_minutes":30,"flights_climbed":7,"#
+                + #""resting_heart_rate":58.0}"#),
     ]
 
     @Test(arguments: rows)
@@ -73,7 +84,8 @@ struct UploadBodyTests {
     @Test func `every kind that there is has a row above`() {
         let kinds = UploadBodyTests.rows.map(\.kind)
 
-        #expect(Set(kinds) == Set(SampleKind.allCases))
+        let without: Set<SampleKind> = [.bodyTemperature, .bloodGlucose]
+        #expect(Set(kinds) == Set(SampleKind.allCases).subtracting(without))
     }
 
     @Test func `several metrics stand in the order of the batch`() throws {
@@ -96,9 +108,7 @@ struct UploadBodyTests {
     }
 
     @Test func `the same batch gives the same bytes`() throws {
-        let samples = SampleKind.allCases.map {
-            testSample($0, $0 == .bloodPressure ? .pressure(systolic: 1, diastolic: 2) : .single(3))
-        }
+        let samples = UploadBodyTests.rows.map { testSample($0.kind, $0.value) }
 
         let first = try testBody(testBatch(samples))
         let second = try testBody(testBatch(samples))
@@ -107,13 +117,17 @@ struct UploadBodyTests {
     }
 
     @Test func `metrics that cannot be written are named`() {
+        var absurd = testDay
+        absurd.steps = 1e300
         let batch = testBatch([
             testSample(.heartRate, .single(.nan)), testSample(.steps),
             testSample(.steps, .single(1e300)), testSample(.bloodPressure, .single(120)),
             testSample(.heartRate, .pressure(systolic: 120, diastolic: 80)),
+            testSample(.activity, .activity(ActivityDay())), testSample(.sleep),
+            testSample(.bodyTemperature), testSample(.activity, .activity(absurd)),
         ])
 
-        #expect(throws: APIError.validation(indices: [0, 2, 3, 4])) {
+        #expect(throws: APIError.validation(indices: [0, 2, 3, 4, 5, 6, 7, 8])) {
             try testBody(batch)
         }
     }
