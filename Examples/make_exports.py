@@ -82,12 +82,18 @@ def escaped(text):
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
+# What goes into a day and is no sample of its own.
+FOLDED = {"steps", "distance", "active_energy", "exercise_minutes", "flights_climbed", "vo2_max",
+          "resting_heart_rate"}
+
+
 class Truth:
     """What a reader must count."""
 
     def __init__(self):
         self.records_read = self.nested_skipped = self.nested_taken = self.paired_partners = 0
         self.samples, self.unmapped, self.refused, self.malformations = {}, {}, {}, {}
+        self.folded = self.repeated = 0
         self.broke_at = None
 
     def note(self, table, name, count=1):
@@ -97,7 +103,7 @@ class Truth:
         return json.dumps({
             "recordsRead": self.records_read, "nestedSkipped": self.nested_skipped,
             "nestedTaken": self.nested_taken, "pairedPartners": self.paired_partners,
-            "samples": self.samples, "unmapped": self.unmapped, "refused": self.refused,
+            "folded": self.folded, "repeated": self.repeated, "samples": self.samples, "unmapped": self.unmapped, "refused": self.refused,
             "malformations": self.malformations, "brokeAt": self.broke_at,
         }, indent=2, sort_keys=True) + "\n"
 
@@ -152,8 +158,11 @@ class Export:
             tag = self.tag(kind, source, unit, start, end, value, created)
             self.write(f" <{tag}>\n{inside} </Record>\n" if inside else f" <{tag}/>\n")
             self.truth.records_read += 1
-            if sample:
-                self.truth.note(self.truth.samples, sample)
+            if sample in FOLDED or kind == "HKCategoryTypeIdentifierSleepAnalysis":
+                self.truth.folded += 1 - copy
+                self.truth.repeated += copy
+            elif sample or kind.endswith("BloodGlucose"):
+                self.truth.note(self.truth.samples, sample or "blood_glucose")
             else:
                 self.truth.note(self.truth.unmapped, kind)
 

@@ -1,9 +1,11 @@
 public import ClarityJobs
 
-/// What one reading of a source found: counts and places, never values or names of devices.
+/// What one reading of a source found: counts and places. Names of sources are in `bySource` alone,
+/// and values in `stepMinutes`, which shows none as text.
 ///
 /// Every top-level record ends in exactly one count, so that nothing is lost in silence:
-/// `recordsRead + nestedTaken == samples + pairedPartners + Σ unmapped + Σ refused`.
+/// `recordsRead + nestedTaken == samples + pairedPartners + folded + repeated + Σ unmapped
+/// + Σ refused`.
 public struct SourceReport: Hashable, Sendable {
     /// The records at the top level of the source.
     public var recordsRead: Int64 = 0
@@ -12,10 +14,26 @@ public struct SourceReport: Hashable, Sendable {
     /// The blood pressure readings inside a correlation that the top level does not repeat, and
     /// that were therefore taken from there.
     public var nestedTaken: Int64 = 0
-    /// The samples that were handed over, by kind.
+    /// The samples that were handed over as measurements, by kind.
     public var samplesByKind: [SampleKind: Int64] = [:]
     /// The readings that became part of a sample with another reading: one for each blood pressure.
     public var pairedPartners: Int64 = 0
+    /// The records that went into a day or a night.
+    public var folded: Int64 = 0
+    /// The records for a day that were exact copies of one before them, and count once: most but not
+    /// all of those in the file, see `RecentRecords`.
+    public var repeated: Int64 = 0
+    /// The days and nights that were handed over, by kind.
+    public var made: [SampleKind: Int64] = [:]
+    /// The days and nights that had not ended when the source was made, by kind.
+    public var unfinished: [SampleKind: Int64] = [:]
+    /// The nights of which only the time in bed is known, and of which none is made.
+    public var nightsWithoutSleep: Int64 = 0
+    /// The records at the top level by the name of their source; at most 4,096 names. To be shown to
+    /// the person whose they are, and nowhere kept.
+    public var bySource: [String: Int64] = [:]
+    /// The steps by minute of the last eight days, those that have any.
+    public var stepMinutes: [StepDay] = []
     /// The records of types that CLARITY has no field for, by HealthKit type.
     public var unmapped: [String: Int64] = [:]
     /// The records that could not be a sample, by reason, such as `bad date`, `in the future`,
@@ -42,12 +60,13 @@ public struct SourceReport: Hashable, Sendable {
     /// Creates an empty report.
     public init() {}
 
-    /// The samples that were handed over.
+    /// The measurements that were handed over.
     public var samples: Int64 { samplesByKind.values.reduce(0, +) }
 
     /// The records that no count explains; 0, or there is a fault in the reader.
     public var unexplained: Int64 {
-        recordsRead + nestedTaken - samples - pairedPartners - unmapped.values.reduce(0, +)
+        recordsRead + nestedTaken - samples - pairedPartners - folded - repeated
+            - unmapped.values.reduce(0, +)
             - refused.values.reduce(0, +)
     }
 }

@@ -31,6 +31,8 @@ struct AppleHealthFile: SampleSource {
     func read(
         progress: ((SourceProgress) throws -> Void)?, _ each: (Sample) throws -> Void
     ) throws -> SourceReport {
-        try AppleHealthExport(path: path, now: now).read(progress: progress, each)
+        try AppleHealthExport(path: path, now: now).read(progress: progress) { sample, _ in
+            try each(sample)
+        }
     }
 }

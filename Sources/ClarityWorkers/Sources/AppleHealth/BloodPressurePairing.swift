@@ -60,7 +60,7 @@ struct BloodPressurePairing {
     }
 
     /// Hands over the samples and forgets everything.
-    mutating func resolve(_ each: (Sample) throws -> Void) rethrows -> Counts {
+    mutating func resolve(_ each: SampleTaker) rethrows -> Counts {
         var counts = Counts()
         var places: [Reading: [Int]] = [:]
         // Backwards, so that the earliest is the last and comes off first.
@@ -77,7 +77,7 @@ struct BloodPressurePairing {
                 }
             }
             counts.pairs += 1
-            try each(BloodPressurePairing.sample(systolic, diastolic))
+            try each(BloodPressurePairing.sample(systolic, diastolic), .measurement)
         }
 
         var partners: [Moment: [Reading]] = [:]
@@ -93,7 +93,7 @@ struct BloodPressurePairing {
             if let partner = partners[moment]?.popLast() {
                 counts.unpaired -= 1
                 counts.pairs += 1
-                try each(BloodPressurePairing.sample(reading, partner))
+                try each(BloodPressurePairing.sample(reading, partner), .measurement)
             } else {
                 counts.unpaired += 1
             }

@@ -1,7 +1,7 @@
 import ClarityJobs
 
-/// Takes a sample that a source has.
-typealias SampleTaker = (Sample) throws -> Void
+/// Takes a sample that a source has, with how it stands to another of the same kind and times.
+typealias SampleTaker = (Sample, SampleNature) throws -> Void
 
 /// What the scanner tells of the elements that it finds.
 ///

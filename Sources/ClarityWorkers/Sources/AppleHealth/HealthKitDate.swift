@@ -18,6 +18,23 @@ enum HealthKitDate {
         }
     }
 
+    /// Reads `2024-01-21` as the days since 1970-01-01; `nil` for anything else and for a year before
+    /// 1900.
+    static func day(_ bytes: Bytes) -> Int? {
+        guard bytes.count == 10, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-") else {
+            return nil
+        }
+        var parts = [0, 0, 0]
+        for (index, byte) in bytes.enumerated() where index != 4 && index != 7 {
+            guard byte &- 0x30 <= 9 else { return nil }
+            let part = index < 4 ? 0 : index < 7 ? 1 : 2
+            parts[part] = parts[part] * 10 + Int(byte - 0x30)
+        }
+        let date = CivilTime(year: parts[0], month: parts[1], day: parts[2])
+        guard date.year >= 1900, date.isValid else { return nil }
+        return CivilTime.daysSince1970(year: date.year, month: date.month, day: date.day)
+    }
+
     @inline(__always)
     private static func seconds(
         _ bytes: Bytes, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int,

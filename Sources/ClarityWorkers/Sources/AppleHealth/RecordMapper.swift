@@ -19,6 +19,10 @@ struct RecordMapper: ExportHandler {
         case oversizedTag = "oversized tag"
         case unpaired = "blood pressure without its other half"
         case tooManyWaiting = "too many blood pressures"
+        case tooLong = "longer than a record of its type can be"
+        case tooManyDays = "too many days and sources"
+        case tooManyStages = "too many stages of sleep"
+        case unknownStage = "unknown stage of sleep"
     }
 
     /// The types whose identifier is no name, and those beyond the 1,024 that are told apart; no
@@ -31,6 +35,8 @@ struct RecordMapper: ExportHandler {
         /// The samples made of it or, when it has no meaning, the records counted.
         var count: Int64 = 0
         var conversions = InternTable<UnitConversion?>(capacity: 64)
+        /// For a type of which days are made.
+        var lane: Int?
     }
 
     private struct Interval {
@@ -38,9 +44,18 @@ struct RecordMapper: ExportHandler {
         var end: Int64
     }
 
+    /// The most names of sources that are told apart, and behind them the places of all others and
+    /// of records that name none.
+    private static let mostSources = 4096
+    private static let otherSources = 4096
+    private static let noSource = 4097
+
     private let now: Int64
+    private var folding: RecordFolding
     private var types = InternTable<KnownType>(capacity: 1024)
-    private var sources = InternTable<String>(capacity: 4096)
+    private var sources = InternTable<String>(capacity: RecordMapper.mostSources)
+    private var sourceCounts = [Int64](repeating: 0, count: RecordMapper.noSource + 1)
+    private var devices = InternTable<SourceSort?>(capacity: 1024)
     private var pairing: BloodPressurePairing
     private var openCorrelation: (systolic: Reading?, diastolic: Reading?) = (nil, nil)
 
@@ -49,22 +64,36 @@ struct RecordMapper: ExportHandler {
     private var nestedTaken: Int64 = 0
     private var otherUnmapped: Int64 = 0
     private var pairedPartners: Int64 = 0
+    private var folded: Int64 = 0
+    private var repeated: Int64 = 0
+    private var outcome = RecordFolding.Outcome()
+    /// Whether the open record is a stage of sleep, whose zone may follow.
+    private var isStageOpen = false
     private var refused: [Refusal: Int64] = [:]
 
     private typealias Reading = BloodPressurePairing.Reading
 
-    init(now: Instant, pairing: BloodPressurePairing = BloodPressurePairing()) {
+    init(
+        now: Instant, rules: FoldingRules = FoldingRules(),
+        pairing: BloodPressurePairing = BloodPressurePairing()
+    ) {
         self.now = now.secondsSince1970
         self.pairing = pairing
+        folding = RecordFolding(rules, now: now.secondsSince1970)
     }
 
-    mutating func exportDate(_ value: Bytes) {}
+    mutating func exportDate(_ value: Bytes) {
+        if let seconds = decoded(value, HealthKitDate.seconds) { folding.setExportDate(seconds) }
+    }
 
     mutating func record(
         _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleTaker
     ) throws {
         recordsRead += 1
-        switch interpret(bytes, fields) {
+        isStageOpen = false
+        let source = sourcePlace(bytes, fields)
+        sourceCounts[source] += 1
+        switch interpret(bytes, fields, source) {
         case .unmapped(let place):
             if let place { types.values[place].count += 1 } else { otherUnmapped += 1 }
         case .refused(let refusal): refused[refusal, default: 0] += 1
@@ -72,22 +101,51 @@ struct RecordMapper: ExportHandler {
             if !pairing.add(reading) { refused[.tooManyWaiting, default: 0] += 1 }
         case .sample(let sample, let place):
             types.values[place].count += 1
-            try each(sample)
+            try each(sample, .measurement)
+        case .activity(let value, let interval, let lane):
+            noteDevice(bytes, fields, source)
+            let verdict = folding.add(
+                value, lane: lane, source: source, start: interval.start, end: interval.end)
+            switch verdict {
+            case .taken: folded += 1
+            case .repeated: repeated += 1
+            case .tooLong: refused[.tooLong, default: 0] += 1
+            case .tooLarge: refused[.badValue, default: 0] += 1
+            case .tooManyDays: refused[.tooManyDays, default: 0] += 1
+            }
+        case .stage(let stage, let interval):
+            noteDevice(bytes, fields, source)
+            switch folding.add(stage, source: source, start: interval.start, end: interval.end) {
+            case .taken:
+                folded += 1
+                isStageOpen = isOpen
+            case .tooLong: refused[.tooLong, default: 0] += 1
+            case .tooMany: refused[.tooManyStages, default: 0] += 1
+            }
         }
     }
 
-    mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {}
+    mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
+        guard isStageOpen, bytes.matches("HKTimeZone", key.start, key.end),
+            value.end - value.start <= InternTable<String>.longest
+        else { return }
+        folding.setZoneOfStage(Reference.text(bytes.slice(value)))
+    }
 
-    mutating func endRecord(_ each: SampleTaker) throws {}
+    mutating func endRecord(_ each: SampleTaker) throws { isStageOpen = false }
 
     mutating func refuse(_ refusal: Refusal) {
         recordsRead += 1
+        isStageOpen = false
+        sourceCounts[RecordMapper.noSource] += 1
         refused[refusal, default: 0] += 1
     }
 
     mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?) {
         nested += 1
-        guard let fields, case .reading(let reading) = interpret(bytes, fields) else { return }
+        guard let fields else { return }
+        let source = sourcePlace(bytes, fields)
+        guard case .reading(let reading) = interpret(bytes, fields, source) else { return }
         switch reading.half {
         case .systolic: openCorrelation.systolic = openCorrelation.systolic ?? reading
         case .diastolic: openCorrelation.diastolic = openCorrelation.diastolic ?? reading
@@ -102,13 +160,29 @@ struct RecordMapper: ExportHandler {
         openCorrelation = (nil, nil)
     }
 
-    mutating func activitySummary(_ bytes: Bytes, _ fields: SummaryFields) {}
+    mutating func activitySummary(_ bytes: Bytes, _ fields: SummaryFields) {
+        guard let date = fields.date, let day = decoded(bytes.slice(date), HealthKitDate.day)
+        else { return }
+        var energy: Double?
+        if let number = number(bytes, fields.energy), let unit = fields.energyUnit,
+            unit.end - unit.start <= InternTable<String>.longest
+        {
+            let conversion = UnitConversion(
+                from: Reference.text(bytes.slice(unit)), to: .activeEnergy)
+            energy = conversion.map { $0(number) }
+        }
+        folding.summarise(
+            day: day, energy: energy, exercise: number(bytes, fields.exercise))
+    }
 
     mutating func finish(_ each: SampleTaker) throws {
         let counts = try pairing.resolve(each)
         pairedPartners = counts.pairs
         nestedTaken = counts.takenFromCorrelations
         if counts.unpaired > 0 { refused[.unpaired] = counts.unpaired }
+        let others = RecordMapper.noSource + 1 - sources.values.count
+        outcome = try folding.finish(
+            names: sources.values + [String](repeating: "", count: others), each)
     }
 
     func write(to report: inout SourceReport) {
@@ -129,6 +203,24 @@ struct RecordMapper: ExportHandler {
             report.unmapped[RecordMapper.otherTypes, default: 0] += otherUnmapped
         }
         for (refusal, count) in refused { report.refused[refusal.rawValue] = count }
+        report.folded = folded
+        report.repeated = repeated
+        report.made = RecordMapper.counts(outcome.days.made, outcome.nights.made)
+        report.unfinished = RecordMapper.counts(
+            outcome.days.unfinished, outcome.nights.unfinished)
+        report.nightsWithoutSleep = outcome.nights.withoutSleep
+        report.stepMinutes = outcome.steps
+        let names = sources.values.enumerated().map { ($0.offset, $0.element) }
+        let others = [
+            (RecordMapper.otherSources, "(other sources)"), (RecordMapper.noSource, "(no source)"),
+        ]
+        for (place, name) in names + others where sourceCounts[place] > 0 {
+            report.bySource[name, default: 0] += sourceCounts[place]
+        }
+    }
+
+    private static func counts(_ days: Int64, _ nights: Int64) -> [SampleKind: Int64] {
+        [SampleKind.activity: days, .sleep: nights].filter { $0.value > 0 }
     }
 
     /// `identifier` when it is a name as HealthKit gives them, else `otherTypes`: in a file that is
@@ -152,9 +244,15 @@ struct RecordMapper: ExportHandler {
         case reading(Reading)
         /// A sample and the place of its type.
         case sample(Sample, Int)
+        /// What a day is made of: a value, when, and the lane.
+        case activity(Double, Interval, Int)
+        /// What a night is made of.
+        case stage(SleepStage, Interval)
     }
 
-    private mutating func interpret(_ bytes: Bytes, _ fields: RecordFields) -> Result {
+    private mutating func interpret(
+        _ bytes: Bytes, _ fields: RecordFields, _ source: Int
+    ) -> Result {
         guard fields.has(.type) else { return .refused(.noType) }
         let place = types.place(of: bytes.slice(fields.type)) {
             let identifier = Reference.text($0)
@@ -165,20 +263,22 @@ struct RecordMapper: ExportHandler {
         do throws(Refusal) {
             let interval = try interval(bytes, fields)
             switch meaning {
-            case .sleepStage: return .unmapped(place)
+            case .sleepStage: return .stage(try stage(bytes, fields), interval)
             case .interval(let kind):
                 let minutes = Double(interval.end - interval.start) / 60
-                return .sample(sample(kind, interval, minutes, bytes, fields), place)
+                return .sample(sample(kind, interval, minutes, bytes, fields, source), place)
             case .quantity(let kind):
                 let value = try value(bytes, fields, place, kind)
-                return .sample(sample(kind, interval, value, bytes, fields), place)
+                if let lane = lane(place, kind) { return .activity(value, interval, lane) }
+                return .sample(sample(kind, interval, value, bytes, fields, source), place)
             case .systolic, .diastolic:
                 let pressure = try value(bytes, fields, place, .bloodPressure).rounded()
                 guard pressure < 1e6 else { throw .badValue }
                 return .reading(
                     Reading(
                         half: meaning == .systolic ? .systolic : .diastolic,
-                        source: source(bytes, fields), start: interval.start, end: interval.end,
+                        source: name(source, bytes, fields), start: interval.start,
+                        end: interval.end,
                         value: Int(pressure)))
             }
         } catch {
@@ -188,21 +288,60 @@ struct RecordMapper: ExportHandler {
 
     private mutating func sample(
         _ kind: SampleKind, _ interval: Interval, _ value: Double, _ bytes: Bytes,
-        _ fields: RecordFields
+        _ fields: RecordFields, _ source: Int
     ) -> Sample {
         Sample(
             kind: kind, start: Instant(secondsSince1970: interval.start),
             end: Instant(secondsSince1970: interval.end), value: .single(value),
-            source: source(bytes, fields))
+            source: name(source, bytes, fields))
     }
 
-    private mutating func source(_ bytes: Bytes, _ fields: RecordFields) -> String? {
-        guard fields.has(.source) else { return nil }
-        // Cut, or a hostile file could make the waiting blood pressures hold any amount of names.
-        let name = Bytes(
-            rebasing: bytes.slice(fields.source).prefix(InternTable<String>.longest))
-        let place = sources.place(of: name) { Reference.text($0) }
-        return place.map { sources.values[$0] } ?? Reference.text(name)
+    /// The lane of a type, which it is given once; `nil` for one of which no days are made.
+    @inline(__always)
+    private mutating func lane(_ place: Int, _ kind: SampleKind) -> Int? {
+        if let known = types.values[place].lane { return known }
+        let lane = folding.lane(types.values[place].identifier, kind)
+        types.values[place].lane = lane
+        return lane
+    }
+
+    private mutating func noteDevice(_ bytes: Bytes, _ fields: RecordFields, _ source: Int) {
+        guard fields.has(.device), folding.wantsDevice(of: source) else { return }
+        let device = bytes.slice(fields.device)
+        guard device.count <= 4096 else { return }
+        let place = devices.place(of: device) { SourceSort.of(device: Reference.text($0)) }
+        let sort =
+            place.map { devices.values[$0] } ?? SourceSort.of(device: Reference.text(device))
+        if let sort { folding.note(sort, of: source) }
+    }
+
+    private func stage(_ bytes: Bytes, _ fields: RecordFields) throws(Refusal) -> SleepStage {
+        guard fields.has(.value) else { throw .noValue }
+        guard fields.value.end - fields.value.start <= InternTable<String>.longest,
+            let stage = SleepStage(
+                healthKitValue: Reference.text(bytes.slice(fields.value)))
+        else { throw .unknownStage }
+        return stage
+    }
+
+    /// The place of the record's source; `otherSources` or `noSource` for one that has none of its
+    /// own.
+    @inline(__always)
+    private mutating func sourcePlace(_ bytes: Bytes, _ fields: RecordFields) -> Int {
+        guard fields.has(.source) else { return RecordMapper.noSource }
+        let place = sources.place(of: nameBytes(bytes, fields)) { Reference.text($0) }
+        return place ?? RecordMapper.otherSources
+    }
+
+    private func name(_ place: Int, _ bytes: Bytes, _ fields: RecordFields) -> String? {
+        if place < sources.values.count { return sources.values[place] }
+        return place == RecordMapper.noSource ? nil : Reference.text(nameBytes(bytes, fields))
+    }
+
+    /// Cut, or a hostile file could make the waiting blood pressures hold any amount of names.
+    @inline(__always)
+    private func nameBytes(_ bytes: Bytes, _ fields: RecordFields) -> Bytes {
+        Bytes(rebasing: bytes.slice(fields.source).prefix(InternTable<String>.longest))
     }
 
     private func interval(_ bytes: Bytes, _ fields: RecordFields) throws(Refusal) -> Interval {
@@ -217,6 +356,11 @@ struct RecordMapper: ExportHandler {
     private func seconds(_ bytes: Bytes) throws(Refusal) -> Int64 {
         guard let seconds = decoded(bytes, HealthKitDate.seconds) else { throw .badDate }
         return seconds
+    }
+
+    /// The number in an attribute; `nil` without one, or when it is none.
+    private func number(_ bytes: Bytes, _ range: ByteRange?) -> Double? {
+        range.flatMap { decoded(bytes.slice($0), DecimalNumber.parse) }
     }
 
     private mutating func value(

@@ -12,7 +12,7 @@ import Testing
     private func read(_ path: String) throws -> Reading {
         var result = Reading()
         result.report = try AppleHealthExport(path: path, now: readingTime).read {
-            result.samples.append($0)
+            sample, _ in result.samples.append(sample)
         }
         return result
     }
@@ -137,7 +137,7 @@ import Testing
         let source = try ArchiveSource(try OpenFile(path: path), path: path, limit: 200_000)
         var reading = ExportReading(source: source, mapper: RecordMapper(now: readingTime))
 
-        let report = try reading.run { _ in }
+        let report = try reading.run { _, _ in }
 
         #expect(
             report.brokeAt
@@ -155,7 +155,7 @@ import Testing
             try Files.write(ZipWriter.archive([.init("export.xml", Self.document)]), to: path)
 
             #expect(throws: Stop.self) {
-                try AppleHealthExport(path: path, now: readingTime).read { _ in throw Stop() }
+                try AppleHealthExport(path: path, now: readingTime).read { _, _ in throw Stop() }
             }
         }
     }
@@ -164,7 +164,7 @@ import Testing
         var last: SourceProgress?
 
         _ = try AppleHealthExport(path: "\(Files.root)/Examples/export.zip", now: readingTime)
-            .read(progress: { last = $0 }) { _ in }
+            .read(progress: { last = $0 }) { _, _ in }
 
         let progress = try #require(last)
         #expect(progress.bytesRead > 500_000)

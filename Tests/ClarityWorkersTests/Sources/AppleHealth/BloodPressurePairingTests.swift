@@ -19,8 +19,8 @@ import Testing
     ) -> (counts: BloodPressurePairing.Counts, pairs: [String]) {
         var pairing = pairing
         var pairs: [String] = []
-        let counts = pairing.resolve {
-            pairs.append("\($0.start.secondsSince1970) \($0.canonicalValue)")
+        let counts = pairing.resolve { sample, _ in
+            pairs.append("\(sample.start.secondsSince1970) \(sample.canonicalValue)")
         }
         return (counts, pairs)
     }

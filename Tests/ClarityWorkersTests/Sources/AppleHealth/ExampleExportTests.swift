@@ -17,6 +17,8 @@ private struct Truth: Decodable, Equatable {
     var nestedTaken: Int64
     var pairedPartners: Int64
     var samples: [String: Int64]
+    var folded: Int64
+    var repeated: Int64
     var unmapped: [String: Int64]
     var refused: [String: Int64]
     var malformations: [String: Int64]
@@ -29,6 +31,8 @@ private struct Truth: Decodable, Equatable {
         pairedPartners = report.pairedPartners
         samples = Dictionary(
             uniqueKeysWithValues: report.samplesByKind.map { ($0.rawValue, $1) })
+        folded = report.folded
+        repeated = report.repeated
         unmapped = report.unmapped
         refused = report.refused
         malformations = report.malformations
@@ -42,14 +46,15 @@ private struct Truth: Decodable, Equatable {
         let path = "\(Files.root)/Examples/\(name)"
         let truth = try JSONDecoder().decode(
             Truth.self, from: Data(try Files.bytes("\(path).truth.json")))
-        var samples: [SampleKind: Int64] = [:]
+        var samples: [SampleNature: [SampleKind: Int64]] = [.aggregate: [:]]
 
         let report = try AppleHealthExport(path: "\(path).zip", now: readingTime).read {
-            samples[$0.kind, default: 0] += 1
+            samples[$1, default: [:]][$0.kind, default: 0] += 1
         }
 
         #expect(Truth(report) == truth)
-        #expect(report.samplesByKind == samples)
+        #expect(report.samplesByKind == samples[.measurement])
+        #expect(report.made == samples[.aggregate])
         #expect(report.unexplained == 0)
     }
 
@@ -58,9 +63,9 @@ private struct Truth: Decodable, Equatable {
         var earliest = readingTime
 
         _ = try AppleHealthExport(path: "\(Files.root)/Examples/export.zip", now: readingTime)
-            .read {
-                latest = max(latest, $0.end)
-                earliest = min(earliest, $0.start)
+            .read { sample, _ in
+                latest = max(latest, sample.end)
+                earliest = min(earliest, sample.start)
             }
 
         #expect(earliest > readingTime - .seconds(70 * 86_400))
@@ -71,7 +76,7 @@ private struct Truth: Decodable, Equatable {
         var pressures: [Sample] = []
 
         _ = try AppleHealthExport(path: "\(Files.root)/Examples/export.zip", now: readingTime)
-            .read { if $0.kind == .bloodPressure { pressures.append($0) } }
+            .read { sample, _ in if sample.kind == .bloodPressure { pressures.append(sample) } }
 
         let first = try #require(pressures.map(\.start).min())
         let values = pressures.filter { $0.start == first }.map(\.value)

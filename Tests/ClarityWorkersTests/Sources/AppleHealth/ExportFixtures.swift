@@ -47,7 +47,7 @@ func reading(
         source: MemorySource(bytes, piece: piece),
         mapper: RecordMapper(now: readingTime, pairing: pairing), windowSize: windowSize,
         tagLimit: tagLimit)
-    result.report = try reading.run { result.samples.append($0) }
+    result.report = try reading.run { sample, _ in result.samples.append(sample) }
     return result
 }
 

@@ -104,7 +104,7 @@ import Testing
             source: source, mapper: RecordMapper(now: readingTime), windowSize: 1024, tagLimit: 4096
         )
 
-        let report = try reading.run { _ in }
+        let report = try reading.run { _, _ in }
 
         #expect(source.largestRequest <= 4096)
         #expect(report.brokeAt?.reason == "the text ends inside a tag")
@@ -122,7 +122,7 @@ import Testing
                 source: MemorySource(
                     Array("<HealthData>\(heartRate())\(heartRate())\(heartRate())".utf8)),
                 mapper: RecordMapper(now: readingTime))
-            _ = try reading.run { _ in
+            _ = try reading.run { _, _ in
                 count += 1
                 if count == 2 { throw Stop(after: count) }
             }
@@ -137,7 +137,7 @@ import Testing
             source: MemorySource(text, breaksWith: "wrong checksum"),
             mapper: RecordMapper(now: readingTime))
 
-        let report = try reading.run { _ in samples += 1 }
+        let report = try reading.run { _, _ in samples += 1 }
 
         #expect(samples == 1)
         #expect(
@@ -150,7 +150,7 @@ import Testing
             source: MemorySource(Array("<HealthData></HealthData>".utf8), piece: 10),
             mapper: RecordMapper(now: readingTime), progress: { told.append($0) })
 
-        _ = try reading.run { _ in }
+        _ = try reading.run { _, _ in }
 
         #expect(told.map(\.bytesRead) == [10, 20, 25])
         #expect(told.map(\.bytesTotal) == [25, 25, 25])

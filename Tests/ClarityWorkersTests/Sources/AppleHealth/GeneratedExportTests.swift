@@ -20,6 +20,9 @@ struct GeneratedExportTests {
         var nested_records: Int64
         var bytes: Int64
         var types: [String: Int64]
+        var dup_exact: Int64
+        var dup_device_pointer: Int64
+        var dup_creation_date: Int64
     }
 
     @Test(arguments: [
@@ -36,7 +39,7 @@ struct GeneratedExportTests {
             // One heart rate for each malformation of a record; the last two have none.
             let added = malformed.isEmpty ? 0 : Int64(malformed.split(separator: ",").count - 2)
 
-            let report = try AppleHealthExport(path: path, now: readingTime).read { _ in }
+            let report = try AppleHealthExport(path: path, now: readingTime).read { _, _ in }
 
             #expect(report.recordsRead == truth.top_records)
             #expect(report.nestedSkipped == truth.nested_records)
@@ -48,6 +51,25 @@ struct GeneratedExportTests {
             #expect(report.unmapped == unmapped)
             let rates = truth.types["HKQuantityTypeIdentifierHeartRate"] ?? 0
             #expect(report.samplesByKind[.heartRate] == rates + added)
+            let copies = truth.dup_exact + truth.dup_device_pointer + truth.dup_creation_date
+            // The copies of what is folded are known again; those of measurements are left to the
+            // outbox.
+            #expect(report.repeated > copies / 3 && report.repeated < copies)
+            #expect(
+                report.folded + report.repeated
+                    == truth.types.filter { GeneratedExportTests.isFolded($0.key) }.values.reduce(
+                        0, +)
+            )
+        }
+    }
+}
+
+extension GeneratedExportTests {
+    fileprivate static func isFolded(_ identifier: String) -> Bool {
+        switch HealthKitType(identifier: identifier) {
+        case .quantity(let kind): ActivityDay.kinds.contains(kind)
+        case .sleepStage: true
+        default: false
         }
     }
 }

@@ -63,15 +63,15 @@ import Testing
     {
         let result = try reading(
             body: """
-                <Record type="HKCategoryTypeIdentifierSleepAnalysis" startDate="never"/>
-                <Record type="HKQuantityTypeIdentifierBloodGlucose" value="x"/>
-                <Record type="HKCategoryTypeIdentifierSleepAnalysis"/>
+                <Record type="HKCategoryTypeIdentifierAppleStandHour" startDate="never"/>
+                <Record type="HKQuantityTypeIdentifierDietaryWater" value="x"/>
+                <Record type="HKCategoryTypeIdentifierAppleStandHour"/>
                 """)
 
         #expect(
             result.report.unmapped == [
-                "HKCategoryTypeIdentifierSleepAnalysis": 2,
-                "HKQuantityTypeIdentifierBloodGlucose": 1,
+                "HKCategoryTypeIdentifierAppleStandHour": 2,
+                "HKQuantityTypeIdentifierDietaryWater": 1,
             ])
         #expect(result.report.unexplained == 0)
     }
@@ -140,6 +140,7 @@ import Testing
             #expect(result.report.pairedPartners == 1)
         }
         #expect(before.report == after.report)
+        #expect(before.report.bySource == ["Cuff": 2])
         #expect(after.report.recordsRead == 2)
         #expect(after.report.nestedSkipped == 2)
         #expect(alone.report.nestedTaken == 2)

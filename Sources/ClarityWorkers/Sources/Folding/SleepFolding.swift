@@ -1,0 +1,173 @@
+import ClarityJobs
+import ClarityScheduler
+
+/// Makes nights of the stages of sleep.
+///
+/// Stages of one source belong together while less than 2 h lie between them. Where sessions of
+/// several sources overlap one source counts, and in a night one source counts: one that knows sleep
+/// before one that only knows the bed, else by rank. What lies between morning and evening is a nap,
+/// and gives way only to what it overlaps.
+struct SleepFolding {
+    enum Verdict: Equatable {
+        case taken
+        /// It lasts longer than a day.
+        case tooLong
+        /// There is no room for another one.
+        case tooMany
+    }
+
+    /// What was made of the stages.
+    struct Outcome: Equatable {
+        var made: Int64 = 0
+        /// The nights that may go on.
+        var unfinished: Int64 = 0
+        /// The nights of which only the bed is known.
+        var withoutSleep: Int64 = 0
+    }
+
+    /// A night with whose it is, in seconds since 1970-01-01T00:00:00Z.
+    struct Night: Equatable {
+        var start: Int64
+        var end: Int64
+        var source: Int
+        var sleep: SleepNight
+    }
+
+    /// The time that parts two nights, 2 h.
+    static let gap: Int64 = 7200
+    /// The records that are kept, 8 MB; 30 years of forty a night have less.
+    static let capacity = 524_288
+
+    private let zone: Zone
+    private let capacity: Int
+    private var records: [SleepRecord] = []
+    private var zones: [Zone?] = []
+    private var zoneNames: [String: UInt8] = [:]
+
+    init(zone: Zone, capacity: Int = SleepFolding.capacity) {
+        self.zone = zone
+        self.capacity = capacity
+    }
+
+    mutating func add(_ stage: SleepStage, source: Int, start: Int64, end: Int64) -> Verdict {
+        guard end - start <= 86_400 else { return .tooLong }
+        guard records.count < capacity else { return .tooMany }
+        records.append(
+            SleepRecord(
+                start: start, seconds: UInt32(clamping: end - start),
+                source: UInt16(clamping: source), stage: stage))
+        return .taken
+    }
+
+    /// Says in which zone the last record was taken; up to 254 names are looked up.
+    mutating func setZone(_ name: String, _ find: (String) -> Zone?) {
+        guard !records.isEmpty else { return }
+        var place = zoneNames[name]
+        if place == nil, zones.count < 255 {
+            place = UInt8(zones.count)
+            zoneNames[name] = place
+            zones.append(find(name))
+        }
+        if let place { records[records.count - 1].zone = place }
+    }
+
+    /// Hands over the nights in the order of their starts, and forgets everything.
+    ///
+    /// - Parameters:
+    ///   - order: the place of each source in the order of ranks, by its index.
+    ///   - until: when the records end, in seconds; a night that may go on then is not handed over.
+    /// - Throws: what `each` throws.
+    mutating func resolve(
+        order: [Int], until: Int64, _ each: (Night) throws -> Void
+    ) rethrows -> Outcome {
+        records.sort {
+            ($0.source, $0.start, $0.seconds, $0.stage.rawValue)
+                < ($1.source, $1.start, $1.seconds, $1.stage.rawValue)
+        }
+        var outcome = Outcome()
+        for session in chosen(order) {
+            guard session.end + SleepFolding.gap <= until else {
+                outcome.unfinished += 1
+                continue
+            }
+            guard let sleep = SleepTimeline(records[session.records]).night else {
+                outcome.withoutSleep += 1
+                continue
+            }
+            try each(
+                Night(
+                    start: session.start, end: session.end, source: session.source, sleep: sleep))
+            outcome.made += 1
+        }
+        records = []
+        return outcome
+    }
+
+    /// The sessions that count, by their starts.
+    private func chosen(_ order: [Int]) -> [SleepSession] {
+        var kept: [SleepSession] = []
+        var cluster: [SleepSession] = []
+        var end = Int64.min
+        let sessions = sessions().sorted { ($0.start, $0.source) < ($1.start, $1.source) }
+        for session in sessions {
+            if session.start >= end {
+                kept += SleepFolding.best(of: cluster, order)
+                cluster = []
+            }
+            cluster.append(session)
+            end = max(end, session.end)
+        }
+        kept += SleepFolding.best(of: cluster, order)
+        var nights: [Int: [SleepSession]] = [:]
+        var naps: [SleepSession] = []
+        for session in kept {
+            let zone = zone(of: session)
+            if session.isNap(in: zone) {
+                naps.append(session)
+            } else {
+                nights[session.night(in: zone), default: []].append(session)
+            }
+        }
+        let chosen = nights.values.flatMap { SleepFolding.best(of: $0, order) }
+        return (naps + chosen).sorted { ($0.start, $0.source) < ($1.start, $1.source) }
+    }
+
+    /// The sessions of the best source among them.
+    private static func best(of sessions: [SleepSession], _ order: [Int]) -> [SleepSession] {
+        guard sessions.count > 1 else { return sessions }
+        var sleepers: Set<Int> = []
+        for session in sessions where session.hasSleep { sleepers.insert(session.source) }
+        let best = sessions.map(\.source).min {
+            (sleepers.contains($0) ? 0 : 1, order[$0]) < (sleepers.contains($1) ? 0 : 1, order[$1])
+        }
+        return sessions.filter { $0.source == best }
+    }
+
+    private func zone(of session: SleepSession) -> Zone {
+        (session.zone < zones.count ? zones[Int(session.zone)] : nil) ?? zone
+    }
+
+    /// Cuts the sorted records where 2 h or more lie between them.
+    private func sessions() -> [SleepSession] {
+        var sessions: [SleepSession] = []
+        for (place, record) in records.enumerated() {
+            let hasSleep = record.stage.isSleep
+            if var last = sessions.last, last.source == Int(record.source),
+                record.start < last.end + SleepFolding.gap
+            {
+                last.records = last.records.lowerBound..<place + 1
+                last.end = max(last.end, record.end)
+                last.hasSleep = last.hasSleep || hasSleep
+                if last.zone == 255 { last.zone = record.zone }
+                sessions[sessions.count - 1] = last
+            } else {
+                sessions.append(
+                    SleepSession(
+                        records: place..<place + 1, source: Int(record.source),
+                        start: record.start, end: record.end, hasSleep: hasSleep,
+                        zone: record.zone))
+            }
+        }
+        return sessions
+    }
+}

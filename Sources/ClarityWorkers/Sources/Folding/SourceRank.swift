@@ -1,0 +1,92 @@
+/// What a source is, as far as it decides whose records count where several have some.
+enum SourceSort: Int, Comparable {
+    /// Worn, so that it knows most.
+    case watch
+    /// Carried, and often left on a table.
+    case phone
+    /// Scales, apps, and what a person typed.
+    case other
+
+    static func < (a: SourceSort, b: SourceSort) -> Bool { a.rawValue < b.rawValue }
+
+    /// What a record's `device` says of its source; `nil` when it says nothing.
+    ///
+    /// The text is HealthKit's own: `<<HKDevice: 0x28>, name:Apple Watch, manufacturer:Apple Inc.,
+    /// model:Watch, hardware:Watch3,4, software:8.7>`. Only name, model and hardware count: the
+    /// manufacturer of many straps has `Watch` in its name too.
+    static func of(device: String) -> SourceSort? {
+        var found: SourceSort?
+        for part in device.lowercased().split(separator: ", ") {
+            for key in ["name:", "model:", "hardware:"] where part.hasPrefix(key) {
+                if let sort = named(String(part.dropFirst(key.count))) {
+                    found = min(found ?? sort, sort)
+                }
+            }
+        }
+        return found
+    }
+
+    /// What a source's own name says; the last resort.
+    static func of(name: String) -> SourceSort { named(SourceRank.simplified(name)) ?? .other }
+
+    private static func named(_ text: String) -> SourceSort? {
+        if text.contains("watch") { return .watch }
+        return text.contains("phone") ? .phone : nil
+    }
+}
+
+/// Where a source stands among others; the smaller one's records count.
+///
+/// A total order that follows from what the sources are, and not from the order of their records:
+/// first those that a person prefers, then watches, then phones, then all others; by name among
+/// equals.
+struct SourceRank: Comparable {
+    private let preference: Int
+    private let sort: SourceSort
+    private let simplified: String
+    private let name: String
+
+    init(name: String, sort: SourceSort?, preferred: [String]) {
+        let simplified = SourceRank.simplified(name)
+        preference =
+            preferred.firstIndex { SourceRank.simplified($0) == simplified } ?? preferred.count
+        self.sort = sort ?? SourceSort.of(name: name)
+        self.simplified = simplified
+        self.name = name
+    }
+
+    static func < (a: SourceRank, b: SourceRank) -> Bool {
+        (a.preference, a.sort.rawValue, a.simplified, a.name)
+            < (b.preference, b.sort.rawValue, b.simplified, b.name)
+    }
+
+    /// A name without what a person does not see: a space that does not break (`U+00A0`, `U+202F`)
+    /// is a space, a curly apostrophe (`U+2018`, `U+2019`) a straight one, and case does not count.
+    static func simplified(_ name: String) -> String {
+        var plain = String.UnicodeScalarView()
+        for scalar in name.unicodeScalars {
+            switch scalar {
+            case "\u{A0}", "\u{202F}": plain.append(" ")
+            case "\u{2018}", "\u{2019}": plain.append("'")
+            default: plain.append(scalar)
+            }
+        }
+        return String(plain).lowercased()
+    }
+
+    /// The place of each source in the order of ranks, by its index.
+    ///
+    /// - Parameter sorts: what the devices said of each source; it may be shorter.
+    static func order(
+        _ names: [String], sorts: [SourceSort?], preferred: [String]
+    ) -> [Int] {
+        let ranks = names.enumerated().map { index, name in
+            SourceRank(
+                name: name, sort: index < sorts.count ? sorts[index] : nil, preferred: preferred)
+        }
+        var order = [Int](repeating: 0, count: names.count)
+        let sorted = ranks.indices.sorted { (ranks[$0], $0) < (ranks[$1], $1) }
+        for (place, index) in sorted.enumerated() { order[index] = place }
+        return order
+    }
+}

@@ -1,0 +1,295 @@
+import ClarityJobs
+import ClarityScheduler
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct DayFoldingTests {
+    private let watch = FoldBench.watch
+    private let phone = FoldBench.phone
+    private let app = FoldBench.app
+
+    @Test func `records of a day become one sample of it`() {
+        var bench = FoldBench()
+        bench.add(.steps, 1000, watch, at: "2024-01-15T08:00:00Z", for: 600)
+        bench.add(.steps, 500, watch, at: "2024-01-15T23:50:00Z", for: 599)
+        bench.add(.distance, 1.5, watch, at: "2024-01-15T08:00:00Z", for: 600)
+        bench.add(.activeEnergy, 30.25, watch, at: "2024-01-15T08:00:00Z", for: 600)
+        bench.add(.exerciseMinutes, 1, watch, at: "2024-01-15T08:00:00Z", for: 60)
+        bench.add(.exerciseMinutes, 1, watch, at: "2024-01-15T08:01:00Z", for: 60)
+        bench.add(.flightsClimbed, 3, watch, at: "2024-01-15T08:00:00Z", for: 60)
+        bench.add(.vo2Max, 43.2, watch, at: "2024-01-15T08:00:00Z", for: 0)
+        bench.add(.restingHeartRate, 58, watch, at: "2024-01-15T00:00:00Z", for: 86_000)
+        bench.add(.steps, 7, watch, at: "2024-01-16T00:00:00Z", for: 60)
+
+        let (samples, outcome) = bench.finish()
+
+        #expect(
+            samples.map(FoldBench.text) == [
+                "2024-01-15T00:00:00Z 24h 1500/1.50/30/2/3/43.20/58.0",
+                "2024-01-16T00:00:00Z 24h 7/-/-/-/-/-/-",
+            ])
+        #expect(outcome.days == DayFolding.Outcome(made: 2, unfinished: 0))
+        #expect(samples.allSatisfy { $0.kind == .activity && $0.source == nil })
+        guard case .activity(let day) = samples.first?.value else { return }
+        #expect(day.activeEnergy == 30.25 && day.distance == 1.5)
+    }
+
+    @Test func `in each half hour the watch counts before the phone`() {
+        var bench = FoldBench()
+        bench.add(.steps, 100, watch, at: "2024-01-15T08:00:00Z", for: 600)
+        bench.add(.steps, 900, phone, at: "2024-01-15T08:10:00Z", for: 600)
+        // The watch lay on its charger.
+        bench.add(.steps, 50, phone, at: "2024-01-15T08:30:00Z", for: 600)
+
+        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h 150/-/-/-/-/-/-"])
+    }
+
+    @Test func `a record over two half hours is shared out by time`() {
+        var bench = FoldBench()
+        bench.add(.steps, 10, watch, at: "2024-01-15T08:05:00Z", for: 60)
+        // A third of it lies in the half hour of the watch.
+        bench.add(.steps, 300, phone, at: "2024-01-15T08:20:00Z", for: 1800)
+
+        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h 210/-/-/-/-/-/-"])
+    }
+
+    @Test func `a record over midnight is shared between its days`() {
+        var bench = FoldBench()
+        bench.add(.activeEnergy, 90, watch, at: "2024-01-15T23:40:00Z", for: 3600)
+
+        #expect(
+            bench.days() == [
+                "2024-01-15T00:00:00Z 24h -/-/30/-/-/-/-",
+                "2024-01-16T00:00:00Z 24h -/-/60/-/-/-/-",
+            ])
+    }
+
+    @Test func `the parts of a record add up to it`() {
+        var bench = FoldBench()
+        bench.add(.distance, 10.000001, watch, at: "2024-01-15T07:13:07Z", for: 345_600)
+
+        let values = bench.finish().samples.map { sample -> Double in
+            guard case .activity(let day) = sample.value else { return 0 }
+            return day.distance ?? 0
+        }
+
+        #expect(values.count == 5)
+        #expect((values.reduce(0, +) * 1e6).rounded() == 10_000_001)
+    }
+
+    @Test func `the day on which clocks go forward has 23 hours, the one back 25`() throws {
+        var bench = FoldBench(try TestZones.london)
+        bench.add(.steps, 1, watch, at: "2024-03-31T00:00:00Z", for: 60)
+        bench.add(.steps, 2, watch, at: "2024-03-31T22:59:00Z", for: 60)
+        bench.add(.steps, 4, watch, at: "2024-03-31T23:00:00Z", for: 60)
+        bench.add(.steps, 10, watch, at: "2024-10-26T23:00:00Z", for: 60)
+        bench.add(.steps, 20, watch, at: "2024-10-27T23:59:00Z", for: 60)
+        // The last half hour of a long day is its own, whoever else has the one before.
+        bench.add(.steps, 40, phone, at: "2024-10-27T23:00:00Z", for: 60)
+        bench.add(.steps, 80, watch, at: "2024-10-28T00:00:00Z", for: 60)
+
+        #expect(
+            bench.days() == [
+                "2024-03-31T00:00:00Z 23h 3/-/-/-/-/-/-",
+                "2024-03-31T23:00:00Z 24h 4/-/-/-/-/-/-",
+                "2024-10-26T23:00:00Z 25h 70/-/-/-/-/-/-",
+                "2024-10-28T00:00:00Z 24h 80/-/-/-/-/-/-",
+            ])
+    }
+
+    @Test func `a preferred source counts before a watch`() {
+        var bench = FoldBench(preferred: ["PEDOMETER", "ada's apple watch"])
+        bench.add(.steps, 1, watch, at: "2024-01-15T08:00:00Z", for: 60)
+        bench.add(.steps, 2, phone, at: "2024-01-15T08:00:00Z", for: 60)
+        bench.add(.steps, 4, app, at: "2024-01-15T08:00:00Z", for: 60)
+
+        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h 4/-/-/-/-/-/-"])
+    }
+
+    @Test func `what the device of any record says of a source counts for all of them`() {
+        var bench = FoldBench()
+        bench.add(.steps, 1, phone, at: "2024-01-15T08:00:00Z", for: 60)
+        bench.add(.steps, 4, app, at: "2024-01-15T08:00:00Z", for: 60)
+        bench.note(.other, of: app)
+        bench.note(.watch, of: app)
+        bench.note(.phone, of: app)
+
+        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h 4/-/-/-/-/-/-"])
+    }
+
+    @Test func `exact copies count once`() {
+        var bench = FoldBench()
+        #expect(bench.add(.steps, 7, watch, at: "2024-01-15T08:00:00Z", for: 60) == .taken)
+        #expect(bench.add(.steps, 7, watch, at: "2024-01-15T08:00:00Z", for: 60) == .repeated)
+        #expect(bench.add(.steps, 7, watch, at: "2024-01-15T08:00:00Z", for: 61) == .taken)
+        #expect(bench.add(.steps, 8, watch, at: "2024-01-15T08:00:00Z", for: 60) == .taken)
+        #expect(bench.add(.steps, 7, phone, at: "2024-01-15T08:00:00Z", for: 60) == .taken)
+        #expect(bench.add(.vo2Max, 40, watch, at: "2024-01-15T08:00:00Z", for: 0) == .taken)
+        #expect(bench.add(.vo2Max, 40, watch, at: "2024-01-15T08:00:00Z", for: 0) == .repeated)
+
+        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h 22/-/-/-/-/40.00/-"])
+    }
+
+    @Test func `the phone's own totals come before sums, unless they are nothing`() {
+        var bench = FoldBench()
+        for date in ["2024-01-15", "2024-01-16", "2024-01-17"] {
+            bench.add(.activeEnergy, 100, watch, at: "\(date)T08:00:00Z", for: 60)
+            bench.add(.exerciseMinutes, 10, watch, at: "\(date)T08:00:00Z", for: 600)
+        }
+        bench.summarise("2024-01-15", energy: 312.4, exercise: 0)
+        bench.summarise("2024-01-16", energy: 0, exercise: 41)
+        bench.summarise("2024-01-16", energy: 200, exercise: 40)
+        bench.summarise("2024-01-17", energy: -5, exercise: .nan)
+        bench.summarise("2024-01-18", energy: 50)
+        bench.summarise("2024-01-19", energy: 0, exercise: 0)
+
+        #expect(
+            bench.days() == [
+                "2024-01-15T00:00:00Z 24h -/-/312/10/-/-/-",
+                "2024-01-16T00:00:00Z 24h -/-/200/41/-/-/-",
+                "2024-01-17T00:00:00Z 24h -/-/100/10/-/-/-",
+                "2024-01-18T00:00:00Z 24h -/-/50/-/-/-/-",
+            ])
+    }
+
+    @Test func `a summary's date is one of the configured zone`() throws {
+        var bench = FoldBench(try TestZones.newYork)
+        bench.summarise("2024-01-15", energy: 50)
+
+        #expect(bench.days() == ["2024-01-15T05:00:00Z 24h -/-/50/-/-/-/-"])
+    }
+
+    @Test func `a day that had not ended is not handed over`() {
+        var bench = FoldBench(until: "2024-06-01T00:00:00Z")
+        bench.exportDate("2024-01-16T00:00:00Z")
+        bench.exportDate("2024-03-01T00:00:00Z")
+        bench.add(.steps, 1, watch, at: "2024-01-15T08:00:00Z", for: 60)
+        bench.add(.steps, 2, watch, at: "2024-01-16T08:00:00Z", for: 60)
+
+        let (samples, outcome) = bench.finish()
+
+        #expect(samples.map(FoldBench.text) == ["2024-01-15T00:00:00Z 24h 1/-/-/-/-/-/-"])
+        #expect(outcome.days == DayFolding.Outcome(made: 1, unfinished: 1))
+    }
+
+    @Test func `an export from the future ends now`() {
+        var bench = FoldBench(until: "2024-01-15T20:00:00Z")
+        bench.exportDate("2099-01-01T00:00:00Z")
+        bench.add(.steps, 1, watch, at: "2024-01-15T08:00:00Z", for: 60)
+
+        #expect(bench.finish().outcome.days == DayFolding.Outcome(made: 0, unfinished: 1))
+    }
+
+    @Test func `of a value that is known once a day the last of the best source counts`() {
+        var bench = FoldBench()
+        bench.add(.restingHeartRate, 60, watch, at: "2024-01-15T00:00:00Z", for: 40_000)
+        bench.add(.restingHeartRate, 58, watch, at: "2024-01-15T00:00:00Z", for: 80_000)
+        bench.add(.restingHeartRate, 61, watch, at: "2024-01-15T00:00:00Z", for: 60_000)
+        bench.add(.restingHeartRate, 70, app, at: "2024-01-15T00:00:00Z", for: 86_000)
+        bench.add(.vo2Max, 41, app, at: "2024-01-15T12:00:00Z", for: 0)
+
+        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h -/-/-/-/-/41.00/58.0"])
+    }
+
+    @Test func `distances of two sports come from two sources in the same half hour`() {
+        var bench = FoldBench()
+        bench.add(.distance, 0.25, watch, at: "2024-01-15T08:00:00Z", for: 60, type: "walking")
+        bench.add(.distance, 0.5, phone, at: "2024-01-15T08:00:00Z", for: 60, type: "walking")
+        bench.add(.distance, 12, app, at: "2024-01-15T08:00:00Z", for: 600, type: "cycling")
+
+        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h -/12.25/-/-/-/-/-"])
+    }
+
+    @Test func `a record of more than four days or an absurd value is refused`() {
+        var bench = FoldBench()
+
+        #expect(bench.add(.steps, 1, watch, at: "2024-01-15T08:00:00Z", for: 345_600) == .taken)
+        #expect(bench.add(.steps, 1, watch, at: "2024-01-15T08:00:00Z", for: 345_601) == .tooLong)
+        #expect(bench.add(.steps, 1e8, watch, at: "2024-01-15T08:00:00Z", for: 60) == .tooLarge)
+        #expect(bench.add(.steps, 1e300, watch, at: "2024-01-15T08:00:00Z", for: 60) == .tooLarge)
+        #expect(bench.add(.heartRate, 60, watch, at: "2024-01-15T08:00:00Z", for: 60) == nil)
+    }
+
+    @Test func `there is room for so many days and no more`() {
+        var days = DayFolding(days: LocalDays(zone: .utc), capacity: 8)
+        let lane = days.lane("steps", .steps) ?? 0
+        let start = seconds("2024-01-15T00:00:00Z")
+        func add(_ day: Int64, _ length: Int64) -> DayFolding.Verdict {
+            days.add(
+                5, lane: lane, source: 0, start: start + day * 86_400,
+                end: start + day * 86_400 + length)
+        }
+
+        #expect((0..<2).map { add($0, 60) } == [.taken, .taken])
+        #expect(add(2, 90_000) == .tooManyDays)
+        #expect((3..<9).allSatisfy { add($0, 60) == .taken })
+        #expect(add(9, 60) == .tooManyDays)
+        #expect(add(0, 61) == .taken)
+        var made: [String] = []
+        let outcome = days.resolve(order: [0], until: .max) { day, _ in
+            made.append("\(day.steps ?? -1)")
+        }
+        #expect(made == ["10.0"] + [String](repeating: "5.0", count: 7))
+        #expect(outcome == DayFolding.Outcome(made: 8, unfinished: 0))
+    }
+
+    @Test func `types beyond the known ones have no lane`() {
+        var days = DayFolding(days: LocalDays(zone: .utc))
+
+        let lanes = (0..<40).map { days.lane("type \($0)", .distance) }
+
+        #expect(lanes.prefix(32).allSatisfy { $0 != nil })
+        #expect(lanes.dropFirst(32).allSatisfy { $0 == nil })
+        #expect(days.lane("type 3", .distance) == 3)
+    }
+
+    @Test func `the order of the records does not count`() throws {
+        var generator = SeededGenerator(state: 20_241_121)
+        let records = (0..<3000).map { _ in
+            (
+                kind: [SampleKind.steps, .distance, .activeEnergy, .vo2Max][
+                    Int(generator.next() % 4)],
+                value: Double(generator.next() % 100_000) / 997,
+                source: Int(generator.next() % 3),
+                start: seconds("2024-03-29T00:00:00Z") + Int64(generator.next() % 400_000),
+                length: Int64(generator.next() % 5000)
+            )
+        }
+        func fold(
+            _ records: [(kind: SampleKind, value: Double, source: Int, start: Int64, length: Int64)]
+        ) throws -> [Sample] {
+            var folding = RecordFolding(
+                FoldingRules(zone: try TestZones.london), now: seconds("2030-01-01T00:00:00Z"))
+            for record in records {
+                guard let lane = folding.lane(record.kind.rawValue, record.kind) else { continue }
+                _ = folding.add(
+                    record.value, lane: lane, source: record.source, start: record.start,
+                    end: record.start + record.length)
+            }
+            var samples: [Sample] = []
+            _ = folding.finish(names: FoldBench.names) { sample, _ in samples.append(sample) }
+            return samples
+        }
+
+        let first = try fold(records)
+
+        #expect(first.count == 5)
+        for _ in 0..<5 {
+            let again = try fold(records.shuffled(using: &generator))
+            #expect(again == first, "seed 20241121")
+        }
+    }
+}
+
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,101 @@
+import ClarityJobs
+import ClarityScheduler
+
+@testable import ClarityWorkers
+
+/// A zone by the rule of its file's footer alone, so that no tz database is needed.
+func testZone(_ identifier: String, _ rule: String) throws -> Zone {
+    func header(_ types: UInt8) -> [UInt8] {
+        Array("TZif2".utf8) + [UInt8](repeating: 0, count: 15 + 19) + [types, 0, 0, 0, 4]
+    }
+    // One type of offset 0 named UTC, which the rule replaces.
+    let data: [UInt8] = [0, 0, 0, 0, 0, 0] + Array("UTC\0".utf8)
+    return try Zone(
+        identifier: identifier,
+        tzif: header(1) + data + header(1) + data + Array("\n\(rule)\n".utf8))
+}
+
+enum TestZones {
+    static var london: Zone { get throws { try testZone("Europe/London", londonRule) } }
+    static var newYork: Zone {
+        get throws { try testZone("America/New_York", "EST5EDT,M3.2.0,M11.1.0") }
+    }
+    private static let londonRule = "GMT0BST,M3.5.0/1,M10.5.0"
+}
+
+/// The seconds of an instant, such as `2024-01-15T08:00:00Z`.
+func seconds(_ text: String) -> Int64 {
+    guard let instant = Instant(rfc3339: text) else { preconditionFailure("no instant: \(text)") }
+    return instant.secondsSince1970
+}
+
+/// Records of a watch, a phone and an app, folded.
+struct FoldBench {
+    static let names = ["Ada’s Apple\u{A0}Watch", "Ada’s iPhone", "Pedometer", ""]
+    static let watch = 0
+    static let phone = 1
+    static let app = 2
+
+    private(set) var folding: RecordFolding
+
+    init(_ zone: Zone = .utc, until: String = "2030-01-01T00:00:00Z", preferred: [String] = []) {
+        folding = RecordFolding(
+            FoldingRules(zone: zone, zoneNamed: { _ in nil }, preferred: preferred),
+            now: seconds(until))
+    }
+
+    init(_ rules: FoldingRules, until: String = "2030-01-01T00:00:00Z") {
+        folding = RecordFolding(rules, now: seconds(until))
+    }
+
+    /// Takes a record of so many seconds; `type` tells types of one kind from each other.
+    @discardableResult
+    mutating func add(
+        _ kind: SampleKind, _ value: Double, _ source: Int, at start: String, for length: Int64,
+        type: String = ""
+    ) -> DayFolding.Verdict? {
+        let start = seconds(start)
+        return folding.lane(kind.rawValue + type, kind).map {
+            folding.add(value, lane: $0, source: source, start: start, end: start + length)
+        }
+    }
+
+    /// Takes a stage of sleep.
+    @discardableResult
+    mutating func sleep(
+        _ stage: SleepStage, _ source: Int, _ start: String, _ end: String, zone: String? = nil
+    ) -> SleepFolding.Verdict {
+        let verdict = folding.add(stage, source: source, start: seconds(start), end: seconds(end))
+        if let zone { folding.setZoneOfStage(zone) }
+        return verdict
+    }
+
+    /// Takes the phone's own totals.
+    mutating func summarise(_ date: String, energy: Double? = nil, exercise: Double? = nil) {
+        folding.summarise(
+            day: Int(seconds("\(date)T00:00:00Z") / 86_400), energy: energy, exercise: exercise)
+    }
+
+    mutating func note(_ sort: SourceSort, of source: Int) { folding.note(sort, of: source) }
+
+    mutating func exportDate(_ text: String) { folding.setExportDate(seconds(text)) }
+
+    /// What all that comes to.
+    mutating func finish() -> (samples: [Sample], outcome: RecordFolding.Outcome) {
+        var samples: [Sample] = []
+        let outcome = folding.finish(names: FoldBench.names) { sample, nature in
+            precondition(nature == .aggregate, "folding hands over aggregates")
+            samples.append(sample)
+        }
+        return (samples, outcome)
+    }
+
+    /// The days, as `2024-01-15T00:00:00Z 24h 8012/5.12/-/-/-/-/-`.
+    mutating func days() -> [String] { finish().samples.map(FoldBench.text) }
+
+    static func text(_ sample: Sample) -> String {
+        let hours = Double((sample.end - sample.start).components.seconds) / 3600
+        let span = hours == hours.rounded() ? "\(Int(hours))h" : "\(hours)h"
+        return "\(sample.start) \(span) \(sample.canonicalValue)"
+    }
+}
