@@ -60,6 +60,9 @@ public final class Connection {
     /// The rows that the last statement inserted, changed or removed.
     public var changes: Int { Int(sqlite3_changes64(handle)) }
 
+    /// The rows that all statements since opening inserted, changed or removed.
+    public var totalChanges: Int64 { sqlite3_total_changes64(handle) }
+
     /// The rowid of the last row inserted.
     public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
 
@@ -130,6 +133,18 @@ public final class Connection {
             if element == nil { element = map(row) }
         }
         return element
+    }
+
+    /// Calls `body` with a statement to bind and run as often as is wanted.
+    public func withStatement<Result>(
+        _ sql: String, _ body: (borrowing Statement) throws -> Result
+    ) throws -> Result {
+        let statement = try prepare(sql)
+        defer {
+            sqlite3_reset(statement)
+            sqlite3_clear_bindings(statement)
+        }
+        return try body(Statement(statement, sql))
     }
 
     /// Runs `body` in a transaction that holds the write lock from its start.

@@ -33,6 +33,16 @@ public struct Row: ~Copyable {
         return Array(UnsafeRawBufferPointer(start: start, count: count))
     }
 
+    /// The column's bytes where SQLite has them; none for NULL.
+    public func withBlob<Result>(
+        _ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        let start = sqlite3_column_blob(statement, column)
+        return body(
+            UnsafeRawBufferPointer(
+                start: start, count: Int(sqlite3_column_bytes(statement, column))))
+    }
+
     /// The column as an integer, `nil` for NULL.
     public func optionalInteger(_ column: Int32) -> Int64? {
         isNull(column) ? nil : integer(column)
