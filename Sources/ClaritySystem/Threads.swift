@@ -1,0 +1,67 @@
+@preconcurrency import Glibc
+
+/// The system gave no thread.
+public struct ThreadError: Error, Hashable, Sendable {
+    /// The reason's number (pthread_create(3)).
+    public var errno: Int32
+}
+
+extension ThreadError: CustomStringConvertible {
+    public var description: String {
+        "cannot start a thread: \(String(cString: strerror(errno)).lowercased())"
+    }
+}
+
+/// Does `work` on threads of their own, one each, while `body` runs on the caller's, and returns when
+/// all have ended: nothing is left running.
+///
+/// Unlike tasks they may block for as long as they like. `body` sees to it that the work ends, whether
+/// it throws or not.
+///
+/// - Parameter cancel: makes the work end; called when not all of it could begin.
+/// - Throws: what `body` throws; `ThreadError`.
+public func withThreads<Result>(
+    _ work: [@Sendable () -> Void], cancel: () -> Void, _ body: () throws -> Result
+) throws -> Result {
+    var threads: [pthread_t] = []
+    defer { for thread in threads { pthread_join(thread, nil) } }
+    for job in work {
+        do throws(ThreadError) {
+            threads.append(try started(job))
+        } catch {
+            cancel()
+            throw error
+        }
+    }
+    return try body()
+}
+
+/// Much more than the work needs, and much less than the system's standard of 8 MiB of addresses.
+private let stackBytes = 1 << 20
+
+private func started(_ body: @escaping @Sendable () -> Void) throws(ThreadError) -> pthread_t {
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setstacksize(&attributes, stackBytes)
+    let job = Unmanaged.passRetained(ThreadBody(body))
+    var thread = pthread_t()
+    let code = pthread_create(
+        &thread, &attributes,
+        { context in
+            guard let context else { return nil }
+            Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().run()
+            return nil
+        }, job.toOpaque())
+    guard code == 0 else {
+        job.release()
+        throw ThreadError(errno: code)
+    }
+    return thread
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
