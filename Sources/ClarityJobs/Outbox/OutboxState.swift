@@ -81,10 +81,22 @@ public struct OutboxDraw: Sendable {
 
 /// What happened when samples were put into the outbox.
 public struct EnqueueCounts: Hashable, Sendable {
-    /// Those that were not known.
+    /// Measurements that were not known.
     public var queued: Int64 = 0
-    /// Those that are in the outbox already, in whatever state.
+    /// Measurements that are in the outbox already, in whatever state.
     public var duplicates: Int64 = 0
+    /// Measurements that began before the instant from which on they are wanted.
+    public var beforeSince: Int64 = 0
+    /// Days and nights of which nothing was known.
+    public var metricsQueued: Int64 = 0
+    /// Days and nights that are in the outbox with the same value.
+    public var metricsKnown: Int64 = 0
+    /// Days and nights that took the place of a former value, which was not sent.
+    public var replaced: Int64 = 0
+    /// Days and nights that follow a former value, which was sent.
+    public var corrected: Int64 = 0
+    /// Days and nights that began before the instant from which on they are wanted.
+    public var metricsBeforeSince: Int64 = 0
 
     /// Creates counts of nothing.
     public init() {}
@@ -92,6 +104,26 @@ public struct EnqueueCounts: Hashable, Sendable {
     init(queued: Int64, duplicates: Int64) {
         self.queued = queued
         self.duplicates = duplicates
+    }
+
+    /// Everything that is new in the outbox.
+    public var added: Int64 { queued + metricsQueued + replaced + corrected }
+
+    /// The days and nights that were handed over.
+    public var metrics: Int64 {
+        metricsQueued + metricsKnown + replaced + corrected + metricsBeforeSince
+    }
+
+    /// Adds each count to its own.
+    public static func += (counts: inout EnqueueCounts, more: EnqueueCounts) {
+        counts.queued += more.queued
+        counts.duplicates += more.duplicates
+        counts.beforeSince += more.beforeSince
+        counts.metricsQueued += more.metricsQueued
+        counts.metricsKnown += more.metricsKnown
+        counts.replaced += more.replaced
+        counts.corrected += more.corrected
+        counts.metricsBeforeSince += more.metricsBeforeSince
     }
 }
 

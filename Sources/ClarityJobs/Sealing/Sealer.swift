@@ -6,10 +6,12 @@ import CSodium
 /// share one. The row's identity is authenticated with the bytes, so that a sealed value copied into
 /// another row does not open there.
 struct Sealer: Sendable {
-    private static let nonceCount = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
+    static let nonceCount = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
     private static let sealCount = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
+    /// By how many bytes what is sealed is longer.
+    static let overhead = nonceCount + sealCount
 
-    private let sealingKey: [UInt8]
+    let sealingKey: [UInt8]
     private let headingKey: [UInt8]
     /// The tagging keys of all master keys that there were, oldest first; the last is the key's own.
     private(set) var taggingKeys: [[UInt8]]

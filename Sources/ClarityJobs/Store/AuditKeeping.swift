@@ -43,14 +43,13 @@ extension HealthStore {
         try record(action, counts, detail: detail, connection)
     }
 
-    /// Notes samples that came from a source; those that were known already are no news.
+    /// Notes samples that came from a source, by kind; those that were known already are no news.
     func recordRead(
-        _ samples: some Collection<Sample>, added: Int64, _ connection: Connection
+        _ read: [SampleKind: Int64], added: Int64, _ connection: Connection
     ) throws {
         guard added > 0 else { return }
-        var counts: [String: Int64] = [:]
-        for sample in samples { counts[sample.kind.rawValue, default: 0] += 1 }
-        let news = added == samples.count ? "all new" : "\(added) new"
+        let counts = Dictionary(uniqueKeysWithValues: read.map { ($0.rawValue, $1) })
+        let news = added == read.values.reduce(0, +) ? "all new" : "\(added) new"
         try record(.read, counts, detail: "from a source, \(news)", connection)
     }
 

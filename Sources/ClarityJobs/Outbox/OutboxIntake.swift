@@ -1,0 +1,166 @@
+import ClarityScheduler
+import SQLite
+
+// What goes into the outbox, in portions.
+
+extension HealthStore {
+    /// How many samples are best written in one transaction: enough that what a transaction costs
+    /// does not count, few enough that two or three of them are a few MB.
+    public static var intakePortion: Int { 16_384 }
+
+    /// How large the log may grow and how many pages stay in memory while much is written, in pages
+    /// of 4 KiB: each page that is written again and again then goes into the file once.
+    private static let bulk = (log: 16_384, memory: 4096)
+    /// What SQLite has for both otherwise.
+    private static let ordinary = (log: 1000, memoryKiB: 2000)
+
+    /// Puts measurements into the outbox unless they are there already, whatever became of them.
+    ///
+    /// Committed in portions of 16,384: after an error or a kill the first ones are kept, and the
+    /// same call adds what is missing.
+    public func enqueue(_ samples: [Sample]) throws(HealthStoreError) -> EnqueueCounts {
+        var counts = EnqueueCounts()
+        for start in stride(from: 0, to: samples.count, by: HealthStore.intakePortion) {
+            let end = min(start + HealthStore.intakePortion, samples.count)
+            counts += try commit(try prepare(Array(samples[start..<end])))
+        }
+        return counts
+    }
+
+    /// Puts days and nights into the outbox: of each the latest value counts (`AggregateRuling`).
+    ///
+    /// In one transaction.
+    public func enqueue(aggregates: [Sample]) throws(HealthStoreError) -> EnqueueCounts {
+        try commit(try prepare([], aggregates: aggregates))
+    }
+
+    /// Tags samples and seals those that are not known; writes nothing.
+    ///
+    /// - Parameters:
+    ///   - samples: measurements, each of which is kept once.
+    ///   - aggregates: days and nights, of each of which the latest value counts.
+    public func prepare(
+        _ samples: [Sample], aggregates: [Sample] = []
+    ) throws(HealthStoreError) -> OutboxPortion {
+        var portion = OutboxPortion()
+        var sealing = PortionSealing(sealer)
+        let rows = samples.map(sealing.row)
+        for sample in samples { portion.read[sample.kind, default: 0] += 1 }
+        for sample in aggregates { portion.read[sample.kind, default: 0] += 1 }
+        // Only the look is taken while the store is held: others go on while values are sealed.
+        let news = try access { connection in
+            var known = try KnownSamples(rows, connection)
+            return try rows.indices.filter { try known.isNew(rows[$0], connection) }
+        }
+        portion.known = Int64(rows.count - news.count)
+        portion.rows.reserveCapacity(news.count)
+        portion.bytes.reserveCapacity(64 * (news.count + aggregates.count))
+        let nonces = Sealer.nonces(news.count + aggregates.count)
+        for (nonce, index) in news.enumerated() {
+            var row = rows[index]
+            sealing.seal(samples[index], for: &row, nonces, nonce, onto: &portion.bytes)
+            portion.rows.append(row)
+        }
+        for (index, sample) in aggregates.enumerated() {
+            var row = sealing.row(sample)
+            sealing.seal(sample, for: &row, nonces, news.count + index, onto: &portion.bytes)
+            portion.aggregates.append(row)
+        }
+        return portion
+    }
+
+    /// Writes a portion in one transaction, with its entry of the audit log.
+    public func commit(_ portion: OutboxPortion) throws(HealthStoreError) -> EnqueueCounts {
+        try change { connection in
+            var counts = EnqueueCounts()
+            counts.queued = try insert(portion, connection)
+            counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
+            for row in portion.aggregates {
+                try place(row, portion.bytes, &counts, connection)
+            }
+            try recordRead(portion.read, added: counts.added, connection)
+            return counts
+        }
+    }
+
+    /// Inserts what is still unknown: another process may have been quicker.
+    private func insert(
+        _ portion: OutboxPortion, _ connection: Connection
+    ) throws -> Int64 {
+        guard !portion.rows.isEmpty else { return 0 }
+        let before = connection.totalChanges
+        try connection.withStatement(
+            """
+            INSERT INTO outbox (kind, start_s, end_s, tag, sealed) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT DO NOTHING
+            """
+        ) { statement in
+            try portion.bytes.withUnsafeBytes { bytes in
+                for row in portion.rows {
+                    try statement.bind(
+                        blob: UnsafeRawBufferPointer(rebasing: bytes[row.sealed]), at: 5)
+                    try row.bind(to: statement) { _ = try statement.run() }
+                }
+            }
+        }
+        return connection.totalChanges - before
+    }
+
+    /// Writes as much as comes until `body` returns: the log grows longer than it does else, and is
+    /// brought into the file at the end.
+    ///
+    /// What was committed is on the disk all the same.
+    public func inBulk<Result>(_ body: () throws -> Result) throws -> Result {
+        try access { connection in
+            try connection.execute(
+                """
+                PRAGMA wal_autocheckpoint = \(HealthStore.bulk.log);
+                PRAGMA cache_size = \(HealthStore.bulk.memory);
+                """)
+        }
+        let result: Result
+        do {
+            result = try body()
+        } catch {
+            // The first error is the one that matters.
+            do { try endBulk() } catch _ {}
+            throw error
+        }
+        try endBulk()
+        return result
+    }
+
+    private func endBulk() throws(HealthStoreError) {
+        try access { connection in
+            try connection.execute(
+                """
+                PRAGMA wal_autocheckpoint = \(HealthStore.ordinary.log);
+                PRAGMA cache_size = -\(HealthStore.ordinary.memoryKiB);
+                PRAGMA wal_checkpoint(PASSIVE);
+                """)
+        }
+    }
+}
+
+extension OutboxPortion.Row {
+    /// The tag in a column; 0 for one of another length, as only a damaged file has.
+    static func tag(of row: borrowing SQLite.Row, _ column: Int32) -> UInt64 {
+        row.withBlob(column) { $0.count == 8 ? $0.loadUnaligned(as: UInt64.self) : 0 }
+    }
+
+    /// Binds the four columns that make the row's identity, to be used in `body` only.
+    func bind<Result>(
+        to statement: borrowing Statement, _ body: () throws -> Result
+    ) throws -> Result {
+        var name = kind.rawValue
+        return try name.withUTF8 { name in
+            try withUnsafeBytes(of: tag) { tag in
+                try statement.bind(text: UnsafeRawBufferPointer(name), at: 1)
+                try statement.bind(start, at: 2)
+                try statement.bind(end, at: 3)
+                try statement.bind(blob: tag, at: 4)
+                return try body()
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Testing
+
+@testable import ClarityJobs
+
+@Suite struct AggregateRulingTests {
+    private typealias Former = AggregateRuling.Former
+
+    struct Case: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var formers: [AggregateRuling.Former]
+        var fate: AggregateRuling.Fate
+        var target: Int64?
+        var removed: [Int64] = []
+        var doubtful: [Int64] = []
+        var needsRow = false
+    }
+
+    private static func former(
+        _ id: Int64, _ state: OutboxState, same: Bool = false, doubts: Int64 = 0
+    ) -> AggregateRuling.Former {
+        AggregateRuling.Former(id: id, isSame: same, state: state, doubts: doubts)
+    }
+
+    private static let cases: [Case] =
+        [
+            Case(testDescription: "nothing", formers: [], fate: .queued, needsRow: true),
+            Case(
+                testDescription: "another that may have arrived",
+                formers: [
+                    former(1, .queued, doubts: 1)
+                ], fate: .corrected, doubtful: [1], needsRow: true),
+            Case(
+                testDescription: "another, set aside since it may have arrived",
+                formers: [
+                    former(1, .setAside, doubts: 1)
+                ], fate: .corrected, needsRow: true),
+            Case(
+                testDescription: "one sent, one waiting",
+                formers: [
+                    former(1, .confirmed), former(2, .queued),
+                ], fate: .replaced, target: 2),
+            Case(
+                testDescription: "the value comes back before its correction is sent",
+                formers: [
+                    former(1, .confirmed, same: true), former(2, .queued),
+                ], fate: .replaced, removed: [2]),
+            Case(
+                testDescription: "the value comes back after its correction was sent",
+                formers: [
+                    former(1, .confirmed, same: true), former(2, .accepted),
+                ], fate: .known),
+            Case(
+                testDescription: "several that were not sent",
+                formers: [
+                    former(1, .rejected), former(2, .setAside), former(3, .queued),
+                ], fate: .replaced, target: 1, removed: [2, 3]),
+        ]
+        + OutboxState.allCases.map {
+            Case(
+                testDescription: "the same, \($0)", formers: [former(7, $0, same: true)],
+                fate: .known)
+        }
+        + [OutboxState.queued, .rejected, .setAside].map {
+            Case(
+                testDescription: "another, \($0)", formers: [former(7, $0)], fate: .replaced,
+                target: 7)
+        }
+        + [OutboxState.sending, .accepted, .confirmed, .unconfirmed].map {
+            Case(
+                testDescription: "another, \($0)", formers: [former(7, $0)], fate: .corrected,
+                needsRow: true)
+        }
+
+    @Test(arguments: cases)
+    func `what becomes of a value follows from what is there`(_ row: Case) {
+        let ruling = AggregateRuling(row.formers)
+
+        #expect(ruling.fate == row.fate)
+        #expect(ruling.target == row.target)
+        #expect(ruling.removed == row.removed)
+        #expect(ruling.doubtful == row.doubtful)
+        #expect(ruling.needsRow == row.needsRow)
+    }
+}

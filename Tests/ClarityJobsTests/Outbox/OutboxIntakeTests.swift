@@ -1,0 +1,139 @@
+import SQLite
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+
+@Suite struct OutboxIntakeTests {
+    private let folder = StateFolder()
+
+    @Test func `a portion is written only when it is committed, and then opens as it came`() throws
+    {
+        let store = try folder.open()
+        let samples = heartRates(0..<50, source: "Invented watch") + [sample(.steps, 3, 17)]
+
+        let portion = try store.prepare(samples)
+        #expect(try store.outboxCounts().total == 0)
+        let counts = try store.commit(portion)
+
+        #expect(counts == EnqueueCounts(queued: 51, duplicates: 0))
+        #expect(try folder.open().nextBatch(limit: 99, at: noon)?.samples == samples)
+    }
+
+    @Test func `a sample that comes twice in a portion is written once`() throws {
+        let store = try folder.open()
+
+        let portion = try store.prepare(heartRates(0..<10) + heartRates(5..<10, source: "other"))
+
+        #expect(portion.rows.count == 10)
+        #expect(portion.known == 5)
+        #expect(try store.commit(portion) == EnqueueCounts(queued: 10, duplicates: 5))
+    }
+
+    @Test func `what is in the outbox is neither sealed nor written again, in whatever state`()
+        throws
+    {
+        let store = try folder.open()
+        _ = try store.enqueue(heartRates(0..<30))
+        let batch = try #require(try store.nextBatch(limit: 10, at: noon))
+        try store.settle(batch, processingID: "p", at: noon)
+
+        let portion = try store.prepare(heartRates(0..<32))
+
+        #expect(portion.known == 30)
+        #expect(portion.rows.map(\.start) == heartRates(30..<32).map(\.start.secondsSince1970))
+        #expect(try store.commit(portion) == EnqueueCounts(queued: 2, duplicates: 30))
+    }
+
+    @Test func `two who prepared the same samples write them once`() throws {
+        let first = try folder.open()
+        let second = try folder.open()
+        let portions = [
+            try first.prepare(heartRates(0..<10)), try second.prepare(heartRates(5..<15)),
+        ]
+
+        let counts = [try first.commit(portions[0]), try second.commit(portions[1])]
+
+        #expect(counts[0] == EnqueueCounts(queued: 10, duplicates: 0))
+        #expect(counts[1] == EnqueueCounts(queued: 5, duplicates: 5))
+        #expect(try first.states() == [.queued: 15])
+    }
+
+    @Test func `samples without an order are known too, among many that are not theirs`() throws {
+        let store = try folder.open()
+        _ = try store.enqueue(heartRates(0..<5000))
+
+        // The stretch from the first to the last holds far more than is read at once.
+        let mixed = heartRates(0..<1) + heartRates(4999..<5002) + [sample(.steps, 7)]
+        let portion = try store.prepare(mixed)
+
+        #expect(KnownSamples.limit(for: 4) < 5000)
+        #expect(portion.known == 2)
+        #expect(try store.commit(portion) == EnqueueCounts(queued: 3, duplicates: 2))
+    }
+
+    @Test func `equal times of other kinds and values are no duplicates`() throws {
+        let store = try folder.open()
+        _ = try store.enqueue([sample(.steps, 1, 5)])
+        var longer = sample(.steps, 1, 5)
+        longer.end = longer.end + .seconds(60)
+
+        let counts = try store.enqueue(
+            [sample(.steps, 1, 6), sample(.distance, 1, 5), longer, sample(.steps, 1, 5)])
+
+        #expect(counts == EnqueueCounts(queued: 3, duplicates: 1))
+    }
+
+    @Test func `the look at what is known reads the index alone`() throws {
+        let plan = try folder.open().access { connection in
+            try connection.all(
+                """
+                EXPLAIN QUERY PLAN SELECT start_s, end_s, tag FROM outbox
+                WHERE kind = 'steps' AND start_s BETWEEN 1 AND 2 LIMIT 9
+                """
+            ) { $0.text(3) }
+        }
+
+        #expect(plan.count == 1 && plan[0].contains("USING COVERING INDEX outbox_sample"))
+    }
+
+    @Test func `a portion is one entry of the audit log, and one that is known is none`() throws {
+        let store = try folder.open()
+        let samples = heartRates(0..<3) + [sample(.steps, 1)]
+
+        _ = try store.enqueue(samples)
+        _ = try store.enqueue(samples)
+        _ = try store.enqueue(samples + [sample(.steps, 2)])
+
+        let entries = try store.auditRecords(limit: 9).compactMap(\.entry)
+        #expect(
+            entries.map(\.counts) == [
+                ["heart_rate": 3, "steps": 1], ["heart_rate": 3, "steps": 2],
+            ])
+        #expect(entries.map(\.detail) == ["from a source, all new", "from a source, 1 new"])
+    }
+
+    @Test func `nothing is written for somebody who was logged out`() throws {
+        let store = try folder.open()
+        let portion = try store.prepare(heartRates(0..<3))
+        _ = try folder.open().wipe()
+
+        #expect(throws: HealthStoreError.self) { try store.commit(portion) }
+        #expect(try folder.open().outboxCounts().total == 0)
+    }
+
+    @Test func `in bulk the log grows longer, and afterwards is as before`() throws {
+        let store = try folder.open()
+        let pragma: (String) throws -> Int64? = { name in
+            try store.access { try $0.first("PRAGMA \(name)") { $0.integer(0) } }
+        }
+        struct Broken: Error {}
+
+        let during = try store.inBulk { try pragma("wal_autocheckpoint") }
+        #expect(throws: Broken.self) { try store.inBulk { throw Broken() } }
+
+        #expect(during == 16_384)
+        #expect(try pragma("wal_autocheckpoint") == 1000)
+        #expect(try pragma("cache_size") == -2000)
+    }
+}
