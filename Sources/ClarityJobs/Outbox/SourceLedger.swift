@@ -8,6 +8,10 @@ import SQLite
 /// no program can set.
 public struct SourceStamp: Hashable, Sendable {
     let text: String
+    /// What reads the file, with its version.
+    public let reader: String
+    /// The bytes of the file.
+    public let bytes: Int64
 
     /// The stamp of the regular file at `path`; `nil` when there is none that could be stamped: a
     /// missing file, a folder, or a file that was changed within the last 2 s before `now`, when a
@@ -22,6 +26,8 @@ public struct SourceStamp: Hashable, Sendable {
             millisecondsSince1970: Int64(status.st_ctim.tv_sec) * 1000
                 + Int64(status.st_ctim.tv_nsec) / 1_000_000)
         guard changedAt + .seconds(2) <= now else { return nil }
+        self.reader = reader
+        bytes = Int64(status.st_size)
         text = """
             \(reader) \(status.st_dev) \(status.st_ino) \(status.st_size) \
             \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \
@@ -45,20 +51,38 @@ extension HealthStore {
         }
     }
 
-    /// Notes that the file was read to its end and everything in it is in the outbox.
+    /// What is known of the last reading of the file; `nil` for one that was never read to its end,
+    /// by an earlier version only, or of which the note is damaged.
+    public func lastReading(of path: String) throws(HealthStoreError) -> LastReading? {
+        try access { connection in
+            let tag = sourceTag(path)
+            let found = try connection.first(
+                "SELECT sealed, read_at_ms FROM sources WHERE tag = ? AND sealed IS NOT NULL",
+                .blob(tag)
+            ) { ($0.blob(0), Instant(millisecondsSince1970: $0.integer(1))) }
+            let row = RowIdentity.source(tag)
+            guard let (sealed, readAt) = found, sealer.opens(sealed, for: row) else { return nil }
+            return LastReading(sealedForm: try sealer.open(sealed, for: row), readAt: readAt)
+        }
+    }
+
+    /// Notes that the file was read to its end and everything in it is in the outbox, or that it is
+    /// as it was then.
     ///
     /// - Parameter stamp: the file's both before and after reading.
     public func noteRead(
-        _ path: String, _ stamp: SourceStamp, at now: Instant
+        _ path: String, _ stamp: SourceStamp, _ reading: LastReading
     ) throws(HealthStoreError) {
         try change { connection in
+            let tag = sourceTag(path)
             try connection.run(
                 """
-                INSERT INTO sources (tag, stamp, read_at_ms) VALUES (?, ?, ?)
+                INSERT INTO sources (tag, stamp, read_at_ms, sealed) VALUES (?, ?, ?, ?)
                 ON CONFLICT (tag) DO UPDATE SET stamp = excluded.stamp,
-                    read_at_ms = excluded.read_at_ms
-                """, .blob(sourceTag(path)), .text(stamp.text),
-                .integer(now.millisecondsSince1970))
+                    read_at_ms = excluded.read_at_ms, sealed = excluded.sealed
+                """, .blob(tag), .text(stamp.text),
+                .integer(reading.readAt.millisecondsSince1970),
+                .blob(sealer.seal(reading.sealedForm, for: .source(tag))))
         }
     }
 
@@ -67,5 +91,13 @@ extension HealthStore {
         var identity = RowIdentity("sources")
         identity.append(path)
         return sealer.tag(identity.bytes, count: 16)
+    }
+}
+
+extension RowIdentity {
+    fileprivate static func source(_ tag: [UInt8]) -> RowIdentity {
+        var row = RowIdentity("sources")
+        row.append(tag)
+        return row
     }
 }

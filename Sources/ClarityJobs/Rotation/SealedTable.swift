@@ -41,7 +41,7 @@ struct SealedTable: Sendable {
         SealedTable(name: "insights", identity: pulled("id"), label: 0, tag: "digest"),
         SealedTable(
             name: "archive", origin: "origin", identity: pulled("row_id"), label: 0, tag: "digest"),
-        SealedTable(name: "sources", isSealed: false, tag: "tag"),
+        SealedTable(name: "sources", identity: [.tag], tag: "tag"),
         SealedTable(name: "minutes", identity: [.integer("day")]),
     ]
 

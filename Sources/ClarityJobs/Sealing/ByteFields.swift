@@ -29,6 +29,8 @@ struct ByteReader {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    mutating func bytes(_ count: Int) -> [UInt8]? { take(count).map { Array($0) } }
+
     private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
         guard rest.count >= count else { return nil }
         defer { rest = rest.dropFirst(count) }

@@ -17,7 +17,7 @@ enum HealthSchema {
     static var migrations: Migrations {
         Migrations(
             applicationID: applicationID,
-            steps: [version1, uploads, sessions, vault, dialects, minutes])
+            steps: [version1, uploads, sessions, vault, dialects, minutes, intake])
     }
 
     private static let version1 = """

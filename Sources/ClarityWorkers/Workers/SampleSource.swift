@@ -6,15 +6,21 @@ import ClaritySystem
 protocol SampleSource: Sendable {
     /// The source's name for people.
     var name: String { get }
-    /// The file whose state decides whether reading again finds anything new.
+    /// Where it is, as the job file or a person names it.
     var path: String { get }
+    /// The file whose state decides whether reading again finds anything new: `path` itself, or what
+    /// is read of a folder.
+    var file: String { get }
     /// What reads the file, with its version: another one may find something else in it.
     var reader: String { get }
+    /// The instant before which no sample that is wanted began; `nil`: all are wanted.
+    var since: Instant? { get }
 
     /// Hands over each sample and gives the account of all records; throws on what `progress` and
     /// `each` throw.
     func read(
-        progress: ((SourceProgress) throws -> Void)?, _ each: (Sample) throws -> Void
+        progress: ((SourceProgress) throws -> Void)?,
+        _ each: (Sample, SampleNature) throws -> Void
     ) throws -> SourceReport
 }
 
@@ -22,17 +28,18 @@ protocol SampleSource: Sendable {
 struct AppleHealthFile: SampleSource {
     let path: String
     let now: Instant
+    var since: Instant?
 
+    var file: String { path }
     var name: String {
         String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
     }
     var reader: String { "apple-health-export \(programVersion)" }
 
     func read(
-        progress: ((SourceProgress) throws -> Void)?, _ each: (Sample) throws -> Void
+        progress: ((SourceProgress) throws -> Void)?,
+        _ each: (Sample, SampleNature) throws -> Void
     ) throws -> SourceReport {
-        try AppleHealthExport(path: path, now: now).read(progress: progress) { sample, _ in
-            try each(sample)
-        }
+        try AppleHealthExport(path: path, now: now).read(progress: progress, each)
     }
 }

@@ -4,10 +4,11 @@ import ClarityScheduler
 /// Brings the samples of the sources into the outbox and accounts for every record.
 ///
 /// `samples_read` is the sum of `samples_queued`, `samples_duplicate`, `samples_paired`,
-/// `samples_unmapped` and `samples_refused`.
+/// `samples_folded`, `samples_repeated`, `samples_unmapped`, `samples_refused` and
+/// `samples_before_since`; the days and nights that were made of records are `metrics_made`, the sum of
+/// `metrics_queued`, `metrics_known`, `metrics_replaced`, `metrics_corrected` and
+/// `metrics_before_since`.
 struct SourceImport {
-    /// How many samples are taken before they are put into the outbox.
-    static let portion = 4096
     /// How many names a note holds, so that it is never cut.
     private static let namesPerNote = 8
     /// How many notes one title may take: 160 names, where a decade's export has about 100.
@@ -43,52 +44,47 @@ struct SourceImport {
     }
 
     private mutating func read(_ source: any SampleSource) throws -> Failure? {
-        let before = SourceStamp(path: source.path, reader: source.reader, at: context.clock.now)
-        if let before, let readAt = try context.store.wasRead(source.path, before) {
-            count(SourceReport(), EnqueueCounts())
+        var lastPercent: Int64 = -1
+        let context = context
+        let intake = SourceIntake(store: context.store, clock: context.clock)
+        let result = try intake.read(source) { progress in
+            // Here too, since a file can be long and have nothing in it for us.
+            try context.checkTime()
+            guard let total = progress.bytesTotal, total > 0 else { return }
+            let percent = min(100, progress.bytesRead * 100 / total)
+            guard percent != lastPercent else { return }
+            lastPercent = percent
+            context.report(.progress(done: percent, total: 100))
+        }
+        count(result.report, result.enqueued)
+        if let readAt = result.unchangedSince {
             context.note("`\(source.name)` is as it was when it was read at \(readAt)")
             return nil
         }
-        var inbox = Inbox(store: context.store)
-        var lastPercent: Int64 = -1
-        let context = context
-        let report = try source.read(
-            progress: { progress in
-                // Here too, since a file can be long and have nothing in it for us.
-                try context.checkTime()
-                guard let total = progress.bytesTotal, total > 0 else { return }
-                let percent = min(100, progress.bytesRead * 100 / total)
-                guard percent != lastPercent else { return }
-                lastPercent = percent
-                context.report(.progress(done: percent, total: 100))
-            },
-            { sample in try inbox.add(sample) })
-        try inbox.flush()
-        count(report, inbox.counts)
-        describe(report, of: source)
-        if let broken = report.brokeAt {
-            return Failure(
+        describe(result.report, of: source)
+        return result.report.brokeAt.map { broken in
+            Failure(
                 .work,
                 "`\(source.name)` breaks off at byte \(broken.byteOffset) of its text: "
                     + "\(broken.reason); what was read before it is kept")
         }
-        // A sample from the future is refused today and taken tomorrow: such a file is read again.
-        let isSettled = report.refused["in the future"] == nil
-        let after = SourceStamp(path: source.path, reader: source.reader, at: context.clock.now)
-        if isSettled, let before, before == after {
-            try context.store.noteRead(source.path, before, at: context.clock.now)
-        }
-        return nil
     }
 
     private mutating func count(_ report: SourceReport, _ enqueued: EnqueueCounts) {
         counts.add(report.recordsRead + report.nestedTaken, to: "samples_read")
         counts.add(enqueued.queued, to: "samples_queued")
         counts.add(enqueued.duplicates, to: "samples_duplicate")
+        counts.add(enqueued.beforeSince, to: "samples_before_since")
         counts.add(report.pairedPartners, to: "samples_paired")
         counts.add(report.unmapped.values.reduce(0, +), to: "samples_unmapped")
         counts.add(report.refused.values.reduce(0, +), to: "samples_refused")
         counts.add(report.nestedSkipped, to: "samples_nested")
+        counts.add(enqueued.metrics, to: "metrics_made")
+        counts.add(enqueued.metricsQueued, to: "metrics_queued")
+        counts.add(enqueued.metricsKnown, to: "metrics_known")
+        counts.add(enqueued.replaced, to: "metrics_replaced")
+        counts.add(enqueued.corrected, to: "metrics_corrected")
+        counts.add(enqueued.metricsBeforeSince, to: "metrics_before_since")
     }
 
     private func describe(_ report: SourceReport, of source: any SampleSource) {
@@ -118,27 +114,5 @@ struct SourceImport {
         let left = parts.count - SourceImport.namesPerNote * SourceImport.notesPerTitle
         if left > 0 { lines.append("\(left) more") }
         return lines
-    }
-}
-
-/// Gathers samples into portions for the outbox.
-private struct Inbox {
-    let store: HealthStore
-    private(set) var counts = EnqueueCounts()
-    private var waiting: [Sample] = []
-
-    init(store: HealthStore) { self.store = store }
-
-    /// Takes a sample, and with the last of a portion puts the portion into the outbox.
-    mutating func add(_ sample: Sample) throws {
-        waiting.append(sample)
-        if waiting.count >= SourceImport.portion { try flush() }
-    }
-
-    mutating func flush() throws {
-        let added = try store.enqueue(waiting)
-        counts.queued += added.queued
-        counts.duplicates += added.duplicates
-        waiting.removeAll(keepingCapacity: true)
     }
 }

@@ -64,4 +64,54 @@ import Testing
         #expect(SourceStamp(path: folder.path, reader: "1", at: later) == nil)
         #expect(SourceStamp(path: "\(path)x", reader: "1", at: later) == nil)
     }
+
+    @Test func `what was found in a file is kept sealed, and comes back as it was`() throws {
+        let store = try folder.open()
+        folder.write([1, 2, 3], to: "export.zip")
+        let stamp = try #require(self.stamp())
+        let mark = try #require(ContentMark(ofFile: path, like: nil) { false })
+        let counts: [String: Int64] = ["heart_rate": 12, "records": 40]
+        #expect(try store.lastReading(of: path) == nil)
+
+        for (found, amounts) in [(mark, counts), (nil, [:])] as [(ContentMark?, [String: Int64])] {
+            let reading = LastReading(
+                readAt: noon, reader: stamp.reader, bytes: stamp.bytes, mark: found,
+                counts: amounts)
+            try store.noteRead(path, stamp, reading)
+
+            #expect(try folder.open().lastReading(of: path) == reading)
+        }
+        #expect(stamp.bytes == 3)
+        #expect(try store.lastReading(of: "\(folder.path)/other.zip") == nil)
+        let sealed = try store.access { connection in
+            try connection.first("SELECT sealed FROM sources") { $0.blob(0) }
+        }
+        #expect(try !(#require(sealed)).contains(mark.key))
+    }
+
+    @Test func `a damaged note is none, and the file is known by its stamp all the same`() throws {
+        let store = try folder.open()
+        folder.write([1, 2, 3], to: "export.zip")
+        let stamp = try #require(self.stamp())
+        try store.noteRead(path, stamp, at: noon)
+
+        for damage in ["zeroblob(60)", "x''", "NULL"] {
+            try store.sql("UPDATE sources SET sealed = \(damage)")
+            #expect(try store.lastReading(of: path) == nil)
+            #expect(try store.wasRead(path, stamp) == noon)
+        }
+    }
+
+    @Test func `bytes that are no note are taken for none, wherever they end`() throws {
+        let mark = ContentMark(
+            key: [UInt8](repeating: 1, count: 32), code: [UInt8](repeating: 2, count: 16))
+        let reading = LastReading(
+            readAt: noon, reader: "1", bytes: 9, mark: mark, counts: ["records": 4])
+        let form = reading.sealedForm
+
+        #expect(LastReading(sealedForm: form, readAt: noon) == reading)
+        for count in form.indices {
+            #expect(LastReading(sealedForm: Array(form[..<count]), readAt: noon) == nil)
+        }
+    }
 }

@@ -106,6 +106,14 @@ func testRules(
 let noon = Instant(secondsSince1970: 1_760_000_000)
 
 extension HealthStore {
+    /// Notes a reading that found nothing.
+    func noteRead(_ path: String, _ stamp: SourceStamp, at now: Instant) throws {
+        try noteRead(
+            path, stamp,
+            LastReading(
+                readAt: now, reader: stamp.reader, bytes: stamp.bytes, mark: nil, counts: [:]))
+    }
+
     /// The states that have samples, with how many.
     func states() throws -> [OutboxState: Int64] {
         let counts = try outboxCounts()

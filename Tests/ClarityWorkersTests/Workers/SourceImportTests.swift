@@ -80,7 +80,10 @@ import Testing
         for (version, read) in [(programVersion, Int64(0)), ("0.0.9", 3)] {
             let stamp = SourceStamp(
                 path: path, reader: "apple-health-export \(version)", at: bench.clock.now)
-            try bench.store().noteRead(path, #require(stamp), at: bench.clock.now)
+            try bench.store().noteRead(
+                path, #require(stamp),
+                LastReading(
+                    readAt: bench.clock.now, reader: "", bytes: 0, mark: nil, counts: [:]))
 
             let (_, reports) = await bench.attempt("bulk-upload", bench.source)
 

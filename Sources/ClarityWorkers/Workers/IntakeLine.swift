@@ -1,0 +1,129 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import Synchronization
+
+/// The way of samples into the outbox: while the caller reads a source, one thread tags and seals what
+/// was read, and another writes it.
+///
+/// In portions, of which few are under way, so that whoever is quicker waits for the others.
+struct IntakeLine: Sendable {
+    /// What is put on the line at once.
+    private struct Portion: Sendable {
+        var samples: [Sample] = []
+        var aggregates: [Sample] = []
+
+        var count: Int { samples.count + aggregates.count }
+
+        mutating func add(_ sample: Sample, _ nature: SampleNature) {
+            switch nature {
+            case .measurement: samples.append(sample)
+            case .aggregate: aggregates.append(sample)
+            }
+        }
+    }
+
+    /// The line has ended because of its failure.
+    private struct Ended: Error {}
+
+    /// What one thread leaves for the others.
+    private struct State {
+        var counts = EnqueueCounts()
+        var failure: HealthStoreError?
+    }
+
+    private final class Shared: Sendable {
+        let read = Handover<Portion>(room: 1)
+        let sealed = Handover<OutboxPortion>(room: 1)
+        let state = Mutex(State())
+
+        func cancel() {
+            read.cancel()
+            sealed.cancel()
+        }
+
+        func fail(_ error: HealthStoreError) {
+            state.withLock { if $0.failure == nil { $0.failure = error } }
+            cancel()
+        }
+    }
+
+    let store: HealthStore
+    /// The samples of one portion, at least 1.
+    var portion = HealthStore.intakePortion
+
+    init(_ store: HealthStore) { self.store = store }
+
+    /// Calls `read`, which hands over samples, and returns when all of them are in the outbox.
+    ///
+    /// An error ends everything: what was committed before it stays, nothing more is written once this
+    /// returns, and no thread is left.
+    ///
+    /// - Throws: what `read` throws; `HealthStoreError`; `ThreadError`.
+    func run<Result>(
+        _ read: (_ each: (Sample, SampleNature) throws -> Void) throws -> Result
+    ) throws -> (result: Result, counts: EnqueueCounts) {
+        let shared = Shared()
+        let store = store
+        do {
+            let result = try withThreads(
+                [{ IntakeLine.seal(shared, store) }, { IntakeLine.write(shared, store) }],
+                cancel: shared.cancel
+            ) {
+                do {
+                    let result = try fill(shared.read, read)
+                    shared.read.finish()
+                    return result
+                } catch {
+                    shared.cancel()
+                    throw error
+                }
+            }
+            let state = shared.state.withLock { $0 }
+            if let failure = state.failure { throw failure }
+            return (result, state.counts)
+        } catch is Ended {
+            throw shared.state.withLock { $0.failure } ?? HealthStoreError.changedHands
+        }
+    }
+
+    private func fill<Result>(
+        _ line: Handover<Portion>,
+        _ read: (_ each: (Sample, SampleNature) throws -> Void) throws -> Result
+    ) throws -> Result {
+        var next = Portion()
+        func put() throws {
+            guard line.put(next) else { throw Ended() }
+            next = Portion()
+        }
+        let result = try read { sample, nature in
+            next.add(sample, nature)
+            if next.count >= portion { try put() }
+        }
+        if next.count > 0 { try put() }
+        return result
+    }
+
+    private static func seal(_ shared: Shared, _ store: HealthStore) {
+        do throws(HealthStoreError) {
+            while let portion = shared.read.take() {
+                let sealed = try store.prepare(portion.samples, aggregates: portion.aggregates)
+                guard shared.sealed.put(sealed) else { return }
+            }
+            shared.sealed.finish()
+        } catch {
+            shared.fail(error)
+        }
+    }
+
+    private static func write(_ shared: Shared, _ store: HealthStore) {
+        do throws(HealthStoreError) {
+            while let portion = shared.sealed.take() {
+                let counts = try store.commit(portion)
+                shared.state.withLock { $0.counts += counts }
+            }
+        } catch {
+            shared.fail(error)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import ClarityJobs
+import ClarityScheduler
+
+@testable import ClarityWorkers
+
+/// A source that hands over what a test wants, from a file that need not have it.
+struct ScriptedSource: SampleSource {
+    var path: String
+    var samples: [(Sample, SampleNature)] = []
+    var since: Instant?
+    var reader = "scripted 1"
+    /// Called before each sample with its place, and with `samples.count` after the last.
+    var before: @Sendable (Int) throws -> Void = { _ in }
+    var report = SourceReport()
+
+    var name: String { "scripted" }
+    var file: String { path }
+
+    func read(
+        progress: ((SourceProgress) throws -> Void)?,
+        _ each: (Sample, SampleNature) throws -> Void
+    ) throws -> SourceReport {
+        for (place, (sample, nature)) in samples.enumerated() {
+            try before(place)
+            try progress?(SourceProgress(bytesRead: Int64(place), bytesTotal: nil))
+            try each(sample, nature)
+        }
+        try before(samples.count)
+        var report = report
+        report.recordsRead = Int64(samples.count)
+        return report
+    }
+}
+
+/// Invented heart rates, one a minute.
+func minutes(_ range: Range<Int>) -> [(Sample, SampleNature)] {
+    range.map { index in
+        let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 60)
+        return (
+            Sample(kind: .heartRate, start: start, end: start, value: .single(60)), .measurement
+        )
+    }
+}
+
+/// An invented day's steps.
+func day(_ index: Int, _ steps: Double) -> (Sample, SampleNature) {
+    let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 86_400)
+    return (
+        Sample(
+            kind: .steps, start: start, end: start + .seconds(86_400), value: .single(steps)),
+        .aggregate
+    )
+}
