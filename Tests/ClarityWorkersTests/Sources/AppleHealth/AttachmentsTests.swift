@@ -35,7 +35,7 @@ import Testing
         try Files.write(ZipWriter.archive(members), to: "\(folder.path)/export.zip")
 
         let report = try AppleHealthExport(path: "\(folder.path)/export.zip", now: readingTime)
-            .read { _ in }
+            .read { _, _ in }
 
         #expect(report.recordsRead == 1)
         #expect(
@@ -58,7 +58,7 @@ import Testing
         }
         try Files.write(Self.document, to: "\(folder.path)/export.xml")
 
-        let report = try AppleHealthExport(path: folder.path, now: readingTime).read { _ in }
+        let report = try AppleHealthExport(path: folder.path, now: readingTime).read { _, _ in }
 
         #expect(report.recordsRead == 1)
         #expect(
@@ -73,7 +73,7 @@ import Testing
         try Files.write(Self.document, to: "\(folder.path)/b.csv")
 
         let report = try AppleHealthExport(path: "\(folder.path)/export.xml", now: readingTime)
-            .read { _ in }
+            .read { _, _ in }
 
         #expect(report.attachments == [:])
     }

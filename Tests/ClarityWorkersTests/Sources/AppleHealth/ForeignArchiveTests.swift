@@ -39,7 +39,7 @@ import Testing
         let path = "\(folder.path)/renamed.zip"
         try Python.run(ForeignArchiveTests.writer, [path, kind, "4194304"])
 
-        let report = try AppleHealthExport(path: path, now: readingTime).read { _ in }
+        let report = try AppleHealthExport(path: path, now: readingTime).read { _, _ in }
 
         #expect(report.recordsRead == 1)
         #expect(report.brokeAt == nil)

@@ -13,7 +13,7 @@ struct ScannedText: Equatable {
         var reading = ExportReading(
             source: MemorySource(bytes, piece: piece), mapper: Lines(log: log),
             windowSize: windowSize)
-        report = try reading.run { _ in }
+        report = try reading.run { _, _ in }
         lines = log.lines
     }
 

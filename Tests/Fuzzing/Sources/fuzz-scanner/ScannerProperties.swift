@@ -40,7 +40,7 @@ enum ScannerProperties {
             source: PieceSource(text, piece: piece), mapper: DigestHandler(digest: digest),
             windowSize: windowSize)
         do {
-            let report = try reading.run { _ in }
+            let report = try reading.run { _, _ in }
             return (digest, report)
         } catch {
             demand(false, "an error where none can be")
@@ -54,7 +54,7 @@ enum ScannerProperties {
             source: PieceSource(text, piece: text.count), mapper: RecordMapper(now: now),
             windowSize: 1 << 16)
         do {
-            return try reading.run { _ in }
+            return try reading.run { _, _ in }
         } catch {
             demand(false, "an error where none can be")
             return SourceReport()
