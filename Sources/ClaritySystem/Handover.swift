@@ -35,7 +35,9 @@ public final class Handover<Element: Sendable>: @unchecked Sendable {
     public func put(_ element: Element) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        while waiting.count >= room, !isCancelled { pthread_cond_wait(changed, mutex) }
+        while waiting.count >= room, !isFinished, !isCancelled {
+            pthread_cond_wait(changed, mutex)
+        }
         guard !isCancelled, !isFinished else { return false }
         waiting.append(element)
         pthread_cond_broadcast(changed)

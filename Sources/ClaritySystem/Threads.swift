@@ -44,6 +44,12 @@ private func started(_ body: @escaping @Sendable () -> Void) throws(ThreadError)
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setstacksize(&attributes, stackBytes)
+    // Signals are for the threads that wait for them; a new thread inherits what is held back.
+    var all = sigset_t()
+    var former = sigset_t()
+    sigfillset(&all)
+    pthread_sigmask(SIG_SETMASK, &all, &former)
+    defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
     let job = Unmanaged.passRetained(ThreadBody(body))
     var thread = pthread_t()
     let code = pthread_create(

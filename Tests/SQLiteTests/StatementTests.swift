@@ -63,7 +63,7 @@ import Testing
         try connection.run("INSERT INTO t (n) VALUES (7)")
 
         let found = try connection.withStatement("SELECT 1 FROM t WHERE n = ?") { statement in
-            try [7, 8].map { number in
+            try [Int64(7), 8].map { number in
                 try statement.bind(number, at: 1)
                 return try statement.run()
             }
