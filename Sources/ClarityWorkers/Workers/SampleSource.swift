@@ -30,7 +30,7 @@ struct AppleHealthFile: SampleSource {
     let now: Instant
     var since: Instant?
 
-    var file: String { path }
+    var file: String { AppleHealthExport.file(at: path) }
     var name: String {
         String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
     }

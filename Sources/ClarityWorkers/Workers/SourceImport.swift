@@ -76,6 +76,8 @@ struct SourceImport {
         counts.add(enqueued.duplicates, to: "samples_duplicate")
         counts.add(enqueued.beforeSince, to: "samples_before_since")
         counts.add(report.pairedPartners, to: "samples_paired")
+        counts.add(report.folded, to: "samples_folded")
+        counts.add(report.repeated, to: "samples_repeated")
         counts.add(report.unmapped.values.reduce(0, +), to: "samples_unmapped")
         counts.add(report.refused.values.reduce(0, +), to: "samples_refused")
         counts.add(report.nestedSkipped, to: "samples_nested")

@@ -102,6 +102,7 @@ struct SourceIntake: Sendable {
             }
         }
         counts += before
+        if !report.stepMinutes.isEmpty { try store.keep(report.stepMinutes) }
         return IntakeResult(report: report, enqueued: counts)
     }
 
@@ -154,8 +155,9 @@ extension IntakeResult {
 extension SourceReport {
     /// What is noted of a reading.
     fileprivate var noted: [String: Int64] {
-        var counts = Dictionary(
-            uniqueKeysWithValues: samplesByKind.map { ($0.rawValue, $1) })
+        var counts: [String: Int64] = [:]
+        for (kind, count) in samplesByKind { counts[kind.rawValue] = count }
+        for (kind, count) in made { counts[kind.rawValue, default: 0] += count }
         counts["records"] = recordsRead + nestedTaken
         counts["unmapped"] = unmapped.values.reduce(0, +)
         counts["refused"] = refused.values.reduce(0, +)

@@ -212,6 +212,49 @@ import Testing
         #expect(try bench.store().outboxCounts().total == 0)
     }
 
+    @Test func `of a folder the state of the export in it decides`() throws {
+        let folder = "\(bench.folder)/apple_health_export"
+        mkdir(folder, 0o700)
+        defer {
+            unlink("\(folder)/export.xml")
+            unlink("\(folder)/note.txt")
+            rmdir(folder)
+        }
+        func read() throws -> IntakeResult {
+            try SourceIntake(store: try bench.store(), clock: bench.clock).read(
+                AppleHealthFile(path: folder, now: bench.clock.now), progress: { _ in })
+        }
+        bench.writeExport(0..<3)
+        rename(bench.exportPath, "\(folder)/export.xml")
+
+        let first = try read()
+        let noteFile = open("\(folder)/note.txt", O_WRONLY | O_CREAT, 0o600)
+        close(noteFile)
+        let second = try read()
+        bench.writeExport(0..<5)
+        rename(bench.exportPath, "\(folder)/export.xml")
+        let third = try read()
+
+        #expect(first.enqueued.queued == 3)
+        #expect(second.unchangedSince != nil)
+        #expect(third.enqueued.queued == 2 && third.enqueued.duplicates == 3)
+        #expect(try bench.store().lastReading(of: folder)?.counts["heart_rate"] == 5)
+    }
+
+    @Test func `the steps by minute that a source has are kept`() throws {
+        var source = source([])
+        source.report.stepMinutes = [
+            StepDay(
+                day: CivilDay(daysSince1970: 20_000), zone: "Europe/London",
+                counts: [UInt32](repeating: 1, count: StepDay.minutes),
+                knownMinutes: StepDay.minutes)
+        ]
+
+        _ = try read(source)
+
+        #expect(try bench.store().stepDays() == [CivilDay(daysSince1970: 20_000)])
+    }
+
     @Test func `a source that cannot be read is an error of its own`() throws {
         let export = AppleHealthFile(path: bench.exportPath, now: bench.clock.now)
 

@@ -24,6 +24,12 @@ public struct AppleHealthExport: Sendable {
         self.rules = rules
     }
 
+    /// The file that is read for the export at `path`: the one in the folder there, or `path` itself,
+    /// whatever it is.
+    public static func file(at path: String) -> String {
+        do throws(SourceError) { return try ExportSource.file(at: path) } catch { return path }
+    }
+
     /// Hands over each sample and gives the account of all records.
     ///
     /// A source that breaks off (a truncated archive, a wrong checksum) is no error: what was read

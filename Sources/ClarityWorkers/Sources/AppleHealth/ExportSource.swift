@@ -21,16 +21,31 @@ enum ExportSource {
         return ReadAheadSource(FileSource(file))
     }
 
-    /// The first export among the xml files of the folder, by name.
+    /// The file at `path` whose text is read, or the one in the folder there.
+    ///
+    /// - Throws: `SourceError` for a folder that has none.
+    static func file(at path: String) throws(SourceError) -> String {
+        guard try OpenFile(path: path).isFolder else { return path }
+        return try export(among: try entries(path), in: path).path
+    }
+
     private static func inFolder(_ path: String) throws(SourceError) -> any ByteSource {
         let names = try entries(path)
+        let found = try export(among: names, in: path)
+        return ReadAheadSource(
+            FileSource(found.file, attachments: attachments(path, names, except: found.name)))
+    }
+
+    /// The first export among the xml files of a folder, by name.
+    private static func export(
+        among names: [String], in path: String
+    ) throws(SourceError) -> (name: String, path: String, file: OpenFile) {
         for name in names.sorted() where name.lowercased().hasSuffix(".xml") {
             let file = try OpenFile(path: "\(path)/\(name)")
             guard file.isRegular else { continue }
             let head = try file.head(path: "\(path)/\(name)")
             if head.withUnsafeBufferPointer(ExportSignature.isExport) {
-                return ReadAheadSource(
-                    FileSource(file, attachments: attachments(path, names, except: name)))
+                return (name, "\(path)/\(name)", file)
             }
         }
         throw .noExportInside(path: path)
