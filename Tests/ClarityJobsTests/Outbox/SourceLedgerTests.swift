@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import SQLite
 import Testing
 
 @testable import ClarityJobs

@@ -23,6 +23,18 @@ final class StateFolder {
         try HealthStore(stateDirectory: path, environment: environment)
     }
 
+    /// Makes the file of an earlier version, sealed with the first test key, and gives a connection.
+    func makeFile(version: Int) throws -> Connection {
+        let connection = try Connection(path: "\(path)/health.db")
+        var migrations = HealthSchema.migrations
+        migrations.steps.removeSubrange(version...)
+        try migrations.migrate(connection)
+        try connection.run(
+            "INSERT INTO canary (id, sealed) VALUES (1, ?)",
+            .blob(sealer(firstKey).seal([], for: RowIdentity("canary"))))
+        return connection
+    }
+
     /// The files in the folder, by name.
     var names: [String] {
         guard let directory = opendir(path) else { return [] }

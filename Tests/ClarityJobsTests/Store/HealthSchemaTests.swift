@@ -7,18 +7,9 @@ import Testing
 @Suite struct HealthSchemaTests {
     private let folder = StateFolder()
 
-    private let key = String(repeating: "ab", count: 32)
-
     /// A file of the first version with an upload under way, one accepted and a queue.
     private func makeFirstVersion() throws {
-        let connection = try Connection(path: "\(folder.path)/health.db")
-        var migrations = HealthSchema.migrations
-        migrations.steps.removeSubrange(1...)
-        try migrations.migrate(connection)
-        let sealer = try Sealer(try MasterKey(content: Array(key.utf8), origin: "a test"))
-        try connection.run(
-            "INSERT INTO canary (id, sealed) VALUES (1, ?)",
-            .blob(sealer.seal([], for: RowIdentity("canary"))))
+        let connection = try folder.makeFile(version: 1)
         try connection.execute(
             """
             INSERT INTO batches (id, client_timestamp_ms, attempts) VALUES (1, 5, 1);
@@ -35,7 +26,7 @@ import Testing
     @Test func `a file of the first version keeps every row and its batches their route`() throws {
         try makeFirstVersion()
 
-        let store = try folder.open(["CLARITY_JOBS_KEY": key])
+        let store = try folder.open(firstKey)
 
         #expect(
             try store.states() == [.sending: 1, .accepted: 1, .setAside: 1, .queued: 1])
@@ -50,6 +41,38 @@ import Testing
             ) { $0.text(0) }
         }
         #expect(plain == ["metrics0,metrics0 0"])
+    }
+
+    @Test func `a source that the version before had read is known, without what was in it`() throws
+    {
+        // The seventh step added what is known of a reading.
+        let connection = try folder.makeFile(version: 6)
+        let tag = try sealer(firstKey).tag(sourceIdentity.bytes, count: 16)
+        try connection.run(
+            "INSERT INTO sources (tag, stamp, read_at_ms) VALUES (?, ?, 7)", .blob(tag),
+            .text(stamp.text))
+
+        let store = try folder.open(firstKey)
+
+        #expect(try store.lastReading(of: "/export.zip") == nil)
+        #expect(
+            try store.wasRead("/export.zip", stamp) == Instant(millisecondsSince1970: 7))
+        try store.noteRead("/export.zip", stamp, at: noon)
+        #expect(try store.lastReading(of: "/export.zip")?.readAt == noon)
+    }
+
+    private var sourceIdentity: RowIdentity {
+        var identity = RowIdentity("sources")
+        identity.append("/export.zip")
+        return identity
+    }
+
+    private var stamp: SourceStamp {
+        get throws {
+            try #require(
+                SourceStamp(
+                    path: "/proc/self/exe", reader: "1", at: Instant(secondsSince1970: 1 << 33)))
+        }
     }
 
     @Test func `the queue is read by its index, whatever else is in the outbox`() throws {

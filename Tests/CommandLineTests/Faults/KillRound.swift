@@ -27,7 +27,7 @@ struct KillRound {
     enum Point: Hashable, CustomStringConvertible {
         /// As soon as there is a worker.
         case birth
-        /// When so many portions of 4,096 samples are in the outbox.
+        /// When so many times 4,096 samples are in the outbox; they are written 16,384 at a time.
         case importing(portions: Int)
         /// When the backend has taken so many uploads; the work goes on meanwhile.
         case after(uploads: Int)

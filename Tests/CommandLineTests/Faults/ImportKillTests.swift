@@ -1,0 +1,123 @@
+import ClarityTestSupport
+import Glibc
+import SQLite
+import Testing
+
+/// Kills the reading of a source at several points, in one state directory after the other.
+@Suite("A killed import and a second one come to the same", .timeLimit(.minutes(10)))
+struct ImportKillTests {
+    private static let key = ["CLARITY_JOBS_KEY": String(repeating: "5c", count: 32)]
+    /// Heart rates, in several portions; every hundredth comes twice.
+    private static let heartRates = 120_000
+
+    @Test func `an import that is killed again and again ends as a whole one does`() async throws {
+        let whole = try await playground()
+        let killed = try await playground()
+        try whole.folder.write("export.xml", Self.export)
+        try killed.folder.write("export.xml", Self.export)
+
+        let points = [1, 40_000, 80_000]
+        let hits = try await killed.killImport(at: points, environment: Self.key)
+        _ = try await killed.run("run", "upload", environment: Self.key)
+        _ = try await whole.run("run", "upload", environment: Self.key)
+
+        let rows = try whole.outboxRows()
+        // A machine that is busy may let a worker come to its end before it is killed, but not each.
+        #expect(hits.count == points.count && hits.contains { $0 < Self.heartRates }, "\(hits)")
+        #expect(rows.filter { $0.hasPrefix("heart_rate ") }.count == Self.heartRates)
+        #expect(rows.filter { $0.hasPrefix("blood_pressure ") }.count == 500)
+        let others = try killed.outboxRows()
+        #expect(others.count == rows.count)
+        // Not in one expectation, which would print what differs in full.
+        let isSame = others == rows
+        #expect(isSame)
+        #expect(try StateAudit(statePath: killed.statePath).damage == [])
+        // What is whole by now is not read again.
+        _ = try await killed.run("run", "upload", environment: Self.key)
+        let notes = try await killed.lastRun(of: "upload")["notes"].elements.compactMap(\.text)
+        #expect(notes.contains { $0.contains("is as it was when it was read") }, "\(notes)")
+    }
+
+    /// A home without a backend whose health data is there, and empty.
+    private func playground() async throws -> Playground {
+        let playground = try await Playground(sandboxOptions: nil)
+        // There is no export yet.
+        _ = try await playground.run("run", "upload", environment: Self.key)
+        return playground
+    }
+
+    /// Heart rates a minute apart, blood pressures, and steps of some weeks.
+    private static var export: [UInt8] {
+        var text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<HealthData locale=\"en_GB\">\n"
+        func record(_ type: String, _ unit: String, _ minute: Int, _ value: Int) {
+            let day = minute / 1440
+            let date =
+                "2024-\(two(1 + day / 28))-\(two(1 + day % 28)) "
+                + "\(two(minute / 60 % 24)):\(two(minute % 60)):00 +0000"
+            text += "<Record type=\"HKQuantityTypeIdentifier\(type)\" sourceName=\"Watch\" "
+            text +=
+                "unit=\"\(unit)\" startDate=\"\(date)\" endDate=\"\(date)\" value=\"\(value)\"/>\n"
+        }
+        for index in 0..<heartRates {
+            record("HeartRate", "count/min", index, 60 + index % 40)
+            if index.isMultiple(of: 100) {
+                record("HeartRate", "count/min", index, 60 + index % 40)
+            }
+        }
+        for index in 0..<500 {
+            record("BloodPressureSystolic", "mmHg", 60 * index, 110 + index % 30)
+            record("BloodPressureDiastolic", "mmHg", 60 * index, 70 + index % 20)
+            record("StepCount", "count", 60 * index, index)
+        }
+        return Array("\(text)</HealthData>\n".utf8)
+    }
+
+    private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}
+
+extension Playground {
+    /// Starts the upload once for each point, and kills its worker as soon as so many samples are in
+    /// the outbox.
+    ///
+    /// - Returns: how many there were after each kill.
+    fileprivate func killImport(
+        at points: [Int], environment: [String: String]
+    ) async throws -> [Int] {
+        var hits: [Int] = []
+        for point in points {
+            let scheduler = try start(["run", "upload"], environment: environment)
+            guard let worker = try await ProcessTable.firstChild(of: scheduler.processID) else {
+                continue
+            }
+            let path = "\(statePath)/health.db"
+            try await blocking {
+                let health = try Connection(path: path, access: .readWrite)
+                while ProcessTable.isAlive(worker), try health.outboxRows() < point {
+                    sched_yield()
+                }
+                kill(worker, SIGKILL)
+            }
+            _ = await scheduler.finish()
+            hits.append(try Connection(path: path, access: .readWrite).outboxRows())
+        }
+        return hits
+    }
+
+    /// Every row of the outbox in one order, with what tells it from others under the same key.
+    fileprivate func outboxRows() throws -> [String] {
+        try Connection(path: "\(statePath)/health.db", access: .readWrite).all(
+            """
+            SELECT kind || ' ' || start_s || ' ' || end_s || ' ' || hex(tag) || ' ' || state
+                || ' ' || length(sealed)
+            FROM outbox ORDER BY kind, start_s, end_s, tag
+            """
+        ) { $0.text(0) }
+    }
+}
+
+extension Connection {
+    /// How many samples are in the outbox, without counting them: none was removed.
+    fileprivate func outboxRows() throws -> Int {
+        try first("SELECT max(id) FROM outbox") { Int($0.integer(0)) } ?? 0
+    }
+}
