@@ -10,12 +10,26 @@ import Testing
         if: getenv("CLARITY_EXPORT_GENERATOR").map { access($0, R_OK) == 0 } ?? false,
         "CLARITY_EXPORT_GENERATOR names no script"))
 struct GeneratedExportProgramTests {
-    /// The types of the generator that CLARITY has a field for.
-    private static let mapped: Set<String> = [
-        "ActiveEnergyBurned", "AppleExerciseTime", "BloodPressureDiastolic",
-        "BloodPressureSystolic", "DistanceWalkingRunning", "FlightsClimbed", "HeartRate",
-        "HeartRateVariabilitySDNN",
-        "OxygenSaturation", "RespiratoryRate", "RestingHeartRate", "StepCount", "VO2Max",
+    /// The types of the generator whose records are samples, but for blood pressure.
+    private static let measured: Set<String> = [
+        "HKCategoryTypeIdentifierMindfulSession", "HKQuantityTypeIdentifierBloodGlucose",
+        "HKQuantityTypeIdentifierBodyTemperature", "HKQuantityTypeIdentifierHeartRate",
+        "HKQuantityTypeIdentifierHeartRateVariabilitySDNN",
+        "HKQuantityTypeIdentifierOxygenSaturation", "HKQuantityTypeIdentifierRespiratoryRate",
+    ]
+
+    /// Those whose records become days and nights.
+    private static let folded: Set<String> = [
+        "HKCategoryTypeIdentifierSleepAnalysis", "HKQuantityTypeIdentifierActiveEnergyBurned",
+        "HKQuantityTypeIdentifierAppleExerciseTime",
+        "HKQuantityTypeIdentifierDistanceWalkingRunning", "HKQuantityTypeIdentifierFlightsClimbed",
+        "HKQuantityTypeIdentifierRestingHeartRate", "HKQuantityTypeIdentifierStepCount",
+        "HKQuantityTypeIdentifierVO2Max",
+    ]
+
+    private static let pressures: Set<String> = [
+        "HKQuantityTypeIdentifierBloodPressureDiastolic",
+        "HKQuantityTypeIdentifierBloodPressureSystolic",
     ]
 
     @Test func `a hundred thousand generated records are counted, and each sample arrives once`()
@@ -31,7 +45,8 @@ struct GeneratedExportProgramTests {
         #expect(result.status == 0, "\(result.errors)")
         let run = try await playground.lastRun(of: "upload")
         let counts = run["counts"]
-        let unmapped = truth["types"].keys.subtracting(Self.types)
+        let unmapped = truth["types"].keys.subtracting(
+            Self.measured.union(Self.folded).union(Self.pressures))
         let total = { (names: Set<String>) in
             names.compactMap { truth["types"][$0].number }.reduce(0, +)
         }
@@ -47,27 +62,29 @@ struct GeneratedExportProgramTests {
                     $0.text?.contains("\(type) (\(total([type])))") == true
                 })
         }
-        let paired = try #require(
-            truth["types"]["HKQuantityTypeIdentifierBloodPressureSystolic"].number)
-        #expect(counts["samples_paired"] == .number(paired))
-        let samples = total(truth["types"].keys.intersection(Self.types)) - paired
+        #expect(counts["samples_paired"].number.map { 2 * $0 } == total(Self.pressures))
+        let repeated = try #require(counts["samples_repeated"].number)
+        #expect(counts["samples_folded"].number == total(Self.folded) - repeated)
+        #expect(repeated == (try await repetitions(of: Self.folded, in: playground)))
         let queued = try #require(counts["samples_queued"].number)
         let duplicates = try #require(counts["samples_duplicate"].number)
-        #expect(queued + duplicates == samples)
-        #expect(duplicates == (try await repetitions(in: playground)))
-        #expect(counts["samples_accepted"] == .number(queued))
-        #expect(try await sandbox.count("metrics") == queued)
-        #expect(try await sandbox.count("distinct_metric_ids") == queued)
+        let pressures = total(Self.pressures) / 2
+        #expect(queued + duplicates == total(Self.measured) + pressures)
+        #expect(duplicates == (try await repetitions(of: Self.measured, in: playground)))
+        let days = try #require(counts["metrics_queued"].number)
+        #expect(days > 0 && counts["metrics_made"].number == days)
+        let sent = queued + days - (counts["samples_not_accepted"].number ?? 0)
+        #expect(counts["samples_accepted"] == .number(sent))
+        #expect(try await sandbox.count("metrics") == sent)
+        #expect(try await sandbox.count("distinct_metric_ids") == sent)
     }
 
-    private static let types = Set(
-        mapped.map { "HKQuantityTypeIdentifier\($0)" }
-            + ["HKCategoryTypeIdentifierMindfulSession"])
-
     /// How many records repeat type, times, value and unit of another, in another language's count:
-    /// which device wrote a record does not make it another sample. Blood pressures, which are two
-    /// records each, are left out; the generator repeats none.
-    private func repetitions(in playground: Playground) async throws -> Int {
+    /// which device wrote a record does not make it another sample. Of blood pressures, which are two
+    /// records each, the generator repeats none.
+    private func repetitions(
+        of types: Set<String>, in playground: Playground
+    ) async throws -> Int {
         let script = """
             import re, sys
             types = set(sys.argv[2].split(","))
@@ -82,10 +99,12 @@ struct GeneratedExportProgramTests {
                     float(value) if fields.get("unit") else value, fields.get("unit")))
             print(count - len(seen))
             """
-        let types = Self.types.filter { !$0.contains("BloodPressure") }.joined(separator: ",")
         let result = try await ChildProgram.run(
             "/usr/bin/env",
-            ["python3", "-c", script, "\(playground.folder.path)/export.xml", types],
+            [
+                "python3", "-c", script, "\(playground.folder.path)/export.xml",
+                types.joined(separator: ","),
+            ],
             environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"])
         return try #require(Int(result.outputLines.first ?? ""), "\(result.errors)")
     }

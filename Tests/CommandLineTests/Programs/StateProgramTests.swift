@@ -42,8 +42,8 @@ struct StateProgramTests {
         }
         #expect(next.status == 0, "\(next.errors)")
         #expect(due.status == 0, "\(due.errors)")
-        #expect(try await sandbox.count("metrics") == 1792)
-        #expect(try await sandbox.count("distinct_metric_ids") == 1792)
+        #expect(try await sandbox.count("metrics") == 820)
+        #expect(try await sandbox.count("distinct_metric_ids") == 820)
         let runs = try await playground.json("history").elements
         #expect(runs.last == shown)
         #expect(runs.dropLast().allSatisfy { $0["state"] == .string("succeeded") })
