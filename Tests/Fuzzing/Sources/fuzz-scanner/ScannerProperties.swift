@@ -19,6 +19,9 @@ enum ScannerProperties {
 
         demand(whole.events == pieced.events, "pieces change what is found")
         demand(whole.report == pieced.report, "pieces change the report")
+        let bare = scan(text, piece: Int(first) % 61 + 16)
+        demand(whole.events == bare.events, "bare pieces change what is found")
+        demand(whole.report == bare.report, "bare pieces change the report")
         demand(whole.report.bytesRead == Int64(text.count), "not all bytes are read")
         let records = whole.report.elements["Record"] ?? 0
         demand(records == whole.events.records, "a record has no event")
@@ -29,7 +32,10 @@ enum ScannerProperties {
             demand(offsets.allSatisfy { $0 >= 0 && $0 < text.count }, "a place outside the text")
             demand(offsets.first == whole.report.firstOffsets[name], "two first places")
         }
-        demand(mapped(text).unexplained == 0, "a record that no count explains")
+        // Days and nights take longer than all else, so only one text in sixteen is mapped.
+        if first % 16 == 0 {
+            demand(mapped(text).unexplained == 0, "a record that no count explains")
+        }
     }
 
     private static func read(
@@ -42,6 +48,30 @@ enum ScannerProperties {
         do {
             let report = try reading.run { _, _ in }
             return (digest, report)
+        } catch {
+            demand(false, "an error where none can be")
+            return (digest, SourceReport())
+        }
+    }
+
+    /// Scans without a window: each piece lies with what is left before it in memory of just its
+    /// length, so that the sanitizer sees a read beyond its end.
+    private static func scan(
+        _ text: UnsafeBufferPointer<UInt8>, piece: Int
+    ) -> (events: EventDigest, report: SourceReport) {
+        let digest = EventDigest()
+        var scanner = ExportScanner(mapper: DigestHandler(digest: digest))
+        var start = 0
+        var end = 0
+        do {
+            while end < text.count {
+                end = min(end + piece, text.count)
+                let exact = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: end - start)
+                defer { exact.deallocate() }
+                _ = exact.initialize(fromContentsOf: text[start..<end])
+                start += try scanner.consume(Bytes(exact)) { _, _ in }
+            }
+            return (digest, try scanner.finish(rest: end - start) { _, _ in })
         } catch {
             demand(false, "an error where none can be")
             return (digest, SourceReport())
@@ -69,7 +99,7 @@ enum ScannerProperties {
     }
 }
 
-/// A text in pieces; each is a copy of its own, so that a read beyond its end is seen.
+/// A text in pieces.
 private final class PieceSource: ByteSource {
     private let text: UnsafeBufferPointer<UInt8>
     private let piece: Int
