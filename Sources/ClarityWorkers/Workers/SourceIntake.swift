@@ -101,6 +101,7 @@ struct SourceIntake: Sendable {
                 }
             }
         }
+        try store.keep(report.stepMinutes)
         counts += before
         if !report.stepMinutes.isEmpty { try store.keep(report.stepMinutes) }
         return IntakeResult(report: report, enqueued: counts)

@@ -140,6 +140,19 @@ import Testing
         #expect(reading?.readAt == bench.clock.now)
     }
 
+    @Test func `the steps by minute of a source are kept`() throws {
+        write("abc")
+        var source = source([])
+        source.report.stepMinutes = [
+            StepDay(
+                day: CivilDay(daysSince1970: 20_000), zone: "UTC", counts: [1], knownMinutes: 1440)
+        ]
+
+        _ = try read(source)
+
+        #expect(try bench.store().stepDays() == [CivilDay(daysSince1970: 20_000)])
+    }
+
     @Test func `samples that began before the given instant are counted and not queued`() throws {
         write("abc")
         let since = minutes(4..<5)[0].0.start
