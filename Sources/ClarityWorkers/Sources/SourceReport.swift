@@ -25,7 +25,8 @@ public struct SourceReport: Hashable, Sendable {
     public var repeated: Int64 = 0
     /// The days and nights that were handed over, by kind.
     public var made: [SampleKind: Int64] = [:]
-    /// The days and nights that had not ended when the source was made, by kind.
+    /// The days and nights that had not ended when the source was made, or all of them when it broke
+    /// off, by kind: a later source has them whole.
     public var unfinished: [SampleKind: Int64] = [:]
     /// The nights of which only the time in bed is known, and of which none is made.
     public var nightsWithoutSleep: Int64 = 0

@@ -36,7 +36,9 @@ protocol ExportHandler {
     mutating func activitySummary(_ bytes: Bytes, _ fields: SummaryFields)
 
     /// Hands over what waited for the end.
-    mutating func finish(_ each: SampleTaker) throws
+    ///
+    /// - Parameter isWhole: Whether the text has its end, so that nothing of it can be missing.
+    mutating func finish(isWhole: Bool, _ each: SampleTaker) throws
 
     /// Adds what was counted.
     func write(to report: inout SourceReport)

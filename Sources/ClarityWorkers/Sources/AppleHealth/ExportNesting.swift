@@ -104,10 +104,12 @@ struct ExportNesting<Handler: ExportHandler> {
     }
 
     /// Ends what is open with the text, and hands over what waited for that.
-    mutating func finish(_ report: inout SourceReport, _ each: SampleTaker) throws {
+    mutating func finish(
+        _ report: inout SourceReport, isWhole: Bool, _ each: SampleTaker
+    ) throws {
         if inRecord { try handler.endRecord(each) }
         if inCorrelation { closeCorrelation() }
-        try handler.finish(each)
+        try handler.finish(isWhole: isWhole, each)
         handler.write(to: &report)
         tally.write(to: &report)
         elements.write(to: &report)

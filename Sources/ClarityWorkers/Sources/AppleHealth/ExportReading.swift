@@ -54,7 +54,8 @@ struct ExportReading<Mapper: ExportHandler> {
             }
         }
         window.remove(try scanner.consume(window.bytes, each))
-        var report = try scanner.finish(rest: window.bytes.count, each)
+        var report = try scanner.finish(
+            rest: window.bytes.count, isBroken: broken != nil, each)
         report.attachments = source.attachments
         if let broken {
             report.brokeAt = SourceBreak(byteOffset: bytesRead, reason: broken.reason)

@@ -55,17 +55,22 @@ struct ExportScanner<Handler: ExportHandler> {
 
     /// Ends the text and hands over what waited for its end.
     ///
-    /// - Parameter rest: How many bytes were never consumed.
+    /// - Parameters:
+    ///   - rest: How many bytes were never consumed.
+    ///   - isBroken: Whether the source broke before its end.
     /// - Throws: what `each` throws.
-    mutating func finish(rest: Int, _ each: SampleTaker) throws -> SourceReport {
+    mutating func finish(
+        rest: Int, isBroken: Bool, _ each: SampleTaker
+    ) throws -> SourceReport {
         let start = position
         position += Int64(rest)
         var report = SourceReport()
         var tagBegan = false
         if case .body = state { tagBegan = rest > 0 }
-        try nesting.finish(&report, each)
+        let ending = ending(rest: rest)
+        try nesting.finish(&report, isWhole: ending == nil && !isBroken, each)
         report.bytesRead = position
-        report.brokeAt = ending(rest: rest).map {
+        report.brokeAt = ending.map {
             SourceBreak(byteOffset: tagBegan ? start : position, reason: $0)
         }
         return report

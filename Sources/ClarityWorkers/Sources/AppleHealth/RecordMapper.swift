@@ -175,14 +175,15 @@ struct RecordMapper: ExportHandler {
             day: day, energy: energy, exercise: number(bytes, fields.exercise))
     }
 
-    mutating func finish(_ each: SampleTaker) throws {
+    mutating func finish(isWhole: Bool, _ each: SampleTaker) throws {
         let counts = try pairing.resolve(each)
         pairedPartners = counts.pairs
         nestedTaken = counts.takenFromCorrelations
         if counts.unpaired > 0 { refused[.unpaired] = counts.unpaired }
         let others = RecordMapper.noSource + 1 - sources.values.count
         outcome = try folding.finish(
-            names: sources.values + [String](repeating: "", count: others), each)
+            names: sources.values + [String](repeating: "", count: others), isWhole: isWhole,
+            each)
     }
 
     func write(to report: inout SourceReport) {

@@ -79,11 +79,16 @@ struct RecordFolding {
 
     /// Hands over the days and then the nights.
     ///
-    /// - Parameter names: of the sources, by index.
+    /// - Parameters:
+    ///   - names: of the sources, by index.
+    ///   - isWhole: whether all records were there. Of a source that broke off none is handed over: an
+    ///     export has one type after the other, so that every day of it could lack some, and would
+    ///     replace the better one of an earlier export.
     /// - Throws: what `each` throws.
     mutating func finish(
-        names: [String], _ each: (Sample, SampleNature) throws -> Void
+        names: [String], isWhole: Bool = true, _ each: (Sample, SampleNature) throws -> Void
     ) rethrows -> Outcome {
+        let until = isWhole ? until : .min
         let order = SourceRank.order(names, sorts: sorts, preferred: rules.preferred)
         var outcome = Outcome()
         outcome.days = try days.resolve(order: order, until: until) { day, bounds in
@@ -100,7 +105,7 @@ struct RecordFolding {
                 source: name.isEmpty ? nil : name)
             try each(sample, .aggregate)
         }
-        outcome.steps = minutes?.resolve(order: order) ?? []
+        if isWhole { outcome.steps = minutes?.resolve(order: order) ?? [] }
         return outcome
     }
 }

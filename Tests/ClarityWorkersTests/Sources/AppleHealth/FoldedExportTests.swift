@@ -178,6 +178,40 @@ import Testing
         #expect(result.report.unexplained == 0)
     }
 
+    @Test func `a source that breaks off makes no days and no nights, which could lack a part`()
+        throws
+    {
+        let night = record(
+            "CategoryTypeIdentifierSleepAnalysis", "", "HKCategoryValueSleepAnalysisAsleepREM", "a",
+            "2024-01-22 02:00:00 +0000", "2024-01-22 07:00:01 +0000")
+        let body =
+            steps("1", "a", "2024-01-21 08:00:00 +0000", "2024-01-21 08:10:00 +0000") + night
+            + heartRate()
+        let whole = "<HealthData>\(body)</HealthData>"
+        func read(_ text: String, breaksWith: String?) throws -> Reading {
+            var result = Reading()
+            var reading = ExportReading(
+                source: MemorySource(Array(text.utf8), breaksWith: breaksWith),
+                mapper: RecordMapper(
+                    now: Instant(secondsSince1970: seconds("2024-01-23T00:00:00Z"))))
+            result.report = try reading.run { sample, _ in result.samples.append(sample) }
+            return result
+        }
+
+        #expect(try read(whole, breaksWith: nil).samples.count == 3)
+        for (text, reason) in [
+            ("<HealthData>\(body)", nil), ("<HealthData>\(body)<Rec", nil),
+            (whole, "the archive is damaged"),
+        ] {
+            let result = try read(text, breaksWith: reason)
+            #expect(result.samples == [.heartRate(61)])
+            #expect(result.report.brokeAt != nil)
+            #expect(result.report.unfinished == [.activity: 1, .sleep: 1])
+            #expect(result.report.stepMinutes == [])
+            #expect(result.report.unexplained == 0)
+        }
+    }
+
     @Test func `a night is made of its stages and their zone`() throws {
         func stage(_ name: String, _ start: String, _ end: String) -> String {
             record(

@@ -66,7 +66,7 @@ struct ScannedText: Equatable {
                     .joined(separator: " "))
         }
 
-        mutating func finish(_ each: SampleTaker) throws {}
+        mutating func finish(isWhole: Bool, _ each: SampleTaker) throws {}
 
         func write(to report: inout SourceReport) {}
 
