@@ -77,7 +77,7 @@ struct ImportKillTests {
 
 extension Playground {
     /// Starts the upload once for each point, and kills its worker as soon as so many samples are in
-    /// the outbox.
+    /// the outbox; the scheduler first, which would start another.
     ///
     /// - Returns: how many there were after each kill.
     fileprivate func killImport(
@@ -95,6 +95,7 @@ extension Playground {
                 while ProcessTable.isAlive(worker), try health.outboxRows() < point {
                     sched_yield()
                 }
+                kill(scheduler.processID, SIGKILL)
                 kill(worker, SIGKILL)
             }
             _ = await scheduler.finish()
