@@ -10,7 +10,7 @@ extension HealthStore {
 
     /// How large the log may grow and how many pages stay in memory while much is written, in pages
     /// of 4 KiB: each page that is written again and again then goes into the file once.
-    private static let bulk = (log: 16_384, memory: 4096)
+    private static let bulk = (log: 16_384, memory: 2048)
     /// What SQLite has for both otherwise.
     private static let ordinary = (log: 1000, memoryKiB: 2000)
 
@@ -54,7 +54,7 @@ extension HealthStore {
         }
         portion.known = Int64(rows.count - news.count)
         portion.rows.reserveCapacity(news.count)
-        portion.bytes.reserveCapacity(64 * (news.count + aggregates.count))
+        portion.bytes.reserveCapacity(112 * (news.count + aggregates.count))
         let nonces = Sealer.nonces(news.count + aggregates.count)
         for (nonce, index) in news.enumerated() {
             var row = rows[index]

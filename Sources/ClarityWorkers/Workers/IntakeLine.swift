@@ -91,10 +91,16 @@ struct IntakeLine: Sendable {
         _ line: Handover<Portion>,
         _ read: (_ each: (Sample, SampleNature) throws -> Void) throws -> Result
     ) throws -> Result {
-        var next = Portion()
+        // Room for a portion at once: what grows by doubling takes up to twice as much.
+        func empty() -> Portion {
+            var portion = Portion()
+            portion.samples.reserveCapacity(self.portion)
+            return portion
+        }
+        var next = empty()
         func put() throws {
             guard line.put(next) else { throw Ended() }
-            next = Portion()
+            next = empty()
         }
         let result = try read { sample, nature in
             next.add(sample, nature)
