@@ -38,6 +38,8 @@ extension Form where Value == String {
         case .duration(let range):
             Form<Duration>.duration(range).map { "\($0.milliseconds)" }
         case .choice(let names): .choice(names.map { ($0, $0) })
+        case .timeZone: Form<Zone>.timeZone.map(\.identifier)
+        case .dateOrInstant: .dateOrInstant
         case .path: .path
         case .url: .url
         }

@@ -52,6 +52,8 @@ indirect enum FormDescription: Hashable, Sendable {
     case choice([String])
     /// An instant as RFC 3339 writes it.
     case instant
+    /// A date such as `2026-01-31`, or an instant.
+    case dateOrInstant
     case cron
     case calendar
     case timeZone
@@ -85,6 +87,7 @@ indirect enum FormDescription: Hashable, Sendable {
         case .size: "a size"
         case .percent: "a percentage"
         case .instant: "an instant"
+        case .dateOrInstant: "a date or an instant"
         case .cron: "a cron expression"
         case .calendar: "a calendar expression"
         case .timeZone: "a time zone"

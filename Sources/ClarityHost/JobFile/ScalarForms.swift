@@ -131,6 +131,22 @@ extension Form where Value == Instant {
     }
 }
 
+extension Form where Value == String {
+    /// A date, or an instant as RFC 3339 writes it; the value is the text.
+    static var dateOrInstant: Form {
+        .scalar(.dateOrInstant) { text, node, place, decoding in
+            // A date is one at whose midnight in UTC there is an instant.
+            for rest in ["", "T00:00:00Z"] where Instant(rfc3339: text + rest) != nil {
+                return text
+            }
+            decoding.report(
+                node.position, "\(place.key) \(shown(text)) is neither a date nor an instant",
+                help: "write it as `2026-01-31` or `2026-01-31T06:00:00Z`")
+            return nil
+        }
+    }
+}
+
 extension Form where Value == JobID {
     /// A job's id.
     static var jobID: Form {

@@ -115,9 +115,33 @@ public let clarityCatalogue = JobCatalogue(
                 "apple-health-export": [
                     OptionDeclaration(
                         "path", .path, isRequired: true,
-                        summary: "the zip that the Health app exports, or its `export.xml`")
-                ]
+                        summary: "the zip that the Health app exports, or its `export.xml`"),
+                    sourceZone,
+                    OptionDeclaration(
+                        "prefer", .texts,
+                        summary: "the devices or apps whose steps, energy and sleep count first "
+                            + "where several tell of the same time, by their names in the export"),
+                    OptionDeclaration(
+                        "since", .dateOrInstant,
+                        summary: "what began before is not taken; a date begins at its midnight"),
+                ],
+                "health-auto-export": [
+                    OptionDeclaration(
+                        "path", .path, isRequired: true,
+                        summary: "a JSON file of Health Auto Export, or a folder of such files"),
+                    sourceZone,
+                ],
+                "spool": [
+                    OptionDeclaration(
+                        "path", .path, isRequired: true,
+                        summary: "a folder into which any program moves files of samples")
+                ],
             ])),
     ])
+
+/// On whose clock a source's days begin, where it does not say so itself.
+private let sourceZone = OptionDeclaration(
+    "time_zone", .timeZone,
+    summary: "on whose clock days and nights are told apart; without it this machine's")
 
 private func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }

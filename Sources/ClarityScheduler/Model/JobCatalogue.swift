@@ -10,6 +10,10 @@ public struct OptionDeclaration: Hashable, Sendable {
         /// A span with its unit, such as `90d`; handed on in milliseconds.
         case duration(ClosedRange<Duration>)
         case choice([String])
+        /// The name of a time zone that this machine knows.
+        case timeZone
+        /// A date such as `2026-01-31`, or an instant by RFC 3339; handed on as it is written.
+        case dateOrInstant
         /// A file or folder; `~/` is the home folder; relative paths count from the job file.
         case path
         /// An http or https address.

@@ -337,4 +337,31 @@ import Testing
 
         #expect(faults == ["jobs.yaml:2:17: " + printed])
     }
+
+    @Test(arguments: [
+        MessageCase(
+            job: "",
+            top: "sources: [{ kind: apple-health-export, path: x, time_zone: Europe/london }]",
+            "jobs.yaml:7:60: unknown time zone `Europe/london`; did you mean `Europe/London`?"),
+        MessageCase(
+            job: "",
+            top: "sources: [{ kind: apple-health-export, path: x, since: yesterday }]",
+            """
+            jobs.yaml:7:56: since `yesterday` is neither a date nor an instant
+            help: write it as `2026-01-31` or `2026-01-31T06:00:00Z`
+            """),
+    ])
+    func `a zone and a date of an option are checked`(message: MessageCase) {
+        #expect(JobFileSamples.faults(message.text) == message.printed)
+    }
+
+    @Test(arguments: ["2026-01-31", "2026-01-31T06:00:00Z", "2024-02-29T00:00:00+01:00"])
+    func `a date or an instant is handed on as it is written`(text: String) throws {
+        let file = try JobFileSamples.read(
+            JobFileSamples.file(
+                job: "",
+                top: "sources: [{ kind: apple-health-export, path: x, since: '\(text)' }]"))
+
+        #expect(file.settings["sources.0.since"] == text)
+    }
 }

@@ -44,7 +44,9 @@ enum JobFileSamples {
                 "sources",
                 .list(kinds: [
                     "apple-health-export": [
-                        OptionDeclaration("path", .path, isRequired: true, summary: "the file")
+                        OptionDeclaration("path", .path, isRequired: true, summary: "the file"),
+                        OptionDeclaration("time_zone", .timeZone, summary: "whose clock"),
+                        OptionDeclaration("since", .dateOrInstant, summary: "from when on"),
                     ],
                     "spool": [
                         OptionDeclaration("path", .path, isRequired: true, summary: "the folder"),

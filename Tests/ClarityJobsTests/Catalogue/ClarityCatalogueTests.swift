@@ -66,4 +66,22 @@ import Testing
         #expect(options("audit-upload")["url"]?.isRequired == true)
         #expect(options("audit-upload")["url"]?.standard == nil)
     }
+
+    @Test func `a source is one of three kinds, each with what decides on its reading`() throws {
+        let sources = try #require(clarityCatalogue.sections.first { $0.key == "sources" })
+        guard case .list(let kinds) = sources.form else {
+            Issue.record("not a list")
+            return
+        }
+
+        #expect(
+            kinds.mapValues { $0.map(\.key) } == [
+                "apple-health-export": ["path", "time_zone", "prefer", "since"],
+                "health-auto-export": ["path", "time_zone"], "spool": ["path"],
+            ])
+        #expect(
+            kinds.values.allSatisfy { $0.filter(\.isRequired).map(\.key) == ["path"] })
+        #expect(
+            kinds["apple-health-export"]?.map(\.form) == [.path, .timeZone, .texts, .dateOrInstant])
+    }
 }
