@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import ClaritySystem
 @preconcurrency import Glibc
 
 extension JobFileReader {

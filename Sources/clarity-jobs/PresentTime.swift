@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 
 /// The time that a person wrote to stand in for the present.
 struct PresentTime {

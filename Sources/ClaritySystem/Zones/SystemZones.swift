@@ -27,6 +27,18 @@ public struct SystemZones: ZoneSource {
         return bytes
     }
 
+    /// The zone of a name; `nil` where none is installed, or its file is at fault. `UTC` is always
+    /// there.
+    public func zone(named identifier: String) -> Zone? {
+        guard identifier != "UTC" else { return .utc }
+        guard let bytes = tzif(for: identifier) else { return nil }
+        do throws(ZoneError) {
+            return try Zone(identifier: identifier, tzif: bytes)
+        } catch {
+            return nil
+        }
+    }
+
     private static func isName(_ identifier: String) -> Bool {
         identifier.utf8.count <= 100
             && identifier.split(separator: "/", omittingEmptySubsequences: false).allSatisfy {
