@@ -63,7 +63,7 @@ let package = Package(
         library("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "SQLite", "CSodium"]),
         library(
             "ClarityWorkers",
-            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "CCurl", "CArchive"]),
+            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CCurl", "CArchive"]),
 
         // Programs: composition only.
         program(
@@ -94,7 +94,7 @@ let package = Package(
         tests("ClarityJobsTests", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "SQLite"]),
         tests(
             "ClarityWorkersTests",
-            ["ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler"]),
+            ["ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
         tests("SandboxTests", ["clarity-jobs-sandbox", "JSON"]),
         tests(
             "CommandLineTests",

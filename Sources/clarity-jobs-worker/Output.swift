@@ -9,7 +9,8 @@ func complain(_ message: String) {
 
 func printError(_ text: String) { fputs("\(text)\n", stderr) }
 
-/// The variables that say where the master key is, and where temporary files go.
+/// The variables that say where the master key is, where temporary files go, and which zone this
+/// machine is in.
 ///
 /// - Parameters:
 ///   - named: the variable that has the key, where a job file names one.
@@ -17,7 +18,8 @@ func printError(_ text: String) { fputs("\(text)\n", stderr) }
 func keyEnvironment(named: String? = nil, _ others: String...) -> [String: String] {
     let pointer = "CLARITY_JOBS_KEY_VARIABLE"
     var environment: [String: String] = [:]
-    for name in ["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "TMPDIR", pointer] + others {
+    let names = ["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "TMPDIR", "TZ", "TZDIR", pointer]
+    for name in names + others {
         environment[name] = variable(name)
     }
     if let named { environment[pointer] = named }

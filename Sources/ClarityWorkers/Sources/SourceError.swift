@@ -14,6 +14,14 @@ public enum SourceError: Error, Hashable, Sendable {
     case noExportInside(path: String)
     /// A zip archive that breaks off before the export in it is found.
     case damaged(path: String, reason: String)
+    /// A file where a folder should be.
+    case notAFolder(path: String)
+    /// A file with more bytes than are read of its kind.
+    case tooLarge(path: String, limit: Int)
+    /// No file of Health Auto Export.
+    case notAnAutoExport(path: String)
+    /// A file, or a folder, of none of the kinds that can be told by their contents.
+    case unknownKind(path: String)
     /// The system refused to open or to read it.
     case unreadable(path: String, reason: String)
 }
@@ -29,6 +37,12 @@ extension SourceError: CustomStringConvertible {
             "`\(path)` is neither a zip archive nor an Apple Health export"
         case .noExportInside(let path):
             "`\(path)` has no Apple Health export in it (an xml file whose root is `HealthData`)"
+        case .notAFolder(let path): "`\(path)` is no folder"
+        case .tooLarge(let path, let limit):
+            "`\(path)` has more than \(limit >> 20) MiB; split it"
+        case .notAnAutoExport(let path): "`\(path)` is no file of Health Auto Export"
+        case .unknownKind(let path):
+            "`\(path)` is neither an Apple Health export, nor of Health Auto Export, nor of samples"
         case .damaged(let path, let reason): "cannot read the zip archive `\(path)`: \(reason)"
         case .unreadable(let path, let reason): "cannot read `\(path)`: \(reason)"
         }

@@ -92,10 +92,13 @@ public struct SourceProgress: Hashable, Sendable {
     public var bytesRead: Int64
     /// The bytes of the whole text, when the source says so.
     public var bytesTotal: Int64?
+    /// The records read so far.
+    public var recordsRead: Int64
 
     /// Creates a progress.
-    public init(bytesRead: Int64, bytesTotal: Int64?) {
+    public init(bytesRead: Int64, bytesTotal: Int64?, recordsRead: Int64 = 0) {
         self.bytesRead = bytesRead
         self.bytesTotal = bytesTotal
+        self.recordsRead = recordsRead
     }
 }

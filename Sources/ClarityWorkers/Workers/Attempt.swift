@@ -27,7 +27,7 @@ public enum Attempt {
             return await work(
                 WorkContext(
                     order: order, store: store, client: client, transport: transport, clock: clock,
-                    report: report,
+                    zones: SourceZones(environment: environment), report: report,
                     isEnding: isEnding))
         } catch let error as TransportError {
             return outcome(of: APIError(error))

@@ -10,10 +10,15 @@ public struct BulkUploadWorker: KindWorker {
     public init() {}
 
     public func run(_ context: WorkContext) async throws -> Outcome {
-        let options = WorkOptions(context.order)
+        let options = WorkOptions(context.order, zones: context.zones)
         let plan = try UploadPlan(options)
         var reading = SourceImport(context)
-        let broken = try reading.run(options.sources(now: context.clock.now))
+        let sources = try options.sources(now: context.clock.now)
+        var broken = try reading.run(sources)
+        // What a rehearsal read is in no outbox.
+        if !context.isRehearsal, let stuck = SpoolSettling.run(sources, context) {
+            if broken == nil { broken = stuck } else { context.note(stuck.reason) }
+        }
         do {
             try await upload(context, plan)
         } catch {

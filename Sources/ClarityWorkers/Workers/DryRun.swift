@@ -31,7 +31,8 @@ public enum DryRun {
             let summary = Summary()
             let context = WorkContext(
                 order: order, store: store, client: client, transport: transport, clock: clock,
-                report: { summary.take($0) }, isEnding: { false }, isRehearsal: true)
+                zones: SourceZones(environment: environment), report: { summary.take($0) },
+                isEnding: { false }, isRehearsal: true)
             let outcome = await work(context)
             show(
                 summary.text(

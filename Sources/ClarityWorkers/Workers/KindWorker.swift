@@ -76,7 +76,8 @@ extension SourceError {
     /// The same as a worker's failure: what a person can set right is a matter of configuration.
     var failure: Failure {
         switch self {
-        case .missing, .noPermission, .notAFile, .notAnExport, .noExportInside:
+        case .missing, .noPermission, .notAFile, .notAFolder, .notAnExport, .noExportInside,
+            .notAnAutoExport, .unknownKind, .tooLarge:
             Failure(.configuration, description)
         case .empty, .damaged: Failure(.work, description)
         case .unreadable: Failure(.disk, description)

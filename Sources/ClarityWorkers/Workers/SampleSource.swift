@@ -29,17 +29,18 @@ struct AppleHealthFile: SampleSource {
     let path: String
     let now: Instant
     var since: Instant?
+    var rules = FoldingRules()
 
     var file: String { AppleHealthExport.file(at: path) }
     var name: String {
         String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
     }
-    var reader: String { "apple-health-export \(programVersion)" }
+    var reader: String { "apple-health-export \(programVersion) \(rules.text)" }
 
     func read(
         progress: ((SourceProgress) throws -> Void)?,
         _ each: (Sample, SampleNature) throws -> Void
     ) throws -> SourceReport {
-        try AppleHealthExport(path: path, now: now).read(progress: progress, each)
+        try AppleHealthExport(path: path, now: now, rules: rules).read(progress: progress, each)
     }
 }

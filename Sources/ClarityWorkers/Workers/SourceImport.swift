@@ -16,6 +16,8 @@ struct SourceImport {
 
     private let context: WorkContext
     private var counts: WorkCounts
+    /// How many files of each source were not read again, and when the last of them was read.
+    private var unchanged: [(name: String, files: Int, readAt: Instant)] = []
 
     init(_ context: WorkContext) {
         self.context = context
@@ -35,6 +37,7 @@ struct SourceImport {
                 keep(error.failure, in: &failure)
             }
         }
+        noteUnchanged()
         return failure
     }
 
@@ -58,7 +61,14 @@ struct SourceImport {
         }
         count(result.report, result.enqueued)
         if let readAt = result.unchangedSince {
-            context.note("`\(source.name)` is as it was when it was read at \(readAt)")
+            // A folder can have a file for each day of years.
+            if let last = unchanged.last, last.name == source.name {
+                unchanged[unchanged.count - 1] = (
+                    last.name, last.files + 1, max(last.readAt, readAt)
+                )
+            } else {
+                unchanged.append((source.name, 1, readAt))
+            }
             return nil
         }
         describe(result.report, of: source)
@@ -67,6 +77,16 @@ struct SourceImport {
                 .work,
                 "`\(source.name)` breaks off at byte \(broken.byteOffset) of its text: "
                     + "\(broken.reason); what was read before it is kept")
+        }
+    }
+
+    private func noteUnchanged() {
+        for (name, files, readAt) in unchanged {
+            context.note(
+                files == 1
+                    ? "`\(name)` is as it was when it was read at \(readAt)"
+                    : "`\(name)`: \(files) files are as they were when they were read, the last "
+                        + "at \(readAt)")
         }
     }
 

@@ -9,6 +9,8 @@ public struct WorkContext: Sendable {
     /// What the client sends with, for work that is not with the backend.
     public let transport: any HTTPTransport
     public let clock: any WallClock
+    /// Where the zones of sources come from.
+    let zones: SourceZones
     /// When the attempt began, on the clock that never steps.
     let startedAt: Duration
     /// Tells the scheduler how the work goes.
@@ -22,6 +24,7 @@ public struct WorkContext: Sendable {
     public init(
         order: AttemptOrder, store: HealthStore, client: APIClient,
         transport: any HTTPTransport, clock: any WallClock,
+        zones: SourceZones = SourceZones(environment: [:]),
         report: @escaping @Sendable (AttemptReport) -> Void,
         isEnding: @escaping @Sendable () -> Bool, isRehearsal: Bool = false
     ) {
@@ -30,6 +33,7 @@ public struct WorkContext: Sendable {
         self.client = client
         self.transport = transport
         self.clock = clock
+        self.zones = zones
         startedAt = clock.elapsed
         self.report = report
         self.isEnding = isEnding

@@ -7,9 +7,17 @@ public import ClarityScheduler
 /// the same, since whoever starts a worker may be somebody else.
 public struct WorkOptions: Sendable {
     private let order: AttemptOrder
+    let zones: SourceZones
 
     /// Reads the options of `order`.
-    public init(_ order: AttemptOrder) { self.order = order }
+    ///
+    /// - Parameter zones: where the zones of sources come from.
+    public init(
+        _ order: AttemptOrder, zones: SourceZones = SourceZones(environment: [:])
+    ) {
+        self.order = order
+        self.zones = zones
+    }
 
     /// Where everything is kept.
     public func stateDirectory() throws(Failure) -> String { try text("state.directory") }
@@ -91,21 +99,11 @@ public struct WorkOptions: Sendable {
         return .milliseconds(value)
     }
 
-    /// The sources in the order of the job file.
-    func sources(now: Instant) throws(Failure) -> [any SampleSource] {
-        var sources: [any SampleSource] = []
-        while let kind = order.options["sources.\(sources.count).kind"] {
-            guard kind == "apple-health-export" else {
-                throw Failure(.configuration, "there is no source of the kind `\(kind)`")
-            }
-            sources.append(
-                AppleHealthFile(path: try text("sources.\(sources.count).path"), now: now))
-        }
-        return sources
-    }
+    /// What an option says; `nil` where it says nothing.
+    func option(_ key: String) -> String? { order.options[key].flatMap { $0.isEmpty ? nil : $0 } }
 
-    private func text(_ key: String) throws(Failure) -> String {
-        guard let value = order.options[key], !value.isEmpty else {
+    func text(_ key: String) throws(Failure) -> String {
+        guard let value = option(key) else {
             throw Failure(.configuration, "`\(key)` is missing")
         }
         return value

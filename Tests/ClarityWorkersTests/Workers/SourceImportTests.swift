@@ -79,7 +79,9 @@ import Testing
         let path = bench.exportPath
         for (version, read) in [(programVersion, Int64(0)), ("0.0.9", 3)] {
             let stamp = SourceStamp(
-                path: path, reader: "apple-health-export \(version)", at: bench.clock.now)
+                path: path,
+                reader: "apple-health-export \(version) \(SourceZones(environment: [:]).local)",
+                at: bench.clock.now)
             try bench.store().noteRead(
                 path, #require(stamp),
                 LastReading(

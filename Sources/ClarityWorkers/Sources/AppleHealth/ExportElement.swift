@@ -79,6 +79,9 @@ struct ElementTally {
     @inline(__always)
     mutating func count(_ element: ExportElement) { counts[element.rawValue] += 1 }
 
+    /// How many were counted of one.
+    subscript(element: ExportElement) -> Int64 { counts[element.rawValue] }
+
     func write(to report: inout SourceReport) {
         for element in ExportElement.allCases where counts[element.rawValue] > 0 {
             report.elements["\(element.name)"] = counts[element.rawValue]

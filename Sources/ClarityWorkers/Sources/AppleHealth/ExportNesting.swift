@@ -15,6 +15,9 @@ struct ExportNesting<Handler: ExportHandler> {
 
     init(_ handler: Handler) { self.handler = handler }
 
+    /// The records that were met so far, wherever they stand.
+    var records: Int64 { elements[.record] }
+
     @inline(__always)
     mutating func count(_ element: ExportElement) { elements.count(element) }
 

@@ -42,7 +42,9 @@ struct ExportReading<Mapper: ExportHandler> {
                 broken = error
                 break reading
             }
-            try progress?(SourceProgress(bytesRead: bytesRead, bytesTotal: source.total))
+            try progress?(
+                SourceProgress(
+                    bytesRead: bytesRead, bytesTotal: source.total, recordsRead: scanner.records))
             // An unfinished tag is lexed from its beginning, so it must have doubled first: a long
             // one that comes in small pieces would else cost the square of its length.
             guard window.isFull || window.bytes.count >= 2 * unfinished else { continue }

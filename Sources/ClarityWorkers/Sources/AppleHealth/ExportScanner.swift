@@ -26,6 +26,9 @@ struct ExportScanner<Handler: ExportHandler> {
 
     init(mapper: Handler) { nesting = ExportNesting(mapper) }
 
+    /// The records that were met so far, wherever they stand.
+    var records: Int64 { nesting.records }
+
     /// Takes what is complete at the front of `bytes` and tells how much that was; the rest is to
     /// be given again, with more behind it.
     ///

@@ -1,0 +1,105 @@
+@preconcurrency import Glibc
+
+/// An open folder, whose files stay reachable when something else is put in its place.
+final class OpenFolder {
+    /// The most names that are listed: what lies beyond waits for the next time.
+    static let mostNames = 100_000
+
+    let path: String
+    let descriptor: Int32
+
+    /// Opens the folder at `path`.
+    ///
+    /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `unreadable`.
+    convenience init(path: String) throws(SourceError) {
+        try self.init(
+            descriptor: open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path: path)
+    }
+
+    /// Opens the folder `name` of a folder, unless it is a symbolic link; with `makes` it is made,
+    /// open to its owner alone, where there is none.
+    convenience init(_ name: String, in folder: OpenFolder, makes: Bool) throws(SourceError) {
+        let path = "\(folder.path)/\(name)"
+        if makes, mkdirat(folder.descriptor, name, 0o700) != 0, errno != EEXIST {
+            throw SourceError(opening: path, errno)
+        }
+        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+        try self.init(descriptor: openat(folder.descriptor, name, flags), path: path)
+    }
+
+    private init(descriptor: Int32, path: String) throws(SourceError) {
+        guard descriptor >= 0 else {
+            switch errno {
+            case ENOTDIR, ELOOP: throw .notAFolder(path: path)
+            case let code: throw SourceError(opening: path, code)
+            }
+        }
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    deinit { close(descriptor) }
+
+    /// The names in the folder that `isWanted` wants, in the order of their bytes.
+    func names(where isWanted: (String) -> Bool) throws(SourceError) -> [String] {
+        // A descriptor of its own: the listing closes it, and has its own place in the folder.
+        let own = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard own >= 0, let listing = fdopendir(own) else {
+            let code = errno
+            if own >= 0 { close(own) }
+            throw SourceError(opening: path, code)
+        }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while names.count < OpenFolder.mostNames, let entry = readdir(listing) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            // One that is no UTF-8 could not be opened by its text.
+            if let name, isWanted(name) { names.append(name) }
+        }
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    /// The stamp of what is at `name`; `nil` where there is nothing.
+    func stamp(of name: String) -> RegularFile.Stamp? {
+        var status = stat()
+        guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        return RegularFile.Stamp(status)
+    }
+
+    /// Makes an empty file, open to its owner alone; false where the name is taken.
+    func reserve(_ name: String) throws(SourceError) -> Bool {
+        let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        if file >= 0 {
+            close(file)
+            return true
+        }
+        guard errno == EEXIST else { throw SourceError(opening: "\(path)/\(name)", errno) }
+        return false
+    }
+
+    /// Writes a file, open to its owner alone, over what is at the name.
+    func write(_ name: String, _ text: String) throws(SourceError) {
+        let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw SourceError(opening: "\(path)/\(name)", errno) }
+        defer { close(file) }
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw SourceError(opening: "\(path)/\(name)", errno) }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Moves a file into another folder of the same file system, over what is at the name there.
+    func move(_ name: String, to folder: OpenFolder, _ newName: String) throws(SourceError) {
+        guard renameat(descriptor, name, folder.descriptor, newName) == 0 else {
+            throw SourceError(opening: "\(path)/\(name)", errno)
+        }
+    }
+
+    /// Removes a file; one that is not there is none to remove.
+    func remove(_ name: String) { unlinkat(descriptor, name, 0) }
+}

@@ -1,0 +1,186 @@
+import ClarityScheduler
+import JSON
+
+/// A date of Health Auto Export, in any of the forms that are met.
+///
+/// | form | seen |
+/// |---|---|
+/// | `2024-02-06 14:30:00 -0800` | the app's own |
+/// | `2024-02-06 2:30:00 PM -0800` | the same on a phone with a clock of twelve hours |
+/// | `2024-02-06` | days, aggregated sleep |
+/// | `2024-02-06T14:30:00Z`, `...00.123+01:00` | copies that a server has made |
+/// | `1707258600`, `1707258600.5`, `1707258600000` | notifications: seconds or milliseconds |
+///
+/// Without an offset it is a time on the clock of the source's zone; one that this clock shows
+/// twice is the first, one that it skips is when it goes on.
+struct AutoExportDate: Hashable {
+    var instant: Instant
+    /// Whether the clock by which it is written shows midnight, as it does for a date without time.
+    var isMidnight: Bool
+    /// Whether it is a date without time.
+    var isDay: Bool
+
+    /// Reads a date; `nil` for anything else, and for a year before 1900 or after 2199.
+    init?(_ json: JSON, zone: Zone) {
+        switch json {
+        case .string(let text): self.init(text: text, zone: zone)
+        case .integer(let number): self.init(epoch: Double(number))
+        case .number(let number): self.init(epoch: number)
+        case .null, .bool, .array, .object: return nil
+        }
+    }
+
+    private init?(epoch: Double) {
+        // Seconds reach the year 2199 below this, milliseconds begin in 1973 above it.
+        let milliseconds = epoch < 1e11 ? epoch * 1000 : epoch
+        guard milliseconds > 0, milliseconds < 7.258e12 else { return nil }
+        instant = Instant(millisecondsSince1970: Int64(milliseconds))
+        isMidnight = false
+        isDay = false
+    }
+
+    private init?(text: String, zone: Zone) {
+        guard text.utf8.count <= 64 else { return nil }
+        // A narrow or unbreakable space stands before the half of the day since iOS 17.
+        var reader = Reader(
+            text.replacing("\u{202F}", with: " ").replacing("\u{A0}", with: " "))
+        if let number = reader.wholeNumber {
+            self.init(epoch: number)
+        } else {
+            self.init(&reader, zone)
+        }
+    }
+
+    private init?(_ reader: inout Reader, _ zone: Zone) {
+        guard var time = reader.date(), (1900...2199).contains(time.year), time.isValid else {
+            return nil
+        }
+        isDay = reader.isAtEnd
+        var offset: Int64?
+        if !isDay {
+            guard reader.time(&time), time.isValid else { return nil }
+            switch reader.offset() {
+            case .none: break
+            case .seconds(let seconds): offset = seconds
+            case .unreadable: return nil
+            }
+        }
+        isMidnight = time.hour == 0 && time.minute == 0 && time.second == 0
+        if let offset {
+            instant = Instant(millisecondsSince1970: time.millisecondsSince1970 - offset * 1000)
+        } else {
+            instant = zone.first(time)
+        }
+    }
+}
+
+extension Zone {
+    /// The first instant at which the zone's clock shows a time, or where it goes on after skipping
+    /// it.
+    func first(_ time: CivilTime) -> Instant {
+        switch resolve(time) {
+        case .once(let instant), .twice(let instant, _), .skipped(let instant): instant
+        }
+    }
+
+    /// The end of the day that begins at `midnight`: the zone's next midnight where that is one of
+    /// its midnights, else 24 hours later.
+    func endOfDay(from midnight: Instant) -> Instant {
+        let day = CivilTime((midnight + offset(at: midnight)).millisecondsSince1970)
+        guard day.hour == 0, day.minute == 0 else { return midnight + .seconds(86_400) }
+        let next = CivilTime.date(
+            daysSince1970: CivilTime.daysSince1970(year: day.year, month: day.month, day: day.day)
+                + 1)
+        return first(CivilTime(year: next.year, month: next.month, day: next.day))
+    }
+}
+
+/// Takes a date's text apart from its front.
+private struct Reader {
+    enum Offset {
+        case none
+        case seconds(Int64)
+        case unreadable
+    }
+
+    private let text: String
+    private var rest: Substring.UTF8View
+
+    init(_ text: String) {
+        self.text = text
+        rest = text[...].utf8
+    }
+
+    var isAtEnd: Bool { rest.allSatisfy { $0 == 0x20 } }
+
+    /// The text as a number of seconds or milliseconds.
+    var wholeNumber: Double? {
+        text.utf8.count >= 9 && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            ? Double(text) : nil
+    }
+
+    mutating func date() -> CivilTime? {
+        guard let year = number(4...4), take("-"), let month = number(1...2), take("-"),
+            let day = number(1...2)
+        else { return nil }
+        return CivilTime(year: year, month: month, day: day)
+    }
+
+    /// Reads the time of day into `time`: `14:30`, `14:30:00.123`, `2:30:00 PM`.
+    mutating func time(_ time: inout CivilTime) -> Bool {
+        guard take("T") || take("t") || take(" "), let hour = number(1...2), take(":"),
+            let minute = number(2...2)
+        else { return false }
+        (time.hour, time.minute) = (hour, minute)
+        if take(":") {
+            guard let second = number(2...2) else { return false }
+            time.second = second
+            if take(".") || take(",") {
+                let digits = rest.prefix { (0x30...0x39).contains($0) }
+                guard !digits.isEmpty, digits.count <= 9 else { return false }
+                rest = rest.dropFirst(digits.count)
+            }
+        }
+        let saved = rest
+        while take(" ") {}
+        for (half, shift) in [("a", 0), ("A", 0), ("p", 12), ("P", 12)] where take(half) {
+            _ = take(".")
+            guard take("m") || take("M"), (1...12).contains(hour) else { return false }
+            _ = take(".")
+            time.hour = hour % 12 + shift
+            return true
+        }
+        rest = saved
+        return true
+    }
+
+    /// Reads what is left as an offset from UTC: `Z`, `-0800`, `+01:00`, or nothing.
+    mutating func offset() -> Offset {
+        while take(" ") {}
+        if rest.isEmpty { return .none }
+        if take("Z") || take("z") { return isAtEnd ? .seconds(0) : .unreadable }
+        let isWest = rest.first == UInt8(ascii: "-")
+        guard take("-") || take("+"), let hours = number(2...2) else { return .unreadable }
+        _ = take(":")
+        let minutes = rest.isEmpty ? 0 : number(2...2) ?? 60
+        guard hours < 24, minutes < 60, isAtEnd else { return .unreadable }
+        let seconds = Int64(hours * 3600 + minutes * 60)
+        return .seconds(isWest ? -seconds : seconds)
+    }
+
+    private mutating func number(_ digits: ClosedRange<Int>) -> Int? {
+        var (value, count) = (0, 0)
+        while count < digits.upperBound, let byte = rest.first, (0x30...0x39).contains(byte) {
+            value = value * 10 + Int(byte - 0x30)
+            rest = rest.dropFirst()
+            count += 1
+        }
+        return digits.contains(count) ? value : nil
+    }
+
+    private mutating func take(_ character: String) -> Bool {
+        guard rest.starts(with: character.utf8) else { return false }
+        rest = rest.dropFirst()
+        return true
+    }
+}

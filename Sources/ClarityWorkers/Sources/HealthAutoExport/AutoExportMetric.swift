@@ -1,0 +1,63 @@
+import ClarityJobs
+
+/// What is known of one metric of a file before its points are read.
+struct AutoExportMetric {
+    /// What a metric's points are.
+    enum Field: Hashable {
+        /// A number in a unit.
+        case quantity(SampleKind)
+        /// A systolic and a diastolic pressure.
+        case pressure
+        /// A night, or a stage of one.
+        case sleep
+    }
+
+    var name: String
+    /// As the file has it; empty where it has none.
+    var unit: String
+    /// Whether each point is a whole day, as all of them lie at midnight.
+    var isDaily: Bool
+
+    /// `nil` for a metric that CLARITY has no field for.
+    var field: Field? { AutoExportMetric.fields[name] }
+
+    /// Of several distances only the one on foot is taken: two of the same time would replace each
+    /// other.
+    private static let fields: [String: Field] = [
+        "heart_rate": .quantity(.heartRate),
+        "resting_heart_rate": .quantity(.restingHeartRate),
+        "heart_rate_variability": .quantity(.heartRateVariability),
+        "blood_oxygen_saturation": .quantity(.oxygenSaturation),
+        "oxygen_saturation": .quantity(.oxygenSaturation),
+        "respiratory_rate": .quantity(.respiratoryRate),
+        "body_temperature": .quantity(.bodyTemperature),
+        "blood_glucose": .quantity(.bloodGlucose),
+        "step_count": .quantity(.steps),
+        "walking_running_distance": .quantity(.distance),
+        "active_energy": .quantity(.activeEnergy),
+        "apple_exercise_time": .quantity(.exerciseMinutes),
+        "flights_climbed": .quantity(.flightsClimbed),
+        "vo2_max": .quantity(.vo2Max),
+        "vo2max": .quantity(.vo2Max),
+        "mindful_minutes": .quantity(.meditationMinutes),
+        "blood_pressure": .pressure,
+        "sleep_analysis": .sleep,
+    ]
+
+    /// The conversion of the metric's unit, whose spelling differs from HealthKit's in places.
+    func conversion(to kind: SampleKind) -> UnitConversion? {
+        UnitConversion(from: unit, to: kind)
+            ?? AutoExportMetric.spellings[unit.lowercased()].flatMap {
+                UnitConversion(from: $0, to: kind)
+            }
+    }
+
+    private static let spellings = [
+        "bpm": "count/min", "beats/min": "count/min", "breaths/min": "count/min",
+        "brpm": "count/min", "steps": "count", "flights": "count", "°f": "degF", "ºf": "degF",
+        "°c": "degC", "ºc": "degC", "mmol/l": "mmol<180.1558800000541>/L",
+        "ml/(kg·min)": "mL/(kg·min)", "ml/kg/min": "mL/(kg·min)", "ml/min·kg": "mL/min·kg",
+        "ml/(kg*min)": "mL/(kg*min)", "minutes": "min", "minute": "min", "hours": "hr",
+        "hour": "hr", "h": "hr", "mmhg": "mmHg", "mg/dl": "mg/dL", "sec": "s",
+    ]
+}

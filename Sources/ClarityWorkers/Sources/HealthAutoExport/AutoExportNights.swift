@@ -1,0 +1,67 @@
+import ClarityJobs
+import ClarityScheduler
+
+/// Gathers the stages of sleep of a file that has them one by one, and makes nights of them as an
+/// Apple Health export's are made.
+struct AutoExportNights {
+    /// The most sources that are told apart; further ones count as one of no name.
+    private static let mostSources = 512
+
+    private let rules: FoldingRules
+    private var folding: SleepFolding
+    private var names: [String] = []
+    private var places: [String: Int] = [:]
+
+    init(_ rules: FoldingRules) {
+        self.rules = rules
+        folding = SleepFolding(zone: rules.zone)
+    }
+
+    mutating func add(
+        _ stage: SleepStage, from start: Instant, to end: Instant, source: String?
+    ) -> SleepFolding.Verdict {
+        folding.add(
+            stage, source: place(of: source ?? ""), start: start.secondsSince1970,
+            end: end.secondsSince1970)
+    }
+
+    /// Hands over the nights that were over at `until`.
+    mutating func finish(
+        until: Instant, _ each: (Sample, SampleNature) throws -> Void
+    ) rethrows -> SleepFolding.Outcome {
+        let (names, rules) = (names, rules)
+        let order = SourceRank.order(names, sorts: [], preferred: rules.preferred)
+        return try folding.resolve(order: order, until: until.secondsSince1970) { night in
+            let name = names[night.source]
+            let sample = Sample(
+                kind: .sleep, start: Instant(secondsSince1970: night.start),
+                end: Instant(secondsSince1970: night.end), value: .sleep(night.sleep),
+                source: name.isEmpty ? nil : name)
+            try each(sample, .aggregate)
+        }
+    }
+
+    private mutating func place(of name: String) -> Int {
+        let name = places[name] != nil || names.count < AutoExportNights.mostSources ? name : ""
+        if let place = places[name] { return place }
+        names.append(name)
+        places[name] = names.count - 1
+        return names.count - 1
+    }
+}
+
+extension SleepStage {
+    /// Reads the word of a point's `value`; `nil` for one that is not known, such as one in the
+    /// language of another phone.
+    init?(autoExportValue word: String) {
+        switch word.lowercased().filter({ $0 != " " }) {
+        case "inbed": self = .inBed
+        case "asleep", "unspecified", "asleepunspecified": self = .asleep
+        case "awake": self = .awake
+        case "core", "asleepcore": self = .core
+        case "rem", "asleeprem": self = .rem
+        case "deep", "asleepdeep": self = .deep
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,226 @@
+// Rounding is a function of the C library in builds that are not optimised.
+import ClarityJobs
+import ClarityScheduler
+import Glibc
+import JSON
+
+/// What a point of Health Auto Export comes to: a sample, or why it is none.
+struct AutoExportPoint {
+    /// Why a point cannot be a sample; the raw value is the reason in the report.
+    enum Refusal: String, Error {
+        case noPoint = "no object"
+        case noDate = "no date"
+        case badDate = "bad date"
+        case endBeforeStart = "end before start"
+        case inFuture = "in the future"
+        case noValue = "no value"
+        case badValue = "bad value"
+        case negativeValue = "negative value"
+        case noUnit = "no unit"
+        case unknownUnit = "unknown unit"
+        case unknownStage = "unknown stage of sleep"
+        case tooLong = "longer than a record of its type can be"
+        case tooManyStages = "too many stages of sleep"
+    }
+
+    /// What a point is.
+    enum Content: Hashable {
+        case sample(Sample, SampleNature)
+        /// A stage of a night, which is no sample of its own.
+        case stage(SleepStage, start: Instant, end: Instant)
+    }
+
+    let metric: AutoExportMetric
+    let now: Instant
+    /// On whose clock a date without an offset is.
+    let zone: Zone
+
+    /// Reads one point of the metric, which must have a field.
+    ///
+    /// A point is an aggregate, which a later file's point of the same time replaces: the app sums
+    /// or averages over a minute, an hour or a day. Three are what was measured, of which no
+    /// reading replaces another: a blood pressure, a blood glucose and a heart rate whose least and
+    /// greatest are the same; unless they stand for a whole day.
+    func read(_ point: JSON) throws(Refusal) -> Content {
+        guard case .object = point else { throw .noPoint }
+        switch metric.field {
+        case .quantity(let kind):
+            let interval = try interval(point)
+            let (value, isReading) = try quantity(point, kind)
+            return .sample(
+                sample(point, kind, interval, .single(value)),
+                isReading && !metric.isDaily ? .measurement : .aggregate)
+        case .pressure:
+            let interval = try interval(point)
+            let value = Sample.Value.pressure(
+                systolic: try pressure(point, "systolic"),
+                diastolic: try pressure(point, "diastolic"))
+            return .sample(
+                sample(point, .bloodPressure, interval, value),
+                metric.isDaily ? .aggregate : .measurement)
+        case .sleep:
+            // A stage has its own interval and its name as the value.
+            if case .string(let word)? = point["value"], point["startDate"] != nil {
+                return try stage(point, word)
+            }
+            return .sample(try night(point), .aggregate)
+        case nil: throw .noValue
+        }
+    }
+
+    /// The same without throwing.
+    func outcome(of point: JSON) -> Result<Content, Refusal> {
+        do throws(Refusal) {
+            return .success(try read(point))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func sample(
+        _ point: JSON, _ kind: SampleKind, _ interval: (start: Instant, end: Instant),
+        _ value: Sample.Value
+    ) -> Sample {
+        Sample(
+            kind: kind, start: interval.start, end: interval.end, value: value,
+            source: AutoExportPoint.source(point))
+    }
+
+    /// The name of the source, which is a text, an object with a `name`, or not there.
+    static func source(_ point: JSON) -> String? {
+        switch point["source"] {
+        case .string(let name): cut(name)
+        case .object?:
+            if case .string(let name)? = point["source"]?["name"] { cut(name) } else { nil }
+        default: nil
+        }
+    }
+
+    private static func cut(_ name: String) -> String? {
+        name.isEmpty ? nil : String(name.prefix(120))
+    }
+
+    // MARK: Time
+
+    /// The day from its midnight for daily data and for a date without time; else one instant.
+    private func interval(_ point: JSON) throws(Refusal) -> (start: Instant, end: Instant) {
+        let date = try date(point, "date")
+        let end =
+            metric.isDaily || date.isDay ? zone.endOfDay(from: date.instant) : date.instant
+        // Of a day that is not over more comes; it is taken when the file is read after its end.
+        guard end <= now else { throw .inFuture }
+        return (date.instant, end)
+    }
+
+    private func date(_ point: JSON, _ key: String) throws(Refusal) -> AutoExportDate {
+        switch point[key] {
+        case nil, .null, .string(""): throw .noDate
+        case let json?:
+            guard let date = AutoExportDate(json, zone: zone) else { throw .badDate }
+            return date
+        }
+    }
+
+    // MARK: Values
+
+    /// The value in the kind's unit, and whether it is one reading.
+    private func quantity(
+        _ point: JSON, _ kind: SampleKind
+    ) throws(Refusal) -> (value: Double, isReading: Bool) {
+        var isReading = kind == .bloodGlucose
+        let number: Double
+        if let average = try self.number(point, "Avg") {
+            number = average
+            let (least, greatest) = (try self.number(point, "Min"), try self.number(point, "Max"))
+            isReading = least != nil && least == greatest
+        } else if let quantity = try self.number(point, "qty") {
+            number = quantity
+        } else {
+            throw .noValue
+        }
+        return (try converted(number, kind), isReading)
+    }
+
+    private func converted(_ number: Double, _ kind: SampleKind) throws(Refusal) -> Double {
+        guard number >= 0 else { throw .negativeValue }
+        guard !metric.unit.isEmpty else { throw .noUnit }
+        guard let conversion = metric.conversion(to: kind) else { throw .unknownUnit }
+        let value = conversion(number) + 0
+        guard value.isFinite, value >= 0 else { throw .badValue }
+        return value
+    }
+
+    private func pressure(_ point: JSON, _ key: String) throws(Refusal) -> Int {
+        guard let number = try number(point, key) else { throw .noValue }
+        let value = try converted(number, .bloodPressure).rounded()
+        guard value < 1e6 else { throw .badValue }
+        return Int(value)
+    }
+
+    /// A number; `nil` where there is none. The app writes the keys of heart rates with a capital.
+    private func number(_ point: JSON, _ key: String) throws(Refusal) -> Double? {
+        switch point[key] ?? point[key.lowercased()] {
+        case .integer(let number): return Double(number)
+        case .number(let number): return number
+        case nil, .null: return nil
+        default: throw .badValue
+        }
+    }
+
+    // MARK: Nights
+
+    private func stage(_ point: JSON, _ word: String) throws(Refusal) -> Content {
+        guard let stage = SleepStage(autoExportValue: word) else { throw .unknownStage }
+        let start = try date(point, "startDate").instant
+        let end = try date(point, "endDate").instant
+        guard start <= end else { throw .endBeforeStart }
+        guard end <= now else { throw .inFuture }
+        return .stage(stage, start: start, end: end)
+    }
+
+    /// A night of the aggregated form, whose spans are hours.
+    ///
+    /// `totalSleep` is all of it since version 7, `asleep` what has no stage; before, `asleep` was
+    /// all of it. Where a band tells no stages, all of them are 0 and the sleep counts as light.
+    private func night(_ point: JSON) throws(Refusal) -> Sample {
+        let start = try date(point, "sleepStart").instant
+        let end = try date(point, "sleepEnd").instant
+        guard start < end else { throw .endBeforeStart }
+        guard end <= now else { throw .inFuture }
+        func minutes(_ key: String) throws(Refusal) -> Double {
+            let hours = try number(point, key) ?? 0
+            guard hours >= 0 else { throw .negativeValue }
+            guard hours <= 48 else { throw .badValue }
+            return hours * 60
+        }
+        let (core, deep, rem) = (try minutes("core"), try minutes("deep"), try minutes("rem"))
+        let (asleep, awake) = (try minutes("asleep"), try minutes("awake"))
+        let staged = core + deep + rem
+        var total = try minutes("totalSleep")
+        if total == 0 { total = max(asleep, staged) }
+        let span = Double((end - start).milliseconds) / 60_000
+        guard total > 0 else { throw .noValue }
+        // Half an hour for what the app rounds; more sleep than night is no night.
+        guard total <= span + 30, deep + rem <= total + 1 else { throw .badValue }
+        var lying: Int?
+        if point["inBedStart"] != nil,
+            let bed = AutoExportDate(point["inBedStart"] ?? .null, zone: zone)
+        {
+            let wait = Double((start - bed.instant).milliseconds) / 60_000
+            if (0...360).contains(wait) { lying = Int(wait.rounded()) }
+        }
+        let night = SleepNight(
+            totalMinutes: Int(total.rounded()), efficiency: min(1, total / span),
+            awakeMinutes: Int(awake.rounded()),
+            lightMinutes: Int(max(0, total - deep - rem).rounded()),
+            deepMinutes: Int(deep.rounded()), remMinutes: Int(rem.rounded()),
+            minutesToSleep: lying)
+        let names = ["source", "sleepSource", "inBedSource"].lazy.compactMap { key -> String? in
+            if case .string(let name)? = point[key], !name.isEmpty { return name }
+            return nil
+        }
+        return Sample(
+            kind: .sleep, start: start, end: end, value: .sleep(night),
+            source: names.first.map { String($0.prefix(120)) })
+    }
+}

@@ -1,0 +1,212 @@
+import ClarityJobs
+import ClarityScheduler
+import JSON
+
+/// Goes once through the text of a file and keeps the account of every point.
+struct AutoExportReading {
+    /// The most names of sections, metrics or sources that are told apart.
+    private static let mostNames = 512
+    static let otherNames = "(other types)"
+    /// After how many points progress is told.
+    private static let stride: Int64 = 1024
+
+    private var cursor: JSONCursor
+    private let now: Instant
+    private let zone: Zone
+    private let total: Int64
+    private let progress: ((SourceProgress) throws -> Void)?
+    private let writtenAt: Instant
+    private var nights: AutoExportNights
+    private var report = SourceReport()
+
+    /// - Parameter writtenAt: when the file was written: what went on then is not over.
+    init(
+        _ bytes: [UInt8], now: Instant, writtenAt: Instant, rules: FoldingRules,
+        progress: ((SourceProgress) throws -> Void)? = nil
+    ) {
+        cursor = JSONCursor(bytes)
+        total = Int64(bytes.count)
+        self.now = now
+        self.writtenAt = writtenAt
+        zone = rules.zone
+        nights = AutoExportNights(rules)
+        self.progress = progress
+    }
+
+    /// Reads to the end of the text, or to where it is no JSON.
+    ///
+    /// - Throws: what `progress` or `each` throws, unchanged, and nothing else.
+    mutating func run(_ each: (Sample, SampleNature) throws -> Void) throws -> SourceReport {
+        do {
+            try cursor.enter("{")
+            while let name = try cursor.nextName() {
+                if name == "data", cursor.next == UInt8(ascii: "{") {
+                    try sections(each)
+                } else {
+                    try cursor.skip()
+                }
+            }
+            try cursor.end()
+        } catch let fault as JSONFault {
+            report.brokeAt = SourceBreak(byteOffset: Int64(fault.offset), reason: fault.reason)
+        }
+        let outcome = try nights.finish(until: min(writtenAt, now), each)
+        if outcome.made > 0 { report.made[.sleep, default: 0] += outcome.made }
+        if outcome.unfinished > 0 { report.unfinished[.sleep] = outcome.unfinished }
+        report.nightsWithoutSleep = outcome.withoutSleep
+        report.bytesRead = Int64(cursor.position)
+        try tellProgress()
+        return report
+    }
+
+    private mutating func sections(_ each: (Sample, SampleNature) throws -> Void) throws {
+        try cursor.enter("{")
+        while let section = try cursor.nextName() {
+            guard cursor.next == UInt8(ascii: "[") else {
+                try cursor.skip()
+                continue
+            }
+            if section == "metrics" {
+                try cursor.enter("[")
+                while try cursor.nextElement() { try metric(each) }
+            } else {
+                try countElements(as: section)
+            }
+        }
+    }
+
+    /// Reads one metric, whose points may stand before its name and its unit.
+    private mutating func metric(_ each: (Sample, SampleNature) throws -> Void) throws {
+        guard cursor.next == UInt8(ascii: "{") else {
+            report.recordsRead += 1
+            count(AutoExportPoint.Refusal.noPoint.rawValue)
+            return try cursor.skip()
+        }
+        var (name, unit): (String?, String?)
+        var points: JSONCursor?
+        try cursor.enter("{")
+        while let key = try cursor.nextName() {
+            switch key {
+            case "name":
+                if case .string(let text) = try cursor.value() { name = text }
+            case "units", "unit":
+                if case .string(let text) = try cursor.value() { unit = text }
+            case "data" where cursor.next == UInt8(ascii: "["):
+                if let name, let unit {
+                    try self.points(name, unit, each)
+                } else {
+                    points = cursor
+                    try cursor.skip()
+                }
+            default: try cursor.skip()
+            }
+        }
+        guard let points else { return }
+        let end = cursor
+        cursor = points
+        try self.points(name ?? AutoExportReading.otherNames, unit ?? "", each)
+        cursor = end
+    }
+
+    private mutating func points(
+        _ name: String, _ unit: String, _ each: (Sample, SampleNature) throws -> Void
+    ) throws {
+        var metric = AutoExportMetric(name: name, unit: unit, isDaily: false)
+        guard metric.field != nil else { return try countElements(as: name) }
+        metric.isDaily = isDaily(cursor)
+        let reader = AutoExportPoint(metric: metric, now: now, zone: zone)
+        try cursor.enter("[")
+        while try cursor.nextElement() {
+            let point = try cursor.value()
+            report.recordsRead += 1
+            if report.recordsRead % AutoExportReading.stride == 0 { try tellProgress() }
+            if let source = AutoExportPoint.source(point) {
+                AutoExportReading.add(1, to: source, in: &report.bySource, other: "(other sources)")
+            }
+            switch reader.outcome(of: point) {
+            case .success(.stage(let stage, let start, let end)):
+                let source = AutoExportPoint.source(point)
+                switch nights.add(stage, from: start, to: end, source: source) {
+                case .taken: report.folded += 1
+                case .tooLong: count(AutoExportPoint.Refusal.tooLong.rawValue)
+                case .tooMany: count(AutoExportPoint.Refusal.tooManyStages.rawValue)
+                }
+            case .success(.sample(let sample, let nature)): try handOver(sample, nature, each)
+            case .failure(let refusal): count(refusal.rawValue)
+            }
+        }
+    }
+
+    private mutating func handOver(
+        _ sample: Sample, _ nature: SampleNature,
+        _ each: (Sample, SampleNature) throws -> Void
+    ) throws {
+        // A point of many readings is what they were folded into.
+        switch nature {
+        case .measurement: report.samplesByKind[sample.kind, default: 0] += 1
+        case .aggregate:
+            report.folded += 1
+            report.made[sample.kind, default: 0] += 1
+        }
+        try each(sample, nature)
+    }
+
+    /// Whether all dates of the points that come next are midnights.
+    private func isDaily(_ start: JSONCursor) -> Bool {
+        var cursor = start
+        var dates = 0
+        do throws(JSONFault) {
+            try cursor.enter("[")
+            while try cursor.nextElement() {
+                guard
+                    let date = AutoExportDate(try cursor.value()["date"] ?? .null, zone: zone)
+                else { continue }
+                guard date.isMidnight else { return false }
+                dates += 1
+            }
+        } catch {
+            // Found again, and told of, when the points are read.
+        }
+        return dates > 0
+    }
+
+    private mutating func countElements(as name: String) throws(JSONFault) {
+        try cursor.enter("[")
+        while try cursor.nextElement() {
+            try cursor.skip()
+            report.recordsRead += 1
+            count(unmapped: name)
+        }
+    }
+
+    private mutating func count(_ refusal: String) { report.refused[refusal, default: 0] += 1 }
+
+    /// Counts what has no field; under its name where that is one, since reports are not sealed.
+    private mutating func count(unmapped name: String) {
+        let isName =
+            name.utf8.count <= 80
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), 0x20: true
+                default: false
+                }
+            }
+        AutoExportReading.add(
+            1, to: isName ? name : AutoExportReading.otherNames, in: &report.unmapped,
+            other: AutoExportReading.otherNames)
+    }
+
+    private static func add(
+        _ count: Int64, to name: String, in counts: inout [String: Int64], other: String
+    ) {
+        let isKnown = counts[name] != nil || counts.count < mostNames
+        counts[isKnown ? name : other, default: 0] += count
+    }
+
+    private func tellProgress() throws {
+        try progress?(
+            SourceProgress(
+                bytesRead: Int64(cursor.position), bytesTotal: total,
+                recordsRead: report.recordsRead))
+    }
+}

@@ -1,0 +1,237 @@
+import ClarityJobs
+import ClarityScheduler
+import JSON
+
+/// Reads a file of samples: a list of JSON, one object, or a sample a line.
+///
+/// A bad sample is passed over and noted; the good ones are handed over. NDJSON is read as a stream
+/// with lines of at most 64 KiB; other files whole. Either has at most 64 MiB.
+struct SampleFile {
+    /// The most bytes of a file.
+    static let largestFile = 64 << 20
+    /// The most bytes of a line or of a list's element.
+    static let longestLine = JSONCursor.largestValue
+    /// The most faults that are kept; further ones are counted.
+    static let mostFaults = 100
+
+    /// A bad sample, and where it begins.
+    struct Fault: Hashable, CustomStringConvertible {
+        /// Counted from 1.
+        var line: Int
+        var what: String
+
+        var description: String { "line \(line): \(what)" }
+    }
+
+    /// What was read.
+    struct Outcome {
+        var report = SourceReport()
+        /// The first faults, in the order of the file.
+        var faults: [Fault] = []
+        /// How many there are.
+        var faultCount = 0
+    }
+
+    let now: Instant
+    var progress: ((SourceProgress) throws -> Void)?
+    private var outcome = Outcome()
+
+    init(now: Instant, progress: ((SourceProgress) throws -> Void)? = nil) {
+        self.now = now
+        self.progress = progress
+    }
+
+    /// Reads `file` to its end.
+    ///
+    /// - Parameter isList: whether it is read whole, as a list or one object, and not line by line.
+    /// - Throws: `SourceError.tooLarge`, `unreadable`; what `progress` or `each` throws.
+    mutating func read(
+        _ file: RegularFile, path: String, isList: Bool,
+        _ each: (Sample, SampleNature) throws -> Void
+    ) throws -> Outcome {
+        guard file.size <= SampleFile.largestFile else {
+            throw SourceError.tooLarge(path: path, limit: SampleFile.largestFile)
+        }
+        if isList {
+            try readWhole(try file.bytes(atMost: SampleFile.largestFile), each)
+        } else {
+            try readLines(file, each)
+        }
+        return outcome
+    }
+
+    // MARK: Line by line
+
+    private mutating func readLines(
+        _ file: RegularFile, _ each: (Sample, SampleNature) throws -> Void
+    ) throws {
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        var line: [UInt8] = []
+        var number = 1
+        var isTooLong = false
+        while true {
+            let count = try file.read(into: &buffer)
+            guard count > 0 else { break }
+            outcome.report.bytesRead += Int64(count)
+            // What is appended while it is read could go on without end.
+            guard outcome.report.bytesRead <= SampleFile.largestFile else {
+                note("the file grows while it is read", line: number)
+                break
+            }
+            var rest = buffer[..<count]
+            while let end = rest.firstIndex(of: 0x0A) {
+                if !isTooLong { line += rest[..<end] }
+                try take(line, isTooLong: isTooLong, number: number, each)
+                line.removeAll(keepingCapacity: true)
+                isTooLong = false
+                number += 1
+                rest = rest[(end + 1)...]
+            }
+            if line.count + rest.count > SampleFile.longestLine + 1 {
+                line.removeAll(keepingCapacity: true)
+                isTooLong = true
+            } else {
+                line += rest
+            }
+            try tellProgress(of: file.size)
+        }
+        if !line.isEmpty || isTooLong {
+            try take(line, isTooLong: isTooLong, number: number, each)
+        }
+    }
+
+    private mutating func take(
+        _ line: [UInt8], isTooLong: Bool, number: Int,
+        _ each: (Sample, SampleNature) throws -> Void
+    ) throws {
+        var text = line[...]
+        if number == 1, text.starts(with: SampleFile.byteOrderMark) { text = text.dropFirst(3) }
+        if text.last == 0x0D { text = text.dropLast() }
+        guard isTooLong || text.contains(where: { $0 != 0x20 && $0 != 0x09 }) else { return }
+        outcome.report.recordsRead += 1
+        guard !isTooLong, text.count <= SampleFile.longestLine else {
+            refuse(
+                "the line has more than \(SampleFile.longestLine) bytes", number, "line too long")
+            return
+        }
+        let json: JSON
+        do throws(JSONFault) {
+            json = try JSONParser.parse(Array(text))
+        } catch {
+            return refuse("no JSON: \(error.reason) (byte \(error.offset + 1))", number, "no JSON")
+        }
+        try take(json, line: number, each)
+    }
+
+    // MARK: Whole
+
+    private mutating func readWhole(
+        _ bytes: [UInt8], _ each: (Sample, SampleNature) throws -> Void
+    ) throws {
+        outcome.report.bytesRead = Int64(bytes.count)
+        var bytes = bytes
+        if bytes.starts(with: SampleFile.byteOrderMark) {
+            bytes.replaceSubrange(..<3, with: [0x20, 0x20, 0x20])
+        }
+        var lines = LineCount(bytes)
+        var cursor = JSONCursor(bytes)
+        do {
+            if cursor.next == UInt8(ascii: "[") {
+                try cursor.enter("[")
+                while try cursor.nextElement() { try takeElement(&cursor, &lines, each) }
+            } else {
+                try takeElement(&cursor, &lines, each)
+            }
+            try cursor.end()
+        } catch let fault as JSONFault {
+            outcome.report.recordsRead += 1
+            refuse("no JSON: \(fault.reason)", lines.line(at: fault.offset), "no JSON")
+        }
+        try tellProgress(of: Int64(bytes.count))
+    }
+
+    private mutating func takeElement(
+        _ cursor: inout JSONCursor, _ lines: inout LineCount,
+        _ each: (Sample, SampleNature) throws -> Void
+    ) throws {
+        _ = cursor.next
+        let line = lines.line(at: cursor.position)
+        let piece = try cursor.piece()
+        outcome.report.recordsRead += 1
+        if outcome.report.recordsRead % 1024 == 0 {
+            try progress?(
+                SourceProgress(
+                    bytesRead: Int64(cursor.position), bytesTotal: outcome.report.bytesRead,
+                    recordsRead: outcome.report.recordsRead))
+        }
+        switch piece {
+        case .success(let json): try take(json, line: line, each)
+        case .failure(let fault):
+            refuse("no JSON: \(fault.reason)", lines.line(at: fault.offset), "no JSON")
+        }
+    }
+
+    // MARK: A sample
+
+    private mutating func take(
+        _ json: JSON, line: Int, _ each: (Sample, SampleNature) throws -> Void
+    ) throws {
+        let read: SpoolSample
+        do throws(FieldFault) {
+            read = try SpoolSample(json, now: now)
+        } catch {
+            return refuse("\(error)", line, "bad sample")
+        }
+        switch read.nature {
+        case .measurement: outcome.report.samplesByKind[read.sample.kind, default: 0] += 1
+        case .aggregate:
+            outcome.report.folded += 1
+            outcome.report.made[read.sample.kind, default: 0] += 1
+        }
+        if let source = read.sample.source {
+            let isKnown =
+                outcome.report.bySource[source] != nil || outcome.report.bySource.count < 512
+            outcome.report.bySource[isKnown ? source : "(other sources)", default: 0] += 1
+        }
+        try each(read.sample, read.nature)
+    }
+
+    /// Counts a record as none; what is said of it is for who wrote the file, the reason for the
+    /// report.
+    private mutating func refuse(_ what: String, _ line: Int, _ reason: String) {
+        outcome.report.refused[reason, default: 0] += 1
+        note(what, line: line)
+    }
+
+    private mutating func note(_ what: String, line: Int) {
+        outcome.faultCount += 1
+        guard outcome.faults.count < SampleFile.mostFaults else { return }
+        outcome.faults.append(Fault(line: line, what: what))
+    }
+
+    private func tellProgress(of total: Int64) throws {
+        try progress?(
+            SourceProgress(
+                bytesRead: outcome.report.bytesRead, bytesTotal: total,
+                recordsRead: outcome.report.recordsRead))
+    }
+
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+}
+
+/// Counts lines up to places that only go forward.
+private struct LineCount {
+    private let bytes: [UInt8]
+    private var position = 0
+    private var line = 1
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The line of a byte, from 1.
+    mutating func line(at offset: Int) -> Int {
+        let end = min(max(offset, position), bytes.count)
+        for byte in bytes[position..<end] where byte == 0x0A { line += 1 }
+        position = end
+        return line
+    }
+}

@@ -1,0 +1,145 @@
+// Rounding is a function of the C library in builds that are not optimised.
+import ClarityJobs
+import ClarityScheduler
+import Glibc
+import JSON
+
+/// What is wrong with one sample of a file: what kind of thing stands there, never the value.
+struct FieldFault: Error, Hashable {
+    /// The field's name; `nil` for the whole sample.
+    var field: String?
+    var got: String
+    var wanted: String
+}
+
+extension FieldFault: CustomStringConvertible {
+    var description: String { "\(field.map { "`\($0)`: " } ?? "")got \(got), wanted \(wanted)" }
+}
+
+/// A sample as any program writes it: an object of JSON.
+///
+/// `docs/SOURCES.md` has the form. A field that it does not name is a fault: it is more likely a
+/// name that was mistyped than one that may be left out.
+struct SpoolSample: Hashable {
+    var sample: Sample
+    var nature: SampleNature
+
+    private static let fields = ["kind", "start", "end", "value", "unit", "source", "aggregate"]
+
+    /// Reads one sample.
+    ///
+    /// - Parameter now: the instant after which nothing can have happened.
+    init(_ json: JSON, now: Instant) throws(FieldFault) {
+        guard case .object(let members) = json else {
+            throw FieldFault(got: json.sort, wanted: "an object")
+        }
+        if let unknown = members.first(where: { !SpoolSample.fields.contains($0.name) }) {
+            throw FieldFault(
+                field: String(unknown.name.prefix(40)), got: "a field of no meaning",
+                wanted: "one of \(SpoolSample.fields.joined(separator: ", "))")
+        }
+        let object = SpoolObject(json)
+        let kind = try SpoolSample.kind(object)
+        let start = try object.instant("start")
+        let end = json["end"] == nil ? start : try object.instant("end")
+        guard start <= end else {
+            throw FieldFault(
+                field: "end", got: "an instant before `start`", wanted: "one at or after it")
+        }
+        // A day or a night is over when it is handed over; a measurement may be rounded up.
+        guard start <= now else {
+            throw FieldFault(
+                field: "start", got: "an instant to come", wanted: "one that has passed")
+        }
+        let isWhole = kind == .sleep || kind == .activity
+        guard !isWhole || start < end else {
+            throw FieldFault(field: "end", got: "nothing after `start`", wanted: "its end")
+        }
+        let value = try SpoolSample.value(object, kind)
+        let isAggregate = try object.boolean("aggregate") ?? isWhole
+        sample = Sample(
+            kind: kind, start: start, end: end, value: value,
+            source: try object.text("source").map { String($0.prefix(120)) })
+        nature = isAggregate ? .aggregate : .measurement
+    }
+
+    private static func kind(_ object: SpoolObject) throws(FieldFault) -> SampleKind {
+        guard let name = try object.text("kind") else {
+            throw FieldFault(field: "kind", got: "nothing", wanted: "a kind's name")
+        }
+        guard let kind = SampleKind(rawValue: name) else {
+            throw FieldFault(
+                field: "kind", got: "a text",
+                wanted: "one of \(SampleKind.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return kind
+    }
+
+    private static func value(
+        _ object: SpoolObject, _ kind: SampleKind
+    ) throws(FieldFault) -> Sample.Value {
+        switch kind {
+        case .sleep: return .sleep(try night(try object.object("value", nightFields)))
+        case .activity: return .activity(try day(try object.object("value", dayFields)))
+        case .bloodPressure:
+            let convert = try conversion(object, kind)
+            let parts = try object.object("value", ["systolic", "diastolic"])
+            func pressure(_ name: String) throws(FieldFault) -> Int {
+                let value = convert(try parts.number(name)).rounded()
+                guard value < 1e6 else { throw parts.tooLarge(name) }
+                return Int(value)
+            }
+            return .pressure(
+                systolic: try pressure("systolic"), diastolic: try pressure("diastolic"))
+        default:
+            let value = try conversion(object, kind)(try object.number("value"))
+            guard value.isFinite, value >= 0 else { throw object.tooLarge("value") }
+            return .single(value)
+        }
+    }
+
+    /// What makes the kind's own unit of the one that stands there, if one does.
+    private static func conversion(
+        _ object: SpoolObject, _ kind: SampleKind
+    ) throws(FieldFault) -> (Double) -> Double {
+        guard let unit = try object.text("unit") else { return { $0 } }
+        guard let conversion = UnitConversion(from: unit, to: kind) else {
+            throw FieldFault(
+                field: "unit", got: "a text", wanted: "a unit of `\(kind.rawValue)`, or nothing")
+        }
+        return { conversion($0) + 0 }
+    }
+
+    private static let nightFields = [
+        "total_minutes", "efficiency", "wake_count", "awake_minutes", "light_minutes",
+        "deep_minutes", "rem_minutes", "minutes_to_sleep",
+    ]
+
+    private static func night(_ object: SpoolObject) throws(FieldFault) -> SleepNight {
+        SleepNight(
+            totalMinutes: try object.whole("total_minutes", 1...2880),
+            efficiency: try object.number("efficiency", atMost: 1),
+            wakeCount: try object.whole("wake_count", 0...1000, else: 0),
+            awakeMinutes: try object.whole("awake_minutes", 0...2880, else: 0),
+            lightMinutes: try object.whole("light_minutes", 0...2880, else: 0),
+            deepMinutes: try object.whole("deep_minutes", 0...2880, else: 0),
+            remMinutes: try object.whole("rem_minutes", 0...2880, else: 0),
+            minutesToSleep: object.has("minutes_to_sleep")
+                ? try object.whole("minutes_to_sleep", 0...2880) : nil)
+    }
+
+    private static let dayFields = ActivityDay.kinds.map(\.rawValue)
+
+    private static func day(_ object: SpoolObject) throws(FieldFault) -> ActivityDay {
+        var day = ActivityDay()
+        for kind in ActivityDay.kinds where object.has(kind.rawValue) {
+            day[kind] = try object.number(kind.rawValue)
+        }
+        guard !day.isEmpty else {
+            throw FieldFault(
+                field: "value", got: "an empty object",
+                wanted: "at least one of \(dayFields.joined(separator: ", "))")
+        }
+        return day
+    }
+}

@@ -1,0 +1,122 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import Synchronization
+
+/// A file that waits in a spool folder, as a source.
+///
+/// It is read and then settled: moved away once everything that is good in it is in the outbox. What
+/// is not settled, because this program ended before, is read again and found to be known.
+final class SpoolSource: SampleSource {
+    private let folder: String
+    private let fileName: String
+    private let now: Instant
+    private let outcome = Mutex<Reading?>(nil)
+
+    let name: String
+    let since: Instant?
+
+    private struct Reading {
+        var stamp: RegularFile.Stamp
+        var outcome: SampleFile.Outcome
+    }
+
+    /// Names a file of a folder.
+    init(folder: String, folderName: String, fileName: String, now: Instant, since: Instant?) {
+        self.folder = folder
+        self.fileName = fileName
+        self.now = now
+        self.since = since
+        name = folderName
+    }
+
+    var path: String { "\(folder)/\(fileName)" }
+    /// The folder, of which nothing is noted: the file moves away, and its name may come again.
+    var file: String { folder }
+    var reader: String { "spool \(programVersion)" }
+
+    func read(
+        progress: ((SourceProgress) throws -> Void)?,
+        _ each: (Sample, SampleNature) throws -> Void
+    ) throws -> SourceReport {
+        outcome.withLock { $0 = nil }
+        let file = try SpoolFolder(path: folder).open(fileName)
+        var found: SampleFile.Outcome
+        do {
+            var reading = SampleFile(now: now, progress: progress)
+            found = try reading.read(
+                file, path: path, isList: SpoolFolder.isList(fileName), each)
+        } catch let error as SourceError {
+            guard case .tooLarge(_, let limit) = error else { throw error }
+            found = SampleFile.Outcome()
+            found.faults = [
+                SampleFile.Fault(line: 1, what: "the file has more than \(limit >> 20) MiB")
+            ]
+            found.faultCount = 1
+        }
+        outcome.withLock { [found] in $0 = Reading(stamp: file.stamp, outcome: found) }
+        return found.report
+    }
+
+    /// What became of a file.
+    enum Fate {
+        case done
+        case rejected
+        /// It was not read to its end, or it is not the file that was read any more.
+        case waiting
+    }
+
+    /// Moves the file away if it was read; to be called when the outbox has what was read.
+    func settle() throws(SourceError) -> Fate {
+        guard let reading = outcome.withLock({ $0 }) else { return .waiting }
+        let faults = reading.outcome.faultCount == 0 ? nil : reading.outcome.reasons
+        let isMoved = try SpoolFolder(path: folder).settle(
+            fileName, reading.stamp, faults: faults)
+        guard isMoved else { return .waiting }
+        return faults == nil ? .done : .rejected
+    }
+}
+
+extension SampleFile.Outcome {
+    /// The text of the file beside a rejected one.
+    var reasons: String {
+        var lines = faults.map { "\($0.description.forReport)\n" }.joined()
+        if faultCount > faults.count { lines += "and \(faultCount - faults.count) more\n" }
+        return lines + "\(report.samples + report.folded) good samples were taken\n"
+    }
+}
+
+/// Moves the files away that were read of spool folders, and tells of them.
+struct SpoolSettling {
+    /// Settles what was read; the first failure is returned, further ones are noted.
+    static func run(_ sources: [any SampleSource], _ context: WorkContext) -> Failure? {
+        let files = sources.compactMap { $0 as? SpoolSource }
+        guard !files.isEmpty else { return nil }
+        var counts = WorkCounts(context)
+        var failure: Failure?
+        var rejected: [String: Int] = [:]
+        for file in files {
+            do throws(SourceError) {
+                switch try file.settle() {
+                case .done: counts.add(1, to: "files_done")
+                case .rejected:
+                    counts.add(1, to: "files_rejected")
+                    rejected[file.name, default: 0] += 1
+                case .waiting: break
+                }
+            } catch {
+                if failure == nil {
+                    failure = error.failure
+                } else {
+                    context.note(error.failure.reason)
+                }
+            }
+        }
+        for (folder, count) in rejected.sorted(by: { $0.key < $1.key }) {
+            context.note(
+                "`\(folder)`: \(count) \(count == 1 ? "file has" : "files have") bad samples; "
+                    + "see `\(SpoolFolder.rejectedName)` in it")
+        }
+        return failure
+    }
+}

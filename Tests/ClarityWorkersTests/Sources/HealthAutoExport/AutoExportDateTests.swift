@@ -1,0 +1,86 @@
+import ClarityScheduler
+import ClaritySystem
+import JSON
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct AutoExportDateTests {
+    private let london: Zone
+
+    init() throws {
+        london = try #require(SystemZones(environment: [:]).zone(named: "Europe/London"))
+    }
+
+    @Test(
+        arguments: [
+            ("2024-02-06 14:30:00 -0800", "2024-02-06T22:30:00Z"),
+            ("2024-02-06 2:30:00 PM -0800", "2024-02-06T22:30:00Z"),
+            ("2024-02-06 12:05:00\u{202F}a.m. +0100", "2024-02-05T23:05:00Z"),
+            ("2024-02-06 12:05 PM", "2024-02-06T12:05:00Z"),
+            ("2024-02-06T14:30:00Z", "2024-02-06T14:30:00Z"),
+            ("2024-02-06T14:30:00.250+01:00", "2024-02-06T13:30:00Z"),
+            ("2024-02-06T14:30:00.250Z", "2024-02-06T14:30:00Z"),
+            ("2024-07-06 14:30:00", "2024-07-06T13:30:00Z"),
+            ("2024-07-06", "2024-07-05T23:00:00Z"),
+            // London's clocks skip from 01:00 to 02:00, and show 01:00 to 02:00 twice.
+            ("2024-03-31 01:30:00", "2024-03-31T01:00:00Z"),
+            ("2024-10-27 01:30:00", "2024-10-27T00:30:00Z"),
+            ("1707258600", "2024-02-06T22:30:00Z"),
+        ])
+    func `a text in each form is an instant`(text: String, instant: String) throws {
+        let date = try #require(AutoExportDate(.string(text), zone: london))
+
+        #expect(date.instant == Instant(rfc3339: instant))
+    }
+
+    @Test(
+        arguments: [
+            (1_707_258_600, "2024-02-06T22:30:00Z"), (1_707_258_600_000, "2024-02-06T22:30:00Z"),
+            (1, "1970-01-01T00:00:01Z"), (99_999_999_999, "5138-11-16T09:46:39Z"),
+        ] as [(Int64, String)])
+    func `a number is seconds or milliseconds`(number: Int64, instant: String) throws {
+        let date = AutoExportDate(.integer(number), zone: .utc)
+
+        #expect(
+            date?.instant
+                == (number > 7_258_000_000 && number < 100_000_000_000
+                    ? nil : Instant(rfc3339: instant)))
+    }
+
+    @Test(arguments: [
+        JSON.null, true, "", "yesterday", "2024-13-01", "2024-02-30 10:00:00 +0000", "1899-12-31",
+        "2200-01-01", "2024-02-06 25:00:00 +0000", "2024-02-06 13:00:00 PM +0000",
+        "2024-02-06 10:00:00 +2500", "2024-02-06 10:00:00 CET", "2024-02-06T", "20240206", 0, -5,
+        1e300, ["2024-02-06"], .object([]),
+    ])
+    func `anything else is none`(json: JSON) {
+        #expect(AutoExportDate(json, zone: .utc) == nil)
+    }
+
+    @Test(arguments: [
+        ("2024-02-06", true, true), ("2024-02-06 00:00:00 -0800", true, false),
+        ("2024-02-06 12:00:00 AM -0800", true, false), ("2024-02-06 00:01:00 -0800", false, false),
+        ("2024-02-06T00:00:00Z", true, false), ("1707177600", false, false),
+    ])
+    func `midnight is that of the clock by which it is written`(
+        text: String, isMidnight: Bool, isDay: Bool
+    ) throws {
+        let date = try #require(AutoExportDate(.string(text), zone: london))
+
+        #expect(date.isMidnight == isMidnight && date.isDay == isDay)
+    }
+
+    @Test(arguments: [
+        // The days on which the clocks change have 23 and 25 hours.
+        ("2024-03-31T00:00:00Z", "2024-03-31T23:00:00Z"),
+        ("2024-10-26T23:00:00Z", "2024-10-28T00:00:00Z"),
+        // A midnight of another zone's clock.
+        ("2024-03-31T08:00:00Z", "2024-04-01T08:00:00Z"),
+    ])
+    func `a day ends at the next midnight of its own clock`(start: String, end: String) throws {
+        let midnight = try #require(Instant(rfc3339: start))
+
+        #expect(london.endOfDay(from: midnight) == Instant(rfc3339: end))
+    }
+}

@@ -1,0 +1,301 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import ClarityTestSupport
+import JSON
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct HealthAutoExportTests {
+    private let folder: TemporaryFolder
+    private let now = Instant(secondsSince1970: 1_790_000_000)
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// What a file with these bytes comes to, a line each: `heart_rate 2024-02-06T22:30:00Z+0s 72.0`,
+    /// with `~` before an aggregate.
+    private func read(
+        _ text: String, zone: String = "UTC"
+    ) throws -> (samples: [String], report: SourceReport) {
+        let path = try folder.write("export.json", Array(text.utf8))
+        let zone = try #require(SystemZones(environment: [:]).zone(named: zone))
+        var samples: [String] = []
+        let report = try HealthAutoExport(path: path, now: now, rules: FoldingRules(zone: zone))
+            .read { sample, nature in
+                let mark = nature == .aggregate ? "~" : ""
+                let length = (sample.end - sample.start).milliseconds / 1000
+                samples.append(
+                    "\(mark)\(sample.kind.rawValue) \(sample.start)+\(length)s \(sample.canonicalValue)"
+                )
+            }
+        #expect(report.unexplained == 0)
+        return (samples, report)
+    }
+
+    private func metric(_ name: String, _ units: String, _ points: String) -> String {
+        #"{"data":{"metrics":[{"name":"\#(name)","units":"\#(units)","data":[\#(points)]}]}}"#
+    }
+
+    @Test(
+        arguments: [
+            (
+                "heart_rate", "count/min",
+                #"{"date":"2024-02-06 14:30:00 -0800","Min":65,"Avg":72,"Max":85,"source":"Watch"}"#,
+                "~heart_rate 2024-02-06T22:30:00Z+0s 72.0"
+            ),
+            (
+                "heart_rate", "bpm", #"{"date":"2024-02-06T22:30:00Z","Min":61,"Avg":61,"Max":61}"#,
+                "heart_rate 2024-02-06T22:30:00Z+0s 61.0"
+            ),
+            (
+                "heart_rate", "bpm", #"{"date":1707258600,"qty":64.5}"#,
+                "~heart_rate 2024-02-06T22:30:00Z+0s 64.5"
+            ),
+            (
+                "resting_heart_rate", "count/min",
+                #"{"date":"2024-02-06 00:00:00 +0000","qty":52}"#,
+                "~resting_heart_rate 2024-02-06T00:00:00Z+86400s 52.0"
+            ),
+            (
+                "step_count", "count", #"{"qty":812.5,"date":"2024-02-06 14:00:00 +0000"}"#,
+                "~steps 2024-02-06T14:00:00Z+0s 813"
+            ),
+            (
+                "step_count", "steps", #"{"qty":8120,"date":"2024-02-06"}"#,
+                "~steps 2024-02-06T00:00:00Z+86400s 8120"
+            ),
+            (
+                "walking_running_distance", "mi", #"{"qty":2,"date":"2024-02-06 14:00:00 +0000"}"#,
+                "~distance 2024-02-06T14:00:00Z+0s 3.219"
+            ),
+            (
+                "active_energy", "kJ", #"{"qty":4184,"date":"2024-02-06 14:00:00 +0000"}"#,
+                "~active_energy 2024-02-06T14:00:00Z+0s 1000.00"
+            ),
+            (
+                "blood_oxygen_saturation", "%", #"{"qty":97,"date":"2024-02-06 14:00:00 +0000"}"#,
+                "~oxygen_saturation 2024-02-06T14:00:00Z+0s 97.0"
+            ),
+            (
+                "blood_pressure", "mmHg",
+                #"{"systolic":121.6,"diastolic":79.2,"date":"2024-02-06 14:00:00 +0000"}"#,
+                "blood_pressure 2024-02-06T14:00:00Z+0s 122/79"
+            ),
+            (
+                "blood_glucose", "mmol/L",
+                #"{"qty":5.5,"mealTime":"Before Meal","date":"2024-02-06 14:00:00 +0000"}"#,
+                "blood_glucose 2024-02-06T14:00:00Z+0s 99"
+            ),
+            (
+                "body_temperature", "°F", #"{"qty":98.6,"date":"2024-02-06 14:00:00 +0000"}"#,
+                "~body_temperature 2024-02-06T14:00:00Z+0s 37.0"
+            ),
+            (
+                "vo2_max", "ml/(kg·min)", #"{"qty":41.5,"date":"2024-02-06 14:00:00 +0000"}"#,
+                "~vo2_max 2024-02-06T14:00:00Z+0s 41.50"
+            ),
+            (
+                "apple_exercise_time", "min", #"{"qty":30,"date":"2024-02-06 14:00:00 +0000"}"#,
+                "~exercise_minutes 2024-02-06T14:00:00Z+0s 30.0"
+            ),
+        ])
+    func `a point of each metric is a sample`(
+        name: String, units: String, point: String, sample: String
+    ) throws {
+        let found = try read(metric(name, units, point))
+
+        #expect(found.samples == [sample])
+        #expect(found.report.recordsRead == 1)
+    }
+
+    @Test(
+        arguments: [
+            ("heart_rate", "bpm", #"{"Avg":72}"#, "no date"),
+            ("heart_rate", "bpm", #"{"date":"soon","Avg":72}"#, "bad date"),
+            ("heart_rate", "bpm", #"{"date":"2024-02-06T22:30:00Z"}"#, "no value"),
+            ("heart_rate", "bpm", #"{"date":"2024-02-06T22:30:00Z","qty":"72"}"#, "bad value"),
+            ("heart_rate", "bpm", #"{"date":"2024-02-06T22:30:00Z","qty":-1}"#, "negative value"),
+            ("heart_rate", "", #"{"date":"2024-02-06T22:30:00Z","qty":1}"#, "no unit"),
+            ("heart_rate", "km", #"{"date":"2024-02-06T22:30:00Z","qty":1}"#, "unknown unit"),
+            ("heart_rate", "bpm", #"{"date":"2094-02-06T22:30:00Z","qty":1}"#, "in the future"),
+            ("heart_rate", "bpm", "7", "no object"),
+            (
+                "blood_pressure", "mmHg", #"{"date":"2024-02-06T22:30:00Z","systolic":120}"#,
+                "no value"
+            ),
+            // The day of the export is not over.
+            ("step_count", "count", #"{"date":"2026-09-21","qty":1}"#, "in the future"),
+        ])
+    func `a point that is none is counted by its reason`(
+        name: String, units: String, point: String, reason: String
+    ) throws {
+        let found = try read(metric(name, units, point))
+
+        #expect(found.samples == [])
+        #expect(found.report.refused == [reason: 1])
+    }
+
+    @Test(
+        arguments: [
+            // Version 7: `totalSleep` is all of it.
+            (
+                #""totalSleep":7.5,"asleep":0,"core":4.5,"deep":1,"rem":2,"awake":0.5,"inBed":8.25,"#,
+                SleepNight(
+                    totalMinutes: 450, efficiency: 0.9375, awakeMinutes: 30, lightMinutes: 270,
+                    deepMinutes: 60, remMinutes: 120, minutesToSleep: 15)
+            ),
+            // Before, `asleep` was.
+            (
+                #""asleep":7.5,"inBed":8,"#,
+                SleepNight(
+                    totalMinutes: 450, efficiency: 0.9375, lightMinutes: 450, minutesToSleep: 15)
+            ),
+            // A band without stages.
+            (
+                #""totalSleep":6,"core":0,"deep":0,"rem":0,"awake":0,"#,
+                SleepNight(
+                    totalMinutes: 360, efficiency: 0.75, lightMinutes: 360, minutesToSleep: 15)
+            ),
+        ])
+    func `aggregated sleep is a night`(hours: String, night: SleepNight) throws {
+        let path = try folder.write(
+            "sleep.json",
+            Array(
+                metric(
+                    "sleep_analysis", "hr",
+                    "{\"date\":\"2024-02-06\",\(hours)"
+                        + #""sleepStart":"2024-02-05 23:00:00 +0000","sleepEnd":"2024-02-06 07:00:00 +0000","#
+                        + #""inBedStart":"2024-02-05 22:45:00 +0000","inBedEnd":"2024-02-06 07:00:00 +0000","#
+                        + #""sleepSource":"Band"}"#
+                ).utf8))
+        var found: [(Sample, SampleNature)] = []
+
+        _ = try HealthAutoExport(path: path, now: now, rules: FoldingRules()).read {
+            found.append(($0, $1))
+        }
+
+        #expect(found.map(\.0.value) == [.sleep(night)])
+        #expect(found.map(\.1) == [.aggregate])
+        #expect(found.first?.0.start == Instant(rfc3339: "2024-02-05T23:00:00Z"))
+        #expect(found.first?.0.end == Instant(rfc3339: "2024-02-06T07:00:00Z"))
+        #expect(found.first?.0.source == "Band")
+    }
+
+    @Test(arguments: [
+        (#""totalSleep":0"#, "no value"), (#""totalSleep":23"#, "bad value"),
+        (#""totalSleep":-1"#, "negative value"), (#""totalSleep":7,"deep":4,"rem":4"#, "bad value"),
+        (#""totalSleep":1e9"#, "bad value"),
+    ])
+    func `a night that cannot have been is refused`(hours: String, reason: String) throws {
+        let found = try read(
+            metric(
+                "sleep_analysis", "hr",
+                #"{"sleepStart":"2024-02-05 23:00:00 +0000","sleepEnd":"2024-02-06 07:00:00 +0000","#
+                    + "\(hours)}"))
+
+        #expect(found.report.refused == [reason: 1])
+    }
+
+    @Test func `data of which each point is at midnight are days`() throws {
+        let daily = try read(
+            metric(
+                "step_count", "count",
+                #"{"qty":1,"date":"2024-03-31 00:00:00 +0000"},{"qty":2,"date":"2024-04-01 00:00:00 +0100"}"#
+            ), zone: "Europe/London")
+        let hourly = try read(
+            metric(
+                "step_count", "count",
+                #"{"qty":1,"date":"2024-03-31 00:00:00 +0000"},{"qty":2,"date":"2024-03-31 02:00:00 +0100"}"#
+            ), zone: "Europe/London")
+
+        #expect(
+            daily.samples == [
+                "~steps 2024-03-31T00:00:00Z+82800s 1", "~steps 2024-03-31T23:00:00Z+86400s 2",
+            ])
+        #expect(
+            hourly.samples == [
+                "~steps 2024-03-31T00:00:00Z+0s 1", "~steps 2024-03-31T01:00:00Z+0s 2",
+            ])
+    }
+
+    @Test func `what has no field is counted by its name, and names that are none are not`() throws
+    {
+        let found = try read(
+            """
+            {"data":{"workouts":[{"name":"Run"},{}],"stateOfMind":[{}],"ecg":{"a":1},
+             "metrics":[{"name":"cycling_distance","units":"km","data":[{"qty":1},{"qty":2}]},
+              {"name":"Alice's own","units":"","data":[1]},
+              {"data":[{"date":"2024-02-06T22:30:00Z","qty":7}],"units":"bpm","name":"heart_rate"}, 5]},"more":[1]}
+            """)
+
+        #expect(found.samples == ["~heart_rate 2024-02-06T22:30:00Z+0s 7.0"])
+        #expect(
+            found.report.unmapped == [
+                "workouts": 2, "stateOfMind": 1, "cycling_distance": 2, "(other types)": 1,
+            ])
+        #expect(found.report.refused == ["no object": 1])
+    }
+
+    @Test(
+        arguments: [
+            (#""source":"Watch|Phone""#, "Watch|Phone"), (#""source":{"name":"Watch"}"#, "Watch"),
+            (#""source":{"id":1}"#, nil), (#""source":null"#, nil), (#""other":1"#, nil),
+        ] as [(String, String?)])
+    func `a source is a text, an object or nothing`(field: String, source: String?) throws {
+        let path = try folder.write(
+            "export.json",
+            Array(metric("heart_rate", "bpm", "{\"date\":1707258600,\"qty\":60,\(field)}").utf8))
+        var sources: [String?] = []
+
+        let report = try HealthAutoExport(path: path, now: now, rules: FoldingRules()).read {
+            sample, _ in
+            sources.append(sample.source)
+        }
+
+        #expect(sources == [source])
+        #expect(report.bySource == (source.map { [$0: 1] } ?? [:]))
+    }
+
+    @Test func `a text that breaks off keeps what stood before`() throws {
+        let whole = metric(
+            "heart_rate", "bpm", #"{"date":1707258600,"qty":60},{"date":1707258660,"qty":61}"#)
+
+        let found = try read(String(whole.dropLast(8)))
+
+        #expect(found.samples == ["~heart_rate 2024-02-06T22:30:00Z+0s 60.0"])
+        #expect(
+            found.report.brokeAt
+                == SourceBreak(
+                    byteOffset: Int64(whole.utf8.count - 8),
+                    reason: "the text ends where a value should be"))
+    }
+
+    @Test(arguments: [
+        ("{\"data\":[]}", "is no file of Health Auto Export"),
+        ("[]", "is no file of Health Auto Export"),
+        ("<HealthData/>", "is no file of Health Auto Export"),
+        ("", "is empty; export it from the phone again"),
+    ])
+    func `another file is refused`(text: String, message: String) throws {
+        let path = try folder.write("other.json", Array(text.utf8))
+
+        let error = #expect(throws: SourceError.self) {
+            try HealthAutoExport(path: path, now: now, rules: FoldingRules()).read { _, _ in }
+        }
+
+        #expect(error?.description == "`\(path)` \(message)")
+    }
+
+    @Test func `a folder has its files in the order of their names`() throws {
+        for name in ["b.json", "a.JSON", ".hidden.json", "notes.txt"] {
+            try folder.write(name, [1])
+        }
+
+        #expect(
+            try HealthAutoExport.files(at: folder.path)
+                == ["\(folder.path)/a.JSON", "\(folder.path)/b.json"])
+        #expect(
+            try HealthAutoExport.files(at: "\(folder.path)/b.json") == ["\(folder.path)/b.json"])
+    }
+}
