@@ -61,10 +61,16 @@ struct Composition {
         return found
     }
 
+    /// The zones of this machine.
+    private var zones: SystemZones { SystemZones(environment: environment) }
+
+    /// Whether this machine knows a time zone of that name.
+    func hasZone(_ name: String) -> Bool { zones.zone(named: name) != nil }
+
     /// Reads what a job file's text says on this machine.
     var jobFileReader: JobFileReader {
         JobFileReader(
-            catalogue: clarityCatalogue, zones: SystemZones(environment: environment), home: home,
+            catalogue: clarityCatalogue, zones: zones, home: home,
             workingDirectory: workingDirectory,
             localZone: LocalZone.identifier(environment: environment), host: HostIdentity.text())
     }
@@ -174,10 +180,13 @@ struct Composition {
             clock: clock)
     }
 
-    /// The files and folders that the job file names as sources.
-    func sourcePaths(_ file: JobFile) -> [String] {
-        file.settings.filter { $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".path") }
-            .map(\.value).sorted()
+    /// What the job file names as sources: files, and folders in which each new file counts.
+    func sourceWatch(_ file: JobFile) -> FileWatch {
+        let paths = file.settings.filter {
+            $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".path")
+        }
+        // A place for files that come and go, or a folder whose files are read.
+        return FileWatch(paths: [], folders: paths.map(\.value).sorted())
     }
 
     /// The files by which the machine says where it is.
@@ -251,7 +260,8 @@ struct Composition {
         return String(cString: path)
     }
 
-    private func absolute(_ path: String) -> String {
+    /// A path of the command line, counted from the folder in which this program was started.
+    func absolute(_ path: String) -> String {
         path.hasPrefix("/") ? path : "\(workingDirectory)/\(path)"
     }
 }

@@ -73,7 +73,7 @@ final class Reloads: Sendable {
     }
 
     private func watchSources(of file: JobFile) {
-        let changes = FileWatch(paths: composition.sourcePaths(file)).changes(on: events)
+        let changes = composition.sourceWatch(file).changes(on: events)
         let send = send
         let task = Task(executorPreference: events) {
             for await _ in changes { send(.happened(.sourceChanged)) }

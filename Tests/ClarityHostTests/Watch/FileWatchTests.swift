@@ -77,4 +77,76 @@ struct FileWatchTests {
         #expect(!during)
         #expect(after)
     }
+
+    // MARK: Folders
+
+    @Test(arguments: [
+        ("a.ndjson", true), ("a.tmp", false), ("a.json.part", false), (".a.json", false),
+    ])
+    func `in a folder each file counts that has its name for good`(
+        name: String, counts: Bool
+    ) throws {
+        let spool = "\(folder.path)/spool"
+        mkdir(spool, 0o700)
+        let watch = try #require(FileWatch.Watch([], folders: [spool]))
+        defer { close(watch.descriptor) }
+
+        try folder.write("spool/\(name)", [1])
+
+        #expect(watch.takeEvents() == counts)
+    }
+
+    @Test func `a file that is renamed into a folder counts once, and leaving it does not`() throws
+    {
+        let spool = "\(folder.path)/spool"
+        mkdir(spool, 0o700)
+        let watch = try #require(FileWatch.Watch([], folders: [spool]))
+        defer { close(watch.descriptor) }
+
+        try folder.write("spool/a.tmp", [1])
+        let written = watch.takeEvents()
+        rename("\(spool)/a.tmp", "\(spool)/a.json")
+        let renamed = watch.takeEvents()
+        mkdir("\(spool)/done", 0o700)
+        rename("\(spool)/a.json", "\(spool)/done/a.json")
+        try folder.write("spool/done/b.json", [1])
+        let left = watch.takeEvents()
+
+        #expect([written, renamed, left] == [false, true, false])
+    }
+
+    @Test func `a folder that is made later is watched from then on`() throws {
+        let spool = "\(folder.path)/spool"
+        let watch = try #require(FileWatch.Watch([], folders: [spool]))
+        defer { close(watch.descriptor) }
+
+        mkdir("\(folder.path)/other", 0o700)
+        let other = watch.takeEvents()
+        mkdir(spool, 0o700)
+        let made = watch.takeEvents()
+        try folder.write("spool/a.json", [1])
+        let filled = watch.takeEvents()
+        unlink("\(spool)/a.json")
+        rmdir(spool)
+        let removed = watch.takeEvents()
+        mkdir(spool, 0o700)
+        _ = watch.takeEvents()
+        try folder.write("spool/b.json", [1])
+        let again = watch.takeEvents()
+
+        #expect([other, made, filled, removed, again] == [false, true, true, false, true])
+    }
+
+    @Test func `a file under the name of a folder counts as a file`() throws {
+        let watch = try #require(
+            FileWatch.Watch([], folders: ["\(folder.path)/export.zip"]))
+        defer { close(watch.descriptor) }
+
+        try folder.write("other", [1])
+        let other = watch.takeEvents()
+        rename("\(folder.path)/other", "\(folder.path)/export.zip")
+
+        #expect(!other)
+        #expect(watch.takeEvents())
+    }
 }
