@@ -8,6 +8,7 @@ enum ExitStatus: Int32 {
     case failed = 1
     case usage = 64
     case faultyInput = 65
+    case missingInput = 66
     case unreachable = 69
     case internalFault = 70
     case disk = 74
@@ -15,6 +16,8 @@ enum ExitStatus: Int32 {
     case deferred = 75
     case credential = 77
     case configuration = 78
+    case interrupted = 130
+    case terminated = 143
 
     init(_ category: Failure.Category) {
         self =
@@ -43,5 +46,19 @@ enum ExitStatus: Int32 {
     init(of error: any Error) {
         self.init(outcome(of: error))
         if let error = error as? HealthStoreError, error.isBusy { self = .deferred }
+    }
+
+    /// What it means that a file cannot be read that was named.
+    init(of error: SourceError) {
+        complain(error.description)
+        self =
+            switch error {
+            case .missing: .missingInput
+            case .noPermission: .credential
+            case .unreadable: .disk
+            case .notAFile, .notAFolder, .empty, .notAnExport, .notAnAutoExport, .noExportInside,
+                .unknownKind, .tooLarge, .damaged:
+                .faultyInput
+            }
     }
 }

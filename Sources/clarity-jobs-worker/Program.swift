@@ -2,7 +2,7 @@ import CLinux
 @preconcurrency import Glibc
 
 /// Does what the scheduler must not do itself: one attempt, its rehearsal, a login, what concerns the
-/// master key and the audit log, or a look whether a URL answers.
+/// master key, the audit log and the sources, or a look whether a URL answers.
 @main enum Program {
     static let usage = """
         usage: clarity-jobs-worker attempt
@@ -15,6 +15,8 @@ import CLinux
                clarity-jobs-worker key status --state DIR [--output table|json|ndjson]
                clarity-jobs-worker audit log --state DIR [--since INSTANT] [--output table|json|ndjson]
                clarity-jobs-worker audit verify --state DIR [--output table|json|ndjson]
+               clarity-jobs-worker import [--report] [--quiet] [--output table|json|ndjson] < ORDER
+               clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
                clarity-jobs-worker probe URL
         where BACKEND is --backend URL [--dialect D] [--ca-bundle FILE] [--pins LINES] [--retry-wait MS]
         """
@@ -29,6 +31,7 @@ import CLinux
             complain("cannot close this process's memory to others")
         }
         if arguments == ["attempt"] { AttemptMode.prepare() }
+        if arguments.first == "import" { ImportMode.prepare() }
         Task.detached { exit(await run(arguments).rawValue) }
         while true { pause() }
     }
@@ -40,8 +43,13 @@ import CLinux
         case "auth": await AuthMode.run(Array(arguments.dropFirst()))
         case "key": KeyMode.run(Array(arguments.dropFirst()))
         case "audit": AuditMode.run(Array(arguments.dropFirst()))
+        case "import": ImportMode.run(Array(arguments.dropFirst()))
+        case "sources": SourcesMode.run(Array(arguments.dropFirst()))
         case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])
-        default: usageError("expected `attempt`, `dry-run`, `auth`, `key`, `audit` or `probe URL`")
+        default:
+            usageError(
+                "expected `attempt`, `dry-run`, `auth`, `key`, `audit`, `import`, `sources` or "
+                    + "`probe URL`")
         }
     }
 

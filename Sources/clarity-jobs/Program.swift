@@ -92,6 +92,8 @@ enum Program {
             try awaiting { events throws(CommandFailure) in
                 try await TraceRecordCommand(composition).run(on: events)
             }
+        case ["import"]: try SourceCommands(composition).importFile()
+        case ["sources"]: try SourceCommands(composition).list()
         case ["auth", "login"]: try AuthCommand(composition).login()
         case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()

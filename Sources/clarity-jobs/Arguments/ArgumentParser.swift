@@ -115,6 +115,7 @@ struct ArgumentParser {
             throw UsageFault(message: "`\(shown)` is one of \(choices), got `\(value)`")
         }
         result.values[option.name] = value
+        result.given[option.name, default: []].append(value)
     }
 
     private func surplus(_ word: String, of command: CommandSyntax) -> String {

@@ -135,7 +135,7 @@ extension CommandSyntax {
                         ],
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
-            .auth, .key,
+            .importing, .sources, .auth, .key,
             CommandSyntax(
                 name: "sandbox", summary: "Starts a stand-in for the backend, on this machine.",
                 operands: "[OPTION...]",

@@ -45,11 +45,17 @@ struct OptionSyntax: Sendable {
 struct Arguments {
     /// The names of the command and its subcommand.
     var path: [String] = []
+    /// Of an option that was given several times the last value.
     var values: [String: String] = [:]
+    /// Each value of an option, in their order.
+    var given: [String: [String]] = [:]
     var flags: Set<String> = []
     var operands: [String] = []
 
     func has(_ flag: String) -> Bool { flags.contains(flag) }
 
     subscript(option: String) -> String? { values[option] }
+
+    /// All values of an option that may be given several times.
+    func all(_ option: String) -> [String] { given[option] ?? [] }
 }

@@ -1,6 +1,5 @@
 import ClarityHost
 import ClarityScheduler
-import Glibc
 
 /// `dry-run JOB`: shows what a job would send or remove, and changes nothing.
 struct DryRunCommand {
@@ -29,7 +28,7 @@ struct DryRunCommand {
             run: ledger.nextRun, job: job.id, kind: job.kind, attempt: 1, generation: 1,
             scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,
             memoryLimitBytes: job.memoryLimitBytes, options: job.options)
-        try give(order.lines.map { $0 + "\n" }.joined())
+        try OrderHandover.give(order)
         try composition.become("clarity-jobs-worker", ["dry-run"], for: file)
     }
 
@@ -53,21 +52,5 @@ struct DryRunCommand {
                 "  \(verdict.standing.rawValue): \(constraint.name): wanted \(verdict.wanted), "
                     + "is \(verdict.measured) (\(verdict.source))")
         }
-    }
-
-    /// Makes `text` this process's standard input.
-    ///
-    /// An order is far smaller than what a pipe holds (64 KiB, pipe(7)), so that it can be written
-    /// whole before anybody reads.
-    private func give(_ text: String) throws(CommandFailure) {
-        var ends: [Int32] = [0, 0]
-        let bytes = Array(text.utf8)
-        guard bytes.count <= 60 << 10, pipe(&ends) == 0 else {
-            throw CommandFailure(.internalFault, "cannot hand the order to the worker")
-        }
-        guard write(ends[1], bytes, bytes.count) == bytes.count, dup2(ends[0], STDIN_FILENO) == 0
-        else { throw CommandFailure(.internalFault, "cannot hand the order to the worker") }
-        close(ends[0])
-        close(ends[1])
     }
 }

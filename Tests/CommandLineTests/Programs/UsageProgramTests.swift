@@ -26,6 +26,13 @@ struct UsageProgramTests {
         (["run", "--due", "--force"], "--force goes with named jobs only"),
         (["dry-run"], "`dry-run` wants one job, got 0"),
         (["dry-run", "upload", "status"], "`dry-run` wants one job, got 2"),
+        (["import"], "`import` wants one file, got 0"),
+        (["import", "a", "b"], "`import` wants one file, got 2"),
+        (
+            ["import", "a", "--since", "yesterday"],
+            "--since is a date such as `2026-01-31` or an instant, got `yesterday`"
+        ),
+        (["import", "a", "--prefer", ""], "--prefer wants the name of a device or an app"),
         (["dry-run", "upolad"], "no job `upolad` in the job file; did you mean `upload`?"),
     ])
     func `a command that is not complete is said in one line`(
@@ -52,7 +59,7 @@ struct UsageProgramTests {
         ["history"], ["history", "show"], ["validate"], ["trace"], ["trace", "record"], ["auth"],
         ["auth", "login"],
         ["auth", "status"], ["audit"], ["audit", "log"], ["key"], ["key", "rotate"],
-        ["key", "status"],
+        ["key", "status"], ["import"], ["sources"],
     ])
     func `every command has a page of help`(words: [String]) async throws {
         let playground = try await Playground(sandboxOptions: nil)

@@ -1,0 +1,162 @@
+public import ClarityJobs
+public import ClarityScheduler
+
+/// Reads one file, or a folder of them, into the outbox, for a person who waits.
+public struct FileImport: Sendable {
+    private let store: HealthStore
+    private let clock: any WallClock
+    private let options: WorkOptions
+    private let isReport: Bool
+
+    /// Takes what to read from the order's first source: its `path`, its `kind` unless that is to
+    /// be told by the contents, and the options of that kind.
+    ///
+    /// - Parameter isReport: whether what is in the file is asked for, so that one which has nothing
+    ///   new is read as well.
+    public init(
+        _ order: AttemptOrder, store: HealthStore, clock: any WallClock, zones: SourceZones,
+        isReport: Bool = false
+    ) {
+        self.store = store
+        self.clock = clock
+        self.isReport = isReport
+        options = WorkOptions(order, zones: zones)
+    }
+
+    /// Reads all there is; what can be read is in the outbox when this returns.
+    ///
+    /// - Parameter progress: called now and then; what it throws ends the reading, and what was
+    ///   committed before stays.
+    /// - Throws: `SourceError`, `Failure`, `HealthStoreError`, and what `progress` throws.
+    public func run(
+        progress: @escaping (ImportProgress) throws -> Void
+    ) throws -> ImportAccount {
+        let path = try options.text("sources.0.path")
+        let kind = try kind(at: path)
+        let origin = try options.origin(kind, "sources.0")
+        let sources =
+            kind == .spool
+            ? [LooseSamples(path: path, now: clock.now, since: origin.since)]
+            : origin.sources(now: clock.now)
+        var account = ImportAccount(name: origin.name, kind: kind)
+        account.files = sources.count
+        let intake = SourceIntake(store: store, clock: clock)
+        for (index, source) in sources.enumerated() {
+            let tell: (SourceProgress) throws -> Void = { found in
+                try progress(
+                    ImportProgress(file: index + 1, files: sources.count, found: found))
+            }
+            var result = try intake.read(source, progress: tell)
+            if isReport, result.unchangedSince != nil {
+                result = try intake.read(ReadAnew(source: source), progress: tell)
+            }
+            account.add(result, (source as? LooseSamples)?.faults)
+        }
+        return account
+    }
+
+    private func kind(at path: String) throws -> Origin.Kind {
+        guard let name = options.option("sources.0.kind") else {
+            return try SourceRecognition.kind(at: path)
+        }
+        guard let kind = Origin.Kind(rawValue: name) else {
+            throw Failure(.configuration, "there is no source of the kind `\(name)`")
+        }
+        return kind
+    }
+}
+
+/// A source that is read although it has nothing new.
+private struct ReadAnew: SampleSource {
+    let source: any SampleSource
+
+    var name: String { source.name }
+    var path: String { source.path }
+    /// A folder, of whose state nothing is noted and nothing asked.
+    var file: String { "/" }
+    var reader: String { source.reader }
+    var since: Instant? { source.since }
+
+    func read(
+        progress: ((SourceProgress) throws -> Void)?,
+        _ each: (Sample, SampleNature) throws -> Void
+    ) throws -> SourceReport { try source.read(progress: progress, each) }
+}
+
+/// How far an import has come.
+public struct ImportProgress: Hashable, Sendable {
+    /// The file that is read, from 1, and how many there are.
+    public var file: Int
+    public var files: Int
+    /// How far it is read.
+    public var found: SourceProgress
+
+    /// Creates a progress.
+    public init(file: Int, files: Int, found: SourceProgress) {
+        self.file = file
+        self.files = files
+        self.found = found
+    }
+}
+
+/// What an import came to.
+public struct ImportAccount: Sendable {
+    /// The last part of the path that was given.
+    public let name: String
+    let kind: Origin.Kind
+    public internal(set) var files = 0
+    /// What was found, of all files together.
+    public internal(set) var report = SourceReport()
+    /// What became of it in the outbox.
+    public internal(set) var enqueued = EnqueueCounts()
+    /// The files that were not read, since they are as they were when they were read.
+    public internal(set) var unchanged = 0
+    /// When the last of those was read.
+    public internal(set) var unchangedSince: Instant?
+    /// What is wrong with samples, a line each; the first 100.
+    public internal(set) var faults: [String] = []
+    /// How many samples are bad.
+    public internal(set) var faultCount = 0
+
+    init(name: String, kind: Origin.Kind) {
+        self.name = name
+        self.kind = kind
+    }
+
+    mutating func add(_ result: IntakeResult, _ outcome: SampleFile.Outcome?) {
+        if let readAt = result.unchangedSince {
+            unchanged += 1
+            unchangedSince = max(unchangedSince ?? readAt, readAt)
+        }
+        report.add(result.report)
+        enqueued += result.enqueued
+        faults += (outcome?.faults ?? []).map { $0.description.forReport }
+        faultCount += outcome?.faultCount ?? 0
+    }
+}
+
+extension SourceReport {
+    /// Adds what another file of the same source had; the first break and the first places stay.
+    mutating func add(_ other: SourceReport) {
+        recordsRead += other.recordsRead
+        nestedSkipped += other.nestedSkipped
+        nestedTaken += other.nestedTaken
+        pairedPartners += other.pairedPartners
+        folded += other.folded
+        repeated += other.repeated
+        nightsWithoutSleep += other.nightsWithoutSleep
+        bytesRead += other.bytesRead
+        samplesByKind.merge(other.samplesByKind, uniquingKeysWith: +)
+        made.merge(other.made, uniquingKeysWith: +)
+        unfinished.merge(other.unfinished, uniquingKeysWith: +)
+        unmapped.merge(other.unmapped, uniquingKeysWith: +)
+        refused.merge(other.refused, uniquingKeysWith: +)
+        malformations.merge(other.malformations, uniquingKeysWith: +)
+        bySource.merge(other.bySource, uniquingKeysWith: +)
+        elements.merge(other.elements, uniquingKeysWith: +)
+        attachments.merge(other.attachments, uniquingKeysWith: +)
+        firstOffsets.merge(other.firstOffsets) { first, _ in first }
+        offsets.merge(other.offsets) { first, _ in first }
+        brokeAt = brokeAt ?? other.brokeAt
+    }
+}

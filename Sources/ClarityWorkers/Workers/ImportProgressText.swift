@@ -1,0 +1,93 @@
+import ClarityScheduler
+
+/// What a person sees of an import that is under way: a bar that is drawn anew on a terminal, lines
+/// elsewhere. Decides on the text and on when there is a new one; draws nothing.
+public struct ImportProgressText: Sendable {
+    /// The least time between two bars.
+    static let pace = Duration.milliseconds(100)
+    /// From when on it is told how long the rest will take.
+    private static let firstEstimate = Duration.seconds(1)
+
+    private let startedAt: Duration
+    private var shownAt: Duration?
+    private var lastStep: Int64 = 0
+    private var lastFile = 1
+
+    /// Begins at `elapsed` on the clock that never steps.
+    public init(at elapsed: Duration) { startedAt = elapsed }
+
+    /// The bar to draw now, at most `width` columns; `nil` where it is too early for another one.
+    public mutating func bar(
+        _ progress: ImportProgress, at elapsed: Duration, width: Int
+    ) -> String? {
+        if let shownAt, elapsed - shownAt < ImportProgressText.pace { return nil }
+        shownAt = elapsed
+        let found = progress.found
+        var facts: [String] = []
+        if let share = share(found) {
+            facts.append("\(percent(share)) %")
+            facts.append("\(bytes(found.bytesRead)) of \(bytes(found.bytesTotal ?? 0))")
+        } else {
+            facts.append(bytes(found.bytesRead))
+        }
+        if found.recordsRead > 0 { facts.append("\(found.recordsRead) records") }
+        if progress.files > 1 { facts.append("file \(progress.file) of \(progress.files)") }
+        if let rest = estimate(progress, at: elapsed) { facts.append("\(span(rest)) left") }
+        let text = facts.joined(separator: "  ")
+        guard let share = share(found) else { return String(text.prefix(width)) }
+        let room = min(30, width - text.count - 4)
+        guard room >= 5 else { return String(text.prefix(width)) }
+        let filled = Int((Double(room) * share).rounded(.down))
+        let line =
+            String(repeating: "=", count: filled)
+            + String(repeating: " ", count: room - filled)
+        return "[\(line)] \(text)"
+    }
+
+    /// The line to write now; `nil` where less than another tenth of a file was read.
+    public mutating func line(_ progress: ImportProgress, name: String) -> String? {
+        if progress.file != lastFile {
+            lastFile = progress.file
+            lastStep = 0
+        }
+        guard let share = share(progress.found) else { return nil }
+        let step = percent(share) / 10
+        guard step > lastStep else { return nil }
+        lastStep = step
+        let file = progress.files > 1 ? ", file \(progress.file) of \(progress.files)" : ""
+        let records = progress.found.recordsRead
+        let counted = records > 0 ? ", \(records) records" : ""
+        return "`\(name)`: \(step * 10) % read\(counted)\(file)".forReport
+    }
+
+    private func share(_ found: SourceProgress) -> Double? {
+        guard let total = found.bytesTotal, total > 0 else { return nil }
+        return min(1, max(0, Double(found.bytesRead) / Double(total)))
+    }
+
+    private func percent(_ share: Double) -> Int64 { Int64(share * 100) }
+
+    /// By the share that is read so far.
+    private func estimate(_ progress: ImportProgress, at elapsed: Duration) -> Duration? {
+        let spent = elapsed - startedAt
+        guard progress.files == 1, spent >= ImportProgressText.firstEstimate,
+            let share = share(progress.found), share >= 0.02
+        else { return nil }
+        return .milliseconds(Int64(Double(spent.milliseconds) * (1 - share) / share))
+    }
+
+    private func span(_ rest: Duration) -> String {
+        let seconds = (rest.milliseconds + 999) / 1000
+        return seconds < 60 ? "\(seconds) s" : "\(seconds / 60) min \(seconds % 60) s"
+    }
+
+    /// `831 B`, `64 kB`, `877 MB`.
+    private func bytes(_ count: Int64) -> String {
+        switch count {
+        case ..<1000: "\(count) B"
+        case ..<1_000_000: "\(count / 1000) kB"
+        case ..<10_000_000_000: "\(count / 1_000_000) MB"
+        default: "\(count / 1_000_000_000) GB"
+        }
+    }
+}

@@ -1,0 +1,158 @@
+import ClarityJobs
+import ClarityScheduler
+import JSON
+
+// What an import came to, for people and for programs. Names of sources are in both only when they
+// are asked for: they are for who sits at the terminal.
+
+extension ImportAccount {
+    /// One line for people.
+    public var summary: String {
+        if unchanged == files, let unchangedSince {
+            return "`\(name)`: unchanged since it was read at \(unchangedSince)".forReport
+        }
+        var parts = [
+            (enqueued.queued, "queued"), (enqueued.duplicates, "known"),
+            (report.pairedPartners, "paired"), (report.folded, "folded"),
+            (report.repeated, "repeated"),
+            (report.unmapped.values.reduce(0, +), "without a field"),
+            (report.refused.values.reduce(0, +), "refused"),
+            (enqueued.beforeSince, "before the time asked for"),
+        ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        if parts.isEmpty { parts = ["nothing in it"] }
+        var text = "`\(name)`: \(counted(report.recordsRead, "record")) read"
+        if files > 1 { text += " from \(files) files" }
+        text += ": \(parts.joined(separator: ", "))"
+        let metrics = [
+            (enqueued.metricsQueued, "queued"), (enqueued.metricsKnown, "known"),
+            (enqueued.replaced, "replaced"), (enqueued.corrected, "corrected"),
+            (enqueued.metricsBeforeSince, "before the time asked for"),
+        ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        if !metrics.isEmpty {
+            text += "; days, nights and sums: \(metrics.joined(separator: ", "))"
+        }
+        if unchanged > 0 { text += "; \(counted(Int64(unchanged), "file")) unchanged" }
+        return text.forReport
+    }
+
+    /// Why the file was not taken whole; `nil` when it was.
+    public var complaint: String? {
+        if let broken = report.brokeAt {
+            return
+                ("`\(name)` breaks off at byte \(broken.byteOffset) of its text: "
+                + "\(broken.reason); what was read before it is kept").forReport
+        }
+        guard faultCount > 0 else { return nil }
+        return "`\(name)` has \(counted(Int64(faultCount), "bad sample")); the others are taken"
+            .forReport
+    }
+
+    /// The whole account in lines for people.
+    public var reportLines: [String] {
+        var lines: [String] = []
+        func list(_ title: String, _ entries: [(name: String, value: String)]) {
+            guard !entries.isEmpty else { return }
+            lines.append(title)
+            let width = entries.map(\.name.count).max() ?? 0
+            for entry in entries {
+                let gap = String(repeating: " ", count: width - entry.name.count + 2)
+                lines.append("  \(entry.name)\(gap)\(entry.value)")
+            }
+        }
+        func list(_ title: String, _ counts: [String: Int64]) {
+            list(title, ranked(counts).map { ($0.0.forReport, "\($0.1)") })
+        }
+        list("samples", kinds(report.samplesByKind))
+        list("days, nights and sums", kinds(report.made))
+        list("not over yet", kinds(report.unfinished))
+        if report.nightsWithoutSleep > 0 {
+            lines.append(
+                "nights of which only the time in bed is known: \(report.nightsWithoutSleep)")
+        }
+        list("no field for", report.unmapped)
+        list("refused", report.refused)
+        list(
+            "read in spite of",
+            ranked(report.malformations).map { name, count in
+                let first = report.firstOffsets[name].map { ", first at byte \($0)" } ?? ""
+                return (name, "\(count)\(first)")
+            })
+        list("records by source", report.bySource)
+        list("elements", report.elements)
+        list("beside the records", report.attachments)
+        return lines
+    }
+
+    /// The account as an object.
+    ///
+    /// - Parameter isWhole: with the sources' names, which are the person's own.
+    public func json(isWhole: Bool, isPage: Bool) -> String {
+        var members: [JSON.Member] = []
+        func add(_ name: String, _ value: JSON) {
+            members.append(JSON.Member(name: name, value: value))
+        }
+        add("name", .string(name))
+        add("kind", .string(kind.rawValue))
+        add("files", .count(files))
+        add("files_unchanged", .count(unchanged))
+        add("unchanged_since", .text(unchangedSince))
+        add("bytes_read", .integer(report.bytesRead))
+        add("records_read", .integer(report.recordsRead + report.nestedTaken))
+        add("samples", object(kinds(report.samplesByKind)))
+        add("made", object(kinds(report.made)))
+        add("unfinished", object(kinds(report.unfinished)))
+        add("nights_without_sleep", .integer(report.nightsWithoutSleep))
+        for (name, count) in [
+            ("queued", enqueued.queued), ("known", enqueued.duplicates),
+            ("before_since", enqueued.beforeSince), ("paired", report.pairedPartners),
+            ("folded", report.folded), ("repeated", report.repeated),
+            ("metrics_queued", enqueued.metricsQueued),
+            ("metrics_known", enqueued.metricsKnown), ("metrics_replaced", enqueued.replaced),
+            ("metrics_corrected", enqueued.corrected),
+            ("metrics_before_since", enqueued.metricsBeforeSince),
+            ("nested", report.nestedSkipped), ("bad_samples", Int64(faultCount)),
+        ] { add(name, .integer(count)) }
+        add("unmapped", object(report.unmapped))
+        add("refused", object(report.refused))
+        add(
+            "malformations",
+            .object(
+                ranked(report.malformations).map { name, count in
+                    JSON.Member(
+                        name: name,
+                        value: [
+                            "count": .integer(count),
+                            "first_offset": report.firstOffsets[name].map { .integer($0) } ?? .null,
+                        ])
+                }))
+        if isWhole {
+            add("by_source", object(report.bySource))
+            add("elements", object(report.elements))
+            add("attachments", object(report.attachments))
+        }
+        add(
+            "broke_at",
+            report.brokeAt.map {
+                ["byte_offset": .integer($0.byteOffset), "reason": .string($0.reason)]
+            } ?? .null)
+        let json = JSON.object(members)
+        return isPage ? json.page : json.line
+    }
+
+    private func object(_ counts: [String: Int64]) -> JSON {
+        .object(ranked(counts).map { JSON.Member(name: $0.0, value: .integer($0.1)) })
+    }
+
+    private func kinds(_ counts: [SampleKind: Int64]) -> [String: Int64] {
+        Dictionary(uniqueKeysWithValues: counts.map { ($0.rawValue, $1) })
+    }
+
+    /// The largest first, then by name.
+    private func ranked(_ counts: [String: Int64]) -> [(String, Int64)] {
+        counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
+    }
+}
+
+private func counted(_ count: Int64, _ noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
+}

@@ -1,0 +1,45 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import Synchronization
+
+/// A file of samples that somebody names, which stays where it is.
+final class LooseSamples: SampleSource {
+    let path: String
+    let since: Instant?
+    private let now: Instant
+    private let outcome = Mutex<SampleFile.Outcome?>(nil)
+
+    init(path: String, now: Instant, since: Instant?) {
+        self.path = path
+        self.now = now
+        self.since = since
+    }
+
+    var file: String { path }
+    var name: String { Origin.name(of: path) }
+    var reader: String { "samples \(programVersion)" }
+
+    /// What the last reading found.
+    var faults: SampleFile.Outcome? { outcome.withLock { $0 } }
+
+    func read(
+        progress: ((SourceProgress) throws -> Void)?,
+        _ each: (Sample, SampleNature) throws -> Void
+    ) throws -> SourceReport {
+        let file = try RegularFile(path: path)
+        var reading = SampleFile(now: now, progress: progress)
+        let found = try reading.read(
+            file, path: path, isList: try isList(path), each)
+        outcome.withLock { $0 = found }
+        return found.report
+    }
+
+    /// By its name or, where that says nothing, by whether it begins as a list.
+    private func isList(_ path: String) throws(SourceError) -> Bool {
+        if SpoolFolder.takes(name) { return SpoolFolder.isList(name) }
+        var head = [UInt8](repeating: 0, count: SourceSignature.length)
+        let count = try RegularFile(path: path).read(into: &head)
+        return head[..<count].first { $0 > 0x20 } == UInt8(ascii: "[")
+    }
+}

@@ -1,0 +1,165 @@
+public import ClarityJobs
+public import ClarityScheduler
+import JSON
+
+/// How one source of the job file stands.
+public struct SourceStanding: Hashable, Sendable {
+    /// What is known of it, from the files and from the notes of earlier readings.
+    public enum State: String, Hashable, Sendable {
+        case neverRead = "never_read"
+        /// It was read, and is as it was then.
+        case unchanged
+        /// It was read, and there is more or something else by now.
+        case changed
+        case missing
+        /// This user may not read it, or it is not what it should be.
+        case unreadable
+        case empty
+        /// Files wait in a spool folder.
+        case waiting
+    }
+
+    public var kind: String
+    public var path: String
+    public var state: State
+    /// Why it is unreadable.
+    public var problem: String?
+    /// When it was last read to its end.
+    public var readAt: Instant?
+    /// The files that it consists of, or that wait.
+    public var files: Int
+    /// The files of a spool folder that were rejected and are still there.
+    public var rejected: Int?
+    /// What was found in it at last, by name.
+    public var counts: [String: Int64]
+
+    /// How the sources of an order's job file stand, in their order.
+    ///
+    /// - Parameter store: `nil` where nothing was ever read.
+    /// - Throws: `Failure` for options that do not fit, `HealthStoreError`.
+    public static func all(
+        _ order: AttemptOrder, store: HealthStore?, now: Instant, zones: SourceZones
+    ) throws -> [SourceStanding] {
+        try WorkOptions(order, zones: zones).origins().map { origin in
+            try SourceStanding(origin, store, now: now)
+        }
+    }
+
+    init(_ origin: Origin, _ store: HealthStore?, now: Instant) throws {
+        (kind, path) = (origin.kind.rawValue, origin.path)
+        (state, files, counts) = (.neverRead, 0, [:])
+        do throws(SourceError) {
+            if origin.kind == .spool {
+                let folder = try SpoolFolder(path: origin.path)
+                files = try folder.waiting().count
+                rejected = try folder.rejected()
+                state = files > 0 ? .waiting : .empty
+                return
+            }
+            try SourceStanding.check(origin)
+        } catch {
+            state = error.state
+            problem = state == .unreadable ? error.description : nil
+        }
+        let isThere = problem == nil && state == .neverRead
+        let sources = isThere ? origin.sources(now: now) : []
+        files = sources.count
+        if isThere, sources.isEmpty { state = .empty }
+        try compare(sources, with: store, now: now)
+        // What was found in a file that is gone is known all the same.
+        if !isThere, let last = try store?.lastReading(of: origin.path) {
+            (readAt, counts) = (last.readAt, last.counts)
+        }
+    }
+
+    /// Opens what would be read.
+    private static func check(_ origin: Origin) throws(SourceError) {
+        let file = try OpenFile(path: origin.path)
+        guard file.isFolder || file.isRegular else { throw .notAFile(path: origin.path) }
+        guard file.isFolder || file.size > 0 else { throw .empty(path: origin.path) }
+    }
+
+    private mutating func compare(
+        _ sources: [any SampleSource], with store: HealthStore?, now: Instant
+    ) throws {
+        guard let store else { return }
+        var (known, same) = (0, 0)
+        for source in sources {
+            if let last = try store.lastReading(of: source.path) {
+                known += 1
+                readAt = max(readAt ?? last.readAt, last.readAt)
+                counts.merge(last.counts, uniquingKeysWith: +)
+            }
+            if let stamp = SourceStamp(path: source.file, reader: source.fullReader, at: now),
+                try store.wasRead(source.path, stamp) != nil
+            {
+                same += 1
+            }
+        }
+        guard known > 0 else { return }
+        state = same == sources.count ? .unchanged : .changed
+    }
+}
+
+extension SourceError {
+    fileprivate var state: SourceStanding.State {
+        switch self {
+        case .missing: .missing
+        case .empty: .empty
+        default: .unreadable
+        }
+    }
+}
+
+// For people and for programs.
+extension SourceStanding {
+    /// Lines for people: what it is, and below it how it stands.
+    public var lines: [String] {
+        var standing: String
+        switch state {
+        case .neverRead: standing = "never read"
+        case .unchanged: standing = "read at \(readAt?.description ?? "?") and unchanged since"
+        case .changed: standing = "read at \(readAt?.description ?? "?"), changed since"
+        case .missing: standing = "missing"
+        case .unreadable: standing = "unreadable: \(problem ?? "?")"
+        case .empty: standing = kind == Origin.Kind.spool.rawValue ? "no file waits" : "empty"
+        case .waiting: standing = "\(files) \(files == 1 ? "file waits" : "files wait")"
+        }
+        if state != .waiting, files > 1 { standing = "\(files) files, \(standing)" }
+        if let rejected, rejected > 0 {
+            standing += ", \(rejected) \(rejected == 1 ? "was" : "were") rejected"
+        }
+        var lines = ["\(kind)  \(path)", "  \(standing)"]
+        if !counts.isEmpty {
+            let ranked = counts.filter { $0.value > 0 }
+                .sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+            lines.append("  " + ranked.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
+        }
+        return lines.map(\.forReport)
+    }
+
+    /// The same as an object.
+    var json: JSON {
+        [
+            "kind": .string(kind), "path": .string(path), "state": .string(state.rawValue),
+            "problem": .text(problem), "read_at": .text(readAt), "files": .count(files),
+            "rejected": rejected.map { .count($0) } ?? .null,
+            "counts": .object(
+                counts.sorted { $0.key < $1.key }.map {
+                    JSON.Member(name: $0.key, value: .integer($0.value))
+                }),
+        ]
+    }
+
+    /// All of them as a list, or as one line each.
+    public static func json(_ standings: [SourceStanding], isPage: Bool) -> String {
+        isPage
+            ? JSON.array(standings.map(\.json)).page
+            : standings.map(\.json.line).joined(separator: "\n")
+    }
+}
+
+extension SampleSource {
+    /// What reads it, with what is left out; as `SourceIntake` notes it.
+    var fullReader: String { since.map { "\(reader) since \($0.secondsSince1970)" } ?? reader }
+}

@@ -1,0 +1,88 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import ClarityWorkers
+@preconcurrency import Glibc
+import Synchronization
+
+/// Reads one file into the outbox; what to read and where is in the order on the standard input.
+enum ImportMode {
+    /// The reading was ended by a signal.
+    private struct Interrupted: Error {
+        var signal: Int32
+    }
+
+    static func run(_ arguments: [String]) -> ExitStatus {
+        guard
+            let flags = Flags(arguments, values: ["output"], switches: ["report", "quiet"])
+        else { return Program.usageError("expected `import` with an order") }
+        guard let order = OrderInput.read() else { return .faultyInput }
+        let display = ImportDisplay(isQuiet: flags.has("quiet"), clock: SystemClock())
+        do {
+            let environment = keyEnvironment(named: order.options["key.variable"])
+            let store = try HealthStore(
+                stateDirectory: order.options["state.directory"] ?? "",
+                environment: environment, actor: AuditActor(program: "import"),
+                clock: SystemClock())
+            let account = try FileImport(
+                order, store: store, clock: SystemClock(),
+                zones: SourceZones(environment: environment), isReport: flags.has("report")
+            ).run { progress in
+                if let number = received { throw Interrupted(signal: number) }
+                display.show(progress, of: order)
+            }
+            display.end()
+            return tell(account, flags)
+        } catch let interruption as Interrupted {
+            display.end()
+            complain("interrupted; what was read before it is kept")
+            return interruption.signal == SIGINT ? .interrupted : .terminated
+        } catch {
+            display.end()
+            if let error = error as? SourceError { return ExitStatus(of: error) }
+            return ExitStatus(of: error)
+        }
+    }
+
+    private static func tell(_ account: ImportAccount, _ flags: Flags) -> ExitStatus {
+        let isWhole = flags.has("report")
+        switch flags.form {
+        case .table:
+            print(account.summary)
+            if isWhole { account.reportLines.forEach { print($0) } }
+        case .json, .ndjson: print(account.json(isWhole: isWhole, isPage: flags.form == .json))
+        }
+        guard let complaint = account.complaint else { return .done }
+        account.faults.forEach(printError)
+        complain(complaint)
+        return .faultyInput
+    }
+
+    /// Takes the signals over; the first thing that the program does. The first one is the wish to
+    /// end, a second one ends the program at once.
+    static func prepare() {
+        // Made first: the handler must not be the one that makes it.
+        _ = received
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for number in [SIGINT, SIGTERM] {
+            var action = sigaction()
+            action.__sigaction_handler.sa_handler = { number in
+                signalReceived.store(number, ordering: .relaxed)
+            }
+            action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND)) | SA_RESTART
+            sigaction(number, &action, nil)
+            sigaddset(&signals, number)
+        }
+        // Whoever started this process may have held them back.
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    }
+
+    private static var received: Int32? {
+        let number = signalReceived.load(ordering: .relaxed)
+        return number == 0 ? nil : number
+    }
+}
+
+/// Set by the handler. Global, since a signal's handler has no other way to anything.
+private let signalReceived = Atomic<Int32>(0)

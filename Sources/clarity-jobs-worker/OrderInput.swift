@@ -1,0 +1,16 @@
+import ClarityScheduler
+
+/// The order on the standard input, up to `end` or the end of the input.
+enum OrderInput {
+    /// `nil` where it is faulty, which has then been said.
+    static func read() -> AttemptOrder? {
+        var lines: [String] = []
+        while lines.last != "end", let line = readLine() { lines.append(line) }
+        do {
+            return try AttemptOrder(lines: lines)
+        } catch {
+            complain("the order on the standard input is faulty: expected \(error.expected)")
+            return nil
+        }
+    }
+}

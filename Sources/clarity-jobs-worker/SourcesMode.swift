@@ -1,0 +1,34 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import ClarityWorkers
+
+/// Shows how the sources of a job file stand; they are in the order on the standard input.
+enum SourcesMode {
+    static func run(_ arguments: [String]) -> ExitStatus {
+        guard let flags = Flags(arguments, values: ["output"]) else {
+            return Program.usageError("expected `sources` with an order")
+        }
+        guard let order = OrderInput.read() else { return .faultyInput }
+        do {
+            let environment = keyEnvironment(named: order.options["key.variable"])
+            let state = order.options["state.directory"] ?? ""
+            // Asking makes nothing.
+            let store =
+                HealthStore.exists(in: state)
+                ? try HealthStore(stateDirectory: state, environment: environment) : nil
+            let standings = try SourceStanding.all(
+                order, store: store, now: SystemClock().now,
+                zones: SourceZones(environment: environment))
+            switch flags.form {
+            case .table: standings.flatMap(\.lines).forEach { print($0) }
+            case .json: print(SourceStanding.json(standings, isPage: true))
+            case .ndjson:
+                if !standings.isEmpty { print(SourceStanding.json(standings, isPage: false)) }
+            }
+            return .done
+        } catch {
+            return ExitStatus(of: error)
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import ClarityScheduler
+import Glibc
+
+/// Hands an order to the program that this one becomes, as its standard input.
+enum OrderHandover {
+    /// Makes the order this process's standard input.
+    ///
+    /// An order is far smaller than what a pipe holds (64 KiB, pipe(7)), so that it can be written
+    /// whole before anybody reads.
+    static func give(_ order: AttemptOrder) throws(CommandFailure) {
+        let bytes = Array(order.lines.map { $0 + "\n" }.joined().utf8)
+        var ends: [Int32] = [0, 0]
+        guard bytes.count <= 60 << 10, pipe(&ends) == 0 else {
+            throw CommandFailure(.internalFault, "cannot hand the order to the worker")
+        }
+        guard write(ends[1], bytes, bytes.count) == bytes.count, dup2(ends[0], STDIN_FILENO) == 0
+        else { throw CommandFailure(.internalFault, "cannot hand the order to the worker") }
+        close(ends[0])
+        close(ends[1])
+    }
+}

@@ -1,0 +1,92 @@
+import ClarityHost
+import ClarityScheduler
+
+/// `import FILE` and `sources`: done by the worker's program, which links what reads archives and opens
+/// the health data. It gets what it needs of the job file as an order, as an attempt does.
+struct SourceCommands {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func importFile() throws(CommandFailure) -> ExitStatus {
+        let arguments = composition.arguments
+        guard arguments.operands.count == 1, let operand = arguments.operands.first,
+            !operand.isEmpty
+        else {
+            throw CommandFailure(
+                .usage, "`import` wants one file, got \(arguments.operands.count)")
+        }
+        try check(arguments)
+        let path = composition.absolute(operand)
+        let file = try composition.jobFile()
+        var options = SourceCommands.settings(of: path, in: file.settings)
+        options["path"] = path
+        for (flag, key) in [("kind", "kind"), ("since", "since"), ("time-zone", "time_zone")] {
+            if let value = arguments[flag] { options[key] = value }
+        }
+        let preferred = arguments.all("prefer")
+        if !preferred.isEmpty { options["prefer"] = preferred.joined(separator: "\n") }
+        var words = ["import"]
+        if arguments.has("report") { words.append("--report") }
+        if composition.console.isQuiet { words.append("--quiet") }
+        let entries = options.map { ("sources.0.\($0.key)", $0.value) }
+        try become(words, entries, file)
+    }
+
+    func list() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        let entries = file.settings.filter { $0.key.hasPrefix("sources.") }
+        try become(["sources"], entries.map { ($0.key, $0.value) }, file)
+    }
+
+    /// The options of the job file's source with this path, without what stands before their names;
+    /// none where there is no such source.
+    static func settings(of path: String, in settings: [String: String]) -> [String: String] {
+        let entry = settings.keys.filter {
+            $0.hasPrefix("sources.") && $0.hasSuffix(".path") && settings[$0] == path
+        }.min()
+        guard let prefix = entry?.dropLast("path".count) else { return [:] }
+        var options: [String: String] = [:]
+        for (key, value) in settings where key.hasPrefix(prefix) {
+            options[String(key.dropFirst(prefix.count))] = value
+        }
+        return options
+    }
+
+    private func check(_ arguments: Arguments) throws(CommandFailure) {
+        if let text = arguments["since"], Instant(rfc3339: text) == nil,
+            Instant(rfc3339: "\(text)T00:00:00Z") == nil
+        {
+            throw CommandFailure(
+                .usage,
+                "--since is a date such as `2026-01-31` or an instant, got `\(text)`")
+        }
+        if let name = arguments["time-zone"], !composition.hasZone(name) {
+            throw CommandFailure(
+                .usage, "--time-zone `\(name)` is no time zone that this machine knows",
+                "help: write it as `Europe/London` or `UTC`")
+        }
+        for name in arguments.all("prefer") where name.isEmpty || name.contains("\n") {
+            throw CommandFailure(.usage, "--prefer wants the name of a device or an app")
+        }
+    }
+
+    private func become(
+        _ words: [String], _ entries: [(String, String)], _ file: JobFile
+    ) throws(CommandFailure) -> Never {
+        var options = Dictionary(uniqueKeysWithValues: entries)
+        options["state.directory"] = composition.statePath(file)
+        options["key.variable"] = file.settings["key.variable"]
+        guard let job = JobID("sources") else {
+            throw CommandFailure(.internalFault, "no name for the order")
+        }
+        try OrderHandover.give(
+            AttemptOrder(
+                run: RunID(0), job: job, kind: JobKind("bulk-upload"), attempt: 1, generation: 1,
+                scheduledFor: composition.clock.now, timeout: .zero, warning: .zero,
+                memoryLimitBytes: 0, options: options))
+        try composition.become(
+            "clarity-jobs-worker", words + ["--output", composition.console.form.rawValue],
+            for: file)
+    }
+}

@@ -1,0 +1,180 @@
+import ClarityTestSupport
+import Glibc
+import Testing
+
+@Suite("A spool folder and the other sources", .timeLimit(.minutes(2)))
+struct SpoolProgramTests {
+    /// A job file that uploads what a spool folder and an export have, when they have it.
+    private func playground() async throws -> Playground {
+        let playground = try await Playground.quick { url, folder in
+            """
+            version: 1
+            backend: { url: \(url), retry_wait: 1ms }
+            sources:
+              - { kind: spool, path: \(folder)/spool }
+              - { kind: apple-health-export, path: \(folder)/export.xml, time_zone: UTC }
+            jobs:
+              - { id: upload, kind: bulk-upload, schedule: { every: 30d }, on: [source-changed] }
+
+            """
+        }
+        mkdir("\(playground.folder.path)/spool", 0o700)
+        try playground.writeExport(heartRates: 1)
+        try await playground.logIn()
+        return playground
+    }
+
+    private func sample(_ minute: Int, _ value: String = "61") -> [UInt8] {
+        Array(
+            "{\"kind\":\"heart_rate\",\"start\":\"2026-01-02T03:\(10 + minute):05Z\",\"value\":\(value)}\n"
+                .utf8)
+    }
+
+    @Test func `a good file is sent and done, a bad one sent as far as it is good`() async throws {
+        let playground = try await playground()
+        try playground.folder.write("spool/a.ndjson", sample(0) + sample(1))
+        try playground.folder.write("spool/b.ndjson", sample(2) + sample(3, "null"))
+        try playground.folder.write("spool/c.ndjson.part", sample(4))
+
+        let run = try await playground.run("run", "upload")
+        let told = try await playground.lastRun(of: "upload")
+        let again = try await playground.run("run", "upload")
+
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(try await playground.sandbox?.count("metrics") == 4)
+        #expect(told["counts"]["files_done"] == .number(1))
+        #expect(told["counts"]["files_rejected"] == .number(1))
+        #expect(run.errors.contains("`spool`: 1 file has bad samples; see `rejected` in it"))
+        let files = try playground.folder.contents().filter { $0.key.hasPrefix("spool/") }
+        #expect(
+            files.keys.sorted() == [
+                "spool/c.ndjson.part", "spool/done", "spool/done/a.ndjson", "spool/rejected",
+                "spool/rejected/b.ndjson", "spool/rejected/b.ndjson.reason",
+            ])
+        #expect(
+            String(decoding: files["spool/rejected/b.ndjson.reason"] ?? [], as: UTF8.self) == """
+                line 2: `value`: got null, wanted a number of at least 0
+                1 good samples were taken
+
+                """)
+        #expect(again.status == 0)
+        #expect(try await playground.sandbox?.count("distinct_metric_ids") == 4)
+    }
+
+    @Test func `a dry run leaves the files where they are`() async throws {
+        let playground = try await playground()
+        try playground.folder.write("spool/a.ndjson", sample(0))
+
+        let run = try await playground.run("dry-run", "upload")
+
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(run.output.contains("2 samples queued"), "\(run.output)")
+        #expect(
+            try playground.folder.contents().keys.filter { $0.hasPrefix("spool/") }
+                == ["spool/a.ndjson"])
+    }
+
+    @Test func `a folder that is missing keeps back no other source`() async throws {
+        let playground = try await playground()
+        rmdir("\(playground.folder.path)/spool")
+
+        let run = try await playground.run("run", "upload")
+
+        #expect(run.status == 78)
+        #expect(run.errors.contains("no file or folder `\(playground.folder.path)/spool`"))
+        #expect(try await playground.sandbox?.count("metrics") == 1)
+    }
+
+    @Test func `each file that is moved in starts one upload, and what becomes of it none`()
+        async throws
+    {
+        let playground = try await playground()
+        let spool = "\(playground.folder.path)/spool"
+        let loop = try playground.start(["loop"])
+        _ = try #require(await loop.readErrorLine())
+        var lines = [try #require(await loop.readErrorLine())]
+
+        for (name, bytes) in [
+            ("a", sample(0)), ("b", sample(1, "null")), ("c", sample(2)),
+        ] {
+            try playground.folder.write("spool/\(name).tmp", bytes)
+            rename("\(spool)/\(name).tmp", "\(spool)/\(name).ndjson")
+            lines.append(try await ended(loop))
+        }
+        // A new export over the old one, written beside it.
+        let export = try TemporaryFolder.read("\(playground.folder.path)/export.xml")
+        try playground.folder.write("export.tmp", export + Array("\n".utf8))
+        rename("\(playground.folder.path)/export.tmp", "\(playground.folder.path)/export.xml")
+        lines.append(try await ended(loop))
+        loop.signal(SIGTERM)
+        _ = await loop.finish()
+
+        #expect(lines.allSatisfy { $0.hasPrefix("upload: succeeded: ") }, "\(lines)")
+        let runs = try await playground.json("history", "upload").elements
+        #expect(runs.count == 5, "\(runs)")
+        #expect(runs.filter { $0["trigger"] == .string("event") }.count == 4)
+        #expect(try await playground.sandbox?.count("metrics") == 3)
+        let files = try playground.folder.contents().keys.filter { $0.hasSuffix(".ndjson") }
+        #expect(
+            files.sorted() == [
+                "spool/done/a.ndjson", "spool/done/c.ndjson", "spool/rejected/b.ndjson",
+            ])
+    }
+
+    /// The loop's next line about a run, without those that belong to the one before.
+    private func ended(_ loop: ChildProgram) async throws -> String {
+        while true {
+            let line = try #require(await loop.readErrorLine(), "the loop ended")
+            if !line.hasPrefix("  ") { return line }
+        }
+    }
+
+    // MARK: sources
+
+    @Test func `sources says how each one stands`() async throws {
+        let playground = try await playground()
+        let folder = playground.folder.path
+        try playground.folder.write("spool/a.ndjson", sample(0))
+        try playground.folder.write("spool/b.ndjson", sample(1, "null"))
+
+        let before = try await playground.run("sources")
+        let madeNothing = access(playground.statePath, F_OK) == 0
+        _ = try await playground.run("run", "upload")
+        let after = try await playground.json("sources").elements
+        unlink("\(folder)/export.xml")
+        let gone = try await playground.run("sources", "-o", "ndjson")
+
+        #expect(madeNothing)
+        #expect(
+            before.outputLines == [
+                "spool  \(folder)/spool", "  2 files wait",
+                "apple-health-export  \(folder)/export.xml", "  never read",
+            ], "\(before)")
+        #expect(after.map { $0["kind"].text } == ["spool", "apple-health-export"])
+        #expect(after.first?["state"] == .string("empty") && after.first?["rejected"] == .number(1))
+        #expect(gone.outputLines.count == 2)
+        #expect(gone.outputLines.last?.contains(#""state":"missing""#) == true)
+    }
+
+    @Test func `an export that was read is unchanged until another one is there`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "\(folder)/export.xml", with: "\(folder)/link.zip")
+        }
+        let link = "\(playground.folder.path)/link.zip"
+        symlink("\(Playground.examples)/export.zip", link)
+
+        let never = try await playground.json("sources").elements.first
+        _ = try await playground.run("import", link)
+        let read = try await playground.json("sources").elements.first
+        unlink(link)
+        symlink("\(Playground.examples)/export-malformed.zip", link)
+        let changed = try await playground.json("sources").elements.first
+
+        #expect(never?["state"] == .string("never_read") && never?["read_at"] == .null)
+        #expect(read?["state"] == .string("unchanged"))
+        #expect(isInstant(read?["read_at"].text))
+        #expect((read?["counts"]["records"].number ?? 0) > 1000)
+        #expect(changed?["state"] == .string("changed"))
+    }
+}
