@@ -101,7 +101,6 @@ struct SourceIntake: Sendable {
                 }
             }
         }
-        try store.keep(report.stepMinutes)
         counts += before
         if !report.stepMinutes.isEmpty { try store.keep(report.stepMinutes) }
         return IntakeResult(report: report, enqueued: counts)
