@@ -80,7 +80,8 @@ struct GeneratedExportProgramTests {
     }
 
     /// How many records repeat type, times, value and unit of another, in another language's count:
-    /// which device wrote a record does not make it another sample. Of blood pressures, which are two
+    /// which source a record has does not make it another sample, but another part of a day, of which
+    /// one source counts. Of blood pressures, which are two
     /// records each, the generator repeats none.
     private func repetitions(
         of types: Set<String>, in playground: Playground
@@ -96,14 +97,15 @@ struct GeneratedExportProgramTests {
                 count += 1
                 value = fields.get("value", "")
                 seen.add((fields["type"], fields["startDate"], fields["endDate"],
-                    float(value) if fields.get("unit") else value, fields.get("unit")))
+                    float(value) if fields.get("unit") else value, fields.get("unit"),
+                    fields["sourceName"] if sys.argv[3] == "apart" else None))
             print(count - len(seen))
             """
         let result = try await ChildProgram.run(
             "/usr/bin/env",
             [
                 "python3", "-c", script, "\(playground.folder.path)/export.xml",
-                types.joined(separator: ","),
+                types.joined(separator: ","), types == Self.folded ? "apart" : "together",
             ],
             environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"])
         return try #require(Int(result.outputLines.first ?? ""), "\(result.errors)")
