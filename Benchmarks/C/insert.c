@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { portion = 32768 };
+enum { portion = 16384 };
 
 struct row {
     char kind[32];
@@ -74,6 +74,8 @@ int main(int count, char **words) {
     while (sqlite3_step(read) == SQLITE_ROW) execute(to, (const char *)sqlite3_column_text(read, 0));
     sqlite3_finalize(read);
 
+    // As the import has them.
+    execute(to, "PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = 2048;");
     long long start = now();
     sqlite3_stmt *write = prepare(to, "INSERT INTO outbox (kind, start_s, end_s, tag, sealed)"
                                       " VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
@@ -92,7 +94,7 @@ int main(int count, char **words) {
         sqlite3_reset(write);
         if (index % portion == portion - 1) execute(to, "COMMIT; BEGIN IMMEDIATE");
     }
-    execute(to, "COMMIT");
+    execute(to, "COMMIT; PRAGMA wal_checkpoint(PASSIVE);");
     printf("%lld %zu\n", now() - start, rows);
     sqlite3_finalize(write);
     return 0;

@@ -50,9 +50,10 @@ struct Importing {
 
     private func importing(_ file: String, _ state: String) throws -> Timing {
         try time([
-            "env", "CLARITY_JOBS_STATE=\(state)",
+            "/usr/bin/env", "CLARITY_JOBS_STATE=\(state)",
             "CLARITY_JOBS_CONFIG=\(surroundings.shippedJobFile)",
-            surroundings.program("clarity-jobs"), "import", "--time-zone", "America/New_York", file,
+            surroundings.program("clarity-jobs"), "import", "--quiet",
+            "--time-zone", "America/New_York", file,
         ])
     }
 
@@ -119,7 +120,7 @@ struct Importing {
                 + "to its end, each in a new state directory; \(rounds) rounds in turn, median "
                 + "(least..most).",
             "The inserter (`C/insert.c`) writes the very rows that the import made into a file with "
-                + "the same table and indices, in transactions of 32,768, synced; only its writing "
+                + "the same table and indices, in transactions of as many rows, synced, with the same room for the log and for pages; only its writing "
                 + "counts. `C/expat.c` asks expat for every attribute and keeps counts.",
             "healthkit-to-sqlite reads the zip and keeps its rows in the clear.",
         ]
