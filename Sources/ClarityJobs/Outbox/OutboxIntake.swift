@@ -47,8 +47,7 @@ extension HealthStore {
         let rows = samples.map(sealing.row)
         for sample in samples { portion.read[sample.kind, default: 0] += 1 }
         for sample in aggregates { portion.read[sample.kind, default: 0] += 1 }
-        // Only the look is taken while the store is held: others go on while values are sealed.
-        let news = try access { connection in
+        let news = try look { connection in
             var known = try KnownSamples(rows, connection)
             return try rows.indices.filter { try known.isNew(rows[$0], connection) }
         }
@@ -111,6 +110,7 @@ extension HealthStore {
     ///
     /// What was committed is on the disk all the same.
     public func inBulk<Result>(_ body: () throws -> Result) throws -> Result {
+        try setLookout(true)
         try access { connection in
             try connection.execute(
                 """
@@ -131,6 +131,7 @@ extension HealthStore {
     }
 
     private func endBulk() throws(HealthStoreError) {
+        try setLookout(false)
         try access { connection in
             try connection.execute(
                 """

@@ -12,8 +12,8 @@ import Synchronization
 /// A store writes for the user in whose time it was opened: once a logout has removed everything,
 /// here or in another process, it writes nothing more and gives out no session.
 ///
-/// `@unchecked`: everything but `connection` is an immutable value, and `connection` is touched only
-/// inside `access`, while `lock` is held.
+/// `@unchecked`: everything but `connection` and `lookout` is an immutable value; `connection` is touched
+/// only inside `access`, while `lock` is held, and `lookout` only while `looking` is.
 public final class HealthStore: @unchecked Sendable {
     let sealer: Sealer
     let path: String
@@ -26,6 +26,9 @@ public final class HealthStore: @unchecked Sendable {
     /// What keeps the master key from being changed meanwhile; a rehearsal needs none.
     private let share: StoreLock?
     private let lock = Mutex(())
+    /// A connection that only looks, beside the one that writes; there while much is written.
+    private var lookout: Connection?
+    private let looking = Mutex(())
 
     /// Opens the store of a state directory, which is made where it is missing.
     ///
@@ -107,6 +110,39 @@ public final class HealthStore: @unchecked Sendable {
     ) throws(HealthStoreError) -> Result {
         do {
             return try lock.withLock { _ in try body(connection) }
+        } catch {
+            throw HealthStore.described(error, path)
+        }
+    }
+
+    /// Reads what is committed, while much is written without waiting for who writes.
+    func look<Result>(
+        _ body: (Connection) throws -> Result
+    ) throws(HealthStoreError) -> Result {
+        guard looking.withLock({ _ in lookout != nil }) else { return try access(body) }
+        do {
+            return try looking.withLock { _ in try body(openLookout()) }
+        } catch {
+            throw HealthStore.described(error, path)
+        }
+    }
+
+    private func openLookout() throws(SQLiteError) -> Connection {
+        guard let lookout else {
+            throw SQLiteError(code: 21, message: "the second connection was closed meanwhile")
+        }
+        return lookout
+    }
+
+    /// Opens the connection for `look`, or closes it; a rehearsal has one file of its own, which no
+    /// second connection sees.
+    func setLookout(_ isThere: Bool) throws(HealthStoreError) {
+        do {
+            try looking.withLock { _ in
+                lookout =
+                    isThere && share != nil
+                    ? try Connection(path: path, access: .readWrite) : nil
+            }
         } catch {
             throw HealthStore.described(error, path)
         }

@@ -1,4 +1,6 @@
+import ClaritySystem
 import SQLite
+import Synchronization
 import Testing
 
 @testable import ClarityJobs
@@ -18,6 +20,26 @@ import Testing
 
         #expect(counts == EnqueueCounts(queued: 51, duplicates: 0))
         #expect(try folder.open().nextBatch(limit: 99, at: noon)?.samples == samples)
+    }
+
+    @Test(.timeLimit(.minutes(5)))
+    func `while much is written, the next portion is made without waiting for this one`() throws {
+        let store = try folder.open()
+        let samples = heartRates(0..<20)
+        let known = Mutex<Int64?>(nil)
+
+        try store.inBulk {
+            _ = try store.enqueue(heartRates(0..<10))
+            try store.change { _ in
+                // Joined before the transaction ends: whoever waited for it would wait for ever.
+                try withThreads(
+                    [{ known.withLock { $0 = try? store.prepare(samples).known } }], cancel: {}
+                ) {}
+            }
+        }
+
+        #expect(known.withLock { $0 } == 10)
+        #expect(try store.enqueue(samples) == EnqueueCounts(queued: 10, duplicates: 10))
     }
 
     @Test func `a sample that comes twice in a portion is written once`() throws {
