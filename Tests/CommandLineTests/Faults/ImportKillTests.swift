@@ -92,11 +92,16 @@ extension Playground {
             let path = "\(statePath)/health.db"
             try await blocking {
                 let health = try Connection(path: path, access: .readWrite)
+                // Counted while nobody can write, and killed before anybody can again.
+                try health.execute("BEGIN IMMEDIATE")
                 while ProcessTable.isAlive(worker), try health.outboxRows() < point {
+                    try health.execute("COMMIT")
                     sched_yield()
+                    try health.execute("BEGIN IMMEDIATE")
                 }
                 kill(scheduler.processID, SIGKILL)
                 kill(worker, SIGKILL)
+                try health.execute("COMMIT")
             }
             _ = await scheduler.finish()
             hits.append(try Connection(path: path, access: .readWrite).outboxRows())
@@ -105,7 +110,7 @@ extension Playground {
     }
 
     /// Every row of the outbox in one order, with what tells it from others under the same key.
-    fileprivate func outboxRows() throws -> [String] {
+    func outboxRows() throws -> [String] {
         try Connection(path: "\(statePath)/health.db", access: .readWrite).all(
             """
             SELECT kind || ' ' || start_s || ' ' || end_s || ' ' || hex(tag) || ' ' || state

@@ -65,7 +65,9 @@ struct GeneratedExportProgramTests {
         #expect(counts["samples_paired"].number.map { 2 * $0 } == total(Self.pressures))
         let repeated = try #require(counts["samples_repeated"].number)
         #expect(counts["samples_folded"].number == total(Self.folded) - repeated)
-        #expect(repeated == (try await repetitions(of: Self.folded, in: playground)))
+        // A stage that comes twice overlaps itself, and counts once without being recognised.
+        let parts = Self.folded.subtracting(["HKCategoryTypeIdentifierSleepAnalysis"])
+        #expect(repeated == (try await repetitions(of: parts, apart: true, in: playground)))
         let queued = try #require(counts["samples_queued"].number)
         let duplicates = try #require(counts["samples_duplicate"].number)
         let pressures = total(Self.pressures) / 2
@@ -80,11 +82,11 @@ struct GeneratedExportProgramTests {
     }
 
     /// How many records repeat type, times, value and unit of another, in another language's count:
-    /// which source a record has does not make it another sample, but another part of a day, of which
-    /// one source counts. Of blood pressures, which are two
+    /// which source a record has does not make it another sample, but another part of a day (`apart`), of
+    /// which one source counts. Of blood pressures, which are two
     /// records each, the generator repeats none.
     private func repetitions(
-        of types: Set<String>, in playground: Playground
+        of types: Set<String>, apart: Bool = false, in playground: Playground
     ) async throws -> Int {
         let script = """
             import re, sys
@@ -105,7 +107,7 @@ struct GeneratedExportProgramTests {
             "/usr/bin/env",
             [
                 "python3", "-c", script, "\(playground.folder.path)/export.xml",
-                types.joined(separator: ","), types == Self.folded ? "apart" : "together",
+                types.joined(separator: ","), apart ? "apart" : "together",
             ],
             environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"])
         return try #require(Int(result.outputLines.first ?? ""), "\(result.errors)")
