@@ -90,7 +90,11 @@ import Testing
             ("PK\u{3}\u{4}and more", .appleHealthExport),
             ("<?xml version=\"1.0\"?>\n<HealthData locale=\"en\">", .appleHealthExport),
             ("{ \"data\" : { \"metrics\":[", .healthAutoExport), ("{\"kind\":\"steps\"}", .spool),
-            ("\u{FEFF}\n [", .spool), ("hello", nil), ("<html>", nil), ("\n\n", nil),
+            ("\u{FEFF}\n [", .spool),
+            ("\u{FEFF}{\"data\":{", .healthAutoExport),
+            ("{\"kind\":{\"a\":[1,\"}\"]},\"data\":{\"me", .healthAutoExport),
+            ("{\"kind\":{\"data\":{}}}", .spool), ("{\"data\":7,\"b\":{\"x", .spool),
+            ("hello", nil), ("<html>", nil), ("\n\n", nil),
         ] as [(String, Origin.Kind?)])
     func `a file is told by its first bytes`(text: String, kind: Origin.Kind?) {
         #expect(SourceRecognition.kind(of: Array(text.utf8)) == kind)

@@ -13,7 +13,11 @@ struct JSONCursor {
     /// Whether something of the array or object around stands before this place.
     private var needsComma = false
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    /// Stands before the text, behind the mark of its order of bytes where there is one.
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    }
 
     /// The first byte of what comes next; `nil` at the end.
     var next: UInt8? {

@@ -25,13 +25,13 @@ struct AutoExportNights {
             end: end.secondsSince1970)
     }
 
-    /// Hands over the nights that were over at `until`.
+    /// Hands over the nights that were over at `until`; `nil`: none of them is known to be whole.
     mutating func finish(
-        until: Instant, _ each: (Sample, SampleNature) throws -> Void
+        until: Instant?, _ each: (Sample, SampleNature) throws -> Void
     ) rethrows -> SleepFolding.Outcome {
         let (names, rules) = (names, rules)
         let order = SourceRank.order(names, sorts: [], preferred: rules.preferred)
-        return try folding.resolve(order: order, until: until.secondsSince1970) { night in
+        return try folding.resolve(order: order, until: until?.secondsSince1970 ?? .min) { night in
             let name = names[night.source]
             let sample = Sample(
                 kind: .sleep, start: Instant(secondsSince1970: night.start),

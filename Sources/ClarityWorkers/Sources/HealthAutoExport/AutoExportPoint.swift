@@ -8,6 +8,7 @@ import JSON
 struct AutoExportPoint {
     /// Why a point cannot be a sample; the raw value is the reason in the report.
     enum Refusal: String, Error {
+        case noJSON = "no JSON"
         case noPoint = "no object"
         case noDate = "no date"
         case badDate = "bad date"
@@ -20,6 +21,7 @@ struct AutoExportPoint {
         case unknownUnit = "unknown unit"
         case unknownStage = "unknown stage of sleep"
         case tooLong = "longer than a record of its type can be"
+        case otherSource = "another source's point of the same time"
         case tooManyStages = "too many stages of sleep"
     }
 

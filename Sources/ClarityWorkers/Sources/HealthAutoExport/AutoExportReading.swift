@@ -13,6 +13,7 @@ struct AutoExportReading {
     private var cursor: JSONCursor
     private let now: Instant
     private let zone: Zone
+    private let preferred: [String]
     private let total: Int64
     private let progress: ((SourceProgress) throws -> Void)?
     private let writtenAt: Instant
@@ -29,6 +30,7 @@ struct AutoExportReading {
         self.now = now
         self.writtenAt = writtenAt
         zone = rules.zone
+        preferred = rules.preferred
         nights = AutoExportNights(rules)
         self.progress = progress
     }
@@ -50,7 +52,9 @@ struct AutoExportReading {
         } catch let fault as JSONFault {
             report.brokeAt = SourceBreak(byteOffset: Int64(fault.offset), reason: fault.reason)
         }
-        let outcome = try nights.finish(until: min(writtenAt, now), each)
+        // A text that breaks off can do so in the midst of a night.
+        let end = report.brokeAt == nil ? min(writtenAt, now) : nil
+        let outcome = try nights.finish(until: end, each)
         if outcome.made > 0 { report.made[.sleep, default: 0] += outcome.made }
         if outcome.unfinished > 0 { report.unfinished[.sleep] = outcome.unfinished }
         report.nightsWithoutSleep = outcome.withoutSleep
@@ -115,11 +119,16 @@ struct AutoExportReading {
         guard metric.field != nil else { return try countElements(as: name) }
         metric.isDaily = isDaily(cursor)
         let reader = AutoExportPoint(metric: metric, now: now, zone: zone)
+        let choice = SumChoice(of: cursor, reader, preferred: preferred)
         try cursor.enter("[")
         while try cursor.nextElement() {
-            let point = try cursor.value()
+            let piece = try cursor.piece()
             report.recordsRead += 1
             if report.recordsRead % AutoExportReading.stride == 0 { try tellProgress() }
+            guard case .success(let point) = piece else {
+                count(AutoExportPoint.Refusal.noJSON.rawValue)
+                continue
+            }
             if let source = AutoExportPoint.source(point) {
                 AutoExportReading.add(1, to: source, in: &report.bySource, other: "(other sources)")
             }
@@ -131,7 +140,12 @@ struct AutoExportReading {
                 case .tooLong: count(AutoExportPoint.Refusal.tooLong.rawValue)
                 case .tooMany: count(AutoExportPoint.Refusal.tooManyStages.rawValue)
                 }
-            case .success(.sample(let sample, let nature)): try handOver(sample, nature, each)
+            case .success(.sample(let sample, let nature)):
+                guard choice.takes(sample) else {
+                    count(AutoExportPoint.Refusal.otherSource.rawValue)
+                    continue
+                }
+                try handOver(sample, nature, each)
             case .failure(let refusal): count(refusal.rawValue)
             }
         }
@@ -158,8 +172,8 @@ struct AutoExportReading {
         do throws(JSONFault) {
             try cursor.enter("[")
             while try cursor.nextElement() {
-                guard
-                    let date = AutoExportDate(try cursor.value()["date"] ?? .null, zone: zone)
+                guard case .success(let point) = try cursor.piece(),
+                    let date = AutoExportDate(point["date"] ?? .null, zone: zone)
                 else { continue }
                 guard date.isMidnight else { return false }
                 dates += 1
@@ -187,7 +201,7 @@ struct AutoExportReading {
             name.utf8.count <= 80
             && name.utf8.allSatisfy { byte in
                 switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), 0x20: true
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
                 default: false
                 }
             }

@@ -59,9 +59,19 @@ public struct HealthAutoExport: Sendable {
         return names.map { "\(path)/\($0)" }
     }
 
-    /// Whether a text that begins so is one of this app: an object whose first member is `data`.
+    /// Whether a text that begins so is one of this app: an object with an object `data`, which is
+    /// not always its first member.
     static func isOne(_ head: some Sequence<UInt8>) -> Bool {
-        let text = String(decoding: head.filter { $0 > 0x20 }, as: UTF8.self)
-        return text.hasPrefix("{\"data\":{")
+        var cursor = JSONCursor(Array(head))
+        do throws(JSONFault) {
+            try cursor.enter("{")
+            while let name = try cursor.nextName() {
+                if name == "data", cursor.next == UInt8(ascii: "{") { return true }
+                try cursor.skip()
+            }
+        } catch {
+            // Another text, or the end of what is looked at.
+        }
+        return false
     }
 }

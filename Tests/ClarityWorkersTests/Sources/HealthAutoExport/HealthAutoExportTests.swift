@@ -271,6 +271,89 @@ import Testing
                     reason: "the text ends where a value should be"))
     }
 
+    @Test func `of a text that breaks off no night is made of stages`() throws {
+        let whole = metric(
+            "sleep_analysis", "hr",
+            (0..<4).map { hour in
+                """
+                {"value":"Core","startDate":"2024-02-06 0\(hour):00:00 +0000",\
+                "endDate":"2024-02-06 0\(hour + 1):00:00 +0000","source":"Watch"}
+                """
+            }.joined(separator: ","))
+
+        let broken = try read(String(whole.dropLast(150)))
+
+        #expect(try read(whole).samples.map { $0.prefix(27) } == ["~sleep 2024-02-06T00:00:00Z"])
+        #expect(broken.samples == [])
+        #expect(broken.report.unfinished == [.sleep: 1])
+        #expect(broken.report.brokeAt != nil)
+    }
+
+    @Test func `of sums of one time by several sources the best source's counts`() throws {
+        let found = try read(
+            metric(
+                "step_count", "count",
+                """
+                {"qty":90,"date":"2024-02-06 14:00:00 +0000","source":"Phone"},
+                {"qty":100,"date":"2024-02-06 14:00:00 +0000","source":"Watch"},
+                {"qty":7,"date":"2024-02-06 15:00:00 +0000","source":"Phone"},
+                {"qty":-5,"date":"2024-02-06 16:00:00 +0000","source":"Watch"},
+                {"qty":8,"date":"2024-02-06 17:00:00 +0100","source":"Phone"},
+                {"qty":9,"date":"2024-02-06 16:00:00 +0000"}
+                """))
+
+        #expect(
+            found.samples == [
+                "~steps 2024-02-06T14:00:00Z+0s 100", "~steps 2024-02-06T15:00:00Z+0s 7",
+                "~steps 2024-02-06T16:00:00Z+0s 8",
+            ])
+        #expect(
+            found.report.refused == [
+                "another source's point of the same time": 2, "negative value": 1,
+            ])
+    }
+
+    @Test func `averages of one time by several sources all stay`() throws {
+        let found = try read(
+            metric(
+                "heart_rate", "bpm",
+                """
+                {"Avg":61,"date":"2024-02-06 14:00:00 +0000","source":"Phone"},
+                {"Avg":62,"date":"2024-02-06 14:00:00 +0000","source":"Watch"}
+                """))
+
+        #expect(found.samples.count == 2)
+    }
+
+    @Test(arguments: [
+        #"{"date":1707258600,"qty":60,"source":"\ud800"}"#, #"{"date":1707258600,"qty":6.}"#,
+        #"{"date":1707258600,"qty":60,"source":"\x"}"#,
+    ])
+    func `a point that is no JSON is refused, and the others are taken`(point: String) throws {
+        let found = try read(
+            metric("heart_rate", "bpm", "\(point),{\"date\":1707258660,\"qty\":61}"))
+
+        #expect(found.samples == ["~heart_rate 2024-02-06T22:31:00Z+0s 61.0"])
+        #expect(found.report.refused == ["no JSON": 1])
+        #expect(found.report.brokeAt == nil)
+    }
+
+    @Test func `a name with a space is not shown`() throws {
+        let found = try read(metric("Pain of Alice", "", "1"))
+
+        #expect(found.report.unmapped == ["(other types)": 1])
+    }
+
+    @Test(arguments: ["\u{FEFF}{", "{\"version\":\"8.1\",\"options\":{\"data\":{}},"])
+    func `a file is known by its data, whatever stands before`(front: String) throws {
+        let text = metric("heart_rate", "bpm", #"{"date":1707258660,"qty":61}"#)
+
+        let found = try read(front + text.dropFirst())
+
+        #expect(found.samples == ["~heart_rate 2024-02-06T22:31:00Z+0s 61.0"])
+        #expect(found.report.brokeAt == nil)
+    }
+
     @Test(arguments: [
         ("{\"data\":[]}", "is no file of Health Auto Export"),
         ("[]", "is no file of Health Auto Export"),
