@@ -7,6 +7,8 @@ import SQLite
 /// Device, inode, size, and both times to the nanosecond: each write moves the change time, which
 /// no program can set.
 public struct SourceStamp: Hashable, Sendable {
+    /// What stands in clear text in the store: of the file alone, since the reader's rules may tell
+    /// where somebody lives.
     let text: String
     /// What reads the file, with its version.
     public let reader: String
@@ -29,7 +31,7 @@ public struct SourceStamp: Hashable, Sendable {
         self.reader = reader
         bytes = Int64(status.st_size)
         text = """
-            \(reader) \(status.st_dev) \(status.st_ino) \(status.st_size) \
+            \(status.st_dev) \(status.st_ino) \(status.st_size) \
             \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \
             \(status.st_ctim.tv_sec).\(status.st_ctim.tv_nsec)
             """
@@ -43,22 +45,29 @@ extension HealthStore {
     public func wasRead(
         _ path: String, _ stamp: SourceStamp
     ) throws(HealthStoreError) -> Instant? {
-        try access { connection in
-            try connection.first(
-                "SELECT read_at_ms FROM sources WHERE tag = ? AND stamp = ?",
-                .blob(sourceTag(path)), .text(stamp.text)
-            ) { Instant(millisecondsSince1970: $0.integer(0)) }
+        guard let last = try reading(of: path, stamp.text), last.reader == stamp.reader else {
+            return nil
         }
+        return last.readAt
     }
 
     /// What is known of the last reading of the file; `nil` for one that was never read to its end,
     /// by an earlier version only, or of which the note is damaged.
     public func lastReading(of path: String) throws(HealthStoreError) -> LastReading? {
+        try reading(of: path, nil)
+    }
+
+    /// - Parameter stamp: the text that the note's must be; `nil`: any.
+    private func reading(
+        of path: String, _ stamp: String?
+    ) throws(HealthStoreError) -> LastReading? {
         try access { connection in
             let tag = sourceTag(path)
             let found = try connection.first(
-                "SELECT sealed, read_at_ms FROM sources WHERE tag = ? AND sealed IS NOT NULL",
-                .blob(tag)
+                """
+                SELECT sealed, read_at_ms FROM sources
+                WHERE tag = ?1 AND stamp = coalesce(?2, stamp) AND sealed IS NOT NULL
+                """, .blob(tag), stamp.map { .text($0) } ?? .null
             ) { ($0.blob(0), Instant(millisecondsSince1970: $0.integer(1))) }
             let row = RowIdentity.source(tag)
             guard let (sealed, readAt) = found, sealer.opens(sealed, for: row) else { return nil }
@@ -73,6 +82,9 @@ extension HealthStore {
     public func noteRead(
         _ path: String, _ stamp: SourceStamp, _ reading: LastReading
     ) throws(HealthStoreError) {
+        var reading = reading
+        reading.reader = stamp.reader
+        let sealedForm = reading.sealedForm
         try change { connection in
             let tag = sourceTag(path)
             try connection.run(
@@ -82,7 +94,7 @@ extension HealthStore {
                     read_at_ms = excluded.read_at_ms, sealed = excluded.sealed
                 """, .blob(tag), .text(stamp.text),
                 .integer(reading.readAt.millisecondsSince1970),
-                .blob(sealer.seal(reading.sealedForm, for: .source(tag))))
+                .blob(sealer.seal(sealedForm, for: .source(tag))))
         }
     }
 

@@ -54,8 +54,26 @@ import Testing
 
     @Test func `another reader reads again`() throws {
         folder.write([1], to: "export.zip")
+        let (one, two) = (try #require(stamp(reader: "1")), try #require(stamp(reader: "2")))
 
-        #expect(stamp(reader: "1") != stamp(reader: "2"))
+        let store = try folder.open()
+        try store.noteRead(path, one, at: noon)
+
+        #expect(one != two)
+        #expect(try store.wasRead(path, one) == noon)
+        #expect(try store.wasRead(path, two) == nil)
+    }
+
+    @Test func `what reads a file, and by which rules, stands nowhere in clear text`() throws {
+        folder.write([1], to: "export.zip")
+        let store = try folder.open()
+        try store.noteRead(path, #require(stamp(reader: "reader Europe/London")), at: noon)
+
+        let row = try store.access { connection in
+            try connection.first("SELECT stamp || CAST(sealed AS TEXT) FROM sources") { $0.text(0) }
+        }
+
+        #expect(try !(#require(row)).contains("London"))
     }
 
     @Test func `a file that was only just changed, a folder and a missing file have no stamp`() {
@@ -90,7 +108,7 @@ import Testing
         #expect(try !(#require(sealed)).contains(mark.key))
     }
 
-    @Test func `a damaged note is none, and the file is known by its stamp all the same`() throws {
+    @Test func `a damaged note is none, and the file is read again`() throws {
         let store = try folder.open()
         folder.write([1, 2, 3], to: "export.zip")
         let stamp = try #require(self.stamp())
@@ -99,7 +117,7 @@ import Testing
         for damage in ["zeroblob(60)", "x''", "NULL"] {
             try store.sql("UPDATE sources SET sealed = \(damage)")
             #expect(try store.lastReading(of: path) == nil)
-            #expect(try store.wasRead(path, stamp) == noon)
+            #expect(try store.wasRead(path, stamp) == nil)
         }
     }
 
