@@ -42,6 +42,7 @@ struct SealedTable: Sendable {
         SealedTable(
             name: "archive", origin: "origin", identity: pulled("row_id"), label: 0, tag: "digest"),
         SealedTable(name: "sources", identity: [.tag], tag: "tag"),
+        SealedTable(name: "day_zone"),
         SealedTable(name: "minutes", identity: [.integer("day")]),
     ]
 

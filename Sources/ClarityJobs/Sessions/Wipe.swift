@@ -25,7 +25,7 @@ extension HealthStore {
         ("outbox", "samples"), ("batches", "uploads"), ("metrics", "metrics"),
         ("insights", "insights"), ("archive", "archived versions"), ("sources", "sources"),
         // Made of what the sources have, which the samples count.
-        ("minutes", nil),
+        ("minutes", nil), ("day_zone", nil),
     ]
 
     /// What a wipe leaves: nothing of a user is in it but, sealed, who did what in the audit log.

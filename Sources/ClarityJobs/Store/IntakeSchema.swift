@@ -1,8 +1,13 @@
 extension HealthSchema {
-    /// What is known of the last reading of a source.
+    /// What is known of the last reading of a source, and the clock of its days.
     static let intake = """
         -- What the file had in it, and what tells its content from another (`LastReading`); NULL
         -- for one that an earlier version read.
         ALTER TABLE sources ADD COLUMN sealed BLOB;
+        -- The name of the zone on whose clock days are told apart, since the first reading.
+        CREATE TABLE day_zone (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            sealed BLOB NOT NULL
+        ) STRICT;
         """
 }

@@ -35,6 +35,7 @@ struct FilledStore {
         }
         try store.noteRead(source, stamp, at: noon)
         try store.keep(FilledStore.steps)
+        _ = try store.keepDayZone("Europe/London")
     }
 
     /// A week of steps.
@@ -100,6 +101,7 @@ struct FilledStore {
                     counts: FilledStore.steps.flatMap(\.counts),
                     isKnown: [Bool](repeating: true, count: 10_080)),
             sourceLocation: sourceLocation)
+        #expect(try store.dayZone() == "Europe/London", sourceLocation: sourceLocation)
         #expect(try store.verifyAudit().broken == nil, sourceLocation: sourceLocation)
     }
 }
