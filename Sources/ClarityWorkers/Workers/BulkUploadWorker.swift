@@ -13,12 +13,7 @@ public struct BulkUploadWorker: KindWorker {
         let options = WorkOptions(context.order, zones: context.zones)
         let plan = try UploadPlan(options)
         var reading = SourceImport(context)
-        let sources = try options.sources(now: context.clock.now)
-        var broken = try reading.run(sources)
-        // What a rehearsal read is in no outbox.
-        if !context.isRehearsal, let stuck = SpoolSettling.run(sources, context) {
-            if broken == nil { broken = stuck } else { context.note(stuck.reason) }
-        }
+        let broken = try reading.run(try options.sources(now: context.clock.now))
         do {
             try await upload(context, plan)
         } catch {

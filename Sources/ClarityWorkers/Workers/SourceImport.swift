@@ -16,19 +16,30 @@ struct SourceImport {
 
     private let context: WorkContext
     private var counts: WorkCounts
+    private var settling: SpoolSettling
+    /// What is to be told of the sources of one name that were read last.
+    private var told: SourceNotes?
     /// How many files of each source were not read again, and when the last of them was read.
     private var unchanged: [(name: String, files: Int, readAt: Instant)] = []
 
     init(_ context: WorkContext) {
         self.context = context
         counts = WorkCounts(context)
+        settling = SpoolSettling(context)
     }
 
-    /// Reads all sources; what can be read of them is in the outbox when this returns.
+    /// Reads all sources; what can be read of them is in the outbox when this returns. A file of a
+    /// spool folder is moved away when it was read, unless this is a rehearsal: what that read is in
+    /// no outbox.
     ///
     /// - Returns: the first source's failure; `nil` when all were read to their end.
     /// - Throws: `WorkStopped`, or what the store fails with.
     mutating func run(_ sources: [any SampleSource]) throws -> Failure? {
+        // Also of those before one that ends all.
+        defer {
+            describe()
+            settling.note()
+        }
         var failure: Failure?
         for source in sources {
             do {
@@ -36,6 +47,7 @@ struct SourceImport {
             } catch let error as SourceError {
                 keep(error.failure, in: &failure)
             }
+            if let file = source as? SpoolSource { keep(settling.settle(file), in: &failure) }
         }
         noteUnchanged()
         return failure
@@ -71,7 +83,11 @@ struct SourceImport {
             }
             return nil
         }
-        describe(result.report, of: source)
+        if told?.name != source.name {
+            describe()
+            told = SourceNotes(name: source.name)
+        }
+        told?.add(result.report)
         return result.report.brokeAt.map { broken in
             Failure(
                 .work,
@@ -109,16 +125,19 @@ struct SourceImport {
         counts.add(enqueued.metricsBeforeSince, to: "metrics_before_since")
     }
 
-    private func describe(_ report: SourceReport, of source: any SampleSource) {
+    /// Tells of the sources of one name, and forgets them.
+    private mutating func describe() {
+        guard let told else { return }
+        self.told = nil
         for (title, entries) in [
-            ("no field for", report.unmapped), ("refused", report.refused),
-            ("read in spite of", report.malformations),
+            ("no field for", told.unmapped), ("refused", told.refused),
+            ("read in spite of", told.malformations),
         ] where !entries.isEmpty {
-            for line in listed(entries) { context.note("`\(source.name)`: \(title) \(line)") }
+            for line in listed(entries) { context.note("`\(told.name)`: \(title) \(line)") }
         }
-        if report.unexplained != 0 {
+        if told.unexplained != 0 {
             context.note(
-                "`\(source.name)`: \(report.unexplained) records are unaccounted for, which is a "
+                "`\(told.name)`: \(told.unexplained) records are unaccounted for, which is a "
                     + "fault of the reader")
         }
     }
@@ -136,5 +155,34 @@ struct SourceImport {
         let left = parts.count - SourceImport.namesPerNote * SourceImport.notesPerTitle
         if left > 0 { lines.append("\(left) more") }
         return lines
+    }
+}
+
+/// What is told of sources of one name, such as the files of a folder: all of them together, or the
+/// many would crowd out what else there is to tell.
+private struct SourceNotes {
+    /// The most names of one sort; what else there is counts together.
+    private static let mostNames = 1024
+
+    let name: String
+    private(set) var unmapped: [String: Int64] = [:]
+    private(set) var refused: [String: Int64] = [:]
+    private(set) var malformations: [String: Int64] = [:]
+    private(set) var unexplained: Int64 = 0
+
+    init(name: String) { self.name = name }
+
+    mutating func add(_ report: SourceReport) {
+        SourceNotes.add(report.unmapped, to: &unmapped)
+        SourceNotes.add(report.refused, to: &refused)
+        SourceNotes.add(report.malformations, to: &malformations)
+        unexplained += report.unexplained
+    }
+
+    private static func add(_ more: [String: Int64], to counts: inout [String: Int64]) {
+        for (name, count) in more {
+            let isKnown = counts[name] != nil || counts.count < mostNames
+            counts[isKnown ? name : "(other types)", default: 0] += count
+        }
     }
 }

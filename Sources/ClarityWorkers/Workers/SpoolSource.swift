@@ -66,15 +66,19 @@ final class SpoolSource: SampleSource {
         case waiting
     }
 
-    /// Moves the file away if it was read; to be called when the outbox has what was read.
+    /// Moves the file away if it was read; to be called when the outbox has what was read. What was
+    /// found is forgotten.
     func settle() throws(SourceError) -> Fate {
-        guard let reading = outcome.withLock({ $0 }) else { return .waiting }
+        guard let reading = outcome.withLock({ $0.take() }) else { return .waiting }
         let faults = reading.outcome.faultCount == 0 ? nil : reading.outcome.reasons
         let isMoved = try SpoolFolder(path: folder).settle(
             fileName, reading.stamp, faults: faults)
         guard isMoved else { return .waiting }
         return faults == nil ? .done : .rejected
     }
+
+    /// Leaves the file where it is, and forgets what was found.
+    func leave() { outcome.withLock { $0 = nil } }
 }
 
 extension SampleFile.Outcome {
@@ -88,35 +92,40 @@ extension SampleFile.Outcome {
 
 /// Moves the files away that were read of spool folders, and tells of them.
 struct SpoolSettling {
-    /// Settles what was read; the first failure is returned, further ones are noted.
-    static func run(_ sources: [any SampleSource], _ context: WorkContext) -> Failure? {
-        let files = sources.compactMap { $0 as? SpoolSource }
-        guard !files.isEmpty else { return nil }
-        var counts = WorkCounts(context)
-        var failure: Failure?
-        var rejected: [String: Int] = [:]
-        for file in files {
-            do throws(SourceError) {
-                switch try file.settle() {
-                case .done: counts.add(1, to: "files_done")
-                case .rejected:
-                    counts.add(1, to: "files_rejected")
-                    rejected[file.name, default: 0] += 1
-                case .waiting: break
-                }
-            } catch {
-                if failure == nil {
-                    failure = error.failure
-                } else {
-                    context.note(error.failure.reason)
-                }
-            }
+    private let context: WorkContext
+    private var counts: WorkCounts?
+    private var rejected: [String: Int] = [:]
+
+    init(_ context: WorkContext) { self.context = context }
+
+    /// Settles a file whose samples are in the outbox; a rehearsal leaves it where it is.
+    mutating func settle(_ file: SpoolSource) -> Failure? {
+        guard !context.isRehearsal else {
+            file.leave()
+            return nil
         }
+        var counts = counts ?? WorkCounts(context)
+        defer { self.counts = counts }
+        do throws(SourceError) {
+            switch try file.settle() {
+            case .done: counts.add(1, to: "files_done")
+            case .rejected:
+                counts.add(1, to: "files_rejected")
+                rejected[file.name, default: 0] += 1
+            case .waiting: break
+            }
+            return nil
+        } catch {
+            return error.failure
+        }
+    }
+
+    /// Tells how many files of each folder have bad samples.
+    func note() {
         for (folder, count) in rejected.sorted(by: { $0.key < $1.key }) {
             context.note(
                 "`\(folder)`: \(count) \(count == 1 ? "file has" : "files have") bad samples; "
                     + "see `\(SpoolFolder.rejectedName)` in it")
         }
-        return failure
     }
 }

@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
+import Glibc
 import Synchronization
 import Testing
 
@@ -225,5 +226,62 @@ import Testing
         #expect(outcome == APIError.notLoggedIn.outcome)
         #expect(try bench.states() == [.queued: 5])
         #expect(bench.backend.calls == [])
+    }
+
+    @Test func `a spool file is settled before the next one is read, and not by a rehearsal`()
+        async throws
+    {
+        let spool = try TemporaryFolder()
+        let path = spool.path
+        let lines = [61, 62].map {
+            "{\"kind\":\"heart_rate\",\"start\":\"2025-01-02T03:04:\($0 - 11)Z\",\"value\":\($0)}\n"
+        }
+        try spool.write("a.ndjson", Array(lines[0].utf8))
+        try spool.write("b.ndjson", Array("x\n\(lines[1])".utf8))
+        let bench = try bench()
+        for (isRehearsal, waiting) in [(true, ["a.ndjson", "b.ndjson"]), (false, [])] {
+            let seen = Mutex<[String]>([])
+            let reports = Mutex(Reports())
+            let context = try bench.context(isRehearsal: isRehearsal) { report in
+                reports.withLock { $0.take(report) }
+            }
+            let files = ["a.ndjson", "b.ndjson"].map {
+                SpoolSource(
+                    folder: path, folderName: "spool", fileName: $0, now: bench.clock.now,
+                    since: nil)
+            }
+            let last = ScriptedSource(path: "/none") { _ in
+                let names = try SpoolFolder(path: path).waiting()
+                seen.withLock { $0 = names }
+            }
+
+            var reading = SourceImport(context)
+            let failure = try reading.run(files + [last])
+
+            #expect(failure == nil)
+            #expect(seen.withLock { $0 } == waiting)
+            let tally = reports.withLock { $0.tally }
+            #expect(tally["files_done"] == (isRehearsal ? 0 : 1))
+            #expect(tally["files_rejected"] == (isRehearsal ? 0 : 1))
+        }
+    }
+
+    @Test func `the notes of a folder's files are added up`() async throws {
+        let auto = try TemporaryFolder()
+        for number in 1...30 {
+            try auto.write(
+                "\(number + 100).json",
+                Array(
+                    #"{"data":{"metrics":[{"name":"weight","units":"kg","data":[{"qty":1}]}]}}"#
+                        .utf8))
+        }
+        let bench = try bench()
+
+        let (_, reports) = await bench.attempt(
+            "bulk-upload",
+            ["sources.0.kind": "health-auto-export", "sources.0.path": auto.path])
+
+        let name = Origin.name(of: auto.path)
+        #expect(reports.notes == ["`\(name)`: no field for weight (30)"])
     }
 }

@@ -74,21 +74,27 @@ final class WorkBench: Sendable {
     func pass(_ rules: BatchRules...) async -> (outcome: Outcome, reports: Reports) {
         let reports = Mutex(Reports())
         do {
-            let store = try store()
-            let client = APIClient(
-                base: WorkBench.url, dialect: .blueprint, transport: backend,
-                sessions: StoredSessions(store, backend: WorkBench.url), clock: clock,
-                retryWait: .milliseconds(1))
-            let context = WorkContext(
-                order: order("bulk-upload"), store: store, client: client, transport: backend,
-                clock: clock,
-                report: { report in reports.withLock { $0.take(report) } }, isEnding: { false })
+            let context = try context { report in reports.withLock { $0.take(report) } }
             var pass = UploadPass(context, batchSize: 100, rules: rules)
             try await pass.run()
             return (.success, reports.withLock { $0 })
         } catch {
             return (ClarityWorkers.outcome(of: error), reports.withLock { $0 })
         }
+    }
+
+    /// What the parts of a worker work with.
+    func context(
+        isRehearsal: Bool = false, report: @escaping @Sendable (AttemptReport) -> Void
+    ) throws -> WorkContext {
+        let store = try store()
+        let client = APIClient(
+            base: WorkBench.url, dialect: .blueprint, transport: backend,
+            sessions: StoredSessions(store, backend: WorkBench.url), clock: clock,
+            retryWait: .milliseconds(1))
+        return WorkContext(
+            order: order("bulk-upload"), store: store, client: client, transport: backend,
+            clock: clock, report: report, isEnding: { false }, isRehearsal: isRehearsal)
     }
 
     /// The options that name the export as a source.

@@ -69,8 +69,14 @@ struct SpoolFolder {
             faults == nil ? SpoolFolder.doneName : SpoolFolder.rejectedName, in: folder,
             makes: true)
         let newName = try SpoolFolder.reserve(name, in: target)
-        if let faults { try target.write("\(newName).reason", faults) }
-        try folder.move(name, to: target, newName)
+        do throws(SourceError) {
+            if let faults { try target.write("\(newName).reason", faults) }
+            try folder.move(name, to: target, newName)
+        } catch {
+            if faults != nil { target.remove("\(newName).reason") }
+            target.remove(newName)
+            throw error
+        }
         // Between the look and the move somebody can have put a newer file there.
         if let moved = target.stamp(of: newName), moved != stamp, folder.stamp(of: name) == nil {
             try target.move(newName, to: folder, name)

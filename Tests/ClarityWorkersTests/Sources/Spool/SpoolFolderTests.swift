@@ -99,4 +99,18 @@ import Testing
 
         #expect(throws: SourceError.self) { try SpoolFolder(path: folder.path).open("a.json") }
     }
+
+    @Test func `a move that fails leaves nothing behind`() throws {
+        let spool = try SpoolFolder(path: folder.path)
+        mkdir("\(folder.path)/a.json", 0o700)
+        var status = stat()
+        stat("\(folder.path)/a.json", &status)
+
+        // A folder goes nowhere over the file that holds its name.
+        #expect(throws: SourceError.self) {
+            try spool.settle("a.json", RegularFile.Stamp(status), faults: "line 1: bad\n")
+        }
+
+        #expect(try contents().keys.sorted() == ["a.json", "rejected"])
+    }
 }
