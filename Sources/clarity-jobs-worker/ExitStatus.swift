@@ -56,7 +56,8 @@ enum ExitStatus: Int32 {
             case .missing: .missingInput
             case .noPermission: .credential
             case .unreadable: .disk
-            case .notAFile, .notAFolder, .empty, .notAnExport, .notAnAutoExport, .noExportInside,
+            case .notAFile, .notAFolder, .notOneFile, .empty, .notAnExport, .notAnAutoExport,
+                .noExportInside,
                 .unknownKind, .tooLarge, .damaged:
                 .faultyInput
             }

@@ -260,8 +260,9 @@ struct Composition {
         return String(cString: path)
     }
 
-    /// A path of the command line, counted from the folder in which this program was started.
+    /// A path of the command line, counted from the folder in which this program was started, in
+    /// its shortest form.
     func absolute(_ path: String) -> String {
-        path.hasPrefix("/") ? path : "\(workingDirectory)/\(path)"
+        PlainPath.shortest(path.hasPrefix("/") ? path : "\(workingDirectory)/\(path)")
     }
 }

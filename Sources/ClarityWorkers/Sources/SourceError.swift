@@ -16,6 +16,8 @@ public enum SourceError: Error, Hashable, Sendable {
     case damaged(path: String, reason: String)
     /// A file where a folder should be.
     case notAFolder(path: String)
+    /// A folder where one file should be named.
+    case notOneFile(path: String)
     /// A file with more bytes than are read of its kind.
     case tooLarge(path: String, limit: Int)
     /// No file of Health Auto Export.
@@ -38,6 +40,7 @@ extension SourceError: CustomStringConvertible {
         case .noExportInside(let path):
             "`\(path)` has no Apple Health export in it (an xml file whose root is `HealthData`)"
         case .notAFolder(let path): "`\(path)` is no folder"
+        case .notOneFile(let path): "`\(path)` is a folder; name a file in it"
         case .tooLarge(let path, let limit):
             "`\(path)` has more than \(limit >> 20) MiB; split it"
         case .notAnAutoExport(let path): "`\(path)` is no file of Health Auto Export"

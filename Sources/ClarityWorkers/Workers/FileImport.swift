@@ -1,5 +1,6 @@
 public import ClarityJobs
 public import ClarityScheduler
+import ClaritySystem
 
 /// Reads one file, or a folder of them, into the outbox, for a person who waits.
 public struct FileImport: Sendable {
@@ -31,7 +32,7 @@ public struct FileImport: Sendable {
     public func run(
         progress: @escaping (ImportProgress) throws -> Void
     ) throws -> ImportAccount {
-        let path = try options.text("sources.0.path")
+        let path = PlainPath.of(try options.text("sources.0.path"))
         let kind = try kind(at: path)
         let origin = try options.origin(kind, "sources.0")
         let sources =
@@ -46,11 +47,17 @@ public struct FileImport: Sendable {
                 try progress(
                     ImportProgress(file: index + 1, files: sources.count, found: found))
             }
-            var result = try intake.read(source, progress: tell)
-            if isReport, result.unchangedSince != nil {
-                result = try intake.read(ReadAnew(source: source), progress: tell)
+            do {
+                var result = try intake.read(source, progress: tell)
+                if isReport, result.unchangedSince != nil {
+                    result = try intake.read(ReadAnew(source: source), progress: tell)
+                }
+                account.add(result, (source as? LooseSamples)?.faults)
+            } catch let error as SourceError where sources.count > 1 {
+                // The others of the folder are read all the same.
+                account.unread += 1
+                account.problem = account.problem ?? error.description
             }
-            account.add(result, (source as? LooseSamples)?.faults)
         }
         return account
     }
@@ -105,6 +112,10 @@ public struct ImportAccount: Sendable {
     public let name: String
     let kind: Origin.Kind
     public internal(set) var files = 0
+    /// The files of a folder that could not be read.
+    public internal(set) var unread = 0
+    /// Why the first of those could not be.
+    public internal(set) var problem: String?
     /// What was found, of all files together.
     public internal(set) var report = SourceReport()
     /// What became of it in the outbox.

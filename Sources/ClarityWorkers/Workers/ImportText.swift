@@ -37,6 +37,10 @@ extension ImportAccount {
 
     /// Why the file was not taken whole; `nil` when it was.
     public var complaint: String? {
+        if let problem {
+            let others = unread > 1 ? "; \(unread - 1) more could not be read" : ""
+            return (problem + others).forReport
+        }
         if let broken = report.brokeAt {
             return
                 ("`\(name)` breaks off at byte \(broken.byteOffset) of its text: "
@@ -95,6 +99,7 @@ extension ImportAccount {
         add("kind", .string(kind.rawValue))
         add("files", .count(files))
         add("files_unchanged", .count(unchanged))
+        add("files_unread", .count(unread))
         add("unchanged_since", .text(unchangedSince))
         add("bytes_read", .integer(report.bytesRead))
         add("records_read", .integer(report.recordsRead + report.nestedTaken))

@@ -77,7 +77,7 @@ extension SourceError {
     var failure: Failure {
         switch self {
         case .missing, .noPermission, .notAFile, .notAFolder, .notAnExport, .noExportInside,
-            .notAnAutoExport, .unknownKind, .tooLarge:
+            .notAnAutoExport, .notOneFile, .unknownKind, .tooLarge:
             Failure(.configuration, description)
         case .empty, .damaged: Failure(.work, description)
         case .unreadable: Failure(.disk, description)

@@ -27,6 +27,7 @@ final class LooseSamples: SampleSource {
         progress: ((SourceProgress) throws -> Void)?,
         _ each: (Sample, SampleNature) throws -> Void
     ) throws -> SourceReport {
+        guard try !OpenFile(path: path).isFolder else { throw SourceError.notOneFile(path: path) }
         let file = try RegularFile(path: path)
         var reading = SampleFile(now: now, progress: progress)
         let found = try reading.read(

@@ -102,7 +102,7 @@ extension WorkOptions {
             throw Failure(.configuration, "`\(name)` is no time zone that this machine knows")
         }
         return Origin(
-            kind: kind, path: try text("\(prefix).path"), zone: zone,
+            kind: kind, path: PlainPath.of(try text("\(prefix).path")), zone: zone,
             preferred: option("\(prefix).prefer")?.split(separator: "\n").map(String.init) ?? [],
             since: try since("\(prefix).since", in: zone), zones: zones.zones)
     }

@@ -19,8 +19,9 @@ struct SourceCommands {
         try check(arguments)
         let path = composition.absolute(operand)
         let file = try composition.jobFile()
-        var options = SourceCommands.settings(of: path, in: file.settings)
-        options["path"] = path
+        var options = settings(of: path, in: file.settings)
+        // As the job file spells it, since a reading is noted under its path.
+        if options["path"] == nil { options["path"] = path }
         for (flag, key) in [("kind", "kind"), ("since", "since"), ("time-zone", "time_zone")] {
             if let value = arguments[flag] { options[key] = value }
         }
@@ -39,11 +40,14 @@ struct SourceCommands {
         try become(["sources"], entries.map { ($0.key, $0.value) }, file)
     }
 
-    /// The options of the job file's source with this path, without what stands before their names;
-    /// none where there is no such source.
-    static func settings(of path: String, in settings: [String: String]) -> [String: String] {
+    /// The options of the job file's source with this path, however it spells it, without what
+    /// stands before their names; none where there is no such source.
+    ///
+    /// - Parameter path: in its shortest form.
+    private func settings(of path: String, in settings: [String: String]) -> [String: String] {
         let entry = settings.keys.filter {
-            $0.hasPrefix("sources.") && $0.hasSuffix(".path") && settings[$0] == path
+            $0.hasPrefix("sources.") && $0.hasSuffix(".path")
+                && settings[$0].map(composition.absolute) == path
         }.min()
         guard let prefix = entry?.dropLast("path".count) else { return [:] }
         var options: [String: String] = [:]

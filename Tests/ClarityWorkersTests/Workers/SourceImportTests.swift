@@ -284,4 +284,26 @@ import Testing
         let name = Origin.name(of: auto.path)
         #expect(reports.notes == ["`\(name)`: no field for weight (30)"])
     }
+
+    @Test func `a source is the same with a slash at its end`() async throws {
+        let auto = try TemporaryFolder()
+        let path = try auto.write(
+            "a.json", Array(#"{"data":{"metrics":[{"name":"w","data":[{"qty":1}]}]}}"#.utf8))
+        var times = [timespec(tv_sec: 1_000, tv_nsec: 0), timespec(tv_sec: 1_000, tv_nsec: 0)]
+        utimensat(AT_FDCWD, path, &times, 0)
+        let bench = try bench()
+        bench.clock.set(Instant(secondsSince1970: 4_080_000_000))
+        try bench.logIn()
+
+        let first = await bench.attempt(
+            "bulk-upload",
+            ["sources.0.kind": "health-auto-export", "sources.0.path": auto.path])
+        let again = await bench.attempt(
+            "bulk-upload",
+            ["sources.0.kind": "health-auto-export", "sources.0.path": "\(auto.path)/./"])
+
+        #expect(first.reports.tally["samples_read"] == 1)
+        #expect(again.reports.tally["samples_read"] == 0)
+        #expect(again.reports.notes.allSatisfy { $0.hasPrefix("`\(Origin.name(of: auto.path))`") })
+    }
 }

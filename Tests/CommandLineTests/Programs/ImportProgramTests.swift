@@ -172,13 +172,52 @@ struct ImportProgramTests {
         }
         try playground.writeExport(heartRates: 3)
 
-        let result = try await playground.run(
-            "import", "\(playground.folder.path)/export.xml", "-q")
+        let folder = playground.folder.path
+        mkdir("\(folder)/x", 0o700)
 
+        let result = try await playground.run("import", "\(folder)/export.xml", "-q")
         #expect(
             result.output
                 == "`export.xml`: 3 records read: 2 queued, 1 before the time asked for\n",
             "\(result)")
+        for spelling in ["./export.xml", "x/../export.xml", ".//x/.././export.xml"] {
+            let again = try await playground.run(
+                "import", "\(folder)/\(spelling)", "-q", "--report")
+            #expect(
+                again.outputLines.first
+                    == "`export.xml`: 3 records read: 2 known, 1 before the time asked for",
+                "\(spelling): \(again)")
+        }
+    }
+
+    @Test func `a folder is read on behind a bad file, and ends with 65`() async throws {
+        let playground = try await playground()
+        mkdir("\(playground.folder.path)/auto", 0o700)
+        let point = #"{"date":"2026-01-02 03:04:05 +0000","Min":61,"Avg":61,"Max":61}"#
+        let good =
+            #"{"data":{"metrics":[{"name":"heart_rate","units":"bpm","data":["# + point + "]}]}}"
+        try playground.folder.write("auto/1.json", Array("[]".utf8))
+        try playground.folder.write("auto/2.json", Array(good.utf8))
+        let path = "\(playground.folder.path)/auto"
+
+        let result = try await playground.run(
+            "import", path, "-q", "--kind", "health-auto-export")
+
+        #expect(result.status == 65)
+        #expect(result.output == "`auto`: 1 record read from 2 files: 1 queued\n")
+        #expect(
+            result.errors == "clarity-jobs: `\(path)/1.json` is no file of Health Auto Export\n")
+    }
+
+    @Test func `of a spool folder one file is to be named`() async throws {
+        let playground = try await playground()
+        let path = playground.folder.path
+
+        let result = try await playground.run("import", path, "--kind", "spool")
+
+        #expect(
+            result.isRefusal(
+                65, "clarity-jobs: `\(path)` is a folder; name a file in it"), "\(result)")
     }
 
     // MARK: On a terminal

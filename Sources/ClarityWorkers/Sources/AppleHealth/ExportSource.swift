@@ -41,14 +41,23 @@ enum ExportSource {
         among names: [String], in path: String
     ) throws(SourceError) -> (name: String, path: String, file: OpenFile) {
         for name in names.sorted() where name.lowercased().hasSuffix(".xml") {
-            let file = try OpenFile(path: "\(path)/\(name)")
-            guard file.isRegular else { continue }
-            let head = try file.head(path: "\(path)/\(name)")
-            if head.withUnsafeBufferPointer(ExportSignature.isExport) {
-                return (name, "\(path)/\(name)", file)
-            }
+            if let file = openExport("\(path)/\(name)") { return (name, "\(path)/\(name)", file) }
         }
         throw .noExportInside(path: path)
+    }
+
+    /// The file, when it can be read and is an export.
+    private static func openExport(_ path: String) -> OpenFile? {
+        do throws(SourceError) {
+            let file = try OpenFile(path: path)
+            guard file.isRegular, file.size > 0 else { return nil }
+            let isExport = try file.head(path: path)
+                .withUnsafeBufferPointer(ExportSignature.isExport)
+            return isExport ? file : nil
+        } catch {
+            // It may be a link to nowhere beside a sound export.
+            return nil
+        }
     }
 
     /// What lies beside the export, in its folder and in the folders in that. A folder that

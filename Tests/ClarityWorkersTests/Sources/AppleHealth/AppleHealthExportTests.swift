@@ -46,6 +46,18 @@ import Testing
         #expect(result.samples == [.heartRate(61)])
     }
 
+    @Test func `what cannot be opened beside an export is passed over`() throws {
+        let result = try Files.withFolder { folder in
+            symlink("\(folder)/gone", "\(folder)/a.xml")
+            symlink("\(folder)/b.xml", "\(folder)/b.xml")
+            try Files.write([], to: "\(folder)/c.xml")
+            try Files.write(Self.document, to: "\(folder)/export.xml")
+            return try read(folder)
+        }
+
+        #expect(result.samples == [.heartRate(61)])
+    }
+
     @Test(arguments: [
         "apple_health_export/export.xml", "apple_health_export/eksport.xml", "exportar.xml",
         "apple_health_export/\u{44D}\u{43A}\u{441}\u{43F}\u{43E}\u{440}\u{442}.xml",

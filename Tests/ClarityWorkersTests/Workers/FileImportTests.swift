@@ -1,0 +1,49 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@testable import ClarityWorkers
+
+@Suite struct FileImportTests {
+    private let bench = WorkBench()
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func run(
+        _ path: String, in zone: String, _ options: [String: String] = [:]
+    ) throws -> ImportAccount {
+        var entries = ["sources.0.path": path]
+        for (key, value) in options { entries["sources.0.\(key)"] = value }
+        return try FileImport(
+            bench.order("bulk-upload", entries), store: bench.store(), clock: bench.clock,
+            zones: SourceZones(environment: ["TZ": zone])
+        ).run { _ in }
+    }
+
+    private func writeSteps(_ name: String, _ day: String) throws -> String {
+        try folder.write(
+            name,
+            Array(
+                """
+                {"data":{"metrics":[{"name":"step_count","units":"count",\
+                "data":[{"date":"\(day)","qty":100}]}]}}
+                """.utf8))
+    }
+
+    @Test func `a folder is read on behind a bad file`() throws {
+        _ = try writeSteps("1.json", "2024-02-06")
+        try folder.write("2.json", Array("[]".utf8))
+        try folder.write("3.json", [])
+        _ = try writeSteps("4.json", "2024-02-07")
+
+        let account = try run(folder.path, in: "UTC", ["kind": "health-auto-export"])
+
+        #expect(account.report.made == [.steps: 2])
+        #expect(
+            account.complaint
+                == "`\(folder.path)/2.json` is no file of Health Auto Export; "
+                + "1 more could not be read")
+    }
+}
