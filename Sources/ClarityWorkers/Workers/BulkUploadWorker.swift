@@ -10,8 +10,9 @@ public struct BulkUploadWorker: KindWorker {
     public init() {}
 
     public func run(_ context: WorkContext) async throws -> Outcome {
-        let options = WorkOptions(context.order, zones: context.zones)
+        var options = WorkOptions(context.order, zones: context.zones)
         let plan = try UploadPlan(options)
+        try options.settleZone(context.store)
         var reading = SourceImport(context)
         let broken = try reading.run(try options.sources(now: context.clock.now))
         do {

@@ -34,6 +34,8 @@ public struct FileImport: Sendable {
     ) throws -> ImportAccount {
         let path = PlainPath.of(try options.text("sources.0.path"))
         let kind = try kind(at: path)
+        var options = options
+        try options.settleZone(store)
         let origin = try options.origin(kind, "sources.0")
         let sources =
             kind == .spool

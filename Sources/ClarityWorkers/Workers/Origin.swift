@@ -5,7 +5,8 @@ import ClaritySystem
 /// Where zones come from, and which is this machine's.
 public struct SourceZones: Sendable {
     let zones: SystemZones
-    let local: String
+    /// The one on whose clock days are told apart where nobody says.
+    var local: String
 
     /// Takes both as the environment (`TZ`, `TZDIR`) and the machine have them.
     public init(environment: [String: String]) {
@@ -90,6 +91,23 @@ extension WorkOptions {
         return origins
     }
 
+    /// Tells days apart by the clock that they were first told apart by, where an entry names no zone;
+    /// the first reading keeps this machine's.
+    mutating func settleZone(_ store: HealthStore) throws {
+        var index = 0
+        var isAsked = false
+        while option("sources.\(index).path") != nil {
+            if option("sources.\(index).time_zone") == nil { isAsked = true }
+            index += 1
+        }
+        guard isAsked else { return }
+        if let kept = try store.dayZone() {
+            zones.local = kept
+        } else if zones.zones.zone(named: zones.local) != nil {
+            zones.local = try store.keepDayZone(zones.local)
+        }
+    }
+
     /// What is to be read now, in the order of the job file.
     func sources(now: Instant) throws(Failure) -> [any SampleSource] {
         try origins().flatMap { $0.sources(now: now) }
@@ -119,13 +137,10 @@ extension WorkOptions {
 }
 
 extension FoldingRules {
-    /// What tells these rules from others: a file is read again under other ones. The names that are
-    /// preferred are in it as a hash, since this is noted where nothing is sealed.
+    /// What tells these rules from others: a file is read again under other ones. To be kept sealed,
+    /// since it names a place and devices.
     var text: String {
-        guard !preferred.isEmpty else { return zone.identifier }
-        var hash = StableHash()
-        preferred.forEach { hash.combine($0) }
-        return "\(zone.identifier) \(String(hash.value, radix: 16))"
+        ([zone.identifier] + preferred).joined(separator: "\n")
     }
 }
 

@@ -40,7 +40,9 @@ public struct SourceStanding: Hashable, Sendable {
     public static func all(
         _ order: AttemptOrder, store: HealthStore?, now: Instant, zones: SourceZones
     ) throws -> [SourceStanding] {
-        try WorkOptions(order, zones: zones).origins().map { origin in
+        var zones = zones
+        if let kept = try store?.dayZone() { zones.local = kept }
+        return try WorkOptions(order, zones: zones).origins().map { origin in
             try SourceStanding(origin, store, now: now)
         }
     }

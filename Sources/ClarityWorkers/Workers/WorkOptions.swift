@@ -7,7 +7,7 @@ public import ClarityScheduler
 /// the same, since whoever starts a worker may be somebody else.
 public struct WorkOptions: Sendable {
     private let order: AttemptOrder
-    let zones: SourceZones
+    var zones: SourceZones
 
     /// Reads the options of `order`.
     ///

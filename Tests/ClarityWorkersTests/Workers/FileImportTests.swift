@@ -32,6 +32,36 @@ import Testing
                 """.utf8))
     }
 
+    @Test func `days stay on the clock that they were first told apart by`() throws {
+        for (day, zone, options) in [
+            ("2024-02-06", "Europe/London", [:]),
+            // After a journey.
+            ("2024-02-07", "America/New_York", [:]),
+            ("2024-02-08", "Europe/London", ["time_zone": "America/New_York"]),
+            ("2024-02-09", "America/New_York", [:]),
+        ] as [(String, String, [String: String])] {
+            _ = try run(try writeSteps("\(day).json", day), in: zone, options)
+        }
+
+        let batch = try #require(try bench.store().nextBatch(limit: 9, at: bench.clock.now))
+
+        #expect(
+            batch.samples.map(\.start.description).sorted() == [
+                "2024-02-06T00:00:00Z", "2024-02-07T00:00:00Z", "2024-02-08T05:00:00Z",
+                "2024-02-09T00:00:00Z",
+            ])
+    }
+
+    @Test func `a machine's clock that is no zone is not kept`() throws {
+        let path = try writeSteps("a.json", "2024-02-06")
+
+        #expect(throws: Failure.self) { try run(path, in: "CET-1CEST,M3.5.0,M10.5.0/3") }
+        _ = try run(path, in: "America/New_York")
+
+        let batch = try #require(try bench.store().nextBatch(limit: 9, at: bench.clock.now))
+        #expect(batch.samples.map(\.start.description) == ["2024-02-06T05:00:00Z"])
+    }
+
     @Test func `a folder is read on behind a bad file`() throws {
         _ = try writeSteps("1.json", "2024-02-06")
         try folder.write("2.json", Array("[]".utf8))
