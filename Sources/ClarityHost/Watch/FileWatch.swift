@@ -65,6 +65,9 @@ public struct FileWatch: Sendable {
 
         /// Watches the folder that `path` lies in; its watch, and the name in it.
         private func watchFolder(of path: String) -> (watch: Int32, name: String)? {
+            // `/a/b/` is `b` in `/a`.
+            guard let end = path.lastIndex(where: { $0 != "/" }) else { return nil }
+            let path = path[...end]
             guard let slash = path.lastIndex(of: "/") else { return nil }
             let folder = slash == path.startIndex ? "/" : String(path[..<slash])
             // Added to what is watched there already, as the contents of a folder of its own.

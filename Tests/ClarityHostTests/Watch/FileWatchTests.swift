@@ -115,9 +115,10 @@ struct FileWatchTests {
         #expect([written, renamed, left] == [false, true, false])
     }
 
-    @Test func `a folder that is made later is watched from then on`() throws {
+    @Test(arguments: ["", "/", "//"])
+    func `a folder that is made later is watched from then on`(end: String) throws {
         let spool = "\(folder.path)/spool"
-        let watch = try #require(FileWatch.Watch([], folders: [spool]))
+        let watch = try #require(FileWatch.Watch([], folders: [spool + end]))
         defer { close(watch.descriptor) }
 
         mkdir("\(folder.path)/other", 0o700)
