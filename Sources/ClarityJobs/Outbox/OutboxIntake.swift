@@ -1,4 +1,4 @@
-import ClarityScheduler
+public import ClarityScheduler
 import SQLite
 
 // What goes into the outbox, in portions.
@@ -30,23 +30,28 @@ extension HealthStore {
     /// Puts days and nights into the outbox: of each the latest value counts (`AggregateRuling`).
     ///
     /// In one transaction.
-    public func enqueue(aggregates: [Sample]) throws(HealthStoreError) -> EnqueueCounts {
-        try commit(try prepare([], aggregates: aggregates))
+    ///
+    /// - Parameter asOf: as of when they are true.
+    public func enqueue(
+        aggregates: [Sample], asOf: Instant
+    ) throws(HealthStoreError) -> EnqueueCounts {
+        try commit(try prepare([], aggregates: aggregates.map { ($0, asOf) }))
     }
 
     /// Tags samples and seals those that are not known; writes nothing.
     ///
     /// - Parameters:
     ///   - samples: measurements, each of which is kept once.
-    ///   - aggregates: days and nights, of each of which the latest value counts.
+    ///   - aggregates: days and nights, of each of which the latest value counts, with the instant
+    ///     as of which it is true.
     public func prepare(
-        _ samples: [Sample], aggregates: [Sample] = []
+        _ samples: [Sample], aggregates: [(sample: Sample, asOf: Instant)] = []
     ) throws(HealthStoreError) -> OutboxPortion {
         var portion = OutboxPortion()
         var sealing = PortionSealing(sealer)
         let rows = samples.map(sealing.row)
         for sample in samples { portion.read[sample.kind, default: 0] += 1 }
-        for sample in aggregates { portion.read[sample.kind, default: 0] += 1 }
+        for (sample, _) in aggregates { portion.read[sample.kind, default: 0] += 1 }
         let news = try look { connection in
             var known = try KnownSamples(rows, connection)
             return try rows.indices.filter { try known.isNew(rows[$0], connection) }
@@ -60,10 +65,12 @@ extension HealthStore {
             sealing.seal(samples[index], for: &row, nonces, nonce, onto: &portion.bytes)
             portion.rows.append(row)
         }
-        for (index, sample) in aggregates.enumerated() {
+        for (index, (sample, asOf)) in aggregates.enumerated() {
             var row = sealing.row(sample)
             sealing.seal(sample, for: &row, nonces, news.count + index, onto: &portion.bytes)
-            portion.aggregates.append(row)
+            portion.aggregates.append(
+                OutboxPortion.Aggregate(
+                    row: row, source: sample.source, asOf: asOf.secondsSince1970))
         }
         return portion
     }
@@ -74,8 +81,8 @@ extension HealthStore {
             var counts = EnqueueCounts()
             counts.queued = try insert(portion, connection)
             counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
-            for row in portion.aggregates {
-                try place(row, portion.bytes, &counts, connection)
+            for aggregate in portion.aggregates {
+                try place(aggregate, portion.bytes, &counts, connection)
             }
             try recordRead(portion.read, added: counts.added, connection)
             return counts

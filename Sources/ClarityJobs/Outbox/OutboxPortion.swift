@@ -16,10 +16,18 @@ public struct OutboxPortion: Sendable {
         var sealed = 0..<0
     }
 
+    /// An aggregate: its row, and what decides whether it replaces another.
+    struct Aggregate: Sendable {
+        var row: Row
+        let source: String?
+        /// As of when it is true, in seconds since 1970.
+        let asOf: Int64
+    }
+
     /// The measurements that were not known, in the order of their coming.
     var rows: [Row] = []
-    /// The days and nights, in the order of their coming, known or not.
-    var aggregates: [Row] = []
+    /// The days, nights and other aggregates, in the order of their coming, known or not.
+    var aggregates: [Aggregate] = []
     /// The sealed values.
     var bytes: [UInt8] = []
     /// How many measurements were known.

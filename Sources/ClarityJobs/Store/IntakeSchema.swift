@@ -1,5 +1,6 @@
 extension HealthSchema {
-    /// What is known of the last reading of a source, and the clock of its days.
+    /// What is known of the last reading of a source, the clock of its days, and which samples are
+    /// aggregates.
     static let intake = """
         -- What the file had in it, and what tells its content from another (`LastReading`); NULL
         -- for one that an earlier version read.
@@ -9,5 +10,9 @@ extension HealthSchema {
             id INTEGER PRIMARY KEY CHECK (id = 1),
             sealed BLOB NOT NULL
         ) STRICT;
+
+        -- As of when an aggregate such as a day or a night is true, in seconds since 1970; NULL for
+        -- a measurement, which nothing replaces.
+        ALTER TABLE outbox ADD COLUMN as_of_s INTEGER;
         """
 }

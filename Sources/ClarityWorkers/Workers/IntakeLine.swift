@@ -11,14 +11,14 @@ struct IntakeLine: Sendable {
     /// What is put on the line at once.
     private struct Portion: Sendable {
         var samples: [Sample] = []
-        var aggregates: [Sample] = []
+        var aggregates: [(sample: Sample, asOf: Instant)] = []
 
         var count: Int { samples.count + aggregates.count }
 
         mutating func add(_ sample: Sample, _ nature: SampleNature) {
             switch nature {
             case .measurement: samples.append(sample)
-            case .aggregate: aggregates.append(sample)
+            case .aggregate(let asOf): aggregates.append((sample, asOf))
             }
         }
     }

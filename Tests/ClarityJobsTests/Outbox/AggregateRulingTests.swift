@@ -12,13 +12,15 @@ import Testing
         var target: Int64?
         var removed: [Int64] = []
         var doubtful: [Int64] = []
+        var moved: Int64?
         var needsRow = false
     }
 
     private static func former(
-        _ id: Int64, _ state: OutboxState, same: Bool = false, doubts: Int64 = 0
+        _ id: Int64, _ state: OutboxState, same: Bool = false, doubts: Int64 = 0,
+        asOf: Int64? = 100
     ) -> AggregateRuling.Former {
-        AggregateRuling.Former(id: id, isSame: same, state: state, doubts: doubts)
+        AggregateRuling.Former(id: id, isSame: same, state: state, doubts: doubts, asOf: asOf)
     }
 
     private static let cases: [Case] =
@@ -43,12 +45,22 @@ import Testing
                 testDescription: "the value comes back before its correction is sent",
                 formers: [
                     former(1, .confirmed, same: true), former(2, .queued),
-                ], fate: .replaced, removed: [2]),
+                ], fate: .replaced, removed: [2], moved: 1),
             Case(
                 testDescription: "the value comes back after its correction was sent",
                 formers: [
                     former(1, .confirmed, same: true), former(2, .accepted),
+                ], fate: .known, moved: 1),
+            Case(
+                testDescription: "the same, and another of later",
+                formers: [
+                    former(1, .confirmed, same: true), former(2, .queued, asOf: 101),
                 ], fate: .known),
+            Case(
+                testDescription: "a measurement of the same value",
+                formers: [
+                    former(1, .queued, same: true, asOf: nil)
+                ], fate: .known, moved: 1),
             Case(
                 testDescription: "several that were not sent",
                 formers: [
@@ -58,6 +70,11 @@ import Testing
         + OutboxState.allCases.map {
             Case(
                 testDescription: "the same, \($0)", formers: [former(7, $0, same: true)],
+                fate: .known, moved: 7)
+        }
+        + OutboxState.allCases.map {
+            Case(
+                testDescription: "a later one, \($0)", formers: [former(7, $0, asOf: 101)],
                 fate: .known)
         }
         + [OutboxState.queued, .rejected, .setAside].map {
@@ -73,12 +90,13 @@ import Testing
 
     @Test(arguments: cases)
     func `what becomes of a value follows from what is there`(_ row: Case) {
-        let ruling = AggregateRuling(row.formers)
+        let ruling = AggregateRuling(row.formers, asOf: 100)
 
         #expect(ruling.fate == row.fate)
         #expect(ruling.target == row.target)
         #expect(ruling.removed == row.removed)
         #expect(ruling.doubtful == row.doubtful)
+        #expect(ruling.moved == row.moved)
         #expect(ruling.needsRow == row.needsRow)
     }
 }

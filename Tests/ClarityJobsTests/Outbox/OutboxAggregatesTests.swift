@@ -11,7 +11,7 @@ import Testing
 
     private func enqueue(_ values: Double..., in store: HealthStore) throws -> [String] {
         try values.map { value in
-            let counts = try store.enqueue(aggregates: [day(value)])
+            let counts = try store.enqueue(aggregates: [day(value)], asOf: noon)
             #expect(counts.metrics == 1 && counts.queued + counts.duplicates == 0)
             return switch (counts.metricsQueued, counts.metricsKnown, counts.replaced) {
             case (1, _, _): "queued"
@@ -39,9 +39,10 @@ import Testing
 
     @Test func `another day and another kind are left as they are`() throws {
         let store = try folder.open()
-        _ = try store.enqueue(aggregates: [day(1, 1), day(2, 2), sample(.distance, 1, 3)])
+        _ = try store.enqueue(
+            aggregates: [day(1, 1), day(2, 2), sample(.distance, 1, 3)], asOf: noon)
 
-        let counts = try store.enqueue(aggregates: [day(9, 1)])
+        let counts = try store.enqueue(aggregates: [day(9, 1)], asOf: noon)
 
         #expect(counts.replaced == 1)
         #expect(
@@ -131,10 +132,10 @@ import Testing
     @Test func `measurements and days of one portion are counted apart`() throws {
         let store = try folder.open()
         _ = try store.enqueue(heartRates(0..<2))
-        _ = try store.enqueue(aggregates: [day(1)])
+        _ = try store.enqueue(aggregates: [day(1)], asOf: noon)
 
         let counts = try store.commit(
-            try store.prepare(heartRates(0..<5), aggregates: [day(2), day(3, 2)]))
+            try store.prepare(heartRates(0..<5), aggregates: [(day(2), noon), (day(3, 2), noon)]))
 
         #expect(counts.queued == 3 && counts.duplicates == 2)
         #expect(counts.replaced == 1 && counts.metricsQueued == 1)
@@ -144,10 +145,7 @@ import Testing
     @Test func `the rows of a day are found by the index`() throws {
         let plan = try folder.open().access { connection in
             try connection.all(
-                """
-                EXPLAIN QUERY PLAN SELECT id, tag, state, doubts FROM outbox
-                WHERE kind = 'steps' AND start_s = 1 AND end_s = 1 ORDER BY id
-                """
+                "EXPLAIN QUERY PLAN \(HealthStore.aggregateQuery)", "steps", 1, 1
             ) { $0.text(3) }
         }
 

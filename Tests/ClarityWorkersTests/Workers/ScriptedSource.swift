@@ -48,6 +48,6 @@ func day(_ index: Int, _ steps: Double) -> (Sample, SampleNature) {
     return (
         Sample(
             kind: .steps, start: start, end: start + .seconds(86_400), value: .single(steps)),
-        .aggregate
+        .aggregate(asOf: start + .seconds(86_400))
     )
 }

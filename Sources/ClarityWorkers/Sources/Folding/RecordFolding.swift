@@ -88,6 +88,7 @@ struct RecordFolding {
     mutating func finish(
         names: [String], isWhole: Bool = true, _ each: (Sample, SampleNature) throws -> Void
     ) rethrows -> Outcome {
+        let nature = SampleNature.aggregate(asOf: Instant(secondsSince1970: self.until))
         let until = isWhole ? until : .min
         let order = SourceRank.order(names, sorts: sorts, preferred: rules.preferred)
         var outcome = Outcome()
@@ -95,7 +96,7 @@ struct RecordFolding {
             let sample = Sample(
                 kind: .activity, start: Instant(secondsSince1970: bounds.start),
                 end: Instant(secondsSince1970: bounds.end), value: .activity(day))
-            try each(sample, .aggregate)
+            try each(sample, nature)
         }
         outcome.nights = try sleep.resolve(order: order, until: until) { night in
             let name = names[night.source]
@@ -103,7 +104,7 @@ struct RecordFolding {
                 kind: .sleep, start: Instant(secondsSince1970: night.start),
                 end: Instant(secondsSince1970: night.end), value: .sleep(night.sleep),
                 source: name.isEmpty ? nil : name)
-            try each(sample, .aggregate)
+            try each(sample, nature)
         }
         if isWhole { outcome.steps = minutes?.resolve(order: order) ?? [] }
         return outcome

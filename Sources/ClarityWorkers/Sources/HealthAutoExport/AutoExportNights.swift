@@ -37,7 +37,7 @@ struct AutoExportNights {
                 kind: .sleep, start: Instant(secondsSince1970: night.start),
                 end: Instant(secondsSince1970: night.end), value: .sleep(night.sleep),
                 source: name.isEmpty ? nil : name)
-            try each(sample, .aggregate)
+            try each(sample, .aggregate(asOf: until))
         }
     }
 

@@ -36,6 +36,10 @@ struct AutoExportPoint {
     let now: Instant
     /// On whose clock a date without an offset is.
     let zone: Zone
+    /// When the file was written.
+    let writtenAt: Instant
+
+    private var aggregate: SampleNature { .aggregate(asOf: min(writtenAt, now)) }
 
     /// Reads one point of the metric, which must have a field.
     ///
@@ -51,7 +55,7 @@ struct AutoExportPoint {
             let (value, isReading) = try quantity(point, kind)
             return .sample(
                 sample(point, kind, interval, .single(value)),
-                isReading && !metric.isDaily ? .measurement : .aggregate)
+                isReading && !metric.isDaily ? .measurement : aggregate)
         case .pressure:
             let interval = try interval(point)
             let value = Sample.Value.pressure(
@@ -59,13 +63,13 @@ struct AutoExportPoint {
                 diastolic: try pressure(point, "diastolic"))
             return .sample(
                 sample(point, .bloodPressure, interval, value),
-                metric.isDaily ? .aggregate : .measurement)
+                metric.isDaily ? aggregate : .measurement)
         case .sleep:
             // A stage has its own interval and its name as the value.
             if case .string(let word)? = point["value"], point["startDate"] != nil {
                 return try stage(point, word)
             }
-            return .sample(try night(point), .aggregate)
+            return .sample(try night(point), aggregate)
         case nil: throw .noValue
         }
     }

@@ -118,7 +118,8 @@ struct AutoExportReading {
         var metric = AutoExportMetric(name: name, unit: unit, isDaily: false)
         guard metric.field != nil else { return try countElements(as: name) }
         metric.isDaily = isDaily(cursor)
-        let reader = AutoExportPoint(metric: metric, now: now, zone: zone)
+        let reader = AutoExportPoint(
+            metric: metric, now: now, zone: zone, writtenAt: writtenAt)
         let choice = SumChoice(of: cursor, reader, preferred: preferred)
         try cursor.enter("[")
         while try cursor.nextElement() {

@@ -35,6 +35,8 @@ struct SampleFile {
     let now: Instant
     var progress: ((SourceProgress) throws -> Void)?
     private var outcome = Outcome()
+    /// When the file was written.
+    private var writtenAt: Instant?
 
     init(now: Instant, progress: ((SourceProgress) throws -> Void)? = nil) {
         self.now = now
@@ -49,6 +51,7 @@ struct SampleFile {
         _ file: RegularFile, path: String, isList: Bool,
         _ each: (Sample, SampleNature) throws -> Void
     ) throws -> Outcome {
+        writtenAt = file.writtenAt
         guard file.size <= SampleFile.largestFile else {
             throw SourceError.tooLarge(path: path, limit: SampleFile.largestFile)
         }
@@ -178,7 +181,7 @@ struct SampleFile {
     ) throws {
         let read: SpoolSample
         do throws(FieldFault) {
-            read = try SpoolSample(json, now: now)
+            read = try SpoolSample(json, now: now, asOf: min(writtenAt ?? now, now))
         } catch {
             return refuse("\(error)", line, "bad sample")
         }

@@ -28,8 +28,10 @@ struct SpoolSample: Hashable {
 
     /// Reads one sample.
     ///
-    /// - Parameter now: the instant after which nothing can have happened.
-    init(_ json: JSON, now: Instant) throws(FieldFault) {
+    /// - Parameters:
+    ///   - now: the instant after which nothing can have happened.
+    ///   - asOf: as of when an aggregate is true.
+    init(_ json: JSON, now: Instant, asOf: Instant) throws(FieldFault) {
         guard case .object(let members) = json else {
             throw FieldFault(got: json.sort, wanted: "an object")
         }
@@ -60,7 +62,7 @@ struct SpoolSample: Hashable {
         sample = Sample(
             kind: kind, start: start, end: end, value: value,
             source: try object.text("source").map { String($0.prefix(120)) })
-        nature = isAggregate ? .aggregate : .measurement
+        nature = isAggregate ? .aggregate(asOf: asOf) : .measurement
     }
 
     private static func kind(_ object: SpoolObject) throws(FieldFault) -> SampleKind {

@@ -171,6 +171,7 @@ import Testing
 
         #expect(samples.map(FoldBench.text) == ["2024-01-15T00:00:00Z 24h 1/-/-/-/-/-/-"])
         #expect(outcome.days == DayFolding.Outcome(made: 1, unfinished: 1))
+        #expect(bench.natures == [.aggregate(asOf: Instant(secondsSince1970: 1_705_363_200))])
     }
 
     @Test func `an export from the future ends now`() {

@@ -80,13 +80,18 @@ struct FoldBench {
 
     mutating func exportDate(_ text: String) { folding.setExportDate(seconds(text)) }
 
+    /// As what the samples were handed over.
+    private(set) var natures: Set<SampleNature> = []
+
     /// What all that comes to.
     mutating func finish() -> (samples: [Sample], outcome: RecordFolding.Outcome) {
         var samples: [Sample] = []
+        var natures: Set<SampleNature> = []
         let outcome = folding.finish(names: FoldBench.names) { sample, nature in
-            precondition(nature == .aggregate, "folding hands over aggregates")
+            natures.insert(nature)
             samples.append(sample)
         }
+        self.natures = natures
         return (samples, outcome)
     }
 

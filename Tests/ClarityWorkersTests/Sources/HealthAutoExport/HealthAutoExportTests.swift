@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
+import Glibc
 import JSON
 import Testing
 
@@ -23,7 +24,7 @@ import Testing
         var samples: [String] = []
         let report = try HealthAutoExport(path: path, now: now, rules: FoldingRules(zone: zone))
             .read { sample, nature in
-                let mark = nature == .aggregate ? "~" : ""
+                let mark = nature.isAggregate ? "~" : ""
                 let length = (sample.end - sample.start).milliseconds / 1000
                 samples.append(
                     "\(mark)\(sample.kind.rawValue) \(sample.start)+\(length)s \(sample.canonicalValue)"
@@ -169,6 +170,8 @@ import Testing
                         + #""inBedStart":"2024-02-05 22:45:00 +0000","inBedEnd":"2024-02-06 07:00:00 +0000","#
                         + #""sleepSource":"Band"}"#
                 ).utf8))
+        let written = timespec(tv_sec: 1_710_000_000, tv_nsec: 0)
+        utimensat(AT_FDCWD, path, [written, written], 0)
         var found: [(Sample, SampleNature)] = []
 
         _ = try HealthAutoExport(path: path, now: now, rules: FoldingRules()).read {
@@ -176,7 +179,7 @@ import Testing
         }
 
         #expect(found.map(\.0.value) == [.sleep(night)])
-        #expect(found.map(\.1) == [.aggregate])
+        #expect(found.map(\.1) == [.aggregate(asOf: Instant(secondsSince1970: 1_710_000_000))])
         #expect(found.first?.0.start == Instant(rfc3339: "2024-02-05T23:00:00Z"))
         #expect(found.first?.0.end == Instant(rfc3339: "2024-02-06T07:00:00Z"))
         #expect(found.first?.0.source == "Band")

@@ -1,6 +1,7 @@
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
+import Glibc
 import Testing
 
 @testable import ClarityWorkers
@@ -21,6 +22,24 @@ import Testing
         ) { sample, _ in values.append(sample.canonicalValue) }
         #expect(outcome.report.unexplained == 0)
         return (values, outcome)
+    }
+
+    @Test(arguments: [(1_770_000_000, 1_770_000_000), (1_800_000_000, 1_790_000_000)])
+    func `an aggregate is true as of the file's time, and never of one to come`(
+        written: Int, asOf: Int64
+    ) throws {
+        let text = #"{"kind":"steps","start":"2026-01-02T03:04:05Z","value":1,"aggregate":true}"#
+        let path = try folder.write("samples", text.utf8)
+        let time = timespec(tv_sec: written, tv_nsec: 0)
+        utimensat(AT_FDCWD, path, [time, time], 0)
+        var natures: [SampleNature] = []
+        var reading = SampleFile(now: Instant(secondsSince1970: 1_790_000_000))
+
+        _ = try reading.read(try RegularFile(path: path), path: path, isList: false) {
+            natures.append($1)
+        }
+
+        #expect(natures == [.aggregate(asOf: Instant(secondsSince1970: asOf))])
     }
 
     private func line(_ value: Int) -> String {

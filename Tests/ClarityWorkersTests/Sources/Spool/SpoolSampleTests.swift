@@ -8,8 +8,12 @@ import Testing
 @Suite struct SpoolSampleTests {
     private static let now = Instant(secondsSince1970: 1_790_000_000)
 
+    private static let written = Instant(secondsSince1970: 1_780_000_000)
+
     private func read(_ text: String) throws -> SpoolSample {
-        try SpoolSample(try JSONParser.parse(Array(text.utf8)), now: SpoolSampleTests.now)
+        try SpoolSample(
+            try JSONParser.parse(Array(text.utf8)), now: SpoolSampleTests.now,
+            asOf: SpoolSampleTests.written)
     }
 
     @Test(
@@ -24,7 +28,7 @@ import Testing
             ),
             (
                 #"{"kind":"steps","start":"2026-01-02T04:04:05+01:00","value":-0.0,"aggregate":true}"#,
-                .steps, .single(0), 0, .aggregate
+                .steps, .single(0), 0, .aggregate(asOf: written)
             ),
             (
                 #"{"kind":"blood_pressure","start":"2026-01-02T03:04:05Z","value":{"systolic":16,"diastolic":10.6},"unit":"kPa"}"#,
@@ -35,7 +39,7 @@ import Testing
                 .sleep,
                 .sleep(
                     SleepNight(totalMinutes: 54, efficiency: 0.9, wakeCount: 2, lightMinutes: 54)),
-                3600, .aggregate
+                3600, .aggregate(asOf: written)
             ),
             (
                 #"{"kind":"activity","start":"2026-01-02T03:04:05Z","end":"2026-01-02T04:04:05Z","value":{"steps":812,"distance":1.5},"aggregate":false}"#,

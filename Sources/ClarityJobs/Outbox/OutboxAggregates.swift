@@ -1,0 +1,155 @@
+import ClarityScheduler
+import SQLite
+
+// The values of days, nights and other aggregates, of each of which the latest counts.
+
+extension HealthStore {
+    /// What finds the rows of an aggregate's time, and more.
+    static let aggregateQuery = """
+        SELECT id, start_s, end_s, tag, state, doubts, as_of_s, sealed FROM outbox
+        WHERE kind = ? AND start_s BETWEEN ? AND ? ORDER BY id
+        """
+
+    /// What is said of a sample that may have arrived when a later value is there.
+    private static var followedReason: String {
+        "it may have arrived, and a later value has followed it"
+    }
+
+    /// Puts an aggregate into the outbox, where it may replace what was known of its time.
+    func place(
+        _ aggregate: OutboxPortion.Aggregate, _ bytes: [UInt8], _ counts: inout EnqueueCounts,
+        _ connection: Connection
+    ) throws {
+        let row = aggregate.row
+        let formers = try formers(
+            at: AggregateTime(kind: row.kind, start: row.start, end: row.end), tag: row.tag,
+            source: aggregate.source, connection)
+        let ruling = AggregateRuling(formers, asOf: aggregate.asOf)
+        for id in ruling.removed { try remove(id, connection) }
+        for id in ruling.doubtful { try setAsideFollowed(id, connection) }
+        if let id = ruling.moved {
+            // A measurement has none and stays one.
+            try connection.run(
+                "UPDATE outbox SET as_of_s = ? WHERE id = ? AND as_of_s < ?",
+                .integer(aggregate.asOf), .integer(id), .integer(aggregate.asOf))
+        }
+        let sealed = Value.blob(Array(bytes[row.sealed]))
+        if let id = ruling.target {
+            try connection.run(
+                """
+                UPDATE outbox SET start_s = ?, end_s = ?, tag = ?, sealed = ?, as_of_s = ?,
+                    state = 'queued', failures = 0, hold = NULL, reason = NULL
+                WHERE id = ?
+                """, .integer(row.start), .integer(row.end), .blob(row.tagBytes), sealed,
+                .integer(aggregate.asOf), .integer(id))
+        } else if ruling.needsRow {
+            try connection.run(
+                """
+                INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s)
+                VALUES (?, ?, ?, ?, ?, ?)
+                """, .text(row.kind.rawValue), .integer(row.start), .integer(row.end),
+                .blob(row.tagBytes), sealed, .integer(aggregate.asOf))
+        }
+        switch ruling.fate {
+        case .queued: counts.metricsQueued += 1
+        case .known: counts.metricsKnown += 1
+        case .replaced: counts.replaced += 1
+        case .corrected: counts.corrected += 1
+        }
+    }
+
+    /// Takes those aggregates out of a batch that a later value of the same time has followed, since
+    /// the batch goes back into the queue, from which they would be sent after it.
+    ///
+    /// They are removed, or set aside for a person where a send of them may have arrived.
+    ///
+    /// - Parameter state: the members' state.
+    /// - Returns: how many of each.
+    func retireFollowed(
+        in batch: Int64, _ state: String, _ connection: Connection
+    ) throws -> (removed: Int64, setAside: Int64) {
+        let members = try connection.all(
+            """
+            SELECT id, kind, start_s, end_s, tag, sealed FROM outbox
+            WHERE batch_id = ? AND state = ? AND as_of_s NOT NULL ORDER BY id
+            """, .integer(batch), .text(state)
+        ) { found in
+            (
+                id: found.integer(0), kind: SampleKind(rawValue: found.text(1)),
+                start: found.integer(2), end: found.integer(3),
+                tag: OutboxPortion.Row.tag(of: found, 4),
+                source: SampleRow(
+                    kind: found.text(1), start: found.integer(2), end: found.integer(3),
+                    tag: found.blob(4)
+                ).opened(found.blob(5), sealer)?.source
+            )
+        }
+        var retired: (removed: Int64, setAside: Int64) = (0, 0)
+        for member in members {
+            guard let kind = member.kind else { continue }
+            let formers = try formers(
+                at: AggregateTime(kind: kind, start: member.start, end: member.end),
+                tag: member.tag, source: member.source, connection)
+            guard let own = formers.first(where: { $0.id == member.id }),
+                formers.contains(where: { $0.isLater(than: own) })
+            else { continue }
+            if own.doubts == 0 {
+                try remove(member.id, connection)
+                retired.removed += 1
+            } else {
+                try setAsideFollowed(member.id, connection)
+                retired.setAside += 1
+            }
+        }
+        return retired
+    }
+
+    /// The row of exactly this start, end and tag, whatever it is, and the aggregates of the time.
+    ///
+    /// - Parameter source: whose values they are; that of a pruned value is not known and counts as
+    ///   the same, and that of days and nights does not matter.
+    private func formers(
+        at time: AggregateTime, tag: UInt64, source: String?, _ connection: Connection
+    ) throws -> [AggregateRuling.Former] {
+        try connection.all(
+            HealthStore.aggregateQuery, .text(time.kind.rawValue),
+            .integer(time.starts.lowerBound), .integer(time.starts.upperBound)
+        ) { found -> AggregateRuling.Former? in
+            let (start, end) = (found.integer(1), found.integer(2))
+            let isSame =
+                start == time.start && end == time.end
+                && OutboxPortion.Row.tag(of: found, 3) == tag
+            let asOf = found.optionalInteger(6)
+            if !isSame {
+                guard asOf != nil, time.matches(start: start, end: end) else { return nil }
+                if !time.isWhole, !found.isNull(7) {
+                    let sample = SampleRow(
+                        kind: time.kind.rawValue, start: start, end: end, tag: found.blob(3)
+                    ).opened(found.blob(7), sealer)
+                    if let sample, sample.source != source { return nil }
+                }
+            }
+            return AggregateRuling.Former(
+                id: found.integer(0), isSame: isSame,
+                // A state of a later version is one that must not be touched.
+                state: OutboxState(rawValue: found.text(4)) ?? .sending,
+                doubts: found.integer(5), asOf: asOf)
+        }.compactMap { $0 }
+    }
+
+    private func remove(_ id: Int64, _ connection: Connection) throws {
+        try connection.run("DELETE FROM outbox WHERE id = ?", .integer(id))
+    }
+
+    private func setAsideFollowed(_ id: Int64, _ connection: Connection) throws {
+        try connection.run(
+            """
+            UPDATE outbox SET state = 'setAside', hold = 'doubt', reason = ?, batch_id = NULL
+            WHERE id = ?
+            """, .text(HealthStore.followedReason), .integer(id))
+    }
+}
+
+extension OutboxPortion.Row {
+    fileprivate var tagBytes: [UInt8] { withUnsafeBytes(of: tag) { Array($0) } }
+}
