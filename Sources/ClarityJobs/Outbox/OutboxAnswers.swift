@@ -64,7 +64,8 @@ extension HealthStore {
     }
 
     /// The batch was stopped on its way, maybe for its size: its samples go back into the queue as
-    /// they were, and the next batch has the size that is wanted by then.
+    /// they were, but for values that a later one has followed, and the next batch has the size that
+    /// is wanted by then.
     public func putBack(
         _ batch: OutboxBatch, reason: String, at now: Instant
     ) throws(HealthStoreError) {
@@ -72,6 +73,7 @@ extension HealthStore {
             guard try isSending(batch, connection) else { return }
             try carryDoubts(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "it was stopped on its way", connection)
+            _ = try retireFollowed(in: batch.id, "sending", connection)
             try connection.run(
                 """
                 UPDATE outbox SET state = 'queued', batch_id = NULL
@@ -144,7 +146,7 @@ extension HealthStore {
         try change { connection in
             guard try isSending(batch, connection) else { return 0 }
             try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
-            return try sendBack(batch.id, from: "sending", reason, at: now, connection)
+            return try sendBack(batch.id, from: "sending", reason, at: now, connection).setAside
         }
     }
 
@@ -162,19 +164,35 @@ extension HealthStore {
             var setAside: Int64 = 0
             for batch in batches {
                 try carryDoubts(of: batch, lastArrived: batch != answered.id, connection)
-                setAside += try sendBack(batch, from: "sending", reason, at: now, connection)
+                let sentBack = try sendBack(
+                    batch, from: "sending", reason, at: now, connection)
+                setAside += sentBack.setAside
             }
             return setAside
         }
     }
 
+    /// What became of the samples of a batch that failed.
+    public struct SentBack: Hashable, Sendable {
+        /// How many wait to be sent again.
+        public var requeued: Int64 = 0
+        /// How many wait for a person.
+        public var setAside: Int64 = 0
+        /// How many a later value has followed, so that they are not sent any more.
+        public var removed: Int64 = 0
+
+        init() {}
+    }
+
     func sendBack(
         _ batch: Int64, from state: String, _ reason: String, at now: Instant,
         _ connection: Connection
-    ) throws -> Int64 {
+    ) throws -> SentBack {
         if state == "sending" {
             try record(.sent, batch: batch, detail: "the backend did not settle it", connection)
         }
+        var sentBack = SentBack()
+        (sentBack.removed, sentBack.setAside) = try retireFollowed(in: batch, state, connection)
         try connection.run(
             """
             UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
@@ -182,15 +200,16 @@ extension HealthStore {
             WHERE batch_id = ? AND state = ? AND failures + 1 >= ?
             """, .text(reason), .integer(batch), .text(state),
             .integer(Int64(OutboxState.failureLimit)))
-        let setAside = Int64(connection.changes)
+        sentBack.setAside += Int64(connection.changes)
         try connection.run(
             """
             UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
                 state = 'queued'
             WHERE batch_id = ? AND state = ?
             """, .text(reason), .integer(batch), .text(state))
+        sentBack.requeued = Int64(connection.changes)
         try finishBatch(batch, as: "failed", reason: reason, at: now, connection)
-        return setAside
+        return sentBack
     }
 
     func finishBatch(

@@ -172,7 +172,8 @@ extension HealthStore {
         return false
     }
 
-    /// Puts the samples of a batch back into the queue as they were.
+    /// Puts the samples of a batch back into the queue as they were, but for values that a later one
+    /// has followed.
     func dissolve(
         _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
     ) throws {
@@ -183,6 +184,7 @@ extension HealthStore {
             try record(.sent, batch: id, detail: "nobody answered", connection)
         }
         try carryDoubts(of: id, lastArrived: true, connection)
+        _ = try retireFollowed(in: id, "sending", connection)
         try connection.run(
             """
             UPDATE outbox SET state = 'queued', batch_id = NULL

@@ -41,12 +41,12 @@ extension HealthStore {
     ///
     /// Where sending again doubles, what was not processed may be there all the same.
     ///
-    /// - Returns: how many were set aside.
+    /// - Returns: what became of them.
     public func returnToQueue(
         _ upload: OpenUpload, reason: String, at now: Instant
-    ) throws(HealthStoreError) -> Int64 {
+    ) throws(HealthStoreError) -> SentBack {
         try change { connection in
-            guard try isOpen(upload, connection) else { return 0 }
+            guard try isOpen(upload, connection) else { return SentBack() }
             try connection.run(
                 """
                 UPDATE outbox SET doubts = doubts + 1 WHERE batch_id = ? AND state = 'accepted'

@@ -109,11 +109,11 @@ private struct StatusPoll {
             counts.add(1, to: "uploads_confirmed")
             counts.add(upload.sampleCount, to: "samples_confirmed")
         case .failed:
-            let setAside = try context.store.returnToQueue(
+            let sentBack = try context.store.returnToQueue(
                 upload, reason: "the backend could not process it", at: now)
             counts.add(1, to: "uploads_failed")
-            counts.add(upload.sampleCount - setAside, to: "samples_requeued")
-            counts.add(setAside, to: "samples_set_aside")
+            counts.add(sentBack.requeued, to: "samples_requeued")
+            counts.add(sentBack.setAside, to: "samples_set_aside")
         case .received, .processing, .other:
             guard now - upload.acceptedAt >= giveUpAfter else { return false }
             let reason = "the backend did not finish it within \(giveUpAfter.text)"

@@ -175,10 +175,10 @@ import Testing
         try reopened().settle(batch(), processingID: "p", duplicates: [0], at: noon)
         let open = try reopened().openUploads()
 
-        let setAside = try reopened().returnToQueue(
+        let sentBack = try reopened().returnToQueue(
             open[0], reason: "processing failed", at: noon)
 
-        #expect(setAside == 0)
+        #expect(sentBack.requeued == 2 && sentBack.setAside + sentBack.removed == 0)
         #expect(try reopened().states() == [.queued: 2, .confirmed: 1])
         #expect(try reopened().openUploads() == [])
     }
