@@ -9,7 +9,7 @@ public struct UploadRules: Hashable, Sendable {
         public var metricType: String
         /// The numbers that are taken, one range for each number of a sample; empty: any. That of a
         /// night is for its minutes asleep; the values of a day are held against the ranges of
-        /// their own kinds.
+        /// their own kinds, and what is beyond is left out of it.
         public var ranges: [ClosedRange<Double>]
 
         /// Creates a rule.
@@ -71,15 +71,25 @@ public struct UploadRules: Hashable, Sendable {
             case .pressure(let systolic, let diastolic):
                 kind.allows([Double(systolic), Double(diastolic)])
             case .sleep(let night): kind.allows([Double(night.totalMinutes)])
-            // Each value by the range of its own kind.
-            case .activity(let day):
-                ActivityDay.kinds.allSatisfy { kind in
-                    day[kind].map { kinds[kind]?.allows([$0]) ?? true } ?? true
-                }
+            case .activity(let day): !sendable(day).isEmpty
             }
         guard isInRange else { return .outOfRange }
         if !takesFuture, max(sample.start, sample.end) > now { return .inFuture }
         return nil
+    }
+}
+
+extension UploadRules {
+    /// What of a day is sent: each value that is within the range of its own kind. One odd value costs
+    /// a day no other.
+    func sendable(_ day: ActivityDay) -> ActivityDay {
+        var sendable = day
+        for kind in ActivityDay.kinds {
+            if let value = day[kind], let rule = kinds[kind], !rule.allows([value]) {
+                sendable[kind] = nil
+            }
+        }
+        return sendable
     }
 }
 

@@ -72,12 +72,11 @@ extension UploadDoor {
         }
     }
 
-    /// Writes what is known of a day and has a field.
+    /// Writes what of a day can be written.
     private func write(
         _ day: ActivityDay, _ fields: [SampleKind: Field], into json: inout JSONWriter
     ) {
-        for kind in ActivityDay.kinds {
-            guard let value = day[kind], let field = fields[kind] else { continue }
+        for (value, field) in written(day, fields) {
             if field.isWhole {
                 json.field(field.names[0], number: Int(value.rounded()))
             } else {
@@ -91,18 +90,30 @@ extension UploadDoor {
         guard sample.hasValueOfItsKind else { return false }
         guard case .metrics(let fields) = form else { return true }
         guard let field = fields[sample.kind] else { return false }
-        func isWritable(_ value: Double, _ field: Field) -> Bool {
-            !field.isWhole || Int(exactly: value.rounded()) != nil
-        }
         switch sample.value {
-        case .single(let value): return isWritable(value, field)
+        case .single(let value): return field.canWrite(value)
         case .pressure, .sleep: return true
-        case .activity(let day):
-            let written = ActivityDay.kinds.compactMap { kind in
-                day[kind].flatMap { value in fields[kind].map { (value, $0) } }
-            }
-            return !written.isEmpty && written.allSatisfy(isWritable)
+        case .activity(let day): return !written(day, fields).isEmpty
         }
+    }
+
+    /// The values of a day that have a field and are within its range, in their order.
+    private func written(
+        _ day: ActivityDay, _ fields: [SampleKind: Field]
+    ) -> [(value: Double, field: Field)] {
+        ActivityDay.kinds.compactMap { kind in
+            guard let value = day[kind], let field = fields[kind], field.canWrite(value),
+                field.ranges.first?.contains(value) ?? true
+            else { return nil }
+            return (value, field)
+        }
+    }
+}
+
+extension UploadDoor.Field {
+    /// Whether there is a number of JSON for a value.
+    fileprivate func canWrite(_ value: Double) -> Bool {
+        !isWhole || Int(exactly: value.rounded()) != nil
     }
 }
 

@@ -88,7 +88,7 @@ struct UploadRulesTests {
         let loop = try rules(.loop, .metrics)
         let blueprint = try rules(.blueprint, .metrics)
         func refusal(_ rules: UploadRules, _ kind: SampleKind, _ value: Double) -> UploadRefusal? {
-            var day = testDay
+            var day = ActivityDay()
             day[kind] = value
             return rules.refusal(of: testSample(.activity, .activity(day)), at: morning)
         }
@@ -100,6 +100,16 @@ struct UploadRulesTests {
                 refusal(blueprint, kind, range.upperBound + 0.1) == .inFuture,
                 "the founding contract has no ranges")
             #expect(refusal(loop, kind, .nan) == .notANumber)
+        }
+    }
+
+    @Test func `an odd value of a day does not keep the others from being sent`() throws {
+        let loop = try rules(.loop, .metrics)
+        for (kind, range) in UploadRulesTests.ranges where ActivityDay.kinds.contains(kind) {
+            var day = testDay
+            day[kind] = range.upperBound + 0.1
+
+            #expect(loop.refusal(of: testSample(.activity, .activity(day)), at: morning) == nil)
         }
     }
 

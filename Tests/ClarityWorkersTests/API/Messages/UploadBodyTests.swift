@@ -117,7 +117,7 @@ struct UploadBodyTests {
     }
 
     @Test func `metrics that cannot be written are named`() {
-        var absurd = testDay
+        var absurd = ActivityDay()
         absurd.steps = 1e300
         let batch = testBatch([
             testSample(.heartRate, .single(.nan)), testSample(.steps),
@@ -130,6 +130,22 @@ struct UploadBodyTests {
         #expect(throws: APIError.validation(indices: [0, 2, 3, 4, 5, 6, 7, 8])) {
             try testBody(batch)
         }
+    }
+
+    @Test func `what of a day is beyond its range is left out of it`() throws {
+        var day = ActivityDay()
+        (day.steps, day.vo2Max, day.restingHeartRate) = (8120, 9.5, 121)
+        let sample = testSample(.activity, .activity(day))
+
+        let loop = String(
+            decoding: try testBody(testBatch([sample], route: .metrics), .loop), as: UTF8.self)
+        day.steps = 1e300
+        let blueprint = String(
+            decoding: try testBody(testBatch([testSample(.activity, .activity(day))])),
+            as: UTF8.self)
+
+        #expect(loop.contains(#""activity_data":{"steps":8120}"#))
+        #expect(blueprint.contains(#""activity_data":{"vo2_max":9.5,"resting_heart_rate":121"#))
     }
 
     @Test func `a kind that the dialect lacks is named`() {
