@@ -10,7 +10,7 @@ import ClarityScheduler
 struct SleepFolding {
     enum Verdict: Equatable {
         case taken
-        /// It lasts longer than a day.
+        /// It lasts longer than a day, or than 16 h and is only about the bed.
         case tooLong
         /// There is no room for another one.
         case tooMany
@@ -35,7 +35,11 @@ struct SleepFolding {
 
     /// The time that parts two nights, 2 h.
     static let gap: Int64 = 7200
-    /// The records that are kept, 8 MB; 30 years of forty a night have less.
+    /// The longest session, a day: one that lasts longer is cut at each noon.
+    static let longest: Int64 = 86_400
+    /// The longest time in bed, 16 h: more is a phone that lay on its charger.
+    static let longestInBed: Int64 = 57_600
+    /// The records that are kept, 8 MB and, cut at noon, at most 16 MB more; 30 years of forty a night have less.
     static let capacity = 524_288
 
     private let zone: Zone
@@ -50,7 +54,8 @@ struct SleepFolding {
     }
 
     mutating func add(_ stage: SleepStage, source: Int, start: Int64, end: Int64) -> Verdict {
-        guard end - start <= 86_400 else { return .tooLong }
+        let longest = stage == .inBed ? SleepFolding.longestInBed : SleepFolding.longest
+        guard end - start <= longest else { return .tooLong }
         guard records.count < capacity else { return .tooMany }
         records.append(
             SleepRecord(
@@ -85,7 +90,7 @@ struct SleepFolding {
                 < ($1.source, $1.start, $1.seconds, $1.stage.rawValue)
         }
         var outcome = Outcome()
-        for session in chosen(order) {
+        for session in chosen(among: cutAtNoon(sessions()), order) {
             guard session.end + SleepFolding.gap <= until else {
                 outcome.unfinished += 1
                 continue
@@ -104,11 +109,11 @@ struct SleepFolding {
     }
 
     /// The sessions that count, by their starts.
-    private func chosen(_ order: [Int]) -> [SleepSession] {
+    private func chosen(among sessions: [SleepSession], _ order: [Int]) -> [SleepSession] {
         var kept: [SleepSession] = []
         var cluster: [SleepSession] = []
         var end = Int64.min
-        let sessions = sessions().sorted { ($0.start, $0.source) < ($1.start, $1.source) }
+        let sessions = sessions.sorted { ($0.start, $0.source) < ($1.start, $1.source) }
         for session in sessions {
             if session.start >= end {
                 kept += SleepFolding.best(of: cluster, order)
@@ -145,6 +150,36 @@ struct SleepFolding {
 
     private func zone(of session: SleepSession) -> Zone {
         (session.zone < zones.count ? zones[Int(session.zone)] : nil) ?? zone
+    }
+
+    /// Cuts each session that is too long for one night into its nights, at noon on its clock. Where a
+    /// noon falls into a record, that becomes two, behind all others.
+    private mutating func cutAtNoon(_ sessions: [SleepSession]) -> [SleepSession] {
+        var cut: [SleepSession] = []
+        for session in sessions {
+            guard session.end - session.start > SleepFolding.longest else {
+                cut.append(session)
+                continue
+            }
+            let zone = zone(of: session)
+            var nights: [Int: [SleepRecord]] = [:]
+            for record in records[session.records] {
+                for (night, part) in record.cutAtNoon(in: zone) {
+                    nights[night, default: []].append(part)
+                }
+            }
+            for (_, parts) in nights.sorted(by: { $0.key < $1.key }) {
+                let place = records.count
+                records += parts
+                cut.append(
+                    SleepSession(
+                        records: place..<records.count, source: session.source,
+                        start: parts.map(\.start).min() ?? session.start,
+                        end: parts.map(\.end).max() ?? session.end,
+                        hasSleep: parts.contains(where: \.stage.isSleep), zone: session.zone))
+            }
+        }
+        return cut
     }
 
     /// Cuts the sorted records where 2 h or more lie between them.

@@ -44,6 +44,24 @@ struct SleepRecord {
     var stage: SleepStage
 
     var end: Int64 { start + Int64(seconds) }
+
+    /// The record in parts that each lie between two noons on the clocks of `zone`, with the night of
+    /// each as `SleepSession.night` has it.
+    func cutAtNoon(in zone: Zone) -> [(night: Int, part: SleepRecord)] {
+        var parts: [(night: Int, part: SleepRecord)] = []
+        var part = self
+        while true {
+            let night = SleepSession.night(at: part.start, in: zone)
+            let noon = SleepSession.end(ofNight: night, in: zone)
+            guard part.start < noon, noon < end else { break }
+            part.seconds = UInt32(clamping: noon - part.start)
+            parts.append((night, part))
+            part.start = noon
+            part.seconds = UInt32(clamping: end - noon)
+        }
+        parts.append((SleepSession.night(at: part.start, in: zone), part))
+        return parts
+    }
 }
 
 /// The records of one source with less than 2 h between them.
@@ -60,8 +78,22 @@ struct SleepSession {
     /// The night that it belongs to, as the days from 1970-01-01 to the date of its evening: nights
     /// go from noon to noon on the clocks of `zone`, and the middle of the session counts.
     func night(in zone: Zone) -> Int {
-        let middle = LocalDays.clock(at: start + (end - start) / 2, in: zone)
-        return Int(LocalDays.quotient(middle - 43_200, 86_400))
+        SleepSession.night(at: start + (end - start) / 2, in: zone)
+    }
+
+    /// The night in which an instant lies.
+    static func night(at seconds: Int64, in zone: Zone) -> Int {
+        Int(LocalDays.quotient(LocalDays.clock(at: seconds, in: zone) - 43_200, 86_400))
+    }
+
+    /// The noon at which a night ends.
+    static func end(ofNight night: Int, in zone: Zone) -> Int64 {
+        let date = CivilTime.date(daysSince1970: night + 1)
+        let noon = CivilTime(year: date.year, month: date.month, day: date.day, hour: 12)
+        switch zone.resolve(noon) {
+        case .once(let instant), .twice(let instant, _), .skipped(let instant):
+            return instant.secondsSince1970
+        }
     }
 
     /// Whether it lies between 8 in the morning and 8 in the evening of one day.

@@ -171,10 +171,54 @@ import Testing
     @Test func `a stage of more than a day is refused, and so are too many of them`() {
         var sleep = SleepFolding(zone: .utc, capacity: 2)
 
-        #expect(sleep.add(.inBed, source: 0, start: 0, end: 86_401) == .tooLong)
-        #expect(sleep.add(.inBed, source: 0, start: 0, end: 86_400) == .taken)
-        #expect(sleep.add(.core, source: 0, start: 0, end: 60) == .taken)
+        #expect(sleep.add(.core, source: 0, start: 0, end: 86_401) == .tooLong)
+        #expect(sleep.add(.inBed, source: 0, start: 0, end: 57_601) == .tooLong)
+        #expect(sleep.add(.core, source: 0, start: 0, end: 86_400) == .taken)
+        #expect(sleep.add(.inBed, source: 0, start: 0, end: 57_600) == .taken)
         #expect(sleep.add(.core, source: 0, start: 60, end: 120) == .tooMany)
+    }
+
+    /// Twenty days of all-day time in bed, in records of so many seconds, with sleep from 1 to 8.
+    @Test(arguments: [Int64(86_400), 57_600, 43_200, 3600])
+    func `time in bed without end does not make one night of many`(length: Int64) {
+        let first = seconds("2024-01-01T00:00:00Z")
+        var sleep = SleepFolding(zone: .utc)
+        for start in stride(from: first, to: first + 20 * 86_400, by: Int(length)) {
+            let verdict = sleep.add(.inBed, source: 0, start: start, end: start + length)
+            #expect(verdict == (length > 57_600 ? .tooLong : .taken))
+        }
+        for day in 0..<Int64(20) {
+            let start = first + day * 86_400 + 3600
+            #expect(sleep.add(.asleep, source: 0, start: start, end: start + 25_200) == .taken)
+        }
+
+        var nights: [SleepFolding.Night] = []
+        let outcome = sleep.resolve(order: [0], until: .max) { nights.append($0) }
+
+        #expect(outcome.made == 20)
+        #expect(nights.allSatisfy { $0.sleep.totalMinutes == 420 })
+        #expect(nights.allSatisfy { $0.end - $0.start <= 86_400 })
+    }
+
+    @Test func `a long session is cut at noon on its own clock`() throws {
+        let newYork = try TestZones.newYork
+        var bench = FoldBench(FoldingRules { $0 == "America/New_York" ? newYork : nil })
+        // 16:00 in New York is 21:00 in UTC.
+        for (start, end) in [
+            ("2024-01-14T21:00:00Z", "2024-01-15T12:00:00Z"),
+            ("2024-01-15T12:00:00Z", "2024-01-16T03:00:00Z"),
+            ("2024-01-16T03:00:00Z", "2024-01-16T14:00:00Z"),
+        ] {
+            bench.sleep(.inBed, watch, start, end, zone: "America/New_York")
+        }
+        bench.sleep(.core, watch, "2024-01-15T16:00:00Z", "2024-01-15T19:00:00Z")
+        bench.sleep(.core, watch, "2024-01-16T05:00:00Z", "2024-01-16T10:00:00Z")
+
+        #expect(
+            bench.days() == [
+                "2024-01-14T21:00:00Z 20h 60/0.050/0/0/60/0/0/1140",
+                "2024-01-15T17:00:00Z 21h 420/0.333/0/0/420/0/0/0",
+            ])
     }
 
     @Test func `zones beyond the 255th are the configured one`() {
