@@ -57,6 +57,9 @@ struct SpoolSample: Hashable {
         guard !isWhole || start < end else {
             throw FieldFault(field: "end", got: "nothing after `start`", wanted: "its end")
         }
+        guard !isWhole || end <= now else {
+            throw FieldFault(field: "end", got: "an instant to come", wanted: "one that has passed")
+        }
         let value = try SpoolSample.value(object, kind)
         let isAggregate = try object.boolean("aggregate") ?? isWhole
         sample = Sample(

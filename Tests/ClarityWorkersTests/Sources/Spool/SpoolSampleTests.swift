@@ -135,6 +135,10 @@ import Testing
                 "`value.total_minutes`: got another number, wanted a whole number from 1 to 2880"
             ),
             (
+                #"{"kind":"activity","start":"2026-01-02T00:00:00Z","end":"2096-01-03T00:00:00Z","value":{"steps":1}}"#,
+                "`end`: got an instant to come, wanted one that has passed"
+            ),
+            (
                 #"{"kind":"activity","start":"2026-01-02T00:00:00Z","end":"2026-01-03T00:00:00Z","value":{}}"#,
                 "`value`: got an empty object, wanted at least one of steps, distance, active_energy, exercise_minutes, flights_climbed, vo2_max, resting_heart_rate"
             ),
