@@ -9,15 +9,27 @@ import SQLite
 public struct SourceStamp: Hashable, Sendable {
     /// What stands in clear text in the store: of the file alone, since the reader's rules may tell
     /// where somebody lives.
-    let text: String
+    private let state: String
     /// What reads the file, with its version.
     public let reader: String
     /// The bytes of the file.
     public let bytes: Int64
+    /// Whether no further write could leave the file in the same state: false for a file that was
+    /// changed within the last 2 s, when a second write could fall on the same tick of the file
+    /// system's clock.
+    public private(set) var isSettled: Bool
 
-    /// The stamp of the regular file at `path`; `nil` when there is none that could be stamped: a
-    /// missing file, a folder, or a file that was changed within the last 2 s before `now`, when a
-    /// second write could fall on the same tick of the file system's clock.
+    /// What is noted of it. A state in doubt is noted as such, and never taken for a settled one.
+    var text: String { isSettled ? state : "\(state) in doubt" }
+
+    /// The same state, in doubt.
+    public var inDoubt: SourceStamp {
+        var stamp = self
+        stamp.isSettled = false
+        return stamp
+    }
+
+    /// The stamp of the regular file at `path`; `nil` when there is none.
     ///
     /// - Parameter reader: what else decides on the outcome of reading, such as the version of the
     ///   reader.
@@ -27,10 +39,10 @@ public struct SourceStamp: Hashable, Sendable {
         let changedAt = Instant(
             millisecondsSince1970: Int64(status.st_ctim.tv_sec) * 1000
                 + Int64(status.st_ctim.tv_nsec) / 1_000_000)
-        guard changedAt + .seconds(2) <= now else { return nil }
+        isSettled = changedAt + .seconds(2) <= now
         self.reader = reader
         bytes = Int64(status.st_size)
-        text = """
+        state = """
             \(status.st_dev) \(status.st_ino) \(status.st_size) \
             \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \
             \(status.st_ctim.tv_sec).\(status.st_ctim.tv_nsec)

@@ -28,6 +28,9 @@ public struct SourceReport: Hashable, Sendable {
     /// The days and nights that had not ended when the source was made, or all of them when it broke
     /// off, by kind: a later source has them whole.
     public var unfinished: [SampleKind: Int64] = [:]
+    /// Whether the records end when they are read, since the source does not say when it was made: what
+    /// is unfinished then would be whole in a later reading of the very same source.
+    public var endsNow = false
     /// The nights of which only the time in bed is known, and of which none is made.
     public var nightsWithoutSleep: Int64 = 0
     /// The records at the top level by the name of their source; at most 4,096 names. To be shown to

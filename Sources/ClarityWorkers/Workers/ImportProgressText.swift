@@ -16,10 +16,12 @@ public struct ImportProgressText: Sendable {
     /// Begins at `elapsed` on the clock that never steps.
     public init(at elapsed: Duration) { startedAt = elapsed }
 
-    /// The bar to draw now, at most `width` columns; `nil` where it is too early for another one.
+    /// The bar to draw now, at most `width` columns; `nil` where nothing is read yet, or it is too early
+    /// for another one.
     public mutating func bar(
         _ progress: ImportProgress, at elapsed: Duration, width: Int
     ) -> String? {
+        guard progress.found.bytesRead > 0 || progress.found.bytesTotal != nil else { return nil }
         if let shownAt, elapsed - shownAt < ImportProgressText.pace { return nil }
         shownAt = elapsed
         let found = progress.found

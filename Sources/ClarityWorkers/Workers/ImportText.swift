@@ -31,6 +31,9 @@ extension ImportAccount {
         if !metrics.isEmpty {
             text += "; days, nights and sums: \(metrics.joined(separator: ", "))"
         }
+        // Of a text that breaks off no day is made, which the complaint says.
+        let unfinished = report.unfinished.values.reduce(0, +)
+        if unfinished > 0, report.brokeAt == nil { text += "; \(unfinished) not over yet" }
         if unchanged > 0 { text += "; \(counted(Int64(unchanged), "file")) unchanged" }
         return text.forReport
     }

@@ -130,7 +130,8 @@ struct SourceImport {
         guard let told else { return }
         self.told = nil
         for (title, entries) in [
-            ("no field for", told.unmapped), ("refused", told.refused),
+            ("not over yet", told.unfinished), ("no field for", told.unmapped),
+            ("refused", told.refused),
             ("read in spite of", told.malformations),
         ] where !entries.isEmpty {
             for line in listed(entries) { context.note("`\(told.name)`: \(title) \(line)") }
@@ -165,6 +166,7 @@ private struct SourceNotes {
     private static let mostNames = 1024
 
     let name: String
+    private(set) var unfinished: [String: Int64] = [:]
     private(set) var unmapped: [String: Int64] = [:]
     private(set) var refused: [String: Int64] = [:]
     private(set) var malformations: [String: Int64] = [:]
@@ -173,6 +175,12 @@ private struct SourceNotes {
     init(name: String) { self.name = name }
 
     mutating func add(_ report: SourceReport) {
+        // Of a text that breaks off no day is made, which the failure says.
+        if report.brokeAt == nil {
+            for (kind, count) in report.unfinished {
+                unfinished[kind.rawValue, default: 0] += count
+            }
+        }
         SourceNotes.add(report.unmapped, to: &unmapped)
         SourceNotes.add(report.refused, to: &refused)
         SourceNotes.add(report.malformations, to: &malformations)

@@ -16,8 +16,9 @@ struct IntakeResult: Sendable {
 /// Brings what a source has into the outbox, unless it is known to have nothing new.
 ///
 /// A file is read again when its stamp has changed and its content too. That it has not is found by its
-/// size and its mark, without looking for samples in it; the mark of a file that is read is made beside
-/// the reading.
+/// size and its mark, without looking for samples in it. The mark of a file that is read is made beside
+/// the reading; of one whose stamp is not settled before it, since a write between the two would show in
+/// neither: what is noted then is the mark, and the stamp only in doubt.
 struct SourceIntake: Sendable {
     private let store: HealthStore
     private let clock: any WallClock
@@ -55,7 +56,7 @@ struct SourceIntake: Sendable {
         let read = { try take(source, since, progress) }
         let stamp = SourceStamp(path: source.file, reader: reader, at: clock.now)
         guard let stamp else { return try read() }
-        if let readAt = try store.wasRead(source.path, stamp) {
+        if stamp.isSettled, let readAt = try store.wasRead(source.path, stamp) {
             return IntakeResult(unchangedSince: readAt)
         }
         let last = try store.lastReading(of: source.path)
@@ -63,20 +64,22 @@ struct SourceIntake: Sendable {
         let mark: ContentMark?
         // Of another size it has another content.
         if let last, let known = last.mark, last.bytes == stamp.bytes, last.reader == reader {
-            mark = try ContentMark(ofFile: source.file, like: known) {
-                // Only for what it throws: nothing of the text is read yet.
-                try progress(SourceProgress(bytesRead: 0, bytesTotal: nil))
-                return false
-            }
+            mark = try self.mark(source.file, like: known, progress)
             if mark == known, isStill(stamp, source.file) {
                 try store.noteRead(source.path, stamp, last)
                 return IntakeResult(unchangedSince: last.readAt)
             }
             result = try read()
+        } else if stamp.isSettled {
+            (result, mark) = try markedBeside(source.file, like: last?.mark, progress) {
+                try take(source, since, $0)
+            }
         } else {
-            (result, mark) = try markedBeside(source.file, like: last?.mark, read)
+            mark = try self.mark(source.file, like: last?.mark, progress)
+            result = try read()
         }
-        if result.isWhole, isStill(stamp, source.file) {
+        // In doubt there is nothing but the mark to go by.
+        if result.isWhole, stamp.isSettled || mark != nil, isStill(stamp, source.file) {
             let reading = LastReading(
                 readAt: clock.now, reader: reader, bytes: stamp.bytes, mark: mark,
                 counts: result.report.noted)
@@ -106,16 +109,35 @@ struct SourceIntake: Sendable {
         return IntakeResult(report: report, enqueued: counts)
     }
 
-    /// Makes the file's mark on a thread beside `read`.
+    /// Makes the file's mark on this thread.
+    private func mark(
+        _ path: String, like other: ContentMark?, _ progress: (SourceProgress) throws -> Void
+    ) throws -> ContentMark? {
+        try ContentMark(ofFile: path, like: other) {
+            // Only for what it throws: nothing of the text is read yet.
+            try progress(SourceProgress(bytesRead: 0, bytesTotal: nil))
+            return false
+        }
+    }
+
+    /// Makes the file's mark on a thread beside `read`, and calls `progress` while it waits for it.
     private func markedBeside(
-        _ path: String, like other: ContentMark?, _ read: () throws -> IntakeResult
+        _ path: String, like other: ContentMark?,
+        _ progress: @escaping (SourceProgress) throws -> Void,
+        _ read: (_ progress: @escaping (SourceProgress) throws -> Void) throws -> IntakeResult
     ) throws -> (IntakeResult, ContentMark?) {
         let marking = Marking()
+        var last = SourceProgress(bytesRead: 0, bytesTotal: nil)
         let result = try withThreads(
             [{ marking.run(path, like: other) }], cancel: marking.stop
         ) {
             do {
-                return try read()
+                let result = try read {
+                    last = $0
+                    try progress($0)
+                }
+                while !marking.hasEnded(within: Marking.patience) { try progress(last) }
+                return result
             } catch {
                 marking.stop()
                 throw error
@@ -125,30 +147,43 @@ struct SourceIntake: Sendable {
     }
 
     private func isStill(_ stamp: SourceStamp, _ path: String) -> Bool {
-        stamp == SourceStamp(path: path, reader: stamp.reader, at: clock.now)
+        stamp.inDoubt == SourceStamp(path: path, reader: stamp.reader, at: clock.now)?.inDoubt
     }
 }
 
 /// The making of a mark on another thread.
 private final class Marking: Sendable {
+    /// How long its end is waited for at once, in milliseconds.
+    static let patience: Int32 = 200
+
     private let mark = Mutex<ContentMark?>(nil)
     private let isStopped = Atomic(false)
+    private let end = Latch()
 
     var found: ContentMark? { mark.withLock { $0 } }
 
     func run(_ path: String, like other: ContentMark?) {
         let found = ContentMark(ofFile: path, like: other) { isStopped.load(ordering: .relaxed) }
         mark.withLock { $0 = found }
+        end.open()
     }
+
+    /// Waits for the end, but no longer than so many milliseconds.
+    func hasEnded(within milliseconds: Int32) -> Bool { end.isOpen(within: milliseconds) }
 
     func stop() { isStopped.store(true, ordering: .relaxed) }
 }
 
 extension IntakeResult {
-    /// Whether a later reading of the same file would find no more: it did not break off, and a sample
-    /// from the future is refused today and taken tomorrow.
+    /// What is refused today and may be taken tomorrow, since it was in the future, and what whoever
+    /// wrote the file has to mend, and is told again at each reading.
+    private static let passing = ["in the future", "bad sample", "no JSON", "line too long"]
+
+    /// Whether a later reading of the same file would find no more and complain of nothing: it did not
+    /// break off, and all its days and nights are over.
     fileprivate var isWhole: Bool {
-        report.brokeAt == nil && report.refused["in the future"] == nil
+        report.brokeAt == nil && !(report.endsNow && !report.unfinished.isEmpty)
+            && IntakeResult.passing.allSatisfy { report.refused[$0] == nil }
     }
 }
 

@@ -94,6 +94,7 @@ public struct SourceStanding: Hashable, Sendable {
             }
             if let stamp = SourceStamp(path: source.file, reader: source.fullReader, at: now),
                 try store.wasRead(source.path, stamp) != nil
+                    || store.wasRead(source.path, stamp.inDoubt) != nil
             {
                 same += 1
             }

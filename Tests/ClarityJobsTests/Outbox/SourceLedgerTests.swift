@@ -76,10 +76,23 @@ import Testing
         #expect(try !(#require(row)).contains("London"))
     }
 
-    @Test func `a file that was only just changed, a folder and a missing file have no stamp`() {
+    @Test func `the stamp of a file that was only just changed is in doubt`() throws {
+        let store = try folder.open()
+        folder.write([1], to: "export.zip")
+        let early = try #require(SourceStamp(path: path, reader: "1", at: noon))
+        let late = try #require(stamp())
+        let reading = LastReading(readAt: noon, reader: "1", bytes: 1, mark: nil, counts: [:])
+
+        #expect(!early.isSettled && late.isSettled)
+        #expect(early != late && early == late.inDoubt)
+        try store.noteRead(path, early, reading)
+        #expect(try store.wasRead(path, late) == nil)
+        #expect(try store.wasRead(path, late.inDoubt) == noon)
+    }
+
+    @Test func `a folder and a missing file have no stamp`() {
         folder.write([1], to: "export.zip")
 
-        #expect(SourceStamp(path: path, reader: "1", at: noon) == nil)
         #expect(SourceStamp(path: folder.path, reader: "1", at: later) == nil)
         #expect(SourceStamp(path: "\(path)x", reader: "1", at: later) == nil)
     }

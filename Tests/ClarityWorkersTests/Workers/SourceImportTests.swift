@@ -109,6 +109,23 @@ import Testing
         #expect(reports.notes == ["`export.xml`: no field for (other types) (1)"])
     }
 
+    @Test func `what is not over yet is said`() async throws {
+        let bench = try bench()
+        // The day of the clock that `writeExport` sets.
+        bench.writeExport(
+            0..<1,
+            extra: """
+                <Record type="HKQuantityTypeIdentifierStepCount" sourceName="Invented" \
+                unit="count" value="70" startDate="2096-10-02 07:00:00 +0000" \
+                endDate="2096-10-02 07:00:00 +0000"/>\n
+                """)
+        try bench.logIn()
+
+        let (_, reports) = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(reports.notes == ["`export.xml`: not over yet activity (1)"])
+    }
+
     @Test func `every type without a field is named, however many there are`() async throws {
         let bench = try bench()
         let types = (1...20).map { "HKQuantityTypeIdentifierInvented\($0)" }

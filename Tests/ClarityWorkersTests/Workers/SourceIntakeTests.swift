@@ -124,6 +124,76 @@ import Testing
         }
     }
 
+    @Test(arguments: ["bad sample", "no JSON", "line too long", "in the future"])
+    func `a file with what has to be mended is read, and complained of, each time`(
+        refusal: String
+    ) throws {
+        write("abc")
+        var source = source(minutes(0..<3))
+        source.report.refused = [refusal: 1]
+
+        _ = try read(source)
+
+        #expect(try read(source).unchangedSince == nil)
+    }
+
+    @Test(arguments: [true, false])
+    func `what is not over yet is read again where the file does not say when it was made`(
+        endsNow: Bool
+    ) throws {
+        write("abc")
+        var source = source(minutes(0..<3))
+        source.report.endsNow = endsNow
+        source.report.unfinished = [.activity: 1]
+
+        _ = try read(source)
+        #expect((try read(source).unchangedSince == nil) == endsNow)
+
+        source.report.unfinished = [:]
+        _ = try read(source)
+        #expect(try read(source).unchangedSince != nil)
+    }
+
+    @Test func `a file that was only just changed is told from another by its content`() throws {
+        write("abc")
+        // The file is younger than that.
+        bench.clock.set(Instant(secondsSince1970: 1_700_000_000))
+        let first = try read(source(minutes(0..<3)))
+        let young = try read(source(minutes(0..<9)))
+        write("abd")
+        bench.clock.set(Instant(secondsSince1970: 1_700_000_000))
+        let changed = try read(source(minutes(0..<5)))
+        bench.clock.set(Instant(secondsSince1970: 4_000_000_000))
+        let stamp = try #require(
+            SourceStamp(path: bench.exportPath, reader: "scripted 1", at: bench.clock.now))
+        let inDoubt = try bench.store().wasRead(bench.exportPath, stamp)
+        let old = try read(source(minutes(0..<9)))
+
+        #expect(first.unchangedSince == nil && first.enqueued.queued == 3)
+        #expect(young.unchangedSince != nil)
+        #expect(changed.enqueued.queued == 2 && changed.enqueued.duplicates == 3)
+        #expect(inDoubt == nil)
+        #expect(old.unchangedSince != nil)
+        #expect(try bench.store().wasRead(bench.exportPath, stamp) != nil)
+    }
+
+    @Test func `a warning is heeded while the mark of a large file is still made`() throws {
+        write("")
+        // Nothing on the disk, and much longer than anybody waits for.
+        truncate(bench.exportPath, 16 << 30)
+
+        let hasEnded = Atomic(false)
+        var source = source(minutes(0..<3))
+        source.before = { if $0 == 3 { hasEnded.store(true, ordering: .relaxed) } }
+        #expect(throws: WorkStopped.self) {
+            try read(source) { _ in
+                if hasEnded.load(ordering: .relaxed) { throw WorkStopped() }
+            }
+        }
+
+        #expect(try bench.store().lastReading(of: bench.exportPath) == nil)
+    }
+
     @Test func `what was read is noted by kind and count`() throws {
         write("abc")
         var source = source(minutes(0..<3))

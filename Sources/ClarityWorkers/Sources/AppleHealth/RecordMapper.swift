@@ -209,6 +209,7 @@ struct RecordMapper: ExportHandler {
         report.made = RecordMapper.counts(outcome.days.made, outcome.nights.made)
         report.unfinished = RecordMapper.counts(
             outcome.days.unfinished, outcome.nights.unfinished)
+        report.endsNow = folding.endsNow
         report.nightsWithoutSleep = outcome.nights.withoutSleep
         report.stepMinutes = outcome.steps
         let names = sources.values.enumerated().map { ($0.offset, $0.element) }

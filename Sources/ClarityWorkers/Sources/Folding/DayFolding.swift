@@ -42,6 +42,8 @@ struct DayFolding {
     /// The pages of half hours, 26 MB of them; 10 years of three sources and seven types have some
     /// 40,000.
     static let capacity = 131_072
+    /// The days of which the phone's own totals are kept, a hundred years.
+    static let mostSummaries = 40_000
     /// The types that are told apart; there are 14.
     static let mostLanes = 32
 
@@ -94,8 +96,10 @@ struct DayFolding {
         return .taken
     }
 
-    /// Takes the phone's own totals of a day; of two the larger.
+    /// Takes the phone's own totals of a day; of two the larger. What finds no room is left out: the
+    /// day has its sums.
     mutating func summarise(day: Int, energy: Double?, exercise: Double?) {
+        guard summaries.count < DayFolding.mostSummaries || summaries[day] != nil else { return }
         var summary = summaries[day] ?? Totals()
         if let energy, energy > 0 { summary.energy = max(summary.energy ?? 0, energy) }
         if let exercise, exercise > 0 { summary.exercise = max(summary.exercise ?? 0, exercise) }

@@ -32,6 +32,9 @@ struct RecordFolding {
     /// When the records end: the date of the export, or now when it names none or a later one.
     private var until: Int64 { min(exportDate ?? now, now) }
 
+    /// Whether the records end now, since the export does not say when it was made or lies.
+    var endsNow: Bool { exportDate.map { $0 > now } ?? true }
+
     /// Says when the export was made; the first one counts.
     mutating func setExportDate(_ seconds: Int64) { exportDate = exportDate ?? seconds }
 
@@ -72,8 +75,10 @@ struct RecordFolding {
     /// Says in which zone the last stage was slept.
     mutating func setZoneOfStage(_ name: String) { sleep.setZone(name, rules.zoneNamed) }
 
-    /// Takes the phone's own totals of a day.
+    /// Takes the phone's own totals of a day; those of a day to come do not count.
     mutating func summarise(day: Int, energy: Double?, exercise: Double?) {
+        guard Int64(day) <= LocalDays.quotient(LocalDays.clock(at: now, in: rules.zone), 86_400)
+        else { return }
         days.summarise(day: day, energy: energy, exercise: exercise)
     }
 

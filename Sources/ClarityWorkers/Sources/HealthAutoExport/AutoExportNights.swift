@@ -37,7 +37,8 @@ struct AutoExportNights {
                 kind: .sleep, start: Instant(secondsSince1970: night.start),
                 end: Instant(secondsSince1970: night.end), value: .sleep(night.sleep),
                 source: name.isEmpty ? nil : name)
-            try each(sample, .aggregate(asOf: until))
+            // Only where there is one was a night over.
+            try each(sample, .aggregate(asOf: until ?? sample.end))
         }
     }
 

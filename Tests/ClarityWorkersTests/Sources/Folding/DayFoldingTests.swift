@@ -235,6 +235,33 @@ import Testing
         #expect(outcome == DayFolding.Outcome(made: 8, unfinished: 0))
     }
 
+    @Test func `the phone's own totals are kept of so many days, none of them to come`() {
+        var days = DayFolding(days: LocalDays(zone: .utc))
+        for day in 0..<DayFolding.mostSummaries + 5 {
+            days.summarise(day: day, energy: 1, exercise: nil)
+        }
+        days.summarise(day: 7, energy: 2, exercise: nil)
+        days.summarise(day: DayFolding.mostSummaries, energy: 2, exercise: nil)
+        #expect(days.summaries.count == 40_000)
+        #expect(days.summaries[7]?.energy == 2)
+
+        var bench = FoldBench(until: "2024-01-16T20:00:00Z")
+        bench.summarise("2024-01-15", energy: 50)
+        bench.summarise("2024-01-16", energy: 60)
+        bench.summarise("2024-01-17", energy: 70)
+        #expect(bench.finish().outcome.days == DayFolding.Outcome(made: 1, unfinished: 1))
+    }
+
+    @Test(arguments: [
+        (String?.none, true), ("2024-01-16T20:00:00Z", false), ("2024-01-16T20:00:01Z", true),
+    ])
+    func `an export that does not say when it was made ends now`(date: String?, endsNow: Bool) {
+        var bench = FoldBench(until: "2024-01-16T20:00:00Z")
+        if let date { bench.exportDate(date) }
+
+        #expect(bench.folding.endsNow == endsNow)
+    }
+
     @Test func `types beyond the known ones have no lane`() {
         var days = DayFolding(days: LocalDays(zone: .utc))
 
