@@ -365,8 +365,9 @@ import Testing
 
     /// A value with as many digits as one can have.
     private func largest(_ kind: SampleKind, _ number: Double) -> Sample.Value {
+        // Within the range of each.
         var day = ActivityDay()
-        for kind in ActivityDay.kinds { day[kind] = 123_456_789_012.345_67 }
+        for kind in ActivityDay.kinds { day[kind] = 100.0 / 3 }
         let count = 1_000_000_000
         let night = SleepNight(
             totalMinutes: count, efficiency: 1.0 / 3.0, wakeCount: count, awakeMinutes: count,

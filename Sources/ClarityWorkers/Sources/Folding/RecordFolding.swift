@@ -3,7 +3,7 @@ import ClarityScheduler
 
 /// Folds records into days, nights and minutes, whatever source they come from.
 ///
-/// It never holds more than about 40 MB, and 15 MB for ten years of three sources: 4 MB to know
+/// It never holds more than about 60 MB, and 15 MB for ten years of three sources: 4 MB to know
 /// records again, 200 bytes for each day, source and type, and 16 bytes for each stage of sleep.
 struct RecordFolding {
     /// What was made, and what was not.
