@@ -62,7 +62,9 @@ struct DigestHandler: ExportHandler {
         }
     }
 
-    mutating func finish(_ each: SampleTaker) throws { digest.add("f") }
+    mutating func finish(isWhole: Bool, _ each: SampleTaker) throws {
+        digest.add(isWhole ? "f" : "c")
+    }
 
     func write(to report: inout SourceReport) {}
 
