@@ -71,7 +71,7 @@ enum ScannerProperties {
                 _ = exact.initialize(fromContentsOf: text[start..<end])
                 start += try scanner.consume(Bytes(exact)) { _, _ in }
             }
-            return (digest, try scanner.finish(rest: end - start) { _, _ in })
+            return (digest, try scanner.finish(rest: end - start, isBroken: false) { _, _ in })
         } catch {
             demand(false, "an error where none can be")
             return (digest, SourceReport())
