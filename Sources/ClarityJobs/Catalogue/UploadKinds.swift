@@ -1,0 +1,33 @@
+import ClarityScheduler
+
+// What brings samples to the backend.
+
+extension JobKindDeclaration {
+    static let bulkUpload = JobKindDeclaration(
+        JobKind("bulk-upload"),
+        summary: "reads the sources and sends what the backend does not have yet",
+        options: [
+            OptionDeclaration(
+                "batch_size", .integer(1...1000),
+                summary: "samples sent at once; without it as many as the backend takes"),
+            OptionDeclaration(
+                "route", .choice(["auto", "metrics", "samples"]), standard: "auto",
+                summary: "by which of the backend's doors samples go in: as typed metrics or "
+                    + "as samples of HealthKit; `auto` takes the one that keeps everything"),
+            OptionDeclaration(
+                "on_ambiguous", .choice(["resend", "hold"]), standard: "resend",
+                summary: "what becomes of samples that may have arrived where a second send "
+                    + "doubles them: sent again and counted, or set aside for you"),
+        ])
+
+    static let processingStatus = JobKindDeclaration(
+        JobKind("processing-status"),
+        summary: "asks what became of accepted uploads",
+        options: [
+            OptionDeclaration(
+                "give_up_after", .duration(.seconds(1)...days(366)),
+                standard: String(days(7).milliseconds),
+                summary: "how long an upload may stay unfinished before it counts as "
+                    + "unconfirmed")
+        ])
+}
