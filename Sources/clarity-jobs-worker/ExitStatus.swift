@@ -35,7 +35,8 @@ enum ExitStatus: Int32 {
     init(_ outcome: Outcome) {
         switch outcome {
         case .success: self = .done
-        case .retry(_, let failure), .snooze(_, let failure), .failure(let failure):
+        case .retry(_, let failure), .snooze(_, let failure), .awaits(_, let failure),
+            .failure(let failure):
             complain(failure.reason)
             self.init(failure.category)
         }

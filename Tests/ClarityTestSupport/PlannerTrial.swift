@@ -82,7 +82,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         case 62..<70:
             let jobs = draw.some(of: processes[index].planner.jobs.jobs.map(\.id))
             try decide(index, [.requested(jobs, isForced: draw.isOne(in: 4))])
-        case 70..<73: try decide(index, [.happened(draw.one(of: EventName.allCases))])
+        case 70..<73: try decide(index, [.happened(draw.one(of: EventName.ofTheEngine))])
         case 73..<78: kill(index)
         case 78:
             let jobs = JobSet(draw.jobs(around: moment.wall), origin: "\(log.count)")

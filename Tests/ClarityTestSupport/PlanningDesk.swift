@@ -119,6 +119,11 @@ extension AttemptEnd {
         AttemptEnd(.reported(.retry(after: wish, Failure(.unreachable, "the backend is out"))))
     }
 
+    /// Work that goes on when a condition holds.
+    public static func awaits(_ need: NeededCondition) -> AttemptEnd {
+        AttemptEnd(.reported(.awaits(need, Failure(.work, "more than may go by this way"))))
+    }
+
     /// A failure that repeating does not cure.
     public static var failure: AttemptEnd {
         AttemptEnd(.reported(.failure(Failure(.work, "nothing to read"))))

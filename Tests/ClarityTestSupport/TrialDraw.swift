@@ -67,6 +67,9 @@ struct TrialDraw {
 
     private static let names = ["a", "b", "c", "d"]
     /// The most attempts that the retry policy of any job allows.
+    /// What attempts tell of, and what jobs wait for.
+    static let told = [EventName("half-done"), EventName("all-done")]
+    static let events = EventName.ofTheEngine + told
     static let mostAttempts = 4
     private static let constraints: [Constraint] = [
         .connected, .unmetered, .notRoaming, .externalPower, .idle, .storageFree(bytes: 1 << 20),
@@ -113,7 +116,7 @@ struct TrialDraw {
         return Job(
             id: id, kind: JobKind("work"), schedule: schedule,
             earliestBegin: isOne(in: 3) ? .seconds(number(1...7200)) : .zero,
-            events: Set(EventName.allCases.filter { _ in isOne(in: 3) }),
+            events: Set(TrialDraw.events.filter { _ in isOne(in: 3) }),
             constraints: constraints, unknownRules: unknownRules,
             relaxations: isOne(in: 3) ? [relaxation, relaxation] : [],
             onLost: one(of: [.stop, .stop, .finish, .finishWithin(.seconds(number(1...600)))]),
@@ -237,11 +240,13 @@ struct TrialDraw {
                 case 0...2: .success([("things_done", number(0...9))])
                 case 3...4: .retry(after: isOne(in: 2) ? nil : .seconds(number(0...100_000)))
                 case 5: .failure
+                case 8: .awaits(one(of: NeededCondition.allCases))
                 case 6...7: .killed()
                 default: AttemptEnd(.broke(one(of: faults)))
                 }
             if isOne(in: 3) { end.checkpoint = "half" }
             if isOne(in: 3) { end.notes = ["a note"] }
+            if isOne(in: 3) { end.events = [one(of: TrialDraw.told)] }
             return end
         }
     }

@@ -6,6 +6,8 @@ struct JobAssembly {
     let defaults: DefaultsDraft
     let settings: [String: String]
     let checks: KnownChecks
+    /// The kinds whose workers are told of the machine's conditions.
+    let heeding: Set<JobKind>
 
     /// The job; what is at fault in it is reported, and only its id and kind are needed for it.
     func job(_ entry: JobDraft.Listed, _ decoding: inout Decoding) -> Job? {
@@ -39,6 +41,7 @@ struct JobAssembly {
             timeout: common.timeout?.value, warning: draft.warning?.value,
             stall: common.stall?.value,
             memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.standardMemoryLimitBytes,
+            heedsConditions: heeding.contains(kind),
             then: (draft.then?.value ?? []).compactMap(\.value))
         job.options = settings.merging(draft.options) { _, own in own }
         if let warning = draft.warning, job.warning >= job.timeout {

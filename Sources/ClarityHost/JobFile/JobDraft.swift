@@ -18,6 +18,9 @@ struct JobDraft: Sendable {
     /// The keys of a job but `options`, whose form depends on its kind.
     private static func keys(_ catalogue: JobCatalogue) -> [Key<JobDraft>] {
         let kinds = catalogue.kinds.map { (name: $0.kind.rawValue, value: $0.kind) }
+        let events = (EventName.ofTheEngine + catalogue.events.map(\.name)).map {
+            (name: $0.rawValue, value: $0)
+        }
         return [
             Key(
                 "id", { swap(&$0.id, &$1) }, .jobID, isRequired: true,
@@ -39,7 +42,7 @@ struct JobDraft: Sendable {
                 "when the job runs; without it, by event, chain or request only"),
             Key(
                 "on", { swap(&$0.events, &$1) },
-                .list(of: .choice(of: EventName.self, noun: "event")),
+                .list(of: .choice(events, noun: "event")),
                 "the events that start a run"),
             Key(
                 "then", { swap(&$0.then, &$1) }, .list(of: .jobID),

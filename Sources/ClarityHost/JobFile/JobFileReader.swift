@@ -12,6 +12,7 @@ public struct JobFileReader: Sendable {
     let workingDirectory: String
     private let localZone: String
     private let host: String
+    private let heeding: Set<JobKind>
 
     /// Creates a reader.
     ///
@@ -35,6 +36,7 @@ public struct JobFileReader: Sendable {
         self.workingDirectory = workingDirectory
         self.localZone = localZone
         self.host = host
+        heeding = Set(catalogue.kinds.filter(\.heedsConditions).map(\.kind))
     }
 
     /// Reads a file's bytes; `path` is its name in messages, and its folder that of relative paths.
@@ -78,7 +80,8 @@ public struct JobFileReader: Sendable {
         let listed = (draft.jobs?.value ?? []).compactMap(\.value)
         JobGraph(listed).check(&decoding)
         let assembly = JobAssembly(
-            defaults: defaults, settings: draft.settings, checks: checks)
+            defaults: defaults, settings: draft.settings, checks: checks,
+            heeding: heeding)
         let jobs = listed.compactMap { assembly.job($0, &decoding) }
         let disabled = listed.filter { $0.draft.isEnabled?.value == false }
             .compactMap { $0.draft.id?.value }

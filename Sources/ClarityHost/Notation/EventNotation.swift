@@ -87,6 +87,10 @@ enum EventNotation {
                 writer.name("cp")
                 writer.text(checkpoint)
             }
+            if !end.events.isEmpty {
+                writer.name("ev")
+                writer.texts(end.events.sorted().map(\.rawValue))
+            }
             if end.peakMemoryBytes != 0 {
                 writer.name("m")
                 writer.integer(end.peakMemoryBytes)
@@ -105,6 +109,10 @@ enum EventNotation {
             case .reported(.snooze(let span, let failure)):
                 writer.text("snooze")
                 writer.span(span)
+                writer.failure(failure)
+            case .reported(.awaits(let need, let failure)):
+                writer.text("awaits")
+                writer.text(need.rawValue)
                 writer.failure(failure)
             case .reported(.failure(let failure)):
                 writer.text("failure")
@@ -134,6 +142,8 @@ enum EventNotation {
         AttemptEnd(
             try result(try reader.member("r")), tally: try reader["ta"]?.tally() ?? Tally(),
             notes: try reader["no"]?.texts() ?? [], checkpoint: try reader["cp"]?.text(),
+            events: Set(
+                try reader["ev"]?.list { name throws(NotationFault) in try name.choice() } ?? []),
             peakMemoryBytes: try reader["m"]?.integer() ?? 0)
     }
 
@@ -150,6 +160,8 @@ enum EventNotation {
         case ("snooze", 3):
             return .reported(
                 .snooze(after: try parts[1].span(), try parts[2].failure()))
+        case ("awaits", 3):
+            return .reported(.awaits(try parts[1].choice(), try parts[2].failure()))
         case ("failure", 2): return .reported(.failure(try parts[1].failure()))
         case ("notStarted", 2): return .broke(.notStarted(try parts[1].text()))
         case ("exited", 2):

@@ -33,6 +33,10 @@ enum RunNotation {
             writer.name("nb")
             writer.instant(notBefore)
         }
+        if let needs = run.needs {
+            writer.name("ne")
+            writer.text(needs.rawValue)
+        }
         if run.isExpedited {
             writer.name("x")
             writer.flag(true)
@@ -114,6 +118,7 @@ enum RunNotation {
             isForced: try reader["fo"]?.flag() ?? false, causedBy: try reader["cb"]?.run())
         run.state = try NotationReader.choice(reader["s"], standard: .enqueued)
         run.notBefore = try reader["nb"]?.instant()
+        run.needs = try reader["ne"]?.choice()
         run.stopRequest = try reader["rq"]?.choice()
         if let counts = try reader["a"]?.elements(4) {
             run.attempts = try counts[0].count()

@@ -175,7 +175,7 @@ struct ProcessAttempt: ~Copyable {
         end.outcome = reader.outcome
         return AttemptEnd(
             end.result, tally: reader.tally, notes: reader.notes, checkpoint: reader.checkpoint,
-            peakMemoryBytes: peak(usage))
+            events: reader.events, peakMemoryBytes: peak(usage))
     }
 
     /// The largest resident memory of the attempt, in bytes.

@@ -28,7 +28,8 @@ struct ProcessEnd: Hashable {
     /// when it reported success: it may still hold files, write to the store and send data while
     /// the job's next attempt runs, so what was reported was not yet true. Success then needs both
     /// the word and exit status 0, for a worker that fails while it ends may not have kept what it
-    /// did. A reported failure, retry or snooze counts whatever followed it: it tells more than a status.
+    /// did. A reported failure, retry, snooze or need counts whatever followed it: it tells more than a
+    /// status.
     var result: AttemptEnd.Result {
         if let fault { return .broke(fault) }
         if leftProcesses, case .status = exit { return .broke(.leftProcessesBehind) }
@@ -38,6 +39,7 @@ struct ProcessEnd: Hashable {
             return .reported(.retry(after: after, failure))
         case (.snooze(let after, let failure), _):
             return .reported(.snooze(after: after, failure))
+        case (.awaits(let need, let failure), _): return .reported(.awaits(need, failure))
         case (.failure(let failure), _): return .reported(.failure(failure))
         case (_, .status(let status)): return .broke(.exitedWithoutReport(status: status))
         case (_, .signal(let signal)): return .broke(.killedBySignal(signal))

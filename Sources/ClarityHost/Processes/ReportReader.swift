@@ -3,16 +3,18 @@ import ClarityScheduler
 /// Collects what a worker writes on its report descriptor.
 ///
 /// What it keeps is bounded whatever the worker writes: 100 notes and 1,000 counts of at most one
-/// line each, one checkpoint, one outcome.
+/// line each, 16 events, one checkpoint, one outcome.
 struct ReportReader {
     static let mostNotes = 100
     static let mostCounts = 1000
+    static let mostEvents = 16
     /// The most that one attempt may write, in bytes. A run over two million samples that reports
     /// three counts after each hundred writes 2 MB; what writes eight times that is in a loop.
     static let longestTotal = 16 << 20
 
     private(set) var tally = Tally()
     private(set) var checkpoint: String?
+    private(set) var events: Set<EventName> = []
     private(set) var outcome: Outcome?
     /// Why what was written is no report; nothing is read after it. Never quotes the worker.
     private(set) var fault: String?
@@ -79,6 +81,11 @@ struct ReportReader {
                     furtherNotes += 1
                 }
             case .checkpoint(let text): checkpoint = text
+            case .happened(let name):
+                events.insert(name)
+                guard events.count <= ReportReader.mostEvents else {
+                    return refuse("at most \(ReportReader.mostEvents) different events")
+                }
             case .outcome(let word): outcome = word
             }
         } catch {

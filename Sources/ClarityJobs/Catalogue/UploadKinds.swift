@@ -18,7 +18,7 @@ extension JobKindDeclaration {
                 "on_ambiguous", .choice(["resend", "hold"]), standard: "resend",
                 summary: "what becomes of samples that may have arrived where a second send "
                     + "doubles them: sent again and counted, or set aside for you"),
-        ])
+        ], heedsConditions: true)
 
     static let processingStatus = JobKindDeclaration(
         JobKind("processing-status"),

@@ -39,6 +39,16 @@ public enum Constraint: Hashable, Sendable {
     }
 }
 
+extension NeededCondition {
+    /// The constraint by which it is judged, with that one's rule for what is unknown.
+    public var constraint: Constraint {
+        switch self {
+        case .externalPower: .externalPower
+        case .unmetered: .unmetered
+        }
+    }
+}
+
 /// A question of the job file that a command or a URL answers, asked when a run depends on it.
 public struct Check: Hashable, Sendable {
     /// Its name in the job file.

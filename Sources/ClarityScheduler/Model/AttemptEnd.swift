@@ -10,18 +10,21 @@ public struct AttemptEnd: Hashable, Sendable {
     public var tally: Tally
     public var notes: [String]
     public var checkpoint: String?
+    /// What happened in it that jobs may wait for.
+    public var events: Set<EventName>
     /// The largest resident memory that was seen, in bytes; 0 when unknown.
     public var peakMemoryBytes: Int64
 
     /// Creates an end.
     public init(
         _ result: Result, tally: Tally = Tally(), notes: [String] = [], checkpoint: String? = nil,
-        peakMemoryBytes: Int64 = 0
+        events: Set<EventName> = [], peakMemoryBytes: Int64 = 0
     ) {
         self.result = result
         self.tally = tally
         self.notes = notes
         self.checkpoint = checkpoint
+        self.events = events
         self.peakMemoryBytes = peakMemoryBytes
     }
 }

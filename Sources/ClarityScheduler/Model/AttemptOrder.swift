@@ -17,6 +17,8 @@ public struct AttemptOrder: Hashable, Sendable {
     public var memoryLimitBytes: Int64
     /// What an earlier attempt of the same run left with `AttemptReport.checkpoint`.
     public var checkpoint: String?
+    /// What was known of the machine at the start, for a kind that heeds it.
+    public var conditions: OrderConditions
     /// The job's options and the sections of the job file, flattened: `backend.url`,
     /// `sources.0.path`, `page_size`.
     public var options: [String: String]
@@ -25,7 +27,8 @@ public struct AttemptOrder: Hashable, Sendable {
     public init(
         run: RunID, job: JobID, kind: JobKind, attempt: Int, generation: Int64,
         scheduledFor: Instant, timeout: Duration, warning: Duration, memoryLimitBytes: Int64,
-        checkpoint: String? = nil, options: [String: String] = [:]
+        checkpoint: String? = nil, conditions: OrderConditions = OrderConditions(),
+        options: [String: String] = [:]
     ) {
         self.run = run
         self.job = job
@@ -37,6 +40,7 @@ public struct AttemptOrder: Hashable, Sendable {
         self.warning = warning
         self.memoryLimitBytes = memoryLimitBytes
         self.checkpoint = checkpoint
+        self.conditions = conditions
         self.options = options
     }
 }

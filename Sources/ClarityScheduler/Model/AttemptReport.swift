@@ -8,6 +8,9 @@ public enum AttemptReport: Hashable, Sendable {
     case note(String)
     /// What the run's next attempt gets as `AttemptOrder.checkpoint`.
     case checkpoint(String)
+    /// Something happened that jobs may wait for with `on:`; they start when the attempt has ended,
+    /// however it ends. A name twice counts once, and the job itself does not hear it.
+    case happened(EventName)
     case outcome(Outcome)
 }
 

@@ -20,6 +20,8 @@ extension AttemptOrder {
             "memory_limit_bytes=\(memoryLimitBytes)",
         ]
         if let checkpoint { lines.append("checkpoint=\(escaped(checkpoint))") }
+        if let metered = conditions.metered { lines.append("metered=\(metered)") }
+        if let power = conditions.externalPower { lines.append("external_power=\(power)") }
         for (name, value) in options.sorted(by: { $0.key < $1.key }) {
             lines.append("option.\(name)=\(escaped(value))")
         }
@@ -54,6 +56,13 @@ extension AttemptOrder {
             }
             return value
         }
+        func flag(_ key: String) throws(MalformedLine) -> Bool? {
+            guard let text = fields[key] else { return nil }
+            guard let value = Bool(text) else {
+                throw MalformedLine(expected: "`true` or `false` for `\(key)`")
+            }
+            return value
+        }
         guard let job = fields["job"].flatMap({ JobID($0) }) else {
             throw MalformedLine(expected: "a job's id for `job`")
         }
@@ -67,13 +76,15 @@ extension AttemptOrder {
             timeout: .milliseconds(try number("timeout_ms") as Int64),
             warning: .milliseconds(try number("warning_ms") as Int64),
             memoryLimitBytes: try number("memory_limit_bytes"), checkpoint: fields["checkpoint"],
+            conditions: OrderConditions(
+                metered: try flag("metered"), externalPower: try flag("external_power")),
             options: options)
     }
 
     private static var fieldKeys: Set<String> {
         [
             "run", "job", "kind", "attempt", "generation", "scheduled_for_ms", "timeout_ms",
-            "warning_ms", "memory_limit_bytes", "checkpoint",
+            "warning_ms", "memory_limit_bytes", "checkpoint", "metered", "external_power",
         ]
     }
 }
@@ -89,12 +100,16 @@ extension AttemptReport {
         case .count(let name, let value): "count \(name) \(value)"
         case .note(let text): "note \(escaped(text))"
         case .checkpoint(let text): "checkpoint \(escaped(text))"
+        case .happened(let name): "event \(name.rawValue)"
         case .outcome(.success): "outcome success"
         case .outcome(.retry(let after, let failure)):
             "outcome retry \(after.map { String($0.milliseconds) } ?? "-") "
                 + "\(failure.category.rawValue) \(escaped(failure.reason))"
         case .outcome(.snooze(let after, let failure)):
             "outcome snooze \(after.milliseconds) "
+                + "\(failure.category.rawValue) \(escaped(failure.reason))"
+        case .outcome(.awaits(let need, let failure)):
+            "outcome awaits \(need.rawValue) "
                 + "\(failure.category.rawValue) \(escaped(failure.reason))"
         case .outcome(.failure(let failure)):
             "outcome failure \(failure.category.rawValue) \(escaped(failure.reason))"
@@ -134,6 +149,11 @@ extension AttemptReport {
             self = .count(name: name, try number(name))
         case "note": self = .note(unescaped(rest))
         case "checkpoint": self = .checkpoint(unescaped(rest))
+        case "event":
+            guard let name = EventName(rawValue: word()) else {
+                throw MalformedLine(expected: "an event's name")
+            }
+            self = .happened(name)
         case "outcome":
             switch word() {
             case "success": self = .outcome(.success)
@@ -149,12 +169,19 @@ extension AttemptReport {
                     throw MalformedLine(expected: "milliseconds after `outcome snooze`")
                 }
                 self = .outcome(.snooze(after: .milliseconds(after), try failure()))
+            case "awaits":
+                guard let need = NeededCondition(rawValue: word()) else {
+                    throw MalformedLine(expected: "a condition after `outcome awaits`")
+                }
+                self = .outcome(.awaits(need, try failure()))
             case "failure": self = .outcome(.failure(try failure()))
-            default: throw MalformedLine(expected: "`success`, `retry`, `snooze` or `failure`")
+            default:
+                throw MalformedLine(
+                    expected: "`success`, `retry`, `snooze`, `awaits` or `failure`")
             }
         default:
             throw MalformedLine(
-                expected: "`progress`, `count`, `note`, `checkpoint` or `outcome`")
+                expected: "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`")
         }
         // What the cases above let through: more words than are due, `+1`, `01`, a lone `\`.
         guard self.line == line else {

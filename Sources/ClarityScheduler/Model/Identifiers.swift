@@ -46,9 +46,3 @@ public struct RunID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     public static func < (a: RunID, b: RunID) -> Bool { a.rawValue < b.rawValue }
 }
-
-/// Something that happened and that a job may wait for with `on:`.
-public enum EventName: String, CaseIterable, Sendable {
-    case sourceChanged = "source-changed"
-    case networkRestored = "network-restored"
-}

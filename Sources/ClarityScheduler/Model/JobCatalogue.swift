@@ -47,12 +47,32 @@ public struct JobKindDeclaration: Hashable, Sendable {
     public var summary: String
     /// What `options:` of such a job may hold.
     public var options: [OptionDeclaration]
+    /// Whether its worker asks what `AttemptOrder.conditions` says; of other kinds nobody measures
+    /// anything for it.
+    public var heedsConditions: Bool
 
     /// Declares a kind.
-    public init(_ kind: JobKind, summary: String, options: [OptionDeclaration] = []) {
+    public init(
+        _ kind: JobKind, summary: String, options: [OptionDeclaration] = [],
+        heedsConditions: Bool = false
+    ) {
         self.kind = kind
         self.summary = summary
         self.options = options
+        self.heedsConditions = heedsConditions
+    }
+}
+
+/// Something that workers may tell of and that a job may wait for with `on:`.
+public struct EventDeclaration: Hashable, Sendable {
+    public var name: EventName
+    /// One line for people.
+    public var summary: String
+
+    /// Declares an event.
+    public init(_ name: EventName, summary: String) {
+        self.name = name
+        self.summary = summary
     }
 }
 
@@ -82,10 +102,16 @@ public struct SectionDeclaration: Hashable, Sendable {
 public struct JobCatalogue: Hashable, Sendable {
     public var kinds: [JobKindDeclaration]
     public var sections: [SectionDeclaration]
+    /// What `on:` may name besides `EventName.ofTheEngine`.
+    public var events: [EventDeclaration]
 
     /// Creates a catalogue.
-    public init(kinds: [JobKindDeclaration], sections: [SectionDeclaration]) {
+    public init(
+        kinds: [JobKindDeclaration], sections: [SectionDeclaration],
+        events: [EventDeclaration] = []
+    ) {
         self.kinds = kinds
         self.sections = sections
+        self.events = events
     }
 }

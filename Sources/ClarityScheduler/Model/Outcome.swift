@@ -8,6 +8,9 @@ public enum Outcome: Hashable, Sendable {
     /// The work went as far as it may for now and goes on after a span that is known, such as the
     /// rest of an hour whose requests are used up. Nothing has failed, and no attempt is counted.
     case snooze(after: Duration, Failure)
+    /// The work is not begun, or goes on, when a condition holds that it needs beyond those of its
+    /// job, such as external power for what is large. Nothing has failed, and no attempt is counted.
+    case awaits(NeededCondition, Failure)
     /// The work cannot be done by repeating it.
     case failure(Failure)
 }

@@ -10,6 +10,9 @@ public struct Run: Hashable, Sendable {
     public var enqueuedAt: Instant
     /// No attempt before this instant: backoff.
     public var notBefore: Instant?
+    /// What the last attempt said that the next one needs, beyond the constraints of the job; `nil`
+    /// for nothing, and once the next has started.
+    public var needs: NeededCondition?
     /// Whether a person asked for it to start at once: backoff and `earliest_begin` do not count.
     public var isExpedited: Bool
     /// Whether a person asked for it whatever the constraints say.

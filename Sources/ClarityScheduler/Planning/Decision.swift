@@ -210,6 +210,7 @@ extension Run {
         var words = "\(state.rawValue), \(trigger.rawValue) for \(scheduledFor)"
         if attempts > 0 { words += ", \(attempts) attempts, \(failures) failed" }
         if let notBefore { words += ", not before \(notBefore)" }
+        if let needs { words += ", needs \(needs.rawValue)" }
         if let stopReason { words += ", stopped: \(stopReason.rawValue)" }
         if let failure { words += ", because \(failure.reason)" }
         return words

@@ -61,6 +61,8 @@ public struct Job: Hashable, Sendable {
     /// The longest that an attempt may go without reporting progress; `nil` asks for none.
     public var stall: Duration?
     public var memoryLimitBytes: Int64
+    /// Whether its worker is told `AttemptOrder.conditions`.
+    public var heedsConditions: Bool
     /// The jobs whose runs follow a success of this one.
     public var then: [JobID]
     public var options: [String: String]
@@ -75,7 +77,8 @@ public struct Job: Hashable, Sendable {
         retry: RetryPolicy = RetryPolicy(),
         overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest,
         timeout: Duration? = nil, warning: Duration? = nil, stall: Duration? = nil,
-        memoryLimitBytes: Int64 = Job.standardMemoryLimitBytes, then: [JobID] = [],
+        memoryLimitBytes: Int64 = Job.standardMemoryLimitBytes,
+        heedsConditions: Bool = false, then: [JobID] = [],
         options: [String: String] = [:]
     ) {
         self.id = id
@@ -98,6 +101,7 @@ public struct Job: Hashable, Sendable {
         self.warning = warning ?? min(.seconds(10), timeout / 5)
         self.stall = stall
         self.memoryLimitBytes = memoryLimitBytes
+        self.heedsConditions = heedsConditions
         self.then = then
         self.options = options
     }
@@ -115,6 +119,19 @@ public struct Job: Hashable, Sendable {
         of constraint: Constraint, in conditions: Conditions, at now: Instant
     ) -> Verdict {
         constraint.verdict(in: conditions, at: now, unknown: unknownRules[constraint.name])
+    }
+
+    /// What its worker is told of conditions, of which those of some constraints no longer count.
+    public func told(
+        of conditions: Conditions, without dropped: Set<String> = []
+    ) -> OrderConditions {
+        guard heedsConditions else { return OrderConditions() }
+        func counting(_ need: NeededCondition, _ value: Bool?) -> Bool? {
+            dropped.contains(need.constraint.name) ? nil : value
+        }
+        return OrderConditions(
+            metered: counting(.unmetered, conditions.metered.value),
+            externalPower: counting(.externalPower, conditions.externalPower.value))
     }
 
     /// The resident memory an attempt may have when the job names no `memory_limit`: 256 MiB.

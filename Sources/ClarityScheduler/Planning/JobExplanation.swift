@@ -118,7 +118,7 @@ extension Round {
 
     private mutating func constraints(of job: Job, for run: Run) -> [JobExplanation.Factor] {
         let relaxed = relaxed(job, for: run)
-        return job.constraints.map { constraint in
+        return demands(of: run, job).map { subject, constraint in
             let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
             let step = job.relaxations.first { $0.drops == constraint.name }
             let isDropped = relaxed.contains(constraint.name) || run.isForced
@@ -129,7 +129,7 @@ extension Round {
                 case .unmet: isDropped ? .dropped : .unmet
                 }
             return JobExplanation.Factor(
-                reason: .constraint, subject: constraint.name, wanted: verdict.wanted,
+                reason: .constraint, subject: subject, wanted: verdict.wanted,
                 measured: verdict.measured, source: verdict.source, standing: standing,
                 dropsAt: step.map { run.scheduledFor + $0.after },
                 change: standing == .unmet ? change(for: verdict) : nil)

@@ -219,6 +219,7 @@ extension Round {
         run.lease = Lease(owner: planner.owner, standing: .mine)
         run.startedAt = run.startedAt ?? moment.wall
         run.notBefore = nil
+        run.needs = nil
         put(run)
         add(.putAttempt(Attempt(run: run.id, number: run.attempts, startedAt: moment.wall)))
         planner.inFlight[run.id] = AttemptInFlight(
@@ -233,6 +234,12 @@ extension Round {
                     generation: run.generation, scheduledFor: run.scheduledFor,
                     timeout: job.timeout, warning: job.warning,
                     memoryLimitBytes: job.memoryLimitBytes, checkpoint: run.checkpoint,
-                    options: job.options)), for: job.id)
+                    conditions: orderConditions(of: run, job), options: job.options)), for: job.id)
+    }
+
+    /// What a worker is told of the machine: what is known and still counts.
+    private mutating func orderConditions(of run: Run, _ job: Job) -> OrderConditions {
+        guard job.heedsConditions, !run.isForced else { return OrderConditions() }
+        return job.told(of: conditions, without: relaxed(job, for: run))
     }
 }

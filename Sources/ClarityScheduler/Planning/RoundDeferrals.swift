@@ -108,18 +108,24 @@ extension Round {
             source: run.failures > 0 ? "failure \(run.failures) of the run" : "its last stop")
     }
 
+    /// What a run asks for: the constraints of its job in their order, then what it needs itself.
+    func demands(of run: Run, _ job: Job) -> [(subject: String, constraint: Constraint)] {
+        let own = run.needs.map { [(subject: $0.rawValue, constraint: $0.constraint)] } ?? []
+        return job.constraints.map { ($0.name, $0) } + own
+    }
+
     /// The constraints that do not hold, in their order.
     private mutating func unmet(of job: Job, for run: Run) -> [Deferral] {
         let relaxed = relaxed(job, for: run)
         var deferrals: [Deferral] = []
-        for constraint in job.constraints where !relaxed.contains(constraint.name) {
-            let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
+        for wanted in demands(of: run, job) where !relaxed.contains(wanted.constraint.name) {
+            let verdict = job.verdict(of: wanted.constraint, in: conditions, at: moment.wall)
             // All that is wanted of the network goes by one name; the first unmet says it.
-            guard !verdict.allows, !deferrals.contains(where: { $0.subject == constraint.name })
+            guard !verdict.allows, !deferrals.contains(where: { $0.subject == wanted.subject })
             else { continue }
             deferrals.append(
                 Deferral(
-                    .constraint, subject: constraint.name, wanted: verdict.wanted,
+                    .constraint, subject: wanted.subject, wanted: verdict.wanted,
                     measured: verdict.measured, source: verdict.source))
             wake(after: verdict.isSampled ? Planner.recheck : Planner.announcedRecheck)
             if let changesAt = verdict.changesAt { wake(after: changesAt - moment.wall) }

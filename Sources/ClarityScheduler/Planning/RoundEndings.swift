@@ -4,6 +4,9 @@ extension Round {
     mutating func finish(_ id: RunID, _ end: AttemptEnd) {
         guard let attempt = planner.inFlight.removeValue(forKey: id) else { return }
         touch(attempt.job.id)
+        // What happened, happened, whatever becomes of the attempt. The job itself does not hear it,
+        // so that none keeps itself going for ever.
+        for name in end.events.sorted() { enqueueRuns(on: name, besides: attempt.job.id) }
         // Whoever took the lease over writes this run's future now.
         guard var run = run(id), run.state == .running, run.lease?.standing == .mine else {
             return
@@ -40,6 +43,12 @@ extension Round {
             run.failure = failure
             let believed = min(span, attempt.job.retry.maximum)
             release(&run, after: max(attempt.job.retry.initial, believed), attempt, end, .stopped)
+        case .awaits(let need, let failure):
+            run.interruptions = 0
+            run.failure = failure
+            run.needs = need
+            // Not at once where the condition holds by now: it may come and go by the second.
+            release(&run, after: attempt.job.retry.initial, attempt, end, .stopped)
         case .stopped(let failure):
             // Stopped by us: no failure. What ran into its warning goes on after the first wait, and
             // so does what lost a constraint, which may come and go by the second.
@@ -128,6 +137,7 @@ extension Round {
         case failed(Failure)
         case again(Failure, wish: Duration?)
         case snoozed(Failure, Duration)
+        case awaits(NeededCondition, Failure)
         case stopped(Failure?)
         case interrupted(Failure)
         case cancelled
@@ -147,9 +157,11 @@ extension Round {
             let time = attempt.job.stall?.text ?? "its time"
             return .again(Failure(.work, "made no progress for \(time)"), wish: nil)
         case (.reported(.retry(_, let failure)), .some),
-            (.reported(.snooze(_, let failure)), .some):
+            (.reported(.snooze(_, let failure)), .some),
+            (.reported(.awaits(_, let failure)), .some):
             return .stopped(failure)
         case (.reported(.snooze(let after, let failure)), nil): return .snoozed(failure, after)
+        case (.reported(.awaits(let need, let failure)), nil): return .awaits(need, failure)
         case (.reported(.retry(let after, let failure)), nil):
             return .again(failure, wish: after)
         case (.broke, .timeout):

@@ -64,12 +64,13 @@ extension Round {
         }
     }
 
-    /// Enqueues a run of each job that names the event in `on:` and has no unfinished run.
+    /// Enqueues a run of each job that names the event in `on:` and has none that waits; of no job
+    /// whose own attempt told of it.
     ///
     /// An event during a run asks for another one after it: what it tells of may have come too late
     /// for the run.
-    mutating func enqueueRuns(on name: EventName) {
-        for job in planner.jobs.jobs(on: name) {
+    mutating func enqueueRuns(on name: EventName, besides teller: JobID? = nil) {
+        for job in planner.jobs.jobs(on: name) where job.id != teller {
             if openRuns(of: job.id).contains(where: { $0.state == .enqueued }) { continue }
             enqueue(job, .event, for: moment.wall)
         }

@@ -54,7 +54,7 @@ private final class Summary: Sendable {
             switch report {
             case .count(let name, let value): reports.tally[name] = value
             case .note(let text): reports.notes.append(text)
-            case .progress, .checkpoint, .outcome: break
+            case .progress, .checkpoint, .happened, .outcome: break
             }
         }
     }

@@ -63,6 +63,7 @@ extension Outcome {
         case .success: self
         case .retry(let after, let failure): .retry(after: after, failure.forReport)
         case .snooze(let after, let failure): .snooze(after: after, failure.forReport)
+        case .awaits(let need, let failure): .awaits(need, failure.forReport)
         case .failure(let failure): .failure(failure.forReport)
         }
     }

@@ -27,7 +27,8 @@ struct DryRunCommand {
         let order = AttemptOrder(
             run: ledger.nextRun, job: job.id, kind: job.kind, attempt: 1, generation: 1,
             scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,
-            memoryLimitBytes: job.memoryLimitBytes, options: job.options)
+            memoryLimitBytes: job.memoryLimitBytes, conditions: job.told(of: conditions),
+            options: job.options)
         try OrderHandover.give(order)
         try composition.become("clarity-jobs-worker", ["dry-run"], for: file)
     }

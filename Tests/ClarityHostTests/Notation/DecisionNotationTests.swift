@@ -243,6 +243,7 @@ struct DecisionDraw {
             run.finishedAt = flag ? instant : nil
             run.checkpoint = flag ? text : nil
             run.failure = flag ? failure : nil
+            run.needs = one(of: NeededCondition.allCases + [nil])
             run.stopReason = one(of: StopReason.allCases + [nil])
             run.stopRequest = one(of: StopReason.allCases + [nil])
             run.tally = tally
@@ -256,6 +257,7 @@ struct DecisionDraw {
             let result: AttemptEnd.Result = one(of: [
                 .reported(.success), .reported(.retry(after: flag ? span : nil, failure)),
                 .reported(.snooze(after: span, failure)), .reported(.failure(failure)),
+                .reported(.awaits(one(of: NeededCondition.allCases), failure)),
                 .broke(.notStarted(text)),
                 .broke(.exitedWithoutReport(status: Int32(number(-1...255)))),
                 .broke(.killedBySignal(Int32(number(1...64)))), .broke(.malformedReport(text)),
@@ -266,6 +268,7 @@ struct DecisionDraw {
             ])
             return AttemptEnd(
                 result, tally: tally, notes: flag ? [text] : [], checkpoint: flag ? text : nil,
+                events: flag ? [EventName("half-done"), .sourceChanged] : [],
                 peakMemoryBytes: Int64(number(0...1)))
         }
     }
@@ -275,7 +278,7 @@ struct DecisionDraw {
             one(of: [
                 .tick, .conditionsChanged, .requested(jobs, isForced: flag), .retry(runID, of: job),
                 .cancel(runID), .pause(jobs, until: flag ? instant : nil, reason: text),
-                .resume(jobs), .happened(one(of: EventName.allCases)),
+                .resume(jobs), .happened(one(of: EventName.ofTheEngine)),
                 .progressed(runID, at: span), .finished(runID, end), .drain,
             ])
         }

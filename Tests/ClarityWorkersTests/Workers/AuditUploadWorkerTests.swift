@@ -114,7 +114,7 @@ import Testing
         switch outcome {
         case .success: #expect(category == nil)
         case .failure(let failure): #expect(failure.category == category && !isRetried)
-        case .retry(_, let failure), .snooze(_, let failure):
+        case .retry(_, let failure), .snooze(_, let failure), .awaits(_, let failure):
             #expect(failure.category == category && isRetried)
         }
         #expect(try bench.store().uploadedAudit() == (category == nil ? 1 : 0))
@@ -135,7 +135,8 @@ import Testing
 
         switch outcome {
         case .success: Issue.record("it succeeded")
-        case .retry(_, let failure), .snooze(_, let failure), .failure(let failure):
+        case .retry(_, let failure), .snooze(_, let failure), .awaits(_, let failure),
+            .failure(let failure):
             #expect(failure.category == category)
             #expect(!failure.reason.contains("backend"))
         }

@@ -1,0 +1,39 @@
+/// Something that happened and that a job may wait for with `on:`: the engine's own two, and what
+/// workers tell with `AttemptReport.happened`.
+///
+/// A name is 1 to 64 lowercase letters, digits and `-`.
+public struct EventName: RawRepresentable, Hashable, Comparable, Sendable {
+    public let rawValue: String
+
+    /// Creates a name, or `nil` where `text` breaks the rule above.
+    public init?(rawValue text: String) {
+        guard EventName.isName(text) else { return nil }
+        rawValue = text
+    }
+
+    /// Creates a name that stands in the source; one that breaks the rule is the caller's fault.
+    public init(_ name: StaticString) {
+        rawValue = "\(name)"
+        precondition(EventName.isName(rawValue), "an event's name, got `\(rawValue)`")
+    }
+
+    /// A file or folder of a source is another than before.
+    public static let sourceChanged = EventName("source-changed")
+    /// There is a network again where there was none.
+    public static let networkRestored = EventName("network-restored")
+
+    /// The two that the engine itself notices.
+    public static let ofTheEngine = [sourceChanged, networkRestored]
+
+    public static func < (a: EventName, b: EventName) -> Bool { a.rawValue < b.rawValue }
+
+    private static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x61...0x7A, UInt8(ascii: "-"): true
+                default: false
+                }
+            }
+    }
+}
