@@ -49,9 +49,12 @@
         }
         let service: Service
         do {
+            let standing = options.settings.clockStart.map(StandingTime.init)
             service = try Service(
                 store: try Store(directory: options.directory), settings: options.settings,
                 routes: options.settings.dialect.makeRoutes(), faults: options.faults,
+                clock: { standing?.now ?? Timestamp.now() },
+                setClock: standing.map { standing in { standing.now = $0 } },
                 complain: complain)
         } catch {
             complain("cannot use `\(options.directory)/sandbox.db`: \(error)")

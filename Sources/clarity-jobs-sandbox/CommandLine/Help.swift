@@ -20,11 +20,13 @@ let helpText = """
       --fault SPEC             faults for one method and path, in turn; repeatable
       --token-life SPAN        how long an access token is good (1h)
       --processing-steps N     at which poll an upload is processed, 1 to 1000 (3)
+      --clock INSTANT          the clock stands there until POST /_sandbox/clock sets it
       --exit-with-stdin        end when standard input ends
       -h, --help               print this
 
-    a fault SPEC is `METHOD PATH: ACTION [xCOUNT], ...`; PATH is what follows /api/v1,
-    `*` any method or segment, `x*` for ever. The actions:
+    a fault SPEC is `METHOD PATH [~TEXT]: ACTION [xCOUNT], ...`; PATH is what follows
+    /api/v1, `*` any method or segment, TEXT what the body must have, `x*` for ever.
+    The actions:
       503 [retry-after=N]      any status of 200 to 599
       reset                    reset the connection, the request is not carried out
       drop                     carry the request out, then reset without an answer
@@ -40,7 +42,9 @@ let helpText = """
 
     outside the contract: GET /_sandbox/summary, /_sandbox/metrics?limit&after,
     /_sandbox/mail; POST /_sandbox/fault (a SPEC a line), /_sandbox/expire-tokens
-    (`access` or `all`), /_sandbox/fail-processing; DELETE /_sandbox/fault
+    (`access` or `all`), /_sandbox/fail-processing and /_sandbox/stall-processing (of what
+    is not finished), /_sandbox/edit-metric (an id: another value, of now),
+    /_sandbox/clock (an instant); DELETE /_sandbox/fault
 
     exit status: 0 ended by SIGINT or SIGTERM, 64 usage, 69 port or directory unusable
 

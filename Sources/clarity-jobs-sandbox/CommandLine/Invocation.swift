@@ -60,6 +60,13 @@ enum Invocation: Sendable {
                             + "`15m` or `1h`")
                 }
                 options.settings.tokenLife = span
+            case "--clock":
+                let text = try value("an instant")
+                guard let start = Timestamp(iso8601: text) else {
+                    throw UsageError(
+                        "`--clock \(text)` is no instant; write `2026-03-02T00:00:00Z`")
+                }
+                options.settings.clockStart = start
             case "--processing-steps":
                 let text = try value("a count")
                 guard let steps = Int(text), (1...1000).contains(steps) else {

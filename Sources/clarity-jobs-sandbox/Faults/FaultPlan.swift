@@ -12,10 +12,12 @@ struct FaultPlan: Sendable {
     /// rule has one left.
     ///
     /// `segments` are those of the path after the base path.
-    mutating func next(method: String, segments: [Substring]) -> FaultAction? {
+    mutating func next(
+        method: String, segments: [Substring], body: [UInt8] = []
+    ) -> FaultAction? {
         guard
             let index = rules.firstIndex(where: {
-                $0.matches(method: method, segments: segments)
+                $0.matches(method: method, segments: segments, body: body)
             }), let step = rules[index].steps.first
         else { return nil }
         if let remaining = step.remaining {

@@ -29,7 +29,8 @@ struct FaultSyntaxError: Error, Hashable, CustomStringConvertible {
 }
 
 /// Faults for the requests of one method and path, one after the other:
-/// `POST /health-data/upload: 503 retry-after=2 x3, reset x1`.
+/// `POST /health-data/upload: 503 retry-after=2 x3, reset x1`; or for those alone whose body has a
+/// text: `POST /health-data/upload ~211.25: 422 x*`.
 struct FaultRule: Hashable, Sendable {
     /// An action and how often it is still taken; `nil` is for ever.
     struct Step: Hashable, Sendable {
@@ -41,16 +42,19 @@ struct FaultRule: Hashable, Sendable {
     var method: String
     /// The path after the base path, in segments; `*` is any one segment.
     var segments: [String]
+    /// What the body must have somewhere, byte for byte; empty for any body.
+    var text: [UInt8] = []
     var steps: [Step]
 
     /// Whether the rule is for this request.
-    func matches(method: String, segments: [Substring]) -> Bool {
+    func matches(method: String, segments: [Substring], body: [UInt8]) -> Bool {
         (self.method == "*" || self.method == method)
             && self.segments.elementsEqual(segments) { $0 == "*" || $0 == $1 }
+            && (text.isEmpty || body.contains(text))
     }
 
-    /// Reads `METHOD PATH: ACTION [retry-after=SECONDS] [xCOUNT|x*], ...`; the count is 1 when
-    /// none is given, `x*` is for ever.
+    /// Reads `METHOD PATH [~TEXT]: ACTION [retry-after=SECONDS] [xCOUNT|x*], ...`; the count is 1 when
+    /// none is given, `x*` is for ever. The text has no blank and no colon.
     init(_ text: String) throws(FaultSyntaxError) {
         func fault(_ reason: String) -> FaultSyntaxError {
             FaultSyntaxError(description: "fault `\(text)`: \(reason)")
@@ -59,8 +63,14 @@ struct FaultRule: Hashable, Sendable {
             throw fault("`:` missing; write `METHOD PATH: ACTION xCOUNT, ...`")
         }
         let target = text[..<colon].split(separator: " ")
-        guard target.count == 2, target[1].hasPrefix("/") else {
+        guard (2...3).contains(target.count), target[1].hasPrefix("/") else {
             throw fault("a method and a path such as `GET /health-data` must precede `:`")
+        }
+        if target.count == 3 {
+            guard target[2].hasPrefix("~"), target[2].utf8.count > 1 else {
+                throw fault("what follows the path is a text of the body such as `~211.25`")
+            }
+            self.text = Array(target[2].dropFirst().utf8)
         }
         let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "*"]
         guard methods.contains(String(target[0])) else {

@@ -25,11 +25,19 @@ extension Service {
             return try expireTokens(request)
         case ("POST", "fail-processing"):
             return .json(200, ["failing": .count(try store.failUnfinishedWork())])
+        case ("POST", "stall-processing"):
+            let id = word(request)
+            let count = try store.stallUnfinishedWork(id: id.isEmpty ? nil : id)
+            return .json(200, ["stalled": .count(count)])
+        case ("POST", "edit-metric"):
+            return try editMetric(request)
+        case ("POST", "clock"):
+            return setTime(request)
         default:
             return .problem(
                 404,
-                "there are GET summary, metrics and mail, POST fault, expire-tokens and "
-                    + "fail-processing, DELETE fault",
+                "there are GET summary, metrics and mail, POST fault, expire-tokens, "
+                    + "fail-processing, stall-processing, edit-metric and clock, DELETE fault",
                 instance: request.path)
         }
     }
@@ -108,10 +116,44 @@ extension Service {
         }
     }
 
+    /// Another value for the metric whose id the body is, dated now: an edit that somebody made
+    /// elsewhere.
+    private func editMetric(_ request: Request) throws -> Response {
+        let id = word(request)
+        guard let metric = try store.metric(id: id), let rule = dialect.metric(metric.type),
+            let edited = metric.edited(rule.payload, at: clock())
+        else {
+            return .problem(
+                404, "the body must be the id of a metric with a number",
+                instance: request.path)
+        }
+        try store.update(edited)
+        return .json(200, ["edited": .string(id), "at": .time(edited.createdAt)])
+    }
+
+    /// Sets the clock to the instant that the body is.
+    private func setTime(_ request: Request) -> Response {
+        guard let setClock else {
+            return .problem(
+                409, "the clock is the machine's; start with `--clock INSTANT`",
+                instance: request.path)
+        }
+        guard let instant = Timestamp(iso8601: word(request)) else {
+            return .problem(
+                400, "the body must be an instant such as 2026-03-02T00:00:00Z",
+                instance: request.path)
+        }
+        setClock(instant)
+        return .json(200, ["now": .time(instant)])
+    }
+
+    private func word(_ request: Request) -> String {
+        String(decoding: request.body, as: UTF8.self).filter { !$0.isWhitespace }
+    }
+
     /// The body says which: `access`, as when it is empty, or `all`.
     private func expireTokens(_ request: Request) throws -> Response {
-        let word = String(decoding: request.body, as: UTF8.self)
-            .filter { !$0.isWhitespace }
+        let word = word(request)
         guard ["", "access", "all"].contains(word) else {
             return .problem(
                 400, "the body must be empty, `access` or `all`", instance: request.path)

@@ -14,6 +14,8 @@ final class Service {
         /// At which poll work is over; 1 or more.
         var processingSteps = 3
         var passwordIterations = 2000
+        /// What the clock shows at first, and until it is set; `nil` for the machine's clock.
+        var clockStart: Timestamp?
     }
 
     let settings: Settings
@@ -21,6 +23,8 @@ final class Service {
     var identifiers: Identifiers
     var faults: FaultPlan
     let clock: () -> Timestamp
+    /// Sets the clock, where it is not the machine's.
+    let setClock: ((Timestamp) -> Void)?
     private let routes: any RouteSet
     private let complain: (String) -> Void
 
@@ -34,6 +38,7 @@ final class Service {
         faults: FaultPlan = FaultPlan(),
         identifiers: Identifiers = Identifiers(),
         clock: @escaping () -> Timestamp = Timestamp.now,
+        setClock: ((Timestamp) -> Void)? = nil,
         complain: @escaping (String) -> Void = { _ in }
     ) throws {
         self.store = store
@@ -42,6 +47,7 @@ final class Service {
         self.faults = faults
         self.identifiers = identifiers
         self.clock = clock
+        self.setClock = setClock
         self.complain = complain
         try Seed.plant(
             in: store, now: clock(), salt: self.identifiers.bytes(16),
@@ -91,7 +97,7 @@ final class Service {
         let usual = {
             self.guarded(request) { try self.answer(request, rest, self.dialect.endpoints) }
         }
-        switch faults.next(method: request.method, segments: rest) {
+        switch faults.next(method: request.method, segments: rest, body: request.body) {
         case nil, .pass: return Reply(delivery: .whole(usual()))
         case .status(let status, let retryAfter):
             return Reply(delivery: .whole(faulty(status, retryAfter, request)))

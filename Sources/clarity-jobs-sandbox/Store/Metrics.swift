@@ -11,6 +11,39 @@ struct StoredMetric: Hashable, Sendable {
     var body: JSON
 }
 
+extension StoredMetric {
+    /// The same with the first number of its payload one higher, dated `now`; `nil` where there is no
+    /// number.
+    func edited(_ payload: String, at now: Timestamp) -> StoredMetric? {
+        guard case .object(var members) = body,
+            let place = members.firstIndex(where: { $0.name == payload }),
+            case .object(var values) = members[place].value,
+            let number = values.firstIndex(where: { $0.value.raised != nil }),
+            let raised = values[number].value.raised
+        else { return nil }
+        values[number].value = raised
+        members[place].value = .object(values)
+        for index in members.indices where members[index].name == "created_at" {
+            members[index].value = .time(now)
+        }
+        var edited = self
+        edited.body = .object(members)
+        edited.createdAt = now
+        return edited
+    }
+}
+
+extension JSON {
+    /// A number one higher; `nil` for what is none.
+    fileprivate var raised: JSON? {
+        switch self {
+        case .integer(let number): .integer(number + 1)
+        case .number(let number): .number(number + 1)
+        default: nil
+        }
+    }
+}
+
 /// Where a page of metrics begins: after this metric, newest first.
 struct MetricCursor: Hashable, Sendable {
     var createdAt: Timestamp
@@ -94,6 +127,24 @@ extension Store {
             WHERE work_id IS NOT NULL AND sequence > ? ORDER BY sequence LIMIT ?
             """, .integer(sequence), .integer(Int64(limit)), map: Store.metric
         ).map { try $0.get() }
+    }
+
+    /// The metric with an id that came first; `nil` when there is none.
+    func metric(id: String) throws -> StoredMetric? {
+        try database.first(
+            """
+            SELECT sequence, metric_id, type, created_at_ms, body FROM metrics
+            WHERE metric_id = ? AND copy = 0
+            """, .text(id), map: Store.metric
+        ).flatMap { try $0.get() }
+    }
+
+    /// Takes over the time and the body of a metric.
+    func update(_ metric: StoredMetric) throws {
+        try database.run(
+            "UPDATE metrics SET created_at_ms = ?, body = ? WHERE sequence = ?",
+            .integer(metric.createdAt.milliseconds), .text(metric.body.line),
+            .integer(metric.sequence))
     }
 
     static func metric(_ row: borrowing Row) -> Result<StoredMetric, any Error> {

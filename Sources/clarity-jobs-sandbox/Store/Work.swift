@@ -128,6 +128,17 @@ extension Store {
         return database.changes
     }
 
+    /// Lets the unfinished work with an id go on for ever, or all of it: it is never polled often
+    /// enough.
+    func stallUnfinishedWork(id: String?) throws -> Int {
+        try database.run(
+            """
+            UPDATE work SET polls = -1000000000
+            WHERE state IN ('received', 'processing') AND id = coalesce(?, id)
+            """, .text(id))
+        return database.changes
+    }
+
     private static func work(_ row: borrowing Row) -> Result<Work, any Error> {
         let text = (kind: row.text(1), state: row.text(3), endsIn: row.text(6))
         guard let kind = Work.Kind(rawValue: text.kind),

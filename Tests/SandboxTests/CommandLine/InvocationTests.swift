@@ -26,12 +26,13 @@ import Testing
         let options = try options(
             "--listen=127.0.0.2:0", "--data=d=e", "--dialect", "blueprint", "--fault",
             "GET /a: 503", "--fault=GET /b: latency=1s", "--token-life", "90s",
-            "--processing-steps", "7", "--exit-with-stdin")
+            "--processing-steps", "7", "--clock=2026-03-02T00:00:00Z", "--exit-with-stdin")
 
         #expect(options.directory == "d=e")
         #expect(options.address == ListenAddress(host: 0x7F00_0002, port: 0))
         #expect(options.settings.tokenLife == .seconds(90))
         #expect(options.settings.processingSteps == 7)
+        #expect(options.settings.clockStart?.description == "2026-03-02T00:00:00Z")
         #expect(options.faults.rules.map(\.segments) == [["a"], ["b"]])
         #expect(options.exitsWithInput)
     }

@@ -17,6 +17,22 @@ import Testing
             ])
     }
 
+    @Test func `a rule may be for bodies with a text alone`() throws {
+        let rule = try FaultRule("POST /health-data/upload ~211.25: 422 x*")
+
+        let bodies = ["", "{\"heart_rate\":211.25}", "{\"heart_rate\":211.5}"]
+        #expect(
+            bodies.map {
+                rule.matches(
+                    method: "POST", segments: ["health-data", "upload"], body: Array($0.utf8))
+            } == [false, true, false])
+        #expect(
+            throws: FaultSyntaxError(
+                description: "fault `GET /a 211: 422`: what follows the path is a text of the "
+                    + "body such as `~211.25`")
+        ) { try FaultRule("GET /a 211: 422") }
+    }
+
     @Test(
         arguments: [
             ("truncate", .truncate), ("garbage", .garbage), ("expire", .expire), ("drop", .drop),

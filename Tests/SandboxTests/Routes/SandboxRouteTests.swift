@@ -53,6 +53,60 @@ import Testing
         #expect(ids == (0..<5).map { .id($0) })
     }
 
+    @Test func `the clock can be set where it is not the machine's`() throws {
+        let bench = try Bench(isClockSet: true)
+        let token = try bench.token()
+        let later = (Bench.start + .seconds(3601)).description
+
+        let answer = try bench.post("\(later)\n", to: "/_sandbox/clock")
+
+        #expect(answer == (200, ["now": .string(later)]))
+        #expect(try bench.call("GET", "/auth/me", token: token).status == 401)
+        #expect(try bench.post("soon", to: "/_sandbox/clock").status == 400)
+        #expect(try Bench().post(later, to: "/_sandbox/clock").status == 409)
+    }
+
+    @Test func `an edit gives a metric another value and the time of now`() throws {
+        let bench = try Bench()
+        let token = try bench.token()
+        _ = try bench.call(
+            "POST", "/health-data/upload", .upload([.heartRate(1), .heartRate(2)]), token: token)
+        let before = try bench.call("GET", "/health-data", token: token).body["data"].elements
+        let id = try before[0]["id"].string
+        bench.clock.now = Bench.start + .seconds(60)
+
+        let answer = try bench.post(id, to: "/_sandbox/edit-metric")
+
+        #expect(answer.status == 200)
+        let after = try bench.call("GET", "/health-data", token: token).body["data"].elements
+        let edited = try #require(after.first { $0["id"] == .string(id) })
+        #expect(edited["timestamp"] == .time(bench.clock.now))
+        #expect(edited["value"] != before.first { $0["id"] == .string(id) }?["value"])
+        #expect(after.filter { !before.contains($0) } == [edited])
+        #expect(try bench.post("nobody", to: "/_sandbox/edit-metric").status == 404)
+    }
+
+    @Test func `processing that is stalled goes on for ever, or one of it`() throws {
+        let bench = try Bench(steps: 1)
+        let token = try bench.token()
+        let ids = try (1...3).map { number in
+            try bench.call(
+                "POST", "/health-data/upload", .upload([.heartRate(number)]), token: token
+            ).body["processing_id"].string
+        }
+        func states() throws -> [JSON?] {
+            try ids.map {
+                try bench.call("GET", "/health-data/processing/\($0)", token: token)
+                    .body["status"]
+            }
+        }
+
+        let one = try bench.post(ids[0], to: "/_sandbox/stall-processing")
+        #expect(one == (200, ["stalled": 1]))
+        #expect(try states() == ["processing", "completed", "completed"])
+        #expect(try bench.post("", to: "/_sandbox/stall-processing") == (200, ["stalled": 1]))
+    }
+
     @Test func `a restart keeps everything`() throws {
         let directory = try TemporaryDirectory()
         let before = try Bench(directory: directory)

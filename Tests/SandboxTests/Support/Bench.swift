@@ -12,7 +12,8 @@ final class Bench {
 
     init(
         faults: [String] = [], directory: TemporaryDirectory? = nil, steps: Int = 3,
-        tokenLife: Duration = .seconds(3600), dialect: Dialect = .blueprint
+        tokenLife: Duration = .seconds(3600), dialect: Dialect = .blueprint,
+        isClockSet: Bool = false
     ) throws {
         let place = try directory ?? TemporaryDirectory()
         var plan = FaultPlan()
@@ -28,7 +29,8 @@ final class Bench {
         service = try Service(
             store: try Store(directory: place.path), settings: settings,
             routes: dialect.makeRoutes(), faults: plan,
-            identifiers: Identifiers(CountingGenerator()), clock: { clock.now })
+            identifiers: Identifiers(CountingGenerator()), clock: { clock.now },
+            setClock: isClockSet ? { clock.now = $0 } : nil)
     }
 
     func reply(
@@ -51,6 +53,14 @@ final class Bench {
             case .whole(let response) = reply(method, path, body, token: token, query: query)
                 .delivery
         else { throw Unexpected() }
+        return (response.status, try JSONParser.parse(response.body))
+    }
+
+    /// The answer to a POST of plain text.
+    func post(_ text: String, to path: String) throws -> (status: Int, body: JSON) {
+        let reply = service.reply(
+            to: Request(method: "POST", path: path, query: [:], body: Array(text.utf8)))
+        guard case .whole(let response) = reply.delivery else { throw Unexpected() }
         return (response.status, try JSONParser.parse(response.body))
     }
 
