@@ -6,11 +6,17 @@ public struct ConditionTrace: Hashable, Sendable {
     public struct Entry: Hashable, Sendable {
         public var at: Instant
         public var conditions: Conditions
+        /// How attempts go that start from then on.
+        public var attempts: AttemptSuppositions
 
         /// Creates an entry.
-        public init(at: Instant, conditions: Conditions) {
+        public init(
+            at: Instant, conditions: Conditions,
+            attempts: AttemptSuppositions = AttemptSuppositions()
+        ) {
             self.at = at
             self.conditions = conditions
+            self.attempts = attempts
         }
     }
 
@@ -24,10 +30,24 @@ public struct ConditionTrace: Hashable, Sendable {
         self.entries = entries
     }
 
+    /// The jobs of which some line supposes by their ids how attempts go.
+    public var supposedJobs: Set<JobID> {
+        entries.reduce(into: []) { $0.formUnion($1.attempts.jobs) }
+    }
+
     /// The conditions at an instant: those of the last entry up to it, before the first entry those
     /// of the first. Takes a binary search.
     public func conditions(at instant: Instant) -> Conditions {
-        entries[max(0, count(upTo: instant) - 1)].conditions
+        entry(at: instant).conditions
+    }
+
+    /// How attempts of a job go that start at an instant; takes a binary search.
+    public func attempt(of job: JobID, at instant: Instant) -> SimulatedAttempt {
+        entry(at: instant).attempts[job]
+    }
+
+    private func entry(at instant: Instant) -> Entry {
+        entries[max(0, count(upTo: instant) - 1)]
     }
 
     /// The first instant strictly after another at which an entry begins; `nil` after the last.

@@ -7,9 +7,11 @@ import JSON
 ///     # A night at home, written by hand.
 ///     {"at":"2026-11-20T22:00:00Z","connected":true,"metered":false,"battery":80,"idle":false}
 ///     {"at":"2026-11-20T23:30:00Z","idle":true}
+///     {"at":"2026-11-21T06:00:00Z","attempts":{"*":"retry","nightly":{"duration":"2m"}}}
 ///
-/// The names are those of `ConditionsNotation`. What a line does not name stays as the line before
-/// has it; what no line has named is unknown. Times must rise. Lines that are blank or begin with
+/// The names are those of `ConditionsNotation`, and `attempts`, by which `simulate` knows how attempts
+/// go that start from then on. What a line does not name stays as the line before has it; what no line
+/// has named is unknown, and attempts succeed. Times must rise. Lines that are blank or begin with
 /// `#` are skipped.
 public struct TraceReader: Sendable {
     /// The most bytes of a trace: 64 MiB.
@@ -32,7 +34,8 @@ public struct TraceReader: Sendable {
     /// - Throws: `TraceFault` for the first fault.
     public func read(_ bytes: [UInt8], path: String) throws(TraceFault) -> ConditionTrace {
         var entries: [ConditionTrace.Entry] = []
-        var conditions = Conditions.unnamed(path)
+        var last = ConditionTrace.Entry(
+            at: Instant(millisecondsSince1970: .min), conditions: .unnamed(path))
         var number = 0
         var lastNumber = 0
         var start = 0
@@ -48,16 +51,17 @@ public struct TraceReader: Sendable {
             guard let first = line.first(where: { !TraceReader.isBlank($0) }),
                 first != UInt8(ascii: "#")
             else { continue }
-            let (at, next) = try entry(
-                Array(line), onto: conditions, path: path, number: number)
-            if let last = entries.last, at <= last.at {
+            let next = try entry(Array(line), after: last, path: path, number: number)
+            guard entries.isEmpty || next.at > last.at else {
                 throw TraceFault(
                     path: path, line: number,
-                    problem: "`at` is \(at), wanted later than \(last.at) of line \(lastNumber)")
+                    problem:
+                        "`at` is \(next.at), wanted later than \(last.at) of line \(lastNumber)"
+                )
             }
-            conditions = next
+            last = next
             lastNumber = number
-            entries.append(ConditionTrace.Entry(at: at, conditions: conditions))
+            entries.append(next)
         }
         guard let trace = ConditionTrace(entries) else {
             throw TraceFault(path: path, problem: "no line holds conditions")
@@ -66,8 +70,8 @@ public struct TraceReader: Sendable {
     }
 
     private func entry(
-        _ line: [UInt8], onto earlier: Conditions, path: String, number: Int
-    ) throws(TraceFault) -> (Instant, Conditions) {
+        _ line: [UInt8], after earlier: ConditionTrace.Entry, path: String, number: Int
+    ) throws(TraceFault) -> ConditionTrace.Entry {
         let value: JSON
         do throws(JSONFault) {
             value = try JSONParser.parse(line)
@@ -78,15 +82,26 @@ public struct TraceReader: Sendable {
         }
         do throws(NotationFault) {
             guard case .object(let members) = value else { throw .noObject(got: value.line) }
-            return (
-                try instant(members),
-                try ConditionsNotation.read(
-                    members.filter { $0.name != "at" }, onto: earlier,
-                    source: "\(path):\(number)")
-            )
+            let conditions = try ConditionsNotation.read(
+                members.filter { $0.name != "at" && $0.name != "attempts" },
+                onto: earlier.conditions, source: "\(path):\(number)")
+            return ConditionTrace.Entry(
+                at: try instant(members), conditions: conditions,
+                attempts: try attempts(members, after: earlier.attempts))
         } catch {
             throw TraceFault(path: path, line: number, problem: error.description)
         }
+    }
+
+    private func attempts(
+        _ members: [JSON.Member], after earlier: AttemptSuppositions
+    ) throws(NotationFault) -> AttemptSuppositions {
+        let given = members.filter { $0.name == "attempts" }
+        guard let value = given.first?.value else { return earlier }
+        guard given.count == 1 else { throw .twice(name: "attempts") }
+        var attempts = earlier
+        try attempts.read(NotationReader(value, "attempts"))
+        return attempts
     }
 
     private func instant(_ members: [JSON.Member]) throws(NotationFault) -> Instant {

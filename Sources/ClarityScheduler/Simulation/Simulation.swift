@@ -15,6 +15,8 @@ public struct Simulation {
     private let conditions: (Instant) -> Conditions
     private let nextChange: (Instant) -> Instant?
     private let attempt: (Job) -> Duration
+    private let supposed: (Job, Instant) -> SimulatedAttempt
+    private let seed: UInt64
     private let mostRuns: Int64
 
     /// Sets up a simulation.
@@ -25,14 +27,17 @@ public struct Simulation {
     ///     from the beginning of the stretch.
     ///   - conditions: what is known of the machine at an instant.
     ///   - nextChange: when that changes next after an instant; `nil` for never.
-    ///   - attempt: how long an attempt of a job takes; it succeeds then, unless it is stopped. It
-    ///     never stalls.
+    ///   - attempt: how long an attempt of a job takes; it never stalls.
+    ///   - supposed: how the attempts of a job go that start at an instant, unless they are stopped;
+    ///     they succeed unless told otherwise.
+    ///   - seed: what decides the jitter of waits.
     ///   - mostRuns: the number of runs after which it ends early.
     public init(
         _ jobs: [Job], maxParallel: Int, over stretch: Range<Instant>,
         anchors: [JobID: Instant] = [:], conditions: @escaping (Instant) -> Conditions,
         nextChange: @escaping (Instant) -> Instant?, attempt: @escaping (Job) -> Duration,
-        mostRuns: Int64 = Simulation.mostRuns
+        supposed: @escaping (Job, Instant) -> SimulatedAttempt = { _, _ in SimulatedAttempt() },
+        seed: UInt64 = 1, mostRuns: Int64 = Simulation.mostRuns
     ) {
         self.jobs = JobSet(
             jobs.map { job in
@@ -46,13 +51,15 @@ public struct Simulation {
         self.conditions = conditions
         self.nextChange = nextChange
         self.attempt = attempt
+        self.supposed = supposed
+        self.seed = seed
         self.mostRuns = mostRuns
     }
 
     /// Runs it to its end.
     public func run() -> SimulationReport {
         var planner = Planner(
-            jobs: jobs, owner: "simulation", maxParallel: maxParallel, seed: 1)
+            jobs: jobs, owner: "simulation", maxParallel: maxParallel, seed: seed)
         var ledger = Ledger(jobs: records())
         var log = SimulationLog()
         var attempts = SimulatedAttempts()
@@ -72,7 +79,9 @@ public struct Simulation {
                 switch act {
                 case .start(let order):
                     guard let job = jobs[order.job] else { continue }
-                    attempts.start(order.run, at: now, for: attempt(job))
+                    let course = supposed(job, now)
+                    attempts.start(
+                        order.run, at: now, for: course.duration ?? attempt(job), course)
                 case .signal(let run, _): attempts.stop(run, at: now)
                 }
             }
@@ -132,6 +141,7 @@ extension Conditions {
 private struct SimulatedAttempts {
     private struct Running {
         var endsAt: Instant
+        var course: SimulatedAttempt
         var isStopped = false
     }
 
@@ -140,8 +150,10 @@ private struct SimulatedAttempts {
     /// When the first of them ends.
     var next: Instant? { running.values.map(\.endsAt).min() }
 
-    mutating func start(_ run: RunID, at now: Instant, for span: Duration) {
-        running[run] = Running(endsAt: now + max(span, .milliseconds(1)))
+    mutating func start(
+        _ run: RunID, at now: Instant, for span: Duration, _ course: SimulatedAttempt
+    ) {
+        running[run] = Running(endsAt: now + max(span, .milliseconds(1)), course: course)
     }
 
     /// Lets an attempt end at once, as one does that heeds its warning.
@@ -157,8 +169,10 @@ private struct SimulatedAttempts {
             running[run] = nil
             let outcome: Outcome =
                 attempt.isStopped
-                ? .retry(after: nil, Failure(.work, "stopped before it was done")) : .success
-            return .finished(run, AttemptEnd(.reported(outcome)))
+                ? .retry(after: nil, Failure(.work, "stopped before it was done"))
+                : attempt.course.outcome
+            let events = attempt.isStopped ? [] : attempt.course.events
+            return .finished(run, AttemptEnd(.reported(outcome), events: events))
         }
     }
 }

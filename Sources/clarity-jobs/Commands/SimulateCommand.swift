@@ -14,6 +14,7 @@ struct SimulateCommand {
         let trace = try trace()
         let file = try composition.jobFile()
         let jobs = try jobs(file)
+        try check(trace, file)
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         var known: [JobID: Duration] = [:]
@@ -26,7 +27,8 @@ struct SimulateCommand {
             anchors: ledger.jobs.compactMapValues { $0.clock?.anchor },
             conditions: { trace?.conditions(at: $0) ?? allowing },
             nextChange: { trace?.nextChange(after: $0) },
-            attempt: { known[$0.id] ?? attempt ?? SimulateCommand.standardAttempt(of: $0) })
+            attempt: { known[$0.id] ?? attempt ?? SimulateCommand.standardAttempt(of: $0) },
+            supposed: { trace?.attempt(of: $0.id, at: $1) ?? SimulatedAttempt() })
         let report = simulation.run()
         let text = SimulationText(report: report)
         composition.console.results(text.lines, text.object)
@@ -47,6 +49,19 @@ struct SimulateCommand {
         }
         let jobs = composition.jobs(file)
         return names.isEmpty ? jobs : jobs.filter { wanted.contains($0.id) }
+    }
+
+    /// What a trace supposes of a job that there is not is most likely meant for another.
+    private func check(_ trace: ConditionTrace?, _ file: JobFile) throws(CommandFailure) {
+        let ids = file.jobs.map(\.id)
+        guard let unknown = trace?.supposedJobs.filter({ !ids.contains($0) }).min() else { return }
+        let suggestion = closest(to: unknown.rawValue, among: ids.map(\.rawValue)).map {
+            "; did you mean `\($0)`?"
+        }
+        throw CommandFailure(
+            .usage,
+            "the trace supposes something of `\(unknown)`, which is no job of the job file"
+                + (suggestion ?? ""))
     }
 
     /// The median of the last 20 attempts of the job that succeeded; `nil` when there is none.

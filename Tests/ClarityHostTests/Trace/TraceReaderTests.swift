@@ -38,6 +38,32 @@ struct TraceReaderTests {
         #expect(conditions[2].idle == .unknown("not in night.ndjson"))
     }
 
+    @Test func `a line may suppose how attempts go from then on`() throws {
+        let trace = try read(
+            """
+            {"at":"2026-11-20T22:00:00Z","connected":true}
+            {"at":"2026-11-20T23:00:00Z","attempts":{"*":"retry","a":"fail"}}
+            {"at":"2026-11-21T00:00:00Z","attempts":\
+            {"a":{"end":"ok","duration":"2m","events":["upload-completed"]}}}
+            {"at":"2026-11-21T01:00:00Z","idle":true,"attempts":{"*":"ok","a":null}}
+            """)
+        let (a, b) = (try #require(JobID("a")), try #require(JobID("b")))
+        let instants = trace.entries.map(\.at)
+
+        #expect(
+            instants.map { trace.attempt(of: a, at: $0) } == [
+                SimulatedAttempt(), SimulatedAttempt(.fail),
+                SimulatedAttempt(
+                    duration: .seconds(120), events: [EventName("upload-completed")]),
+                SimulatedAttempt(),
+            ])
+        #expect(
+            instants.map { trace.attempt(of: b, at: $0 + .seconds(1)).end }
+                == [.ok, .retry, .retry, .ok])
+        #expect(trace.supposedJobs == [a])
+        #expect(trace.entries.last?.conditions.connected.value == true)
+    }
+
     @Test(arguments: [
         ("", "night.ndjson: no line holds conditions"),
         ("# nothing\n\n", "night.ndjson: no line holds conditions"),
@@ -60,6 +86,34 @@ struct TraceReaderTests {
         (
             #"{"at":"2026-11-20T06:00:00Z","idel":true}"#,
             "night.ndjson:1: unknown name `idel`; did you mean `idle`?"
+        ),
+        (
+            #"{"at":"2026-11-20T06:00:00Z","attempts":"retry"}"#,
+            "night.ndjson:1: `attempts` is `\"retry\"`, wanted an object"
+        ),
+        (
+            #"{"at":"2026-11-20T06:00:00Z","attempts":{"a b":"retry"}}"#,
+            "night.ndjson:1: `attempts` is `a b`, wanted a job's id or `*`"
+        ),
+        (
+            #"{"at":"2026-11-20T06:00:00Z","attempts":{"a":"retry","a":"ok"}}"#,
+            "night.ndjson:1: `attempts.a` stands twice"
+        ),
+        (
+            #"{"at":"2026-11-20T06:00:00Z","attempts":{"*":"down"}}"#,
+            "night.ndjson:1: `attempts.*` is `\"down\"`, wanted \"ok\", \"retry\", \"fail\""
+        ),
+        (
+            #"{"at":"2026-11-20T06:00:00Z","attempts":{"a":{"ends":"ok"}}}"#,
+            "night.ndjson:1: unknown name `ends`; did you mean `end`?"
+        ),
+        (
+            #"{"at":"2026-11-20T06:00:00Z","attempts":{"a":{"duration":"90"}}}"#,
+            "night.ndjson:1: `attempts.a.duration` is `\"90\"`, wanted a span such as \"30s\""
+        ),
+        (
+            #"{"at":"2026-11-20T06:00:00Z","attempts":{"a":{"events":["Big"]}}}"#,
+            "night.ndjson:1: `attempts.a.events[0]` is `\"Big\"`, wanted an event's name"
         ),
         (
             "{\"at\":\"2026-11-20T06:00:00Z\"}\n#\n{\"at\":\"2026-11-20T06:00:00Z\"}",

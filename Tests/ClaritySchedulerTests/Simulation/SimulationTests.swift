@@ -88,6 +88,58 @@ struct SimulationTests {
         #expect(report.jobs.first?.starts == 2)
     }
 
+    @Test func `attempts end as it is supposed of their start`() throws {
+        let down = at(3600)..<at(3600 + 200)
+        func simulate(_ end: SimulatedAttempt.End) throws -> [Run] {
+            Simulation(
+                [try job(schedule: .every(.seconds(3600)), attempts: 5)], maxParallel: 1,
+                over: .noon..<at(2 * 3600), conditions: { _ in .everythingAllowed },
+                nextChange: { _ in nil }, attempt: { _ in .seconds(10) },
+                supposed: { _, instant in
+                    down.contains(instant) ? SimulatedAttempt(end) : SimulatedAttempt()
+                }
+            ).run().runs.map(\.run)
+        }
+
+        let retried = try simulate(.retry)
+        let failed = try simulate(.fail)
+
+        #expect(retried.map(\.state) == [.succeeded, .succeeded])
+        #expect(retried.last?.attempts == 4 && retried.last?.failures == 3)
+        #expect(failed.map(\.state) == [.succeeded, .failed])
+        #expect(failed.last?.attempts == 1)
+    }
+
+    @Test func `an attempt takes as long and tells what is supposed of it`() throws {
+        let done = EventName("half-done")
+        let report = Simulation(
+            [try job("a"), try job("b", schedule: nil, events: [done])], maxParallel: 1,
+            over: .noon..<at(3600), conditions: { _ in .everythingAllowed },
+            nextChange: { _ in nil }, attempt: { _ in .seconds(10) },
+            supposed: { job, _ in
+                job.id.rawValue == "a"
+                    ? SimulatedAttempt(duration: .seconds(50), events: [done]) : SimulatedAttempt()
+            }
+        ).run()
+
+        #expect(report.runs.map(\.run.trigger) == [.schedule, .event])
+        #expect(report.runs.map(\.run.finishedAt) == [at(50), at(60)])
+    }
+
+    @Test func `a seed decides the jitter of waits`() throws {
+        func firstRetry(_ seed: UInt64) throws -> Instant? {
+            Simulation(
+                [try job()], maxParallel: 1, over: .noon..<at(20),
+                conditions: { _ in .everythingAllowed }, nextChange: { _ in nil },
+                attempt: { _ in .seconds(10) }, supposed: { _, _ in SimulatedAttempt(.retry) },
+                seed: seed
+            ).run().runs.first?.run.notBefore
+        }
+
+        #expect(try firstRetry(1) == firstRetry(1))
+        #expect(try firstRetry(1) != firstRetry(2))
+    }
+
     @Test func `what has no place waits for one`() throws {
         let report = try simulate([job("a"), job("b")], hours: 1, maxParallel: 1)
 

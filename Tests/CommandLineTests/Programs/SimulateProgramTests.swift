@@ -107,6 +107,40 @@ struct SimulateProgramTests {
         #expect(started?.prefix(15) == finished?.prefix(15), "\(run)")
     }
 
+    @Test func `a trace may suppose that the backend is down`() async throws {
+        let playground = try await playground()
+        let machine = #""connected":true,"metered":false,"idle":true"#
+        let lines = [
+            #"{"at":"2026-11-20T00:00:00Z",\#(machine)}"#,
+            #"{"at":"2026-11-20T05:00:00Z","attempts":{"*":"retry"}}"#,
+            #"{"at":"2026-11-20T11:00:00Z","attempts":{"*":"ok","upload":{"duration":"3m"}}}"#,
+        ]
+        let path = try playground.folder.write("down.ndjson", lines.joined(separator: "\n").utf8)
+
+        let all = try await playground.json(
+            "simulate", "--trace", path, "--days", "1", "--attempt", "1m")
+
+        let uploads = all["runs"].elements.filter { $0["job"] == .string("upload") }
+        #expect(
+            uploads.map { $0["state"].text } == ["succeeded", "failed", "succeeded", "succeeded"])
+        #expect(uploads.map { $0["attempts"] } == [.number(1), .number(5), .number(1), .number(1)])
+        #expect(uploads.last?["finished_at"] == .string("2026-11-20T18:03:00Z"))
+    }
+
+    @Test func `a trace that supposes something of no job is refused`() async throws {
+        let playground = try await playground()
+        let line = #"{"at":"2026-11-20T00:00:00Z","attempts":{"uplaod":"retry"}}"#
+        let path = try playground.folder.write("typo.ndjson", line.utf8)
+
+        let result = try await playground.run("simulate", "--trace", path)
+
+        #expect(
+            result.isRefusal(
+                64,
+                "clarity-jobs: the trace supposes something of `uplaod`, which is no job of the "
+                    + "job file; did you mean `upload`?"))
+    }
+
     @Test(arguments: [
         (["--days", "0"], "--days is a number from 1 to 3660, got `0`"),
         (["--attempt", "5"], "--attempt is a span such as `30s` or `5m`, got `5`"),

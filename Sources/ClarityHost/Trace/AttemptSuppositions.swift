@@ -1,0 +1,77 @@
+public import ClarityScheduler
+import JSON
+
+/// How the attempts of each job are supposed to go in a trace: those of a job by its id, those of
+/// all others by `*`, and with success where neither says anything.
+public struct AttemptSuppositions: Hashable, Sendable {
+    private var ofJobs: [JobID: SimulatedAttempt] = [:]
+    private var ofOthers = SimulatedAttempt()
+
+    /// Supposes that all attempts succeed.
+    public init() {}
+
+    /// The jobs of which something is supposed by their ids.
+    public var jobs: Set<JobID> { Set(ofJobs.keys) }
+
+    /// How the attempts of a job go.
+    public subscript(job: JobID) -> SimulatedAttempt { ofJobs[job] ?? ofOthers }
+}
+
+extension AttemptSuppositions {
+    /// What `attempts` of a trace's line changes: an object of jobs or `*`, each with `"ok"`,
+    /// `"retry"`, `"fail"`, an object of `end`, `duration` and `events`, or null, which takes back
+    /// what was said of it.
+    mutating func read(_ reader: NotationReader) throws(NotationFault) {
+        var seen: Set<String> = []
+        for (name, value) in try reader.members() {
+            guard seen.insert(name).inserted else { throw .twice(name: "\(reader.name).\(name)") }
+            let course = value.isNull ? nil : try AttemptSuppositions.attempt(value)
+            if name == "*" {
+                ofOthers = course ?? SimulatedAttempt()
+            } else if let job = JobID(name) {
+                ofJobs[job] = course
+            } else {
+                throw .unexpected(name: reader.name, got: name, wanted: "a job's id or `*`")
+            }
+        }
+    }
+
+    private static func attempt(
+        _ reader: NotationReader
+    ) throws(NotationFault) -> SimulatedAttempt {
+        guard case .object = reader.value else { return SimulatedAttempt(try end(reader)) }
+        var attempt = SimulatedAttempt()
+        for (name, value) in try reader.members() {
+            switch name {
+            case "end": attempt.end = try end(value)
+            case "duration": attempt.duration = try duration(value)
+            case "events":
+                attempt.events = Set(
+                    try value.list { event throws(NotationFault) -> EventName in
+                        guard let name = EventName(rawValue: try event.text()) else {
+                            throw event.unexpected("an event's name")
+                        }
+                        return name
+                    })
+            default:
+                let known = ["end", "duration", "events"]
+                throw .unknownName(name, nearest: nearest(to: name, among: known))
+            }
+        }
+        return attempt
+    }
+
+    private static func end(_ reader: NotationReader) throws(NotationFault) -> SimulatedAttempt.End
+    {
+        guard case .string(let text) = reader.value, let end = SimulatedAttempt.End(rawValue: text)
+        else { throw reader.unexpected("\"ok\", \"retry\", \"fail\"") }
+        return end
+    }
+
+    private static func duration(_ reader: NotationReader) throws(NotationFault) -> Duration {
+        guard case .string(let text) = reader.value, let span = Duration(text: text),
+            span > .zero, span <= .seconds(366 * 86_400)
+        else { throw reader.unexpected("a span such as \"30s\"") }
+        return span
+    }
+}
