@@ -146,7 +146,8 @@ struct PlannerTrialRules {
     private func asked(of job: Job, by run: Run) -> [Constraint] {
         let late = moment.wall - run.scheduledFor
         let dropped = job.relaxations.filter { $0.after <= late }.map(\.drops)
-        return job.constraints.filter { !dropped.contains($0.name) }
+        let needed = before.open[run.id]?.needs.map { [$0.constraint] } ?? []
+        return (job.constraints + needed).filter { !dropped.contains($0.name) }
     }
 
     private func checkSignal(_ act: Plan.Act) throws(BrokenRule) {

@@ -44,10 +44,12 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
         case .readsWhatWasWritten:
             let (store, owner) = try bed.open()
             let run = try RunStoreConformance.fullRun(owner)
-            let first = try RunStoreConformance.plainRun()
-            try store.decide { _ in [.put(first), .put(run)] }
+            var first = try RunStoreConformance.plainRun()
+            first.needs = .unmetered
+            let needing = first
+            try store.decide { _ in [.put(needing), .put(run)] }
             let ledger = try store.ledger()
-            #expect(ledger.open == [RunID(1): first, RunID(2): run])
+            #expect(ledger.open == [RunID(1): needing, RunID(2): run])
             #expect(ledger.nextRun == RunID(3))
         case .writesAllOrNothing:
             let (store, _) = try bed.open()

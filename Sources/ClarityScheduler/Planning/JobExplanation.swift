@@ -118,8 +118,9 @@ extension Round {
 
     private mutating func constraints(of job: Job, for run: Run) -> [JobExplanation.Factor] {
         let relaxed = relaxed(job, for: run)
-        return demands(of: run, job).map { subject, constraint in
-            let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
+        return demands(of: run, job).map { demand in
+            let (subject, constraint) = (demand.subject, demand.constraint)
+            let verdict = verdict(on: demand, of: job)
             let step = job.relaxations.first { $0.drops == constraint.name }
             let isDropped = relaxed.contains(constraint.name) || run.isForced
             let standing: JobExplanation.Factor.Standing =

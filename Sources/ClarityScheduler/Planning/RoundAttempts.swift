@@ -186,7 +186,7 @@ extension Round {
         guard deferrals.allSatisfy({ $0.reason == .constraint }) else { return }
         let relaxed = relaxed(job, for: run)
         let conditions = conditions
-        let unmet = job.constraints.filter {
+        let unmet = demands(of: run, job).map(\.constraint).filter {
             !relaxed.contains($0.name)
                 && !job.verdict(of: $0, in: conditions, at: moment.wall).allows
         }

@@ -109,9 +109,20 @@ extension Round {
     }
 
     /// What a run asks for: the constraints of its job in their order, then what it needs itself.
-    func demands(of run: Run, _ job: Job) -> [(subject: String, constraint: Constraint)] {
-        let own = run.needs.map { [(subject: $0.rawValue, constraint: $0.constraint)] } ?? []
-        return job.constraints.map { ($0.name, $0) } + own
+    func demands(of run: Run, _ job: Job) -> [Demand] {
+        let own = run.needs.map {
+            Demand(subject: $0.rawValue, constraint: $0.constraint, isOwn: true)
+        }
+        let all = job.constraints.map { Demand(subject: $0.name, constraint: $0) }
+        guard let own, !job.constraints.contains(own.constraint) else { return all }
+        return all + [own]
+    }
+
+    /// What one demand makes of the conditions; of one that is the run's own the source says so.
+    mutating func verdict(on demand: Demand, of job: Job) -> Verdict {
+        var verdict = job.verdict(of: demand.constraint, in: conditions, at: moment.wall)
+        if demand.isOwn { verdict.source += "; the run itself asks for it" }
+        return verdict
     }
 
     /// The constraints that do not hold, in their order.
@@ -119,7 +130,7 @@ extension Round {
         let relaxed = relaxed(job, for: run)
         var deferrals: [Deferral] = []
         for wanted in demands(of: run, job) where !relaxed.contains(wanted.constraint.name) {
-            let verdict = job.verdict(of: wanted.constraint, in: conditions, at: moment.wall)
+            let verdict = verdict(on: wanted, of: job)
             // All that is wanted of the network goes by one name; the first unmet says it.
             guard !verdict.allows, !deferrals.contains(where: { $0.subject == wanted.subject })
             else { continue }
@@ -137,4 +148,14 @@ extension Round {
         }
         return deferrals
     }
+}
+
+/// One thing that a run asks for: a constraint of its job, or what it needs itself.
+struct Demand {
+    /// As in `Deferral.subject`.
+    var subject: String
+    var constraint: Constraint
+
+    /// Whether the run asks for it and its job does not.
+    var isOwn = false
 }

@@ -55,6 +55,7 @@ enum RunText {
             "waiting_on": .array(deferrals.map { .object(members($0)) }),
             "counts": object(run.tally), "failure": .text(run.failure?.reason),
             "stop_reason": .text(run.stopReason?.rawValue), "not_before": .text(run.notBefore),
+            "needs": .text(run.needs?.rawValue),
             "caused_by": run.causedBy.map { .integer($0.rawValue) } ?? .null,
             "notes": .array(run.notes.map { .string($0) }),
         ]

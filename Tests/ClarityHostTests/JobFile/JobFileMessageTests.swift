@@ -205,6 +205,15 @@ import Testing
             help: write `app-refresh` or `processing`
             """),
         MessageCase(
+            job: "on: [upload-complete]",
+            "jobs.yaml:6:10: unknown event `upload-complete`; did you mean `upload-completed`?"),
+        MessageCase(
+            job: "on: [insight-generated]",
+            """
+            jobs.yaml:6:10: unknown event `insight-generated`
+            help: write `source-changed`, `network-restored` or `upload-completed`
+            """),
+        MessageCase(
             job: "on: [source-change]",
             "jobs.yaml:6:10: unknown event `source-change`; did you mean `source-changed`?"),
         MessageCase(

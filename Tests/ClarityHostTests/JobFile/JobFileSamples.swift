@@ -15,7 +15,8 @@ enum JobFileSamples {
                     OptionDeclaration("depth", .choice(["day", "week"]), summary: "how far back"),
                     OptionDeclaration("folder", .path, summary: "where it goes"),
                 ]),
-            JobKindDeclaration(JobKind("bulk-upload"), summary: "sends"),
+            JobKindDeclaration(
+                JobKind("bulk-upload"), summary: "sends", heedsConditions: true),
             JobKindDeclaration(JobKind("processing-status"), summary: "asks"),
             JobKindDeclaration(JobKind("insight-history"), summary: "pulls insights"),
             JobKindDeclaration(
@@ -61,6 +62,9 @@ enum JobFileSamples {
                         "requests", .integer(1...1000), standard: "60", summary: "an hour"),
                     OptionDeclaration("names", .texts, summary: "whose they are"),
                 ])),
+        ],
+        events: [
+            EventDeclaration(EventName("upload-completed"), summary: "the backend is done")
         ])
 
     static func reader(

@@ -27,6 +27,10 @@ import Testing
         (ProcessEnd(exit: .signal(11), outcome: .success), .broke(.killedBySignal(11))),
         (ProcessEnd(exit: .signal(9)), .broke(.killedBySignal(9))),
         (ProcessEnd(exit: .status(3), outcome: again), .reported(again)),
+        (
+            ProcessEnd(exit: .status(3), outcome: .awaits(.externalPower, failure)),
+            .reported(.awaits(.externalPower, failure))
+        ),
         (ProcessEnd(exit: .signal(6), outcome: .failure(failure)), .reported(.failure(failure))),
         (
             ProcessEnd(exit: .status(0), outcome: .success, leftProcesses: true),

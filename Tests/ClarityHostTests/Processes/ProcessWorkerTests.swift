@@ -49,6 +49,16 @@ import Testing
         #expect(failed.result == .reported(outcome))
     }
 
+    @Test func `what a worker tells of is part of its end, whatever that is`() async throws {
+        let end = try await ScriptWorker.run(
+            "report event upload-completed; report outcome awaits external_power work large")
+        let broken = try await ScriptWorker.run("report event upload-completed; exit 3")
+
+        #expect(end.result == .reported(.awaits(.externalPower, Failure(.work, "large"))))
+        #expect(end.events == [EventName("upload-completed")])
+        #expect(broken.events == [EventName("upload-completed")])
+    }
+
     @Test(arguments: [
         ("exit 0", AttemptFault.exitedWithoutReport(status: 0)),
         ("exit 3", .exitedWithoutReport(status: 3)),
@@ -63,7 +73,7 @@ import Testing
         (
             "echo oops >&4; read forever <&3; order; read forever <&3",
             .malformedReport(
-                "line 1: expected `progress`, `count`, `note`, `checkpoint` or `outcome`")
+                "line 1: expected `progress`, `count`, `note`, `checkpoint`, `event` or `outcome`")
         ),
         (
             "head -c 100000 /dev/zero >&4; order; read forever <&3",

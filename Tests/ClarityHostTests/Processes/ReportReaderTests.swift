@@ -46,8 +46,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ("hello\n", "line 1: expected `progress`, `count`, `note`, `checkpoint` or `outcome`"),
-        ("note a\n\n", "line 2: expected `progress`, `count`, `note`, `checkpoint` or `outcome`"),
+        (
+            "hello\n",
+            "line 1: expected `progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"
+        ),
+        (
+            "note a\n\n",
+            "line 2: expected `progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"
+        ),
         ("outcome success", "line 1: expected a newline at the end"),
         ("outcome success\nnote late\n", "line 2: expected nothing after the outcome"),
         ("count a minus\n", "line 1: expected a count for `a`"),
@@ -55,6 +61,15 @@ import Testing
     func `what is no report is a fault that does not quote it`(_ text: String, _ fault: String) {
         #expect(Self.reader(text).fault == fault)
         #expect(Self.reader(text, parts: 1).fault == fault)
+    }
+
+    @Test func `what happened is told once, and is bounded`() {
+        let twice = Self.reader("event a\nevent b\nevent a\noutcome success\n")
+        let many = Self.reader((1...17).map { "event e\($0)\n" }.joined())
+
+        #expect(twice.events == [EventName("a"), EventName("b")])
+        #expect(twice.fault == nil)
+        #expect(many.fault == "line 17: expected at most 16 different events")
     }
 
     @Test func `bytes that are no text are a fault`() {

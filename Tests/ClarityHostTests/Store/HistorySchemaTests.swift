@@ -11,7 +11,7 @@ struct HistorySchemaTests {
 
     init() throws { bed = try SQLiteRunStoreBed() }
 
-    @Test func `a file of version 1 opens as version 2 with all that it holds`() throws {
+    @Test func `a file of version 1 opens as the newest with all that it holds`() throws {
         try makeFirstVersion()
 
         let (store, _) = try bed.open()
@@ -65,6 +65,32 @@ struct HistorySchemaTests {
         #expect(try ask("PRAGMA foreign_key_check") == [])
     }
 
+    @Test func `a file of version 2 opens as version 3, and its runs need nothing`() throws {
+        try makeFirstVersion()
+        let connection = try Connection(path: path)
+        var second = historyMigrations
+        second.steps.removeSubrange(2...)
+        try second.migrate(connection)
+        #expect(try ask("PRAGMA user_version") == ["2"])
+
+        let (store, _) = try bed.open()
+
+        #expect(try ask("PRAGMA user_version") == ["3"])
+        #expect(try store.ledger().open.values.allSatisfy { $0.needs == nil })
+        #expect(try ask("PRAGMA integrity_check") == ["ok"])
+    }
+
+    @Test func `a run that runs needs nothing`() throws {
+        try makeFirstVersion()
+        _ = try bed.open()
+        let connection = try Connection(path: path, access: .readWrite)
+
+        try connection.execute("UPDATE runs SET needs = 'external_power' WHERE id = 4")
+        #expect(throws: SQLiteError.self) {
+            try connection.execute("UPDATE runs SET needs = 'external_power' WHERE id = 3")
+        }
+    }
+
     @Test func `reading a file of version 1 leaves it as it is`() throws {
         try makeFirstVersion()
         let before = try bed.folder.contents()
@@ -111,6 +137,7 @@ struct HistorySchemaTests {
         #expect(try allowed("stop_reason", in: "runs") == stops)
         #expect(try allowed("stop_request", in: "runs") == stops)
         #expect(try allowed("stop_reason", in: "attempts") == stops)
+        #expect(try allowed("needs", in: "runs") == words(NeededCondition.self))
         #expect(try allowed("failure_category", in: "runs") == words(Failure.Category.self))
         #expect(try allowed("result", in: "attempts") == words(Attempt.Result.self))
         #expect(try allowed("fate", in: "occurrence_fates") == words(OccurrenceFate.self))

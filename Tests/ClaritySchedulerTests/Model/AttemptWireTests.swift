@@ -42,6 +42,25 @@ struct AttemptWireTests {
         #expect(readWithoutEnd == order)
     }
 
+    @Test func `what is known of the machine crosses, what is not leaves no line`() throws {
+        var order = try AttemptWireTests.order()
+        order.conditions = OrderConditions(metered: true, externalPower: false)
+        let both = order.lines
+        order.conditions = OrderConditions(metered: nil, externalPower: true)
+        let one = order.lines
+
+        #expect(both.contains("metered=true") && both.contains("external_power=false"))
+        #expect(!one.contains { $0.hasPrefix("metered=") })
+        #expect(
+            try AttemptOrder(lines: both).conditions
+                == OrderConditions(metered: true, externalPower: false))
+        #expect(try AttemptOrder(lines: one).conditions == OrderConditions(externalPower: true))
+        let error = #expect(throws: MalformedLine.self) {
+            try AttemptOrder(lines: order.lines + ["metered=yes"])
+        }
+        #expect(error?.expected == "`true` or `false` for `metered`")
+    }
+
     @Test(arguments: hardTexts)
     func `any text crosses in an order on one line`(text: String) throws {
         var order = try AttemptWireTests.order()
@@ -91,7 +110,16 @@ struct AttemptWireTests {
         (.count(name: "samples_read", 2041), "count samples_read 2041"),
         (.note("two\nlines, a \\"), "note two\\nlines, a \\\\"),
         (.checkpoint(""), "checkpoint "),
+        (.happened(EventName("upload-completed")), "event upload-completed"),
         (.outcome(.success), "outcome success"),
+        (
+            .outcome(.awaits(.externalPower, Failure(.work, "612 samples wait"))),
+            "outcome awaits external_power work 612 samples wait"
+        ),
+        (
+            .outcome(.awaits(.unmetered, Failure(.work, ""))),
+            "outcome awaits network_unmetered work "
+        ),
         (
             .outcome(.retry(after: nil, Failure(.unreachable, "no answer in 30s"))),
             "outcome retry - unreachable no answer in 30s"
@@ -133,10 +161,10 @@ struct AttemptWireTests {
     }
 
     @Test(arguments: [
-        ("", "`progress`, `count`, `note`, `checkpoint` or `outcome`"),
-        ("hello", "`progress`, `count`, `note`, `checkpoint` or `outcome`"),
-        (" note x", "`progress`, `count`, `note`, `checkpoint` or `outcome`"),
-        ("Note x", "`progress`, `count`, `note`, `checkpoint` or `outcome`"),
+        ("", "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"),
+        ("hello", "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"),
+        (" note x", "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"),
+        ("Note x", "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`"),
         ("progress", "a count for `done`"),
         ("progress -1 2", "a count for `done`"),
         ("progress 1", "a count for `total`"),
@@ -147,14 +175,20 @@ struct AttemptWireTests {
         ("count \(String(repeating: "x", count: 101)) 5", "a count's name"),
         ("count samples_read", "a count for `samples_read`"),
         ("count samples_read 1e3", "a count for `samples_read`"),
-        ("outcome", "`success`, `retry`, `snooze` or `failure`"),
-        ("outcome done", "`success`, `retry`, `snooze` or `failure`"),
+        ("outcome", "`success`, `retry`, `snooze`, `awaits` or `failure`"),
+        ("outcome done", "`success`, `retry`, `snooze`, `awaits` or `failure`"),
         ("outcome retry", "milliseconds or `-` after `outcome retry`"),
         ("outcome retry -5 work x", "milliseconds or `-` after `outcome retry`"),
         ("outcome retry 5s work x", "milliseconds or `-` after `outcome retry`"),
         ("outcome retry -", "a failure's category"),
         ("outcome snooze - work x", "milliseconds after `outcome snooze`"),
         ("outcome snooze -5 work x", "milliseconds after `outcome snooze`"),
+        ("outcome awaits", "a condition after `outcome awaits`"),
+        ("outcome awaits idle work x", "a condition after `outcome awaits`"),
+        ("outcome awaits external_power", "a failure's category"),
+        ("event", "an event's name"),
+        ("event Upload", "an event's name"),
+        ("event a b", "a report as this program writes it"),
         ("outcome failure", "a failure's category"),
         ("outcome failure internalFault x", "a failure's category"),
         ("progress 1 2 3", "a report as this program writes it"),

@@ -199,7 +199,7 @@ struct Reports: Sendable {
             account = String(text.dropFirst("the outbox: ".count))
         case .note(let text): notes.append(text)
         case .checkpoint(let text): checkpoint = text
-        case .progress, .outcome: break
+        case .progress, .happened, .outcome: break
         }
     }
 }

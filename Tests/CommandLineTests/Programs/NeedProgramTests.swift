@@ -1,0 +1,45 @@
+import ClarityTestSupport
+import SQLite
+import Testing
+
+@Suite("What a run itself needs, as the programs show it", .timeLimit(.minutes(5)))
+struct NeedProgramTests {
+    /// A run that waits on its own account, as a worker left it that asked for external power; nobody
+    /// can say what the machine runs on.
+    private func awaiting() async throws -> Playground {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "every: 1d } }",
+                with: "every: 1d }, constraints: { storage_free: 900TiB } }")
+        }
+        _ = try await playground.run("run", "cleanup")
+        let history = try Connection(
+            path: "\(playground.statePath)/history.db", access: .readWrite)
+        try history.execute("UPDATE runs SET needs = 'network_unmetered' WHERE id = 1")
+        return playground
+    }
+
+    @Test func `an explanation names it among the constraints, and who asks for it`() async throws {
+        let playground = try await awaiting()
+
+        let shown = try await playground.json("explain", "cleanup")["constraints"].elements
+        let lines = try await playground.run("explain", "cleanup").outputLines
+
+        let need = try #require(shown.first { $0["subject"] == .string("network_unmetered") })
+        #expect(need["wanted"] == .string("unmetered"))
+        #expect(need["source"].text?.hasSuffix("; the run itself asks for it") == true)
+        #expect(lines.contains { $0.hasPrefix("network_unmetered ") })
+    }
+
+    @Test func `the history has it until the run starts by force`() async throws {
+        let playground = try await awaiting()
+
+        let before = try await playground.lastRun(of: "cleanup")
+        let forced = try await playground.run("run", "cleanup", "--force")
+        let after = try await playground.lastRun(of: "cleanup")
+
+        #expect(before["needs"] == .string("network_unmetered"))
+        #expect(forced.status == 0)
+        #expect(after["needs"] == .null && after["state"] == .string("succeeded"))
+    }
+}
