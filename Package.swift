@@ -102,6 +102,13 @@ let package = Package(
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler",
                 "SQLite",
             ]),
+        // The whole of it over a month, but for the processes of attempts.
+        tests(
+            "MonthTests",
+            [
+                "clarity-jobs-sandbox", "ClarityHost", "ClarityWorkers", "ClarityJobs",
+                "ClaritySystem", "ClarityScheduler", "JSON", "SQLite",
+            ]),
         tests("ExampleTests", ["house-jobs"]),
         tests("ArchitectureTests", []),
     ]

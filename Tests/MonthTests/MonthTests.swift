@@ -1,0 +1,132 @@
+import ClarityHost
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import ClarityTestSupport
+import SQLite
+import Testing
+
+/// The five shipped jobs over a month in which all goes wrong that a backend, a network and a person
+/// can do, on a clock of its own.
+@Suite("A month") struct MonthTests {
+    private static func shippedJobs() throws -> JobFile {
+        let root = try #require(
+            #filePath.firstRange(of: "/Tests/MonthTests/").map { #filePath[..<$0.lowerBound] })
+        let path = "\(root)/jobs.yaml"
+        return try JobFileReader(
+            catalogue: clarityCatalogue, zones: SystemZones(environment: [:]), home: "/home/ada",
+            workingDirectory: "/", localZone: "UTC", host: "month"
+        ).read(try TemporaryFolder.read(path), path: path)
+    }
+
+    @Test(arguments: ["blueprint"])
+    func `no sample is lost, none is twice, and simulate knew every run before`(
+        dialect: String
+    ) async throws {
+        let script = try MonthScript.month()
+        let file = try MonthTests.shippedJobs()
+        let world = try await MonthWorld(script, file, dialect: dialect)
+
+        try await world.live()
+
+        let account = try world.health().outboxAccount()
+        let text = """
+            \(script)
+            \(world.attempts) attempts of \(world.runs.count) runs
+            \(account)
+            \(world.counted.summary)
+            \(world.notesByCount.joined(separator: "\n"))
+            """
+        try checkReadings(world, text)
+        try await checkBackend(world, account, text)
+        try checkRuns(world, text)
+        let findings = try RunHistory(inDirectory: world.statePath).audit(JobSet(world.jobs))
+        #expect(findings.filter(\.isOffence) == [], "\(text)")
+    }
+
+    /// Of what was read each record is in one place, as the script's exports have them.
+    private func checkReadings(_ world: MonthWorld, _ text: String) throws {
+        let (first, second) = (MonthScript.first, MonthScript.second)
+        let overlap = first.heartRates.upperBound - second.heartRates.lowerBound
+        let knownDays = first.days.upperBound - second.days.lowerBound
+        let expected: [(String, Int)] = [
+            ("samples_read", first.records + second.records),
+            ("samples_queued", first.heartRates.count + second.heartRates.count - overlap),
+            ("samples_duplicate", overlap),
+            ("samples_folded", first.stepRecords + second.stepRecords),
+            ("samples_unmapped", first.unmapped + second.unmapped),
+            ("samples_refused", 0), ("samples_paired", 0), ("samples_repeated", 0),
+            ("metrics_made", first.days.count + second.days.count),
+            ("metrics_queued", first.days.count + second.days.count - knownDays),
+            ("metrics_known", knownDays), ("metrics_replaced", 0), ("metrics_corrected", 0),
+        ]
+        for (name, count) in expected {
+            #expect(world.counted[name] == Int64(count), "\(name)\n\(text)")
+        }
+    }
+
+    /// The backend has each sample once but the one that it does not bear.
+    private func checkBackend(
+        _ world: MonthWorld, _ account: OutboxAccount, _ text: String
+    ) async throws {
+        let samples = world.counted["samples_queued"] + world.counted["metrics_queued"]
+        #expect(account.isBalanced, "\(text)")
+        #expect(account.samples == samples, "\(text)")
+        #expect(account.rejected == 1, "\(text)")
+        #expect(account.accepted + account.setAside + account.waiting == 0, "\(text)")
+        #expect(account.unconfirmed > 0, "\(text)")
+        #expect(try await world.sandbox.count("metrics") == samples - 1, "\(text)")
+        #expect(try await world.sandbox.count("distinct_metric_ids") == samples - 1, "\(text)")
+        #expect(account.confirmed + account.unconfirmed == samples - 1, "\(text)")
+        let database = try Connection(path: "\(world.statePath)/health.db")
+        let archived = try database.first("SELECT count(*) FROM archive") { $0.integer(0) }
+        #expect(archived == 1, "the version before the edit\n\(text)")
+    }
+
+    /// The simulation of the script has the same runs.
+    private func checkRuns(_ world: MonthWorld, _ text: String) throws {
+        let trace = world.script.trace
+        let report = Simulation(
+            world.jobs, maxParallel: world.maxParallel, over: MonthScript.stretch,
+            conditions: trace.conditions, nextChange: trace.nextChange,
+            attempt: { _ in MonthScript.attempt },
+            supposed: { trace.attempt(of: $0.id, at: $1) }, seed: 1
+        ).run()
+
+        let predicted = report.runs.map { Told($0.run) }
+        let lived = world.runs.values.sorted { $0.id < $1.id }.map { Told($0) }
+        let place = zip(predicted, lived).enumerated().first { $1.0 != $1.1 }
+        #expect(
+            predicted == lived,
+            """
+            run \(place.map { "\($0.offset + 1)" } ?? "after the last") was not as predicted:
+            predicted \(place.map { "\($0.element.0)" } ?? "\(predicted.count) runs")
+            lived     \(place.map { "\($0.element.1)" } ?? "\(lived.count) runs")
+            \(text)
+            """)
+        #expect(predicted.count > 1000)
+    }
+
+    /// What of a run is predicted.
+    private struct Told: Equatable {
+        var job: JobID
+        var trigger: Trigger
+        var scheduledFor: Instant
+        var state: RunState
+        var attempts: Int
+        var failures: Int
+        var startedAt: Instant?
+        var finishedAt: Instant?
+
+        init(_ run: Run) {
+            job = run.job
+            trigger = run.trigger
+            scheduledFor = run.scheduledFor
+            state = run.state
+            attempts = run.attempts
+            failures = run.failures
+            startedAt = run.startedAt
+            finishedAt = run.finishedAt
+        }
+    }
+}
