@@ -67,10 +67,17 @@ struct Composition {
     /// Whether this machine knows a time zone of that name.
     func hasZone(_ name: String) -> Bool { zones.zone(named: name) != nil }
 
+    /// What a job file may name: CLARITY's own, and any program.
+    private var catalogue: JobCatalogue {
+        var catalogue = clarityCatalogue
+        catalogue.kinds.append(.command)
+        return catalogue
+    }
+
     /// Reads what a job file's text says on this machine.
     var jobFileReader: JobFileReader {
         JobFileReader(
-            catalogue: clarityCatalogue, zones: zones, home: home,
+            catalogue: catalogue, zones: zones, home: home,
             workingDirectory: workingDirectory,
             localZone: LocalZone.identifier(environment: environment), host: HostIdentity.text())
     }
@@ -142,19 +149,26 @@ struct Composition {
     }
 
     func scheduler(
-        _ planner: Planner, _ store: SQLiteRunStore, _ monitor: HostConditions,
+        _ planner: Planner, _ file: JobFile, _ store: SQLiteRunStore, _ monitor: HostConditions,
         on events: EventThread, observer: @escaping Scheduler.Observer
     ) throws(CommandFailure) -> Scheduler {
-        let worker = ProcessWorker(
-            executable: [try companion("clarity-jobs-worker"), "attempt"],
-            environment: environment, leaseLock: store.leaseLock.descriptor,
+        let clock = EventClock(events)
+        let lock = store.leaseLock.descriptor
+        let worker = WorkerByKind(
+            [
+                .command: CommandWorker(
+                    environment: commandEnvironment(file), leaseLock: lock, clock: clock)
+            ],
+            others: ProcessWorker(
+                executable: [try companion("clarity-jobs-worker"), "attempt"],
+                environment: environment, leaseLock: lock),
             attempts: { monitor.attempts(are: $0) })
         monitor.listen(on: events)
         // Here, and not in a decision, which holds the store while it is made.
         monitor.prepare()
         return Scheduler(
             planner: planner, store: store, worker: worker, monitor: monitor,
-            clock: EventClock(events), observer: observer)
+            clock: clock, observer: observer)
     }
 
     /// What knows this machine's conditions, as a job file wants them known.
@@ -169,15 +183,19 @@ struct Composition {
         let worker =
             file.questions.isEmpty
             ? nil : ownPath.flatMap { program("clarity-jobs-worker", beside: $0) }
-        let keyVariable = keyVariable(file) ?? environment[Composition.keyPointer]
         return CheckRunner(
             file.questions, urlProgram: worker.map { [$0, "probe"] },
-            environment: environment.filter { name, _ in
-                // Keys and credentials are the worker's alone.
-                !name.hasPrefix("CLARITY_JOBS_") && name != "CREDENTIALS_DIRECTORY"
-                    && name != keyVariable
-            },
-            clock: clock)
+            environment: commandEnvironment(file), clock: clock)
+    }
+
+    /// What somebody else's programs find of this one's environment: keys and credentials are the
+    /// worker's alone.
+    func commandEnvironment(_ file: JobFile) -> [String: String] {
+        let keyVariable = keyVariable(file) ?? environment[Composition.keyPointer]
+        return environment.filter { name, _ in
+            !name.hasPrefix("CLARITY_JOBS_") && name != "CREDENTIALS_DIRECTORY"
+                && name != keyVariable
+        }
     }
 
     /// What the job file names as sources: files, and folders in which each new file counts.

@@ -33,10 +33,14 @@ extension Form where Value == String {
             Form<[Field<String>]>.list(of: .line).map { fields in
                 fields.compactMap(\.value).joined(separator: "\n")
             }
+        // No text of a job file holds U+0000.
+        case .command: Form<[String]>.command.map { $0.joined(separator: "\u{0}") }
+        case .variables: .variables
         case .boolean: Form<Bool>.boolean.map { "\($0)" }
         case .integer(let range): Form<Int>.integer(range).map { "\($0)" }
         case .duration(let range):
             Form<Duration>.duration(range).map { "\($0.milliseconds)" }
+        case .size(let range): Form<Int64>.size(range).map { "\($0)" }
         case .choice(let names): .choice(names.map { ($0, $0) })
         case .timeZone: Form<Zone>.timeZone.map(\.identifier)
         case .dateOrInstant: .dateOrInstant

@@ -5,44 +5,53 @@ import Glibc
 /// One attempt in a child process, watched by the thread that calls `run`.
 ///
 /// One thread does all: no state is shared, and nothing waits but in poll(2).
-struct ProcessAttempt: ~Copyable {
+struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
     typealias Progress = (_ done: Int64, _ total: Int64) -> Void
 
     /// How often memory is looked at.
-    private static let memoryInterval = Duration.milliseconds(200)
+    private static var memoryInterval: Duration { .milliseconds(200) }
 
     private let group: ProcessGroup
     /// A pidfd: readable when the leader has ended.
     private let leaderEnd: Descriptor
     private let orderPipe: Descriptor
-    private let reportPipe: Descriptor
+    private let listenPipe: Descriptor
     private let memoryLimitBytes: Int64
     /// Our own largest resident memory when the child was made, in bytes; see `peak(_:)`.
     private let ownPeakBytes: Int64
 
     private var unsent: ArraySlice<UInt8>
-    private var reader = ReportReader()
+    private var listener: Listener
     private var fault: AttemptFault?
     private var wasKilled = false
-    private var hasReportEnded = false
+    private var hasSaidAll = false
     private var largestSampleBytes: Int64 = 0
-    private var nextSample = ContinuousClock.now + memoryInterval
+    private var nextSample = ContinuousClock.now + ProcessAttempt.memoryInterval
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
     /// Starts the process.
     ///
+    /// - Parameters:
+    ///   - text: what is written to the process.
+    ///   - memoryLimitBytes: as in `AttemptOrder`.
+    ///   - listener: takes what the process writes.
+    ///   - start: starts it, with the end of a pipe that it reads and of one that it writes.
     /// - Throws: `SystemError` when it cannot be started, or not be watched; then it is gone.
-    init(_ order: AttemptOrder, _ launch: Launch) throws(SystemError) {
+    init(
+        _ text: [UInt8], memoryLimitBytes: Int64, _ listener: Listener,
+        start: (
+            _ reads: borrowing Descriptor, _ writes: borrowing Descriptor
+        ) throws(SystemError) -> pid_t
+    ) throws(SystemError) {
         let orders = try Pipe(from: Launch.firstFree)
         let reports = try Pipe(from: Launch.firstFree)
         try orders.writeEnd.stopBlocking()
         try reports.readEnd.stopBlocking()
         guard clinux_keep_child_status() == 0 else { throw SystemError("keep exit statuses") }
-        let group = ProcessGroup(
-            leader: try launch.start(order: orders.readEnd, report: reports.writeEnd))
+        let group = ProcessGroup(leader: try start(orders.readEnd, reports.writeEnd))
         let leaderEnd: Descriptor
         do throws(SystemError) {
-            leaderEnd = try ProcessAttempt.takeCharge(of: group.leader, order.memoryLimitBytes)
+            leaderEnd = try ProcessAttempt.takeCharge(of: group.leader, memoryLimitBytes)
         } catch {
             group.killAll()
             waitpid(group.leader, nil, 0)
@@ -51,10 +60,11 @@ struct ProcessAttempt: ~Copyable {
         self.group = group
         self.leaderEnd = leaderEnd
         orderPipe = orders.writeEnd
-        reportPipe = reports.readEnd
-        memoryLimitBytes = order.memoryLimitBytes
+        listenPipe = reports.readEnd
+        self.memoryLimitBytes = memoryLimitBytes
+        self.listener = listener
         ownPeakBytes = ProcessAttempt.ownPeakBytes()
-        unsent = Array(order.lines.map { $0 + "\n" }.joined().utf8)[...]
+        unsent = text[...]
     }
 
     /// Watches the process to its end and reaps it.
@@ -71,20 +81,20 @@ struct ProcessAttempt: ~Copyable {
                 pollfd(fd: leaderEnd.number, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: requests.readiness, events: Int16(POLLIN), revents: 0),
                 pollfd(
-                    fd: wantsReports ? reportPipe.number : -1, events: Int16(POLLIN), revents: 0),
+                    fd: isListening ? listenPipe.number : -1, events: Int16(POLLIN), revents: 0),
                 pollfd(
                     fd: unsent.isEmpty ? -1 : orderPipe.number, events: Int16(POLLOUT), revents: 0),
             ]
             poll(&set, UInt(set.count), untilNextSample())
             if set[0].revents & ready != 0 { return }
             if set[1].revents & ready != 0 { obey(requests.take()) }
-            if set[2].revents & ready != 0 { readReports(progress) }
+            if set[2].revents & ready != 0 { listen(progress) }
             if set[3].revents != 0 { sendOrder() }
             if ContinuousClock.now >= nextSample { sampleMemory() }
         }
     }
 
-    private var wantsReports: Bool { !hasReportEnded && reader.fault == nil }
+    private var isListening: Bool { !hasSaidAll && listener.fault == nil }
 
     private func untilNextSample() -> Int32 {
         let span = nextSample - ContinuousClock.now
@@ -117,22 +127,22 @@ struct ProcessAttempt: ~Copyable {
 
     /// Reads what the pipe holds, up to one buffer; whether there may be more.
     @discardableResult
-    private mutating func readReports(_ progress: Progress) -> Bool {
-        let count = read(reportPipe.number, &buffer, buffer.count)
+    private mutating func listen(_ progress: Progress) -> Bool {
+        let count = read(listenPipe.number, &buffer, buffer.count)
         if count < 0 { return errno == EINTR }
         guard count > 0 else {
-            hasReportEnded = true
+            hasSaidAll = true
             return false
         }
-        let hadOutcome = reader.outcome != nil
-        reader.read(buffer[..<count], progress: progress)
-        if let text = reader.fault, fault == nil {
+        let hadOutcome = listener.hasOutcome
+        listener.read(buffer[..<count], progress: progress)
+        if let text = listener.fault, fault == nil {
             fault = .malformedReport(text)
             killGroup()
         }
         // The last look at a worker that may be gone before the next one is due.
-        if !hadOutcome, reader.outcome != nil { sampleMemory() }
-        return reader.fault == nil
+        if !hadOutcome, listener.hasOutcome { sampleMemory() }
+        return listener.fault == nil
     }
 
     private mutating func sampleMemory() {
@@ -165,17 +175,18 @@ struct ProcessAttempt: ~Copyable {
         }
         // Orphans come to us where we are process 1 or a subreaper; elsewhere there are none.
         while waitpid(-group.leader, nil, 0) > 0 {}
-        // Not until the pipe's end, which somebody who left the group may hold open.
-        while wantsReports, readReports(progress) {}
+        // Not until the pipe's end, which somebody who left the group may hold open and fill: a pipe
+        // holds at most 1 MiB (pipe(7)).
+        var looks = 0
+        while looks < 32, isListening, listen(progress) { looks += 1 }
         if case .status = end.exit {
-            reader.finish()
-            if let text = reader.fault, fault == nil { fault = .malformedReport(text) }
+            listener.finish()
+            if let text = listener.fault, fault == nil { fault = .malformedReport(text) }
         }
         end.fault = fault
-        end.outcome = reader.outcome
-        return AttemptEnd(
-            end.result, tally: reader.tally, notes: reader.notes, checkpoint: reader.checkpoint,
-            events: reader.events, peakMemoryBytes: peak(usage))
+        var result = listener.end(of: end)
+        result.peakMemoryBytes = peak(usage)
+        return result
     }
 
     /// The largest resident memory of the attempt, in bytes.

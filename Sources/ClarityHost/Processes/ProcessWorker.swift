@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import Glibc
 import Synchronization
 
 /// Runs each attempt as a child process.
@@ -49,49 +50,25 @@ public struct ProcessWorker: Worker {
         }
         running.change(by: 1)
         defer { running.change(by: -1) }
-        do throws(SystemError) {
-            let requests = try AttemptRequests()
-            defer { requests.end() }
-            return try await watch(order, requests, signals, progress).get()
-        } catch {
-            return AttemptEnd(.broke(.notStarted(error.text)))
-        }
-    }
-
-    /// Runs the attempt on a thread of its own and hands it the signals meanwhile.
-    private func watch(
-        _ order: AttemptOrder, _ requests: AttemptRequests,
-        _ signals: AsyncStream<AttemptSignal>,
-        _ progress: @escaping @Sendable (Int64, Int64) -> Void
-    ) async -> Result<AttemptEnd, SystemError> {
         let launch = launch
-        return await withTaskCancellationHandler {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    for await signal in signals { requests.send(signal) }
-                }
-                defer { group.cancelAll() }
-                do throws(SystemError) {
-                    return try await AttemptThread.run {
-                        do throws(SystemError) {
-                            let attempt = try ProcessAttempt(order, launch)
-                            return Result.success(attempt.run(requests, progress))
-                        } catch {
-                            return .failure(error)
-                        }
-                    }
-                } catch {
-                    return .failure(error)
+        let text = Array(order.lines.map { $0 + "\n" }.joined().utf8)
+        do throws(SystemError) {
+            return try await AttemptWatch.run(signals, progress) {
+                () throws(SystemError) -> ProcessAttempt<ReportReader> in
+                try ProcessAttempt(
+                    text, memoryLimitBytes: order.memoryLimitBytes, ReportReader()
+                ) { reads, writes throws(SystemError) in
+                    try launch.start(order: reads, report: writes)
                 }
             }
-        } onCancel: {
-            requests.send(.kill)
+        } catch {
+            return AttemptEnd(.broke(.notStarted(error.text)))
         }
     }
 }
 
 /// How many attempts run.
-private final class RunningAttempts: Sendable {
+final class RunningAttempts: Sendable {
     private let count = Mutex(0)
     private let tell: @Sendable (Int) -> Void
 

@@ -4,7 +4,7 @@ import ClarityScheduler
 ///
 /// What it keeps is bounded whatever the worker writes: 100 notes and 1,000 counts of at most one
 /// line each, 16 events, one checkpoint, one outcome.
-struct ReportReader {
+struct ReportReader: AttemptListener {
     static let mostNotes = 100
     static let mostCounts = 1000
     static let mostEvents = 16
@@ -18,6 +18,7 @@ struct ReportReader {
     private(set) var outcome: Outcome?
     /// Why what was written is no report; nothing is read after it. Never quotes the worker.
     private(set) var fault: String?
+    var hasOutcome: Bool { outcome != nil }
     private var keptNotes: [String] = []
     private var furtherNotes = 0
     private var line: [UInt8] = []
@@ -54,6 +55,13 @@ struct ReportReader {
     /// that was meant, so it is none.
     mutating func finish() {
         if fault == nil, !line.isEmpty { refuse("a newline at the end") }
+    }
+
+    func end(of process: ProcessEnd) -> AttemptEnd {
+        var process = process
+        process.outcome = outcome
+        return AttemptEnd(
+            process.result, tally: tally, notes: notes, checkpoint: checkpoint, events: events)
     }
 
     private mutating func take(_ part: ArraySlice<UInt8>) {

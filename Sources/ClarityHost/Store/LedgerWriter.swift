@@ -68,7 +68,9 @@ struct LedgerWriter {
             try connection.run(
                 "UPDATE runs SET stop_request = coalesce(stop_request, ?) WHERE id = ?",
                 .text(reason.rawValue), .integer(run.rawValue))
-        case .putAttempt(let attempt): try AttemptRow.put(attempt, connection)
+        case .putAttempt(let attempt):
+            try AttemptRow.put(attempt, connection)
+            try OutputRow.put(attempt, connection)
         case .deferred(let run, let deferrals, let instant):
             try DeferralRow.put(
                 deferrals, of: run, known: ledger.waits[run] ?? [], at: instant, connection)

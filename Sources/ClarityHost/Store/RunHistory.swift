@@ -66,9 +66,16 @@ public struct RunHistory: ~Copyable {
     /// The attempts of a run, by number.
     public func attempts(of run: RunID) throws(RunStoreError) -> [Attempt] {
         try rethrowing(path) {
-            try connection?.all(
+            guard let connection else { return [] }
+            let outputs = try OutputRow.outputs(of: run, connection)
+            return try connection.all(
                 "SELECT \(AttemptRow.columns) FROM attempts WHERE run_id = ? ORDER BY number",
-                .integer(run.rawValue), map: AttemptRow.attempt) ?? []
+                .integer(run.rawValue), map: AttemptRow.attempt
+            ).map { attempt in
+                var attempt = attempt
+                attempt.output = outputs[attempt.number]
+                return attempt
+            }
         }
     }
 

@@ -23,12 +23,14 @@ public struct Attempt: Hashable, Sendable {
     /// What this attempt alone counted.
     public var tally: Tally
     public var peakMemoryBytes: Int64
+    /// What its program wrote, where that is kept.
+    public var output: AttemptOutput?
 
     /// Creates the record of an attempt.
     public init(
         run: RunID, number: Int, startedAt: Instant, finishedAt: Instant? = nil,
         result: Result = .running, stopReason: StopReason? = nil, reason: String? = nil,
-        tally: Tally = Tally(), peakMemoryBytes: Int64 = 0
+        tally: Tally = Tally(), peakMemoryBytes: Int64 = 0, output: AttemptOutput? = nil
     ) {
         self.run = run
         self.number = number
@@ -39,5 +41,6 @@ public struct Attempt: Hashable, Sendable {
         self.reason = reason
         self.tally = tally
         self.peakMemoryBytes = peakMemoryBytes
+        self.output = output
     }
 }

@@ -14,11 +14,13 @@ public struct AttemptEnd: Hashable, Sendable {
     public var events: Set<EventName>
     /// The largest resident memory that was seen, in bytes; 0 when unknown.
     public var peakMemoryBytes: Int64
+    /// What its program wrote, where that is kept.
+    public var output: AttemptOutput?
 
     /// Creates an end.
     public init(
         _ result: Result, tally: Tally = Tally(), notes: [String] = [], checkpoint: String? = nil,
-        events: Set<EventName> = [], peakMemoryBytes: Int64 = 0
+        events: Set<EventName> = [], peakMemoryBytes: Int64 = 0, output: AttemptOutput? = nil
     ) {
         self.result = result
         self.tally = tally
@@ -26,6 +28,7 @@ public struct AttemptEnd: Hashable, Sendable {
         self.checkpoint = checkpoint
         self.events = events
         self.peakMemoryBytes = peakMemoryBytes
+        self.output = output
     }
 }
 

@@ -5,10 +5,17 @@ public struct OptionDeclaration: Hashable, Sendable {
         case text
         /// A list of different texts without line breaks; handed on with one on each line.
         case texts
+        /// A program with its arguments, as a list of words; handed on with U+0000 between them,
+        /// the program's name without a slash or by its absolute path.
+        case command
+        /// A list of `NAME=VALUE`, each name once; handed on with U+0000 between them.
+        case variables
         case boolean
         case integer(ClosedRange<Int>)
         /// A span with its unit, such as `90d`; handed on in milliseconds.
         case duration(ClosedRange<Duration>)
+        /// A size with its unit, such as `64KiB`; handed on in bytes.
+        case size(ClosedRange<Int64>)
         case choice([String])
         /// The name of a time zone that this machine knows.
         case timeZone

@@ -206,7 +206,7 @@ extension Round {
                     run: run.id, number: attempt.number, startedAt: attempt.startedAt,
                     finishedAt: moment.wall, result: result, stopReason: attempt.stop,
                     reason: run.failure?.reason, tally: end.tally,
-                    peakMemoryBytes: end.peakMemoryBytes)))
+                    peakMemoryBytes: end.peakMemoryBytes, output: end.output)))
     }
 }
 

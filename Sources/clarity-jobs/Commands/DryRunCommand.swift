@@ -29,6 +29,7 @@ struct DryRunCommand {
             scheduledFor: moment.wall, timeout: job.timeout, warning: job.warning,
             memoryLimitBytes: job.memoryLimitBytes, conditions: job.told(of: conditions),
             options: job.options)
+        if job.kind == .command { return try CommandDryRun(composition).run(order, file) }
         try OrderHandover.give(order)
         try composition.become("clarity-jobs-worker", ["dry-run"], for: file)
     }

@@ -119,6 +119,9 @@ struct HistoryShowCommand {
         }
         if let reason = attempt.reason { words += ": \(reason)" }
         composition.console.result(printable(words))
+        for line in attempt.output.map(OutputText.lines) ?? [] {
+            composition.console.result(printable("  | \(line)"))
+        }
     }
 
     private func object(_ run: Run, _ attempts: [Attempt], _ spans: [DeferralSpan]) -> JSON {

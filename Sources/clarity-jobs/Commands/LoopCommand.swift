@@ -16,7 +16,9 @@ struct LoopCommand {
         let signals = TerminationSignals(on: events)
         let monitor = composition.conditions(file)
         defer { monitor.end() }
-        var scheduler = try composition.scheduler(planner, store, monitor, on: events) { change in
+        var scheduler = try composition.scheduler(
+            planner, file, store, monitor, on: events
+        ) { change in
             // Standard error is the journal here; standard output belongs to results.
             guard case .put(let run) = change, run.state != .running,
                 run.state.isFinished || run.attempts > 0

@@ -58,7 +58,7 @@ struct RunCommand {
             detail: isDue && !composition.console.isVerbose ? .failures : .everything)
         let signals = TerminationSignals(on: events)
         var scheduler = try composition.scheduler(
-            planner, store, monitor, on: events, observer: reporter.observe)
+            planner, file, store, monitor, on: events, observer: reporter.observe)
         let first: [Planner.Event] =
             jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] } ?? []
         let report: Scheduler.Report

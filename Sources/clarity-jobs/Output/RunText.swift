@@ -79,6 +79,7 @@ enum RunText {
             "stop_reason": .text(attempt.stopReason?.rawValue), "reason": .text(attempt.reason),
             "counts": object(attempt.tally),
             "peak_memory_bytes": .integer(attempt.peakMemoryBytes),
+            "output": OutputText.object(attempt.output),
         ]
     }
 

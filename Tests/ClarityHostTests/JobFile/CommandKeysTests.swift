@@ -1,0 +1,73 @@
+import ClarityHost
+import ClarityScheduler
+import Testing
+
+@Suite("A command job in a job file") struct CommandKeysTests {
+    private let reader = JobFileReader(
+        catalogue: JobCatalogue(kinds: [.command], sections: []), zones: SampleZones(),
+        home: "/home/ada", workingDirectory: "/srv/clarity", localZone: "UTC", host: "ada")
+
+    private func read(_ options: String) throws -> JobFile {
+        let text = "version: 1\njobs:\n  - { id: a, kind: command, options: { \(options) } }\n"
+        return try reader.read(Array(text.utf8), path: "jobs.yaml")
+    }
+
+    @Test func `words, folder, variables and the limit are handed on`() throws {
+        let options = try #require(
+            try read(
+                "command: [./say, -v, -v, \"a b\"], folder: ~/work, environment: [A=1, B_2=x=y], "
+                    + "output_limit: 2KiB"
+            ).jobs.first?.options)
+
+        #expect(options["command"] == "/srv/clarity/say\u{0}-v\u{0}-v\u{0}a b")
+        #expect(options["folder"] == "/home/ada/work")
+        #expect(options["environment"] == "A=1\u{0}B_2=x=y")
+        #expect(options["output_limit"] == "2048")
+    }
+
+    @Test func `what is not said has its standard`() throws {
+        let options = try #require(try read("command: [\"true\"]").jobs.first?.options)
+
+        #expect(options == ["command": "true", "folder": "/", "output_limit": "65536"])
+    }
+
+    @Test(arguments: [
+        (
+            "folder: /",
+            "jobs.yaml:3:38: `options` of job `a` has no `command`"
+        ),
+        ("command: []", "jobs.yaml:3:49: `command` of `options` of job `a` names no program"),
+        (
+            "command: [a, \"b\\0c\"]",
+            "jobs.yaml:3:53: the escape `\\0` is not allowed in a job file"
+        ),
+        (
+            "command: [a], environment: [A]",
+            "jobs.yaml:3:68: entry 1 of `environment` of `options` of job `a` is not a variable\n"
+                + "help: write it as `LANG=C`, the name in letters, digits and `_`"
+        ),
+        (
+            "command: [a], environment: [2A=x]",
+            "jobs.yaml:3:68: entry 1 of `environment` of `options` of job `a` is not a variable\n"
+                + "help: write it as `LANG=C`, the name in letters, digits and `_`"
+        ),
+        (
+            "command: [a], environment: [A=1, A=2]",
+            "jobs.yaml:3:73: `environment` of `options` of job `a` has `A` twice"
+        ),
+        (
+            "command: [a], environment: [CLARITY_JOB=b]",
+            "jobs.yaml:3:68: entry 1 of `environment` of `options` of job `a` begins with "
+                + "`CLARITY_`\nhelp: those variables are this program's own"
+        ),
+        (
+            "command: [a], output_limit: 17MiB",
+            "jobs.yaml:3:68: output_limit `17MiB` is out of range, wanted 1KiB to 16MiB"
+        ),
+    ])
+    func `a fault is named at its place`(options: String, message: String) throws {
+        let faults = #expect(throws: JobFileFaults.self) { try read(options) }
+
+        #expect(faults?.description == message)
+    }
+}

@@ -1,0 +1,59 @@
+import ClarityScheduler
+import Testing
+
+@testable import ClarityHost
+
+@Suite("What is kept of a command's output") struct CapturedOutputTests {
+    /// Hands over a text in parts of so many bytes.
+    private func capture(_ text: String, limit: Int, by size: Int) -> AttemptOutput? {
+        var captured = CapturedOutput(limit: limit)
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            captured.read(rest.prefix(size)) { _, _ in }
+            rest = rest.dropFirst(size)
+        }
+        return captured.output
+    }
+
+    private func output(_ head: String, _ leftOut: Int64, _ tail: String) -> AttemptOutput {
+        AttemptOutput(head: Array(head.utf8), leftOutBytes: leftOut, tail: Array(tail.utf8))
+    }
+
+    @Test(arguments: [1, 3, 4, 100])
+    func `up to its limit everything is kept, beyond it the beginning and the end`(size: Int) {
+        #expect(capture("", limit: 8, by: size) == nil)
+        #expect(capture("abc", limit: 8, by: size) == output("abc", 0, ""))
+        #expect(capture("abcdefgh", limit: 8, by: size) == output("abcd", 0, "efgh"))
+        #expect(capture("abcdefghi", limit: 8, by: size) == output("abcd", 1, "fghi"))
+        #expect(
+            capture("abcdefghijklmnopqrstuvwxyz", limit: 7, by: size)
+                == output("abc", 19, "wxyz"))
+    }
+
+    @Test func `what comes is a sign of life`() {
+        var captured = CapturedOutput(limit: 4)
+        var told: [Int64] = []
+
+        captured.read([1, 2, 3]) { done, total in told += [done, total] }
+        captured.read([4]) { done, total in told += [done, total] }
+
+        #expect(told == [3, 0, 4, 0])
+    }
+
+    @Test(arguments: [
+        ("", nil), ("\n \t\n", nil), ("one", "one"), ("one\ntwo\n", "two"),
+        ("one\r\n  two  \r\n\n", "two  "), ("a\u{1B}[31mb", "a<U+001B>[31mb"),
+        (String(repeating: "x", count: 300), String(repeating: "x", count: 200) + "..."),
+    ])
+    func `the last line is one that says something, made harmless and short`(
+        text: String, line: String?
+    ) {
+        #expect(AttemptOutput(head: Array(text.utf8)).lastLine == line)
+    }
+
+    @Test func `the last line is whole where head and tail meet in it`() {
+        #expect(output("first\nsec", 0, "ond\n").lastLine == "second")
+        #expect(output("first\nsec", 7, "ond\n").lastLine == "ond")
+        #expect(AttemptOutput(head: [0x61, 0xFF]).lastLine == "a\u{FFFD}")
+    }
+}
