@@ -10,7 +10,15 @@ extension JobKindDeclaration {
             OptionDeclaration(
                 "retain", .duration(days(1)...days(36_600)),
                 standard: String(days(90).milliseconds),
-                summary: "how long confirmed values stay readable here")
+                summary: "how long confirmed values stay readable here"),
+            OptionDeclaration(
+                "retain_audit", .duration(days(1)...days(36_600)),
+                standard: String(days(90).milliseconds),
+                summary: "how long entries of the audit log stay here that were uploaded"),
+            OptionDeclaration(
+                "retain_files", .duration(days(1)...days(36_600)),
+                summary: "how long the files stay that a spool folder has moved to `done` or "
+                    + "`rejected`; without it, for ever"),
         ])
 
     static let auditUpload = JobKindDeclaration(

@@ -95,18 +95,21 @@ extension HealthStore {
     ///
     /// - Returns: how many were removed.
     public func pruneAudit(through number: Int64) throws(HealthStoreError) -> Int64 {
-        try changeAnyway { connection in
-            var head = try AuditHead.current(connection, sealer)
-            let end = min(number, head.uploadedNumber)
-            let hash = try connection.first(
-                "SELECT hash FROM audit WHERE number = ?", .integer(end)
-            ) { $0.blob(0) }
-            guard end > head.anchorNumber, let hash else { return 0 }
-            try connection.run("DELETE FROM audit WHERE number <= ?", .integer(end))
-            let removed = Int64(connection.changes)
-            (head.anchorNumber, head.anchorHash) = (end, hash)
-            try head.write(connection, sealer)
-            return removed
-        }
+        try changeAnyway { connection in try pruneAudit(through: number, connection) }
+    }
+
+    /// The same within a transaction.
+    func pruneAudit(through number: Int64, _ connection: Connection) throws -> Int64 {
+        var head = try AuditHead.current(connection, sealer)
+        let end = min(number, head.uploadedNumber)
+        let hash = try connection.first(
+            "SELECT hash FROM audit WHERE number = ?", .integer(end)
+        ) { $0.blob(0) }
+        guard end > head.anchorNumber, let hash else { return 0 }
+        try connection.run("DELETE FROM audit WHERE number <= ?", .integer(end))
+        let removed = Int64(connection.changes)
+        (head.anchorNumber, head.anchorHash) = (end, hash)
+        try head.write(connection, sealer)
+        return removed
     }
 }

@@ -3,27 +3,130 @@ public import ClarityScheduler
 
 /// Removes local copies that have outlived their retention, and gives the space back.
 ///
-/// What the backend has not confirmed is never touched. The counts and the note are the receipt.
+/// What the backend has not confirmed is never touched. It goes kind after kind in portions, each of
+/// which is one transaction with its entry in the audit log, so that it can be killed at any point;
+/// the next run goes on. The receipt is a note: how many of each kind, and a digest that a dry run
+/// before it, over the same store, has too. The history of runs has a retention of its own, which the
+/// scheduler keeps and `store: history:` sets; none of it is in the receipt.
 public struct CleanupWorker: KindWorker {
+    /// How many files go before they are noted.
+    private static let filesAtOnce = 100
+
     /// Creates the worker.
     public init() {}
 
     public func run(_ context: WorkContext) async throws -> Outcome {
-        let retain = try WorkOptions(context.order).duration("retain")
-        let cutoff = context.clock.now - retain
+        let options = WorkOptions(context.order, zones: context.zones)
+        let now = context.clock.now
+        let cutoff = now - (try options.duration("retain"))
+        let auditCutoff = now - (try options.duration("retain_audit"))
+        let filesCutoff = try options.optionalDuration("retain_files").map { now - $0 }
         var counts = WorkCounts(context)
-        var pruned: PruneCounts
-        repeat {
-            pruned = try context.store.prune(before: cutoff)
-            counts.add(pruned.samples, to: "samples_removed")
-            counts.add(pruned.metrics, to: "metrics_removed")
-            counts.add(pruned.insights, to: "insights_removed")
-            counts.add(pruned.archived, to: "versions_removed")
-            counts.add(pruned.batches, to: "batches_removed")
-            try context.checkTime()
-        } while pruned != PruneCounts()
+        var receipt = PruneReceipt()
         context.note("what counts as old was confirmed or last listed before \(cutoff)")
+        do {
+            for kind in PrunedKind.allCases where kind != .files {
+                try prune(
+                    kind, before: kind == .auditEntries ? auditCutoff : cutoff, &receipt, &counts,
+                    context)
+            }
+            if let filesCutoff {
+                try removeFiles(before: filesCutoff, options, &receipt, &counts, context)
+            }
+        } catch {
+            if receipt.count > 0 { tell(receipt, context) }
+            throw error
+        }
+        tell(receipt, context)
         counts.add(try context.store.compact(), to: "bytes_freed")
         return .success
+    }
+
+    private func prune(
+        _ kind: PrunedKind, before cutoff: Instant, _ receipt: inout PruneReceipt,
+        _ counts: inout WorkCounts, _ context: WorkContext
+    ) throws {
+        var cursor = PruneCursor()
+        var isMore = true
+        while isMore {
+            let before = receipt[kind].count
+            isMore = try context.store.prune(
+                kind, before: cutoff, from: &cursor, into: &receipt)
+            counts.add(receipt[kind].count - before, to: "\(kind.rawValue)_removed")
+            try context.checkTime()
+        }
+    }
+
+    /// A folder that cannot be read keeps what it has, and is told of; the others are gone through.
+    private func removeFiles(
+        before cutoff: Instant, _ options: WorkOptions, _ receipt: inout PruneReceipt,
+        _ counts: inout WorkCounts, _ context: WorkContext
+    ) throws {
+        counts.add(0, to: "files_removed")
+        var unreadable = 0
+        for origin in try options.origins() where origin.kind == .spool {
+            do {
+                let remains = try SpoolRemains(path: origin.path)
+                var rest = try remains.files(before: cutoff)[...]
+                while !rest.isEmpty {
+                    let portion = rest.prefix(CleanupWorker.filesAtOnce)
+                    rest = rest.dropFirst(portion.count)
+                    let before = receipt.count
+                    defer { counts.add(receipt.count - before, to: "files_removed") }
+                    try remove(portion, of: remains, &receipt, context)
+                    try context.checkTime()
+                }
+            } catch SourceError.missing {
+                // What was never there has nothing to be removed.
+            } catch is SourceError {
+                unreadable += 1
+            }
+        }
+        if unreadable > 0 {
+            context.note(
+                "\(unreadable) spool \(unreadable == 1 ? "folder" : "folders") could not be "
+                    + "cleaned: see `clarity-jobs sources`")
+        }
+    }
+
+    /// Removes a portion of files, and notes as many as are gone; a rehearsal only counts them.
+    private func remove(
+        _ files: ArraySlice<SpoolRemains.File>, of remains: SpoolRemains,
+        _ receipt: inout PruneReceipt, _ context: WorkContext
+    ) throws {
+        let before = receipt.count
+        var fault: SourceError?
+        for file in files where fault == nil {
+            do throws(SourceError) {
+                let isGone = context.isRehearsal ? true : try remains.remove(file)
+                guard isGone else { continue }
+                receipt.add(
+                    .files, identity: file.identity, at: file.movedAt, bytes: file.bytes)
+            } catch {
+                fault = error
+            }
+        }
+        if receipt.count > before {
+            try context.store.recordRemovedFiles(receipt.count - before, receipt)
+        }
+        if let fault { throw fault }
+    }
+
+    private func tell(_ receipt: PruneReceipt, _ context: WorkContext) {
+        if context.isRehearsal { receipt.lines.forEach(context.note) }
+        let summary = receipt.count > 0 ? receipt.summary : "nothing"
+        context.note("receipt: \(summary); blake2b-256 \(receipt.digest)")
+    }
+}
+
+extension PruneReceipt {
+    /// A line for each kind of which there is something: how many, from when, and how large.
+    fileprivate var lines: [String] {
+        PrunedKind.allCases.compactMap { kind in
+            let part = self[kind]
+            guard let oldest = part.oldest, let newest = part.newest else { return nil }
+            return
+                "\(kind.rawValue): \(part.count) from \(oldest) to \(newest), \(part.bytes) bytes"
+        }
     }
 }

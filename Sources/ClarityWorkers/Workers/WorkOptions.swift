@@ -91,9 +91,17 @@ public struct WorkOptions: Sendable {
 
     /// A span of the job's own, or its declared standard.
     func duration(_ key: String) throws(Failure) -> Duration {
+        guard let value = try optionalDuration(key) else {
+            throw Failure(.configuration, "option `\(key)` is not a span in its range")
+        }
+        return value
+    }
+
+    /// A span of the job's own, or its declared standard; `nil` when there is neither.
+    func optionalDuration(_ key: String) throws(Failure) -> Duration? {
         let declaration = try declared(key)
-        guard case .duration(let range) = declaration.form,
-            let value = (order.options[key] ?? declaration.standard).flatMap({ Int64($0) }),
+        guard let text = order.options[key] ?? declaration.standard else { return nil }
+        guard case .duration(let range) = declaration.form, let value = Int64(text),
             range.contains(.milliseconds(value))
         else { throw Failure(.configuration, "option `\(key)` is not a span in its range") }
         return .milliseconds(value)

@@ -1,3 +1,4 @@
+import ClarityTestSupport
 import SQLite
 import Testing
 
@@ -27,8 +28,8 @@ import Testing
         let counts = try store.prune(before: noon + .seconds(50))
         let again = try store.enqueue(heartRates(0..<9))
 
-        #expect(counts.samples == 3)
-        #expect(counts.batches == 1)
+        #expect(counts[.samples].count == 3)
+        #expect(counts[.batches].count == 1)
         #expect(again == EnqueueCounts(queued: 0, duplicates: 9))
         #expect(
             try store.states() == [.confirmed: 5, .unconfirmed: 2, .accepted: 1, .queued: 1])
@@ -38,7 +39,7 @@ import Testing
             }
         }
         #expect(values == 3)
-        #expect(try store.prune(before: noon + .seconds(50)) == PruneCounts())
+        #expect(try store.prune(before: noon + .seconds(50)) == PruneReceipt())
     }
 
     @Test func `what is old goes in portions until nothing is left`() throws {
@@ -55,16 +56,105 @@ import Testing
             }
         }
 
-        var counts: [PruneCounts] = []
-        while counts.last != PruneCounts(), counts.count < 9 {
-            counts.append(try store.prune(before: noon + .seconds(1), limit: 2))
+        var counts: [PrunedKind: [Int64]] = [:]
+        var receipt = PruneReceipt()
+        for kind in PrunedKind.allCases {
+            var cursor = PruneCursor()
+            var isMore = true
+            while isMore, counts[kind, default: []].count < 9 {
+                let before = receipt[kind].count
+                isMore = try store.prune(
+                    kind, before: noon + .seconds(1), limit: 2, from: &cursor, into: &receipt)
+                counts[kind, default: []].append(receipt[kind].count - before)
+            }
         }
 
-        #expect(counts.map(\.samples) == [2, 2, 1, 0])
-        #expect(counts.map(\.batches) == [0, 0, 1, 0])
-        #expect(counts.map(\.metrics) == [2, 1, 0, 0])
-        #expect(counts.map(\.insights) == [2, 1, 0, 0])
-        #expect(counts.map(\.archived) == [2, 2, 2, 0])
+        #expect(
+            counts == [
+                .samples: [2, 2, 1], .batches: [1], .metrics: [2, 1], .insights: [2, 1],
+                .versions: [2, 2, 2, 0], .auditEntries: [0], .files: [0],
+            ])
+        #expect(try store.verifyAudit().broken == nil)
+    }
+
+    @Test func `the receipt is the same in one go and in portions, and another for other rows`()
+        throws
+    {
+        func receipt(_ limit: Int, _ values: Range<Int>) throws -> PruneReceipt {
+            let folder = StateFolder()
+            // The same key, so that what recognises a sample is the same.
+            let store = try folder.open(["CLARITY_JOBS_KEY": String(repeating: "0f", count: 32)])
+            _ = try store.enqueue(heartRates(values))
+            let batch = try #require(try store.nextBatch(limit: 1000, at: noon))
+            try store.settle(batch, processingID: "p", at: noon)
+            try store.confirm(store.openUploads()[0], at: noon)
+            var receipt = PruneReceipt()
+            for kind in PrunedKind.allCases {
+                var cursor = PruneCursor()
+                while try store.prune(
+                    kind, before: noon + .seconds(1), limit: limit, from: &cursor, into: &receipt)
+                {}
+            }
+            return receipt
+        }
+
+        let whole = try receipt(1000, 0..<5)
+
+        #expect(try receipt(2, 0..<5) == whole)
+        #expect(whole[.samples].count == 5 && whole[.samples].oldest == noon)
+        #expect(try receipt(1000, 1..<6).digest != whole.digest)
+        #expect(whole.digest.count == 64 && PruneReceipt().digest != whole.digest)
+        #expect(whole.summary == "samples 5, batches 1")
+    }
+
+    @Test func `each removal has its entry, with the receipt as it is after it`() throws {
+        let store = try folder.open()
+        try settled(store, 0..<3, at: noon)
+        try store.confirm(store.openUploads()[0], at: noon)
+        let before = try store.auditRecords(limit: 99).count
+
+        let receipt = try store.prune(before: noon + .seconds(1))
+
+        let entries = try store.auditRecords(limit: 99).dropFirst(before).compactMap(\.entry)
+        #expect(entries.map(\.counts) == [["samples": 3], ["batches": 1]])
+        #expect(entries.last?.detail == "their retention is over, receipt \(receipt.digest)")
+    }
+
+    @Test func `an upload that nobody is in any more goes, one that is under way stays`() throws {
+        let store = try folder.open()
+        try settled(store, 0..<2, at: noon)
+        try settled(store, 2..<4, at: noon)
+        try store.access { connection in
+            try connection.run("DELETE FROM outbox WHERE batch_id = 1")
+        }
+
+        let young = try store.prune(before: noon)
+        let counts = try store.prune(before: noon + .seconds(1))
+
+        #expect(young.count == 0)
+        #expect(counts.parts.mapValues(\.count) == [.batches: 1])
+        #expect(try store.openUploads().map(\.id) == [2])
+    }
+
+    @Test func `of the audit log only what was uploaded goes, and only from its old end`() throws {
+        let clock = ManualClock(noon)
+        let store = try folder.open(clock: clock)
+        for second in [0, 100, 50, 300] {
+            clock.set(noon + .seconds(second))
+            try store.record(.exported)
+        }
+        try store.confirmAuditUpload(through: 3)
+        clock.set(noon + .seconds(400))
+
+        // The second entry is too young, so the third, of a clock that was set back, stays too.
+        let first = try store.prune(before: noon + .seconds(60))
+        let second = try store.prune(before: noon + .seconds(500))
+
+        #expect(first.parts.mapValues(\.count) == [.auditEntries: 1])
+        #expect(second.parts.mapValues(\.count) == [.auditEntries: 2])
+        let proof = try store.verifyAudit()
+        #expect(proof.broken == nil && proof.anchor == 3)
+        #expect(try store.auditRecords(limit: 9).map(\.number) == [4, 5, 6])
     }
 
     @Test func `a pulled row goes when it is old and no longer listed`() throws {
@@ -79,8 +169,8 @@ import Testing
 
         let counts = try store.prune(before: noon - .seconds(100))
 
-        #expect(counts.metrics == 1)
-        #expect(counts.insights == 1)
+        #expect(counts[.metrics].count == 1)
+        #expect(counts[.insights].count == 1)
         for table in CachedTable.allCases {
             #expect(try store.rows(of: table, limit: 9).map(\.row.id) == ["young", "listed"])
         }
@@ -97,7 +187,7 @@ import Testing
 
         let counts = try store.prune(before: noon + .seconds(2))
 
-        #expect(counts.archived == 1)
+        #expect(counts[.versions].count == 1)
     }
 
     @Test func `compacting empties the log and gives the space back`() throws {

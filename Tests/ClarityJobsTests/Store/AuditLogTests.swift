@@ -71,7 +71,7 @@ import Testing
         _ = try store.rows(of: .metrics, limit: 9)
 
         let shown = try entries(store).map { entry in
-            ([entry.action.rawValue, entry.detail]
+            ([entry.action.rawValue, entry.detail.replacing(/, receipt .*/, with: "")]
                 + entry.counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" })
                 .joined(separator: "|")
         }
@@ -85,7 +85,9 @@ import Testing
                 "sent|the backend refused some|heart_rate 1",
                 "sent|the backend did not settle it|heart_rate 1",
                 "read|from the backend|steps 1",
-                "removed|their retention is over|metrics 1|samples 3",
+                "removed|their retention is over|samples 3",
+                "removed|their retention is over|batches 4",
+                "removed|their retention is over|metrics 1",
             ])
         #expect(try store.verifyAudit().broken == nil)
     }

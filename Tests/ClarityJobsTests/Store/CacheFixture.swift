@@ -1,3 +1,4 @@
+import ClaritySystem
 @preconcurrency import Glibc
 import SQLite
 
@@ -19,8 +20,10 @@ final class StateFolder {
         rmdir(path)
     }
 
-    func open(_ environment: [String: String] = [:]) throws -> HealthStore {
-        try HealthStore(stateDirectory: path, environment: environment)
+    func open(
+        _ environment: [String: String] = [:], clock: any WallClock = SystemClock()
+    ) throws -> HealthStore {
+        try HealthStore(stateDirectory: path, environment: environment, clock: clock)
     }
 
     /// Makes the file of an earlier version, sealed with the first test key, and gives a connection.

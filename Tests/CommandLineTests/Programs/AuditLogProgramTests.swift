@@ -119,6 +119,48 @@ struct AuditLogProgramTests {
         #expect(request.headers["authorization"] == nil)
     }
 
+    @Test func `a dry run shows the request, sends nothing and changes nothing`() async throws {
+        let server = try ScriptedServer([.answer(200, "")])
+        let playground = try await Playground(
+            jobFile: Self.jobFile(", options: { url: \"\(server.url)/audit\" }"))
+        try await playground.logIn()
+        let before = try playground.folder.contents()
+
+        let dry = try await playground.run("dry-run", "audit")
+
+        #expect(dry.status == 0, "\(dry.errors)")
+        #expect(dry.outputLines.first == "POST \(server.url)/audit")
+        #expect(dry.output.contains("  Content-Type: application/x-ndjson\n"))
+        #expect(dry.output.contains(#/  body: [0-9]+ bytes, blake2b-256 [0-9a-f]{64}\n/#))
+        #expect(dry.output.contains("would be: 1 entries sent"))
+        #expect(server.requests.isEmpty)
+        #expect(try playground.folder.contents() == before)
+    }
+
+    @Test func `after an answer that was lost the same entries go again, and then the new ones`()
+        async throws
+    {
+        let server = try ScriptedServer([.close, .answer(200, ""), .answer(200, "")])
+        let playground = try await Playground(
+            jobFile: Self.jobFile(
+                ", retry: { attempts: 1 }, options: { url: \"\(server.url)/audit\" }"))
+        try await playground.logIn()
+
+        let lost = try await playground.run("run", "audit")
+        let again = try await playground.run("run", "audit")
+        #expect(try await playground.run("run", "refresh").status == 0)
+        let news = try await playground.run("run", "audit")
+
+        #expect(lost.status == 69 && lost.errors.contains("gave no whole answer"))
+        #expect(again.status == 0, "\(again.errors)")
+        #expect(news.status == 0, "\(news.errors)")
+        let bodies = server.requests.map(\.body)
+        #expect(bodies.count == 3 && bodies[0] == bodies[1])
+        #expect(bodies[0].hasPrefix("{\"number\":1,"))
+        #expect(bodies[0].split(separator: "\n").count == 1)
+        #expect(bodies[2].hasPrefix("{\"number\":2,"))
+    }
+
     @Test func `a log that is broken is uploaded with a note of it`() async throws {
         let server = try ScriptedServer([.answer(200, "")])
         let playground = try await Playground(

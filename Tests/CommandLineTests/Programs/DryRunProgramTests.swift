@@ -53,6 +53,8 @@ struct DryRunProgramTests {
         expectUpload(upload.outputLines, sandbox.url)
         #expect(
             cleanup.outputLines.dropFirst() == [
+                "receipt: nothing; blake2b-256 "
+                    + "cd5b461f08bafca5fbc01df6cd827605657059511efbbb3e3f73d5b74859b76b",
                 "would remove: 0 samples removed",
                 "dry run of `cleanup`: 0 requests shown, nothing was sent, nothing was changed",
             ])
