@@ -17,6 +17,7 @@ import CLinux
                clarity-jobs-worker audit verify --state DIR [--output table|json|ndjson]
                clarity-jobs-worker import [--report] [--quiet] [--output table|json|ndjson] < ORDER
                clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
+               clarity-jobs-worker status [--quiet] [--output table|json|ndjson] < ORDER
                clarity-jobs-worker probe URL
         where BACKEND is --backend URL [--dialect D] [--ca-bundle FILE] [--pins LINES] [--retry-wait MS]
         """
@@ -44,12 +45,13 @@ import CLinux
         case "key": KeyMode.run(Array(arguments.dropFirst()))
         case "audit": AuditMode.run(Array(arguments.dropFirst()))
         case "import": ImportMode.run(Array(arguments.dropFirst()))
+        case "status": StatusMode.run(Array(arguments.dropFirst()))
         case "sources": SourcesMode.run(Array(arguments.dropFirst()))
         case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])
         default:
             usageError(
-                "expected `attempt`, `dry-run`, `auth`, `key`, `audit`, `import`, `sources` or "
-                    + "`probe URL`")
+                "expected `attempt`, `dry-run`, `auth`, `key`, `audit`, `import`, `sources`, "
+                    + "`status` or `probe URL`")
         }
     }
 

@@ -72,6 +72,7 @@ enum Program {
                 try await LoopCommand(composition).run(on: events)
             }
         case ["dry-run"]: try DryRunCommand(composition).run()
+        case ["status"]: try StatusCommand(composition).run()
         case ["list"]: try ListCommand(composition).run()
         case ["next"]: try NextCommand(composition).run()
         case ["explain"]: try ExplainCommand(composition).run()

@@ -7,7 +7,7 @@ public let clarityCatalogue = JobCatalogue(
     kinds: [
         .refresh, .bulkUpload, .processingStatus, .insightHistory, .cleanup, .auditUpload,
     ],
-    sections: [.backend, .key, .sources],
+    sections: [.backend, .key, .sources, .fresh],
     events: [.uploadCompleted, .analysisCompleted, .insightGenerated])
 
 func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }

@@ -48,6 +48,7 @@ extension CommandSyntax {
                 name: "dry-run",
                 summary: "Shows what a job would send or remove, and changes nothing.",
                 operands: "JOB", options: [.now]),
+            .status,
             CommandSyntax(
                 name: "list", summary: "Lists the jobs, what comes next and what they wait for.",
                 options: [.now]),

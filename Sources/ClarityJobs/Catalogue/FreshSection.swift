@@ -1,0 +1,20 @@
+import ClarityScheduler
+
+extension SectionDeclaration {
+    /// How old what is known may get, a goal a kind; `FreshnessGoal` reads it.
+    static let fresh = SectionDeclaration(
+        "fresh",
+        .mapping(
+            SampleKind.allCases.map { kind in
+                OptionDeclaration(
+                    kind.rawValue, span,
+                    summary: "how old the newest sample may be that the backend has taken")
+            } + [
+                OptionDeclaration(
+                    "insights", span, summary: "how old the newest insight may be"),
+                OptionDeclaration(
+                    "profile", span, summary: "how long ago the profile may have been pulled"),
+            ]))
+
+    private static let span = OptionDeclaration.Form.duration(.seconds(60)...days(3660))
+}

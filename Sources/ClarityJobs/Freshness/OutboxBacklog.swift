@@ -1,0 +1,39 @@
+import SQLite
+
+/// How many samples the backend does not have yet, and how many of them only a person can move.
+public struct OutboxBacklog: Hashable, Sendable {
+    /// Queued, or being sent.
+    public var waiting: Int64 = 0
+    /// Taken, and not confirmed yet.
+    public var accepted: Int64 = 0
+    /// Unconfirmed, rejected or set aside.
+    public var forPerson: Int64 = 0
+
+    /// Creates a backlog of nothing.
+    public init() {}
+}
+
+extension HealthStore {
+    /// The backlog; takes as long as there are samples in it, and none for what is confirmed.
+    public func outboxBacklog() throws(HealthStoreError) -> OutboxBacklog {
+        try access { connection in
+            var backlog = OutboxBacklog()
+            try connection.forEach(
+                """
+                SELECT state, count(*) FROM outbox
+                WHERE state IN ('queued', 'sending', 'accepted', 'unconfirmed', 'rejected',
+                    'setAside')
+                GROUP BY state
+                """, []
+            ) { row in
+                switch OutboxState(rawValue: row.text(0)) {
+                case .queued, .sending: backlog.waiting += row.integer(1)
+                case .accepted: backlog.accepted += row.integer(1)
+                case .unconfirmed, .rejected, .setAside: backlog.forPerson += row.integer(1)
+                case .confirmed, nil: break
+                }
+            }
+            return backlog
+        }
+    }
+}

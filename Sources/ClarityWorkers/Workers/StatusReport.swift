@@ -1,0 +1,196 @@
+public import ClarityJobs
+public import ClarityScheduler
+import JSON
+
+/// How fresh everything is, and what stands in the way: what `status` shows.
+public struct StatusReport: Sendable {
+    /// A job beyond those that bring something.
+    public struct JobLine: Hashable, Sendable {
+        public var id: String
+        public var standing: String
+        public var lastSuccess: Instant?
+    }
+
+    public let rulings: [FreshnessRuling]
+    public let backlog: OutboxBacklog
+    /// When the access token ends; `nil` when nobody is logged in.
+    public let session: Instant?
+    public let jobs: [JobLine]
+    private let now: Instant
+
+    /// Whether every goal holds.
+    public var holds: Bool { rulings.allSatisfy(\.holds) }
+
+    /// Makes a report out of an order, which has the jobs as `jobs.0.id` and so on.
+    ///
+    /// - Parameter store: `nil` where there is none yet; it is read and nothing else.
+    /// - Throws: `Failure` for options that do not fit, `HealthStoreError`.
+    public init(_ order: AttemptOrder, store: HealthStore?) throws {
+        let now = order.scheduledFor
+        let jobs = try StatusReport.jobs(order.options)
+        let session = try store?.load()
+        rulings = try FreshnessGoal.all(order.options).map { goal in
+            FreshnessRuling(
+                on: goal, try store?.freshness(of: goal, now: now) ?? FreshnessFacts(),
+                jobs: jobs, isLoggedIn: session != nil, now: now)
+        }
+        backlog = try store?.outboxBacklog() ?? OutboxBacklog()
+        self.session = session?.expiresAt
+        self.jobs = jobs.map {
+            JobLine(id: $0.id, standing: $0.standing, lastSuccess: $0.lastSuccess)
+        }
+        self.now = now
+    }
+
+    private static func jobs(_ options: [String: String]) throws(Failure) -> [BringingJob] {
+        var jobs: [BringingJob] = []
+        while let id = options["jobs.\(jobs.count).id"] {
+            let prefix = "jobs.\(jobs.count)"
+            guard let kind = options["\(prefix).kind"], let standing = options["\(prefix).standing"]
+            else { throw Failure(.internalFault, "the order lacks how job `\(id)` stands") }
+            jobs.append(
+                BringingJob(
+                    id: id, kind: JobKind(kind), standing: standing,
+                    isHeldBack: options["\(prefix).held_back"] == "true",
+                    lastSuccess: options["\(prefix).last_success"].flatMap(Instant.init(rfc3339:))))
+        }
+        return jobs
+    }
+}
+
+// For people.
+extension StatusReport {
+    /// A line for each goal, then the outbox, the session and the jobs; with `missedOnly` no more than
+    /// the goals that are missed.
+    public func lines(missedOnly: Bool) -> [String] {
+        let goals = rulings.filter { !missedOnly || !$0.holds }.map(line)
+        guard !missedOnly else { return goals.map(\.forReport) }
+        let outbox =
+            "outbox: \(backlog.waiting) waiting, \(backlog.accepted) accepted, "
+            + "\(backlog.forPerson) for a person"
+        let session =
+            "session: " + (session.map { "logged in, access until \($0)" } ?? "nobody is logged in")
+        let head = goals.isEmpty ? ["no goals: the job file has no `fresh`"] : goals
+        return (head + [outbox, session] + jobs.map(line)).map(\.forReport)
+    }
+
+    private func line(_ ruling: FreshnessRuling) -> String {
+        let wanted = "wanted within \(ruling.goal.within.text)"
+        let age = ruling.age.map { "\(StatusReport.text($0)) old" } ?? "none yet"
+        let name = ruling.goal.subject.name
+        guard let blame = ruling.blame else { return "\(name): holds: \(age), \(wanted)" }
+        return "\(name): missed: \(age), \(wanted): \(words(blame))"
+    }
+
+    private func words(_ blame: FreshnessRuling.Blame) -> String {
+        switch blame {
+        case .source(nil): "no source was ever read"
+        case .source(let reading?):
+            "nothing newer was there when the sources were read at \(reading)"
+        case .job(let job): "job `\(job.id)` \(job.standing)"
+        case .backend: "the backend has not confirmed or made anything newer"
+        case .person(let place):
+            "newer samples are \(place.rawValue) and want a person: see `clarity-jobs outbox`"
+        case .login: "nobody is logged in: see `clarity-jobs auth login`"
+        case .noJob: "no job of the job file brings it"
+        }
+    }
+
+    private func line(_ job: JobLine) -> String {
+        let success = job.lastSuccess.map {
+            "succeeded \(StatusReport.text(max(now - $0, .zero))) ago"
+        }
+        return "\(job.id): \(success ?? "no success yet"); \(job.standing)"
+    }
+
+    /// A span in whole minutes where it is an hour or longer, else in seconds.
+    private static func text(_ span: Duration) -> String {
+        let seconds = span.milliseconds / 1000
+        return Duration.seconds(seconds >= 3600 ? seconds / 60 * 60 : seconds).text
+    }
+}
+
+// For programs.
+extension StatusReport {
+    /// An object with `holds`, `goals`, `outbox`, `session` and `jobs`; with `missedOnly` the goals
+    /// that are missed alone.
+    public func page(missedOnly: Bool) -> String {
+        let goals = rulings.filter { !missedOnly || !$0.holds }.map { JSON.object(members($0)) }
+        var all = [
+            JSON.Member(name: "holds", value: .bool(holds)),
+            JSON.Member(name: "goals", value: .array(goals)),
+        ]
+        if !missedOnly {
+            all += [
+                JSON.Member(name: "outbox", value: .object(outbox)),
+                JSON.Member(name: "session", value: .object(sessionMembers)),
+                JSON.Member(name: "jobs", value: .array(jobs.map { .object(members($0)) })),
+            ]
+        }
+        return JSON.object(all).page
+    }
+
+    /// The same as objects of a line each, told apart by `what`: `goal`, `outbox`, `session`, `job`.
+    public func objectLines(missedOnly: Bool) -> [String] {
+        let goals = rulings.filter { !missedOnly || !$0.holds }.map { ("goal", members($0)) }
+        let rest: [(String, [JSON.Member])] =
+            missedOnly
+            ? []
+            : [("outbox", outbox), ("session", sessionMembers)]
+                + jobs.map { ("job", members($0)) }
+        return (goals + rest).map { what, members in
+            JSON.object([JSON.Member(name: "what", value: .string(what))] + members).line
+        }
+    }
+
+    private func members(_ ruling: FreshnessRuling) -> [JSON.Member] {
+        [
+            JSON.Member(name: "goal", value: .string(ruling.goal.subject.name)),
+            JSON.Member(name: "holds", value: .bool(ruling.holds)),
+            JSON.Member(
+                name: "within_seconds", value: .integer(ruling.goal.within.milliseconds / 1000)),
+            JSON.Member(
+                name: "age_seconds",
+                value: ruling.age.map { .integer($0.milliseconds / 1000) } ?? .null),
+            JSON.Member(name: "blame", value: .text(ruling.blame?.name)),
+            JSON.Member(name: "why", value: .text(ruling.blame.map(words)?.forReport)),
+        ]
+    }
+
+    private var outbox: [JSON.Member] {
+        [
+            JSON.Member(name: "waiting", value: .integer(backlog.waiting)),
+            JSON.Member(name: "accepted", value: .integer(backlog.accepted)),
+            JSON.Member(name: "for_person", value: .integer(backlog.forPerson)),
+        ]
+    }
+
+    private var sessionMembers: [JSON.Member] {
+        [
+            JSON.Member(name: "logged_in", value: .bool(session != nil)),
+            JSON.Member(name: "access_until", value: .text(session)),
+        ]
+    }
+
+    private func members(_ job: JobLine) -> [JSON.Member] {
+        [
+            JSON.Member(name: "job", value: .string(job.id)),
+            JSON.Member(name: "last_success", value: .text(job.lastSuccess)),
+            JSON.Member(name: "standing", value: .string(job.standing.forReport)),
+        ]
+    }
+}
+
+extension FreshnessRuling.Blame {
+    /// A word for programs.
+    fileprivate var name: String {
+        switch self {
+        case .source: "source"
+        case .job: "job"
+        case .backend: "backend"
+        case .person: "person"
+        case .login: "login"
+        case .noJob: "no_job"
+        }
+    }
+}

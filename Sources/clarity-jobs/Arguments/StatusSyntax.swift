@@ -1,0 +1,17 @@
+extension CommandSyntax {
+    /// `status`.
+    static let status = CommandSyntax(
+        name: "status",
+        summary: "Says which goals of freshness hold, and what is to blame where one does not.",
+        details: [
+            "The goals are those of `fresh:` in the job file. Where one is missed it says whether the",
+            "sources had nothing newer, which job holds a newer sample back and for what it waits,",
+            "whether the backend has not confirmed it, or whether a person has to decide. Reads only;",
+            "sends nothing. The status is 1 when a goal is missed; --quiet shows only those.",
+        ],
+        options: [.now],
+        examples: [
+            "clarity-jobs status",
+            "clarity-jobs status --quiet || mail -s 'health data is stale' you@example.com",
+        ])
+}

@@ -1,0 +1,69 @@
+import ClarityHost
+import ClarityScheduler
+
+/// `status`: which goals of freshness hold. How the jobs stand is found out here, and handed to the
+/// worker's program, which opens the health data, with the goals.
+struct StatusCommand {
+    private let composition: Composition
+
+    /// The most jobs that fit into an order with their words.
+    private static let mostJobs = 100
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> ExitStatus {
+        guard composition.arguments.operands.isEmpty else {
+            throw CommandFailure(.usage, "`status` takes no operands")
+        }
+        let file = try composition.jobFile()
+        let moment = composition.clock.moment
+        var options = file.settings.filter { $0.key.hasPrefix("fresh.") }
+        for (index, job) in file.jobs.prefix(StatusCommand.mostJobs).enumerated() {
+            options["jobs.\(index).id"] = job.id.rawValue
+            options["jobs.\(index).kind"] = job.kind.rawValue
+        }
+        try addStandings(of: file, at: moment, to: &options)
+        options["state.directory"] = composition.statePath(file)
+        options["key.variable"] = file.settings["key.variable"]
+        guard let name = JobID("status") else {
+            throw CommandFailure(.internalFault, "no name for the order")
+        }
+        try OrderHandover.give(
+            AttemptOrder(
+                run: RunID(0), job: name, kind: JobKind("status"), attempt: 1, generation: 1,
+                scheduledFor: moment.wall, timeout: .zero, warning: .zero, memoryLimitBytes: 0,
+                options: options))
+        var words = ["status", "--output", composition.console.form.rawValue]
+        if composition.console.isQuiet { words.append("--quiet") }
+        try composition.become("clarity-jobs-worker", words, for: file)
+    }
+
+    /// Adds how each job stands. No check is asked: that could be a request.
+    private func addStandings(
+        of file: JobFile, at moment: Moment, to options: inout [String: String]
+    ) throws(CommandFailure) {
+        let history = try composition.history(file)
+        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let planner = composition.planner(file, owner: "", scope: .everything)
+        let standings = planner.standings(
+            at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)
+        let known = Dictionary(uniqueKeysWithValues: standings.map { ($0.job, $0) })
+        for (index, job) in file.jobs.prefix(StatusCommand.mostJobs).enumerated() {
+            var facts = StandingText.Facts(
+                isDisabled: file.disabled.contains(job.id), standing: known[job.id])
+            let success = try askingStore { () throws(RunStoreError) -> Instant? in
+                facts.last = try history.runs(of: job.id, limit: 1).first
+                if let run = facts.standing?.open, run.state == .enqueued {
+                    for span in try history.deferrals(of: run.id) where span.until == nil {
+                        facts.since[span.deferral.subject] = span.since
+                    }
+                }
+                return try history.lastSuccess(of: job.id)
+            }
+            options["jobs.\(index).standing"] =
+                printable(StandingText.words(facts)).prefix(300).description
+            options["jobs.\(index).held_back"] = "\(StandingText.isHeldBack(facts))"
+            options["jobs.\(index).last_success"] = success?.description
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import ClarityScheduler
+
+/// How a job stands, in a few words that follow its name.
+enum StandingText {
+    /// What the words are made from.
+    struct Facts {
+        var isDisabled = false
+        /// `nil` for a disabled job.
+        var standing: JobStanding?
+        /// Since when its run waits for each subject.
+        var since: [String: Instant] = [:]
+        /// Its last run, finished or not.
+        var last: Run?
+    }
+
+    /// `waits for network: wanted connected, is no route (netlink), since ...`.
+    static func words(_ facts: Facts) -> String {
+        guard !facts.isDisabled, let standing = facts.standing else { return "is disabled" }
+        let failure = failure(facts)
+        if standing.open?.state == .running { return "runs now" }
+        let waits = holding(standing)
+        guard !waits.isEmpty else {
+            let next = standing.next.map { "is due \(RunText.seconds($0))" }
+            return (next ?? "starts by event, chain or request") + failure
+        }
+        let words = waits.map { deferral in
+            "\(deferral.subject): wanted \(deferral.wanted), is \(deferral.measured)"
+                + (facts.since[deferral.subject].map { ", since \(RunText.seconds($0))" } ?? "")
+        }
+        return "waits for \(words.joined(separator: "; "))\(failure)"
+    }
+
+    /// Whether something other than its schedule holds it back, or nobody plans it.
+    static func isHeldBack(_ facts: Facts) -> Bool {
+        guard !facts.isDisabled, let standing = facts.standing else { return true }
+        if standing.open?.state == .running { return false }
+        return !holding(standing).isEmpty || facts.last?.state == .failed
+    }
+
+    /// What keeps it from starting although something asks for it; constraints of a job that nothing
+    /// asks for now hold nothing back.
+    private static func holding(_ standing: JobStanding) -> [Deferral] {
+        let isAsked = !standing.deferrals.contains {
+            $0.reason == .notDue && $0.subject == "schedule"
+        }
+        return standing.deferrals.filter { deferral in
+            switch deferral.reason {
+            case .notDue: false
+            case .constraint: isAsked
+            case .backoff, .overlap, .paused: true
+            }
+        }
+    }
+
+    private static func failure(_ facts: Facts) -> String {
+        let reason = facts.standing?.open?.failure?.reason ?? facts.last?.failure?.reason
+        return reason.map { "; its last try: \($0)" } ?? ""
+    }
+}

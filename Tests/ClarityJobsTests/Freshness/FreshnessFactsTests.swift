@@ -1,0 +1,121 @@
+import SQLite
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+
+@Suite("What the store knows of a goal") struct FreshnessFactsTests {
+    private let folder = StateFolder()
+    private let goal = FreshnessGoal(.samples(.heartRate), within: .seconds(3600))
+
+    /// Puts one sample that ends so many seconds after `noon` into a state.
+    private func put(
+        _ state: String, _ seconds: Int64, kind: String = "heart_rate", asOf: Int64? = nil,
+        in store: HealthStore
+    ) throws {
+        let end = noon.secondsSince1970 + seconds
+        try store.access { connection in
+            try connection.execute(
+                "INSERT OR IGNORE INTO batches (id, state, client_timestamp_ms) "
+                    + "VALUES (1, 'sending', 0)")
+            try connection.run(
+                """
+                INSERT INTO outbox (kind, start_s, end_s, tag, state, batch_id, reason, sealed, as_of_s)
+                VALUES (?, ?, ?, randomblob(8), ?5,
+                    iif(?5 IN ('queued', 'rejected', 'setAside'), NULL, 1), 'r', x'00', ?)
+                """, .text(kind), .integer(end), .integer(end), .null, .text(state),
+                .integer(asOf.map { noon.secondsSince1970 + $0 }))
+        }
+    }
+
+    private func facts(
+        _ store: HealthStore, _ goal: FreshnessGoal? = nil
+    ) throws -> FreshnessFacts {
+        try store.freshness(of: goal ?? self.goal, now: noon)
+    }
+
+    @Test func `nothing is known of an empty store`() throws {
+        let store = try folder.open()
+
+        #expect(try facts(store) == FreshnessFacts())
+        #expect(
+            try facts(store, FreshnessGoal(.insights, within: .seconds(1))) == FreshnessFacts())
+    }
+
+    @Test func `what was taken counts by its newest, each other place by what is fresh in it`()
+        throws
+    {
+        let store = try folder.open()
+        try put("confirmed", -900, in: store)
+        try put("accepted", -600, in: store)
+        try put("queued", -300, in: store)
+        try put("sending", -200, in: store)
+        try put("unconfirmed", -100, in: store)
+        try put("setAside", -7200, in: store)
+        try put("rejected", -50, kind: "steps", in: store)
+
+        let facts = try facts(store)
+
+        #expect(facts.newest == noon - .seconds(600))
+        #expect(
+            facts.elsewhere == [
+                .waiting: noon - .seconds(200), .unconfirmed: noon - .seconds(100),
+            ])
+    }
+
+    @Test func `where nothing fresh was taken, the newest that was is found`() throws {
+        let store = try folder.open()
+        try put("confirmed", -90 * 86_400, in: store)
+        try put("confirmed", -80 * 86_400, in: store)
+        for second in 0..<50 { try put("queued", Int64(-second), in: store) }
+
+        #expect(try facts(store).newest == noon - .seconds(80 * 86_400))
+    }
+
+    @Test func `a day serves what it is made of, by what was known of it`() throws {
+        let store = try folder.open()
+        try put("accepted", 7200, kind: "activity", asOf: -500, in: store)
+
+        let steps = FreshnessGoal(.samples(.steps), within: .seconds(3600))
+        let sleep = FreshnessGoal(.samples(.sleep), within: .seconds(3600))
+
+        #expect(try facts(store, steps).newest == noon - .seconds(500))
+        #expect(try facts(store, sleep).newest == nil)
+        #expect(try facts(store).newest == nil)
+    }
+
+    @Test func `readings, insights and the profile are known by their times`() throws {
+        let store = try folder.open()
+        try store.access { connection in
+            try connection.run(
+                "INSERT INTO sources (tag, stamp, read_at_ms) VALUES (randomblob(16), 's', ?)",
+                .integer(noon.millisecondsSince1970 - 5000))
+        }
+        let insight = CachedRow(
+            id: "a", type: "t", timestamp: noon - .seconds(70), json: [])
+        _ = try store.upsert([insight], into: .insights, syncedAt: noon)
+        try store.storeProfile([1], syncedAt: noon - .seconds(8))
+
+        #expect(try facts(store).lastReading == noon - .seconds(5))
+        let day = Duration.seconds(86_400)
+        #expect(
+            try facts(store, FreshnessGoal(.insights, within: day)).newest
+                == noon - .seconds(70))
+        #expect(
+            try facts(store, FreshnessGoal(.profile, within: day)).newest == noon - .seconds(8))
+    }
+
+    @Test func `the backlog is what the backend does not have`() throws {
+        let store = try folder.open()
+        for (number, state) in [
+            "confirmed", "accepted", "queued", "sending", "unconfirmed", "rejected", "setAside",
+            "setAside",
+        ].enumerated() {
+            try put(state, Int64(number), in: store)
+        }
+
+        let backlog = try store.outboxBacklog()
+
+        #expect(backlog.waiting == 2 && backlog.accepted == 1 && backlog.forPerson == 4)
+    }
+}

@@ -1,0 +1,64 @@
+import Testing
+
+@testable import ClarityScheduler
+@testable import clarity_jobs
+
+@Suite struct StandingTextTests {
+    private let at = Instant(secondsSince1970: 1_760_000_000)
+
+    private func deferral(_ reason: WaitReason, _ subject: String) -> Deferral {
+        Deferral(reason, subject: subject, wanted: "w", measured: "m", source: "s")
+    }
+
+    private func run(_ state: RunState, failure: String? = nil) throws -> Run {
+        var run = Run(
+            id: RunID(1), job: try #require(JobID("a")), kind: JobKind("k"), trigger: .schedule,
+            scheduledFor: at, enqueuedAt: at)
+        run.state = state
+        run.failure = failure.map { Failure(.unreachable, $0) }
+        return run
+    }
+
+    private func facts(
+        next: Bool = false, open: Run? = nil, _ deferrals: [Deferral] = [], last: Run? = nil
+    ) throws -> StandingText.Facts {
+        StandingText.Facts(
+            standing: JobStanding(
+                job: try #require(JobID("a")), next: next ? at : nil, open: open,
+                deferrals: deferrals),
+            since: ["network": at], last: last)
+    }
+
+    @Test func `a job stands somewhere, and may be held back by more than its schedule`() throws {
+        let notDue = deferral(.notDue, "schedule")
+        let network = deferral(.constraint, "network")
+        let rows: [(StandingText.Facts, String, Bool)] = [
+            (StandingText.Facts(isDisabled: true), "is disabled", true),
+            (try facts(open: run(.running), [network]), "runs now", false),
+            (try facts(next: true, [notDue]), "is due 2025-10-09T08:53:20Z", false),
+            // Nothing asks for a run, so nothing waits for the network.
+            (try facts(next: true, [notDue, network]), "is due 2025-10-09T08:53:20Z", false),
+            (try facts([notDue]), "starts by event, chain or request", false),
+            (
+                try facts(next: true, [notDue], last: run(.failed, failure: "no route")),
+                "is due 2025-10-09T08:53:20Z; its last try: no route", true
+            ),
+            (
+                try facts(
+                    open: run(.enqueued, failure: "no route"),
+                    [deferral(.backoff, "backoff"), network]),
+                "waits for backoff: wanted w, is m; network: wanted w, is m, since "
+                    + "2025-10-09T08:53:20Z; its last try: no route", true
+            ),
+            (
+                try facts([notDue, deferral(.paused, "pause")]),
+                "waits for pause: wanted w, is m", true
+            ),
+        ]
+
+        for (facts, words, isHeldBack) in rows {
+            #expect(StandingText.words(facts) == words)
+            #expect(StandingText.isHeldBack(facts) == isHeldBack, "\(words)")
+        }
+    }
+}

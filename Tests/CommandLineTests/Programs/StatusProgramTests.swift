@@ -1,0 +1,146 @@
+import ClarityTestSupport
+import SQLite
+import Testing
+
+/// `status` and `fresh:`, through the built programs.
+@Suite("status", .timeLimit(.minutes(5)))
+struct StatusProgramTests {
+    private func playground(
+        fresh: String, upload: String = "", sandbox: [String]? = ["--processing-steps", "1"]
+    ) async throws -> Playground {
+        try await Playground(sandboxOptions: sandbox) { url, folder in
+            """
+            version: 1
+            backend: { url: "\(url)", retry_wait: 1ms }
+            sources:
+              - { kind: apple-health-export, path: \(folder)/export.xml, time_zone: UTC }
+            fresh: { \(fresh) }
+            jobs:
+              - { id: upload, kind: bulk-upload, schedule: { every: 1h }\(upload) }
+              - { id: refresh, kind: refresh, class: app-refresh, schedule: { every: 4h } }
+
+            """
+        }
+    }
+
+    /// The samples of `writeExport` begin at this time, a minute apart.
+    private let noon = "2026-10-01T12:00:00Z"
+
+    @Test func `goals that hold are said, with the outbox, the session and the jobs`() async throws
+    {
+        let playground = try await playground(fresh: "heart_rate: 26h, profile: 100d")
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 3)
+        #expect(try await playground.run("run", "upload").status == 0)
+        #expect(try await playground.run("run", "refresh").status == 0)
+
+        let status = try await playground.run("status", "--now", noon)
+        let quiet = try await playground.run("status", "--now", noon, "--quiet")
+        let json = try await playground.json("status", "--now", noon)
+        let lines = try await playground.run("status", "--now", noon, "-o", "ndjson")
+
+        #expect(status.status == 0 && status.errors == "")
+        #expect(
+            status.outputLines.prefix(3) == [
+                "heart_rate: holds: 11h 58m old, wanted within 1d 2h",
+                "profile: holds: 0s old, wanted within 100d",
+                "outbox: 0 waiting, 3 accepted, 0 for a person",
+            ])
+        #expect(status.outputLines[3].hasPrefix("session: logged in, access until "))
+        #expect(status.outputLines[4].hasPrefix("upload: succeeded "))
+        #expect(status.outputLines.count == 6)
+        #expect(quiet.status == 0 && quiet.output == "")
+        #expect(json["holds"] == .bool(true))
+        let goal = json["goals"].elements[0]
+        #expect(goal["goal"].text == "heart_rate" && goal["age_seconds"].number == 43_080)
+        #expect(goal["within_seconds"].number == 93_600 && goal["blame"] == .null)
+        #expect(json["outbox"]["accepted"].number == 3)
+        #expect(
+            try lines.outputLines.map { try JSONValue($0)["what"].text } == [
+                "goal", "goal", "outbox", "session", "job", "job",
+            ])
+    }
+
+    @Test func `a sample that waits blames the job, and says for what that waits`() async throws {
+        let playground = try await playground(
+            fresh: "heart_rate: 26h, sleep: 36h",
+            upload: ", constraints: { storage_free: 900TiB }")
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 3)
+        #expect(
+            try await playground.run("import", "\(playground.folder.path)/export.xml").status == 0)
+        #expect(try await playground.run("run", "--due").status == 75)
+        let before = try playground.folder.contents()
+
+        let status = try await playground.run("status", "--now", noon)
+        let quiet = try await playground.run("status", "--now", noon, "-q")
+
+        #expect(try playground.folder.contents() == before)
+        #expect(status.status == 1 && status.errors == "")
+        let line = try #require(status.outputLines.first)
+        #expect(
+            line.hasPrefix(
+                "heart_rate: missed: none yet, wanted within 1d 2h: job `upload` waits for "
+                    + "storage_free: wanted 900 TiB free, is "), "\(line)")
+        #expect(line.contains(" free, since 2"))
+        #expect(quiet.status == 1)
+        #expect(quiet.outputLines.map { $0.prefix { $0 != ":" } } == ["heart_rate", "sleep"])
+    }
+
+    @Test func `the source, a person and a login are blamed each in their words`() async throws {
+        let playground = try await playground(fresh: "heart_rate: 26h")
+        try await playground.logIn()
+        let health = {
+            try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+        }
+
+        let never = try await playground.run("status", "--now", noon)
+        try playground.writeExport(heartRates: 3)
+        #expect(try await playground.run("run", "upload").status == 0)
+        let old = try await playground.run("status", "--now", "2026-10-05T00:00:00Z")
+        try health().execute("UPDATE outbox SET state = 'setAside', batch_id = NULL, reason = 'r'")
+        let person = try await playground.json(status: 1, "status", "--now", noon)
+        try health().execute(
+            "UPDATE outbox SET state = 'queued', reason = NULL; DELETE FROM session")
+        let login = try await playground.json(status: 1, "status", "--now", noon)
+
+        #expect(
+            never.outputLines.first
+                == "heart_rate: missed: none yet, wanted within 1d 2h: no source was ever read")
+        #expect(
+            old.outputLines.first?.hasPrefix(
+                "heart_rate: missed: 3d 23h 58m old, wanted within 1d 2h: nothing newer was there "
+                    + "when the sources were read at ") == true)
+        #expect(person["goals"].elements[0]["blame"].text == "person")
+        #expect(
+            person["goals"].elements[0]["why"].text
+                == "newer samples are set aside and want a person: see `clarity-jobs outbox`")
+        #expect(login["goals"].elements[0]["blame"].text == "login")
+        #expect(login["session"]["logged_in"] == .bool(false))
+    }
+
+    @Test func `without goals and without anything it makes nothing and is content`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let status = try await playground.run("status")
+
+        #expect(status.status == 0 && status.errors == "")
+        #expect(
+            status.outputLines.prefix(3) == [
+                "no goals: the job file has no `fresh`",
+                "outbox: 0 waiting, 0 accepted, 0 for a person", "session: nobody is logged in",
+            ])
+        #expect(status.outputLines[3].hasPrefix("refresh: no success yet; "))
+        #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
+    }
+
+    @Test func `a goal that is none is a fault of the job file`() async throws {
+        let playground = try await playground(fresh: "heart_rat: 26h", sandbox: nil)
+
+        let result = try await playground.run("status")
+
+        #expect(result.status == 65)
+        #expect(result.errors.contains("unknown key `heart_rat`"))
+        #expect(result.errors.contains("did you mean `heart_rate`?"))
+    }
+}
