@@ -1,0 +1,89 @@
+public import ClarityScheduler
+
+/// What no backend may ever be given, whatever its dialect: the one place where a sample is refused
+/// before it is queued.
+///
+/// What is merely unusual is kept, and judged by the rules of the door that it would go by.
+public enum IntakeCheck {
+    /// Why a sample is none; the raw value is the reason in counts.
+    public enum Refusal: String, CaseIterable, Error, Hashable, Sendable {
+        case endBeforeStart = "end before start"
+        /// It begins later than the clocks of two devices differ; it may pass when that has come.
+        case inFuture = "in the future"
+        case notFinite = "not a finite number"
+        case impossible = "outside what is physically possible"
+        case tooLong = "longer than 366 days"
+    }
+
+    /// How far a device's clock may be ahead of this machine's.
+    public static let skew = Duration.seconds(24 * 3600)
+    /// The longest time that a sample may be about.
+    public static let longest = Duration.seconds(366 * 86_400)
+
+    /// The numbers that a measurement of a kind can have at all, in the kind's unit. Wider than what any
+    /// dialect takes, so that a dialect's own range still decides; a year's worth for what adds up.
+    public static func range(of kind: SampleKind) -> ClosedRange<Double> {
+        switch kind {
+        case .heartRate, .restingHeartRate: 1...500
+        case .heartRateVariability: 0...5000
+        case .bloodPressure: 1...500
+        case .oxygenSaturation: 0...100
+        case .respiratoryRate: 0...300
+        case .steps: 0...100_000_000
+        case .distance: 0...1_000_000
+        case .activeEnergy: 0...10_000_000
+        case .exerciseMinutes, .meditationMinutes: 0...527_040
+        case .flightsClimbed: 0...1_000_000
+        case .vo2Max: 0...200
+        case .bodyTemperature: 10...50
+        case .bloodGlucose: 0...5000
+        case .sleep: 0...2880
+        // A day has the ranges of what it is made of.
+        case .activity: 0...100_000_000
+        }
+    }
+
+    /// The sample as it may be queued: of a day without the values that cannot be, since one odd value
+    /// costs a day no other.
+    public static func accepted(_ sample: Sample, at now: Instant) throws(Refusal) -> Sample {
+        guard sample.start <= sample.end else { throw .endBeforeStart }
+        guard sample.start <= now + skew else { throw .inFuture }
+        guard sample.end - sample.start <= longest else { throw .tooLong }
+        switch sample.value {
+        case .single(let number): try check(number, sample.kind)
+        case .pressure(let systolic, let diastolic):
+            try check(Double(systolic), sample.kind)
+            try check(Double(diastolic), sample.kind)
+        case .sleep(let night):
+            guard night.efficiency.isFinite else { throw .notFinite }
+            guard (0...1).contains(night.efficiency) else { throw .impossible }
+            try check(Double(night.totalMinutes), sample.kind)
+        case .activity(let day):
+            var sample = sample
+            sample.value = .activity(try accepted(day))
+            return sample
+        }
+        return sample
+    }
+
+    private static func accepted(_ day: ActivityDay) throws(Refusal) -> ActivityDay {
+        var accepted = day
+        var first: Refusal?
+        for kind in ActivityDay.kinds {
+            guard let number = day[kind] else { continue }
+            do throws(Refusal) {
+                try check(number, kind)
+            } catch {
+                accepted[kind] = nil
+                first = first ?? error
+            }
+        }
+        if accepted.isEmpty, let first { throw first }
+        return accepted
+    }
+
+    private static func check(_ number: Double, _ kind: SampleKind) throws(Refusal) {
+        guard number.isFinite else { throw .notFinite }
+        guard range(of: kind).contains(number) else { throw .impossible }
+    }
+}
