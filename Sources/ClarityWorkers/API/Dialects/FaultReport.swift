@@ -5,7 +5,8 @@ import FoundationEssentials
 /// One reader for all shapes of a refusal. It reads `validation_errors` or `errors` with fields such
 /// as `metrics[3].metric_id`, `detail` with locations such as `["body", "metrics", 3, "metric_id"]`,
 /// and the code of a problem at the top, under `detail` or under `error`. Of a sentence it only says
-/// how it begins, and the echo of the input is never looked at: both hold health values.
+/// how it begins, or what `ServerWords` leaves of it, and the echo of the input is never looked at:
+/// both hold health values.
 struct FaultReport {
     /// The largest body that is looked into: 1 MiB. A refusal that echoes a full upload has less.
     static let largestBody = 1 << 20
@@ -17,6 +18,8 @@ struct FaultReport {
         var index: Int
         var field: String
         var code: String
+        /// What the backend says of it in a sentence, without numbers and quotations.
+        var words: String?
 
         /// Whether the backend says that it has this metric already.
         var isDuplicate: Bool {
@@ -65,7 +68,8 @@ struct FaultReport {
                 metrics + 1 < path.endIndex, let index = Int(path[metrics + 1]), index >= 0
             else { return nil }
             let field = path[(metrics + 2)...].joined(separator: ".")
-            return Fault(index: index, field: FaultReport.name(field), code: item.code)
+            return Fault(
+                index: index, field: FaultReport.name(field), code: item.code, words: item.words)
         }
     }
 
@@ -73,16 +77,23 @@ struct FaultReport {
     struct Item: Decodable {
         let path: [String]
         let code: String
+        let words: String?
 
         private enum CodingKeys: String, CodingKey {
             case field
             case loc
             case code
             case type
+            case message
+            case msg
         }
 
         init(from decoder: any Decoder) throws {
             let fields = try decoder.container(keyedBy: CodingKeys.self)
+            words =
+                (lenient { try fields.decode(String.self, forKey: .message) }
+                ?? lenient { try fields.decode(String.self, forKey: .msg) })
+                .flatMap(ServerWords.redacted)
             let parts = lenient { try fields.decode([Part].self, forKey: .loc) }
             let field = lenient { try fields.decode(String.self, forKey: .field) } ?? ""
             path = (parts?.map(\.text) ?? [field]).flatMap {

@@ -53,9 +53,11 @@ struct AnswerReader {
         let faults = FaultReport(wire.validationErrors ?? []).faults.filter { $0.index < count }
         let duplicates = Set(faults.filter(\.isDuplicate).map(\.index))
         var reasons: [Int: String] = [:]
+        var words: [Int: String] = [:]
         // A metric may break several rules; the first that the backend named stands for it.
         for fault in faults where !duplicates.contains(fault.index) && reasons[fault.index] == nil {
             reasons[fault.index] = "`\(fault.field)`: \(fault.code)"
+            words[fault.index] = fault.words
         }
         guard (0...count).contains(wire.accepted) else {
             throw .decoding("\(call): `accepted_metrics` is beyond what was sent")
@@ -64,7 +66,7 @@ struct AnswerReader {
             processingID: wire.processingID, accepted: wire.accepted,
             duplicates: duplicates.sorted(),
             rejected: reasons.sorted { $0.key < $1.key }.map {
-                .init(index: $0.key, reason: $0.value)
+                .init(index: $0.key, reason: $0.value, words: words[$0.key])
             },
             unexplained: max(0, count - wire.accepted - duplicates.count - reasons.count))
     }

@@ -48,11 +48,14 @@ public struct UploadReceipt: Hashable, Sendable {
         public var index: Int
         /// The backend's code and its name of the field; no value and none of its sentences.
         public var reason: String
+        /// The backend's sentence without numbers and quotations; to be kept sealed.
+        public var words: String?
 
         /// Creates a rejection.
-        public init(index: Int, reason: String) {
+        public init(index: Int, reason: String, words: String? = nil) {
             self.index = index
             self.reason = reason
+            self.words = words
         }
     }
 

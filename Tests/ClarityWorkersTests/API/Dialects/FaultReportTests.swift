@@ -29,7 +29,11 @@ struct FaultReportTests {
         let faults = FaultReport(Array(body.utf8)).faults
 
         #expect(
-            faults == [.init(index: 3, field: "biometric_data.heart_rate", code: "out_of_range")])
+            faults == [
+                .init(
+                    index: 3, field: "biometric_data.heart_rate", code: "out_of_range",
+                    words: "heart rate # is too high")
+            ])
     }
 
     @Test func `what is no name is not kept`() {
