@@ -80,6 +80,16 @@ public struct WorkOptions: Sendable {
         return value
     }
 
+    /// A size of the job's own in bytes, or its declared standard; `nil` when there is neither.
+    func optionalSize(_ key: String) throws(Failure) -> Int64? {
+        let declaration = try declared(key)
+        guard let text = order.options[key] ?? declaration.standard else { return nil }
+        guard case .size(let range) = declaration.form, let value = Int64(text),
+            range.contains(value)
+        else { throw Failure(.configuration, "option `\(key)` is not a size in its range") }
+        return value
+    }
+
     /// A word of the job's own, or its declared standard.
     func choice(_ key: String) throws(Failure) -> String {
         let declaration = try declared(key)
