@@ -8,6 +8,8 @@ public enum AuditAction: String, CaseIterable, Sendable {
     case sent
     /// Data was removed from this machine.
     case removed
+    /// A person had samples sent again that had not arrived.
+    case requeued
     /// Data was written out of the sealed store.
     case exported
     case loggedIn = "logged in"

@@ -18,6 +18,14 @@ extension JobKindDeclaration {
                 "on_ambiguous", .choice(["resend", "hold"]), standard: "resend",
                 summary: "what becomes of samples that may have arrived where a second send "
                     + "doubles them: sent again and counted, or set aside for you"),
+            OptionDeclaration(
+                "metered_budget", .size((64 << 10)...(1 << 40)),
+                summary:
+                    "what may be sent over a metered connection in 24 h; without it there is no "
+                    + "limit"),
+            OptionDeclaration(
+                "large_upload", .integer(0...1_000_000_000), standard: "500",
+                summary: "when more samples wait than this, they wait for external power; 0 never"),
         ], heedsConditions: true)
 
     static let processingStatus = JobKindDeclaration(

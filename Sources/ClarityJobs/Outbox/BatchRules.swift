@@ -103,13 +103,21 @@ public struct BatchRules: Sendable {
 
     /// How many of these samples, from the first on, are surely no more than `bytes`; at least one,
     /// which alone is at fault when it is larger.
-    func prefix(of batch: [Sample]) -> Int {
+    ///
+    /// - Parameter room: the bytes that there are, should they be fewer.
+    func prefix(of batch: [Sample], within room: Int64 = .max) -> Int {
+        let bytes = min(Int64(bytes), room)
         var size = BatchRules.envelopeBytes
         for (place, sample) in batch.enumerated() {
             size += sample.mostBytes
             if size > bytes { return max(1, place) }
         }
         return batch.count
+    }
+
+    /// The most bytes of a request of these samples.
+    static func mostBytes(of batch: [Sample]) -> Int {
+        batch.reduce(envelopeBytes) { $0 + $1.mostBytes }
     }
 
     /// More than a request takes around its samples.

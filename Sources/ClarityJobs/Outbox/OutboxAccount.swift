@@ -45,28 +45,28 @@ public struct DoubledSamples: Hashable, Sendable {
 extension HealthStore {
     /// Where every sample is; all of it counted at one instant.
     public func outboxAccount() throws(HealthStoreError) -> OutboxAccount {
-        try access { connection in
-            try connection.snapshot {
-                var account = OutboxAccount()
-                account.samples =
-                    try connection.first("SELECT count(*) FROM outbox") { $0.integer(0) } ?? 0
-                try connection.forEach(
-                    "SELECT state, count(*) FROM outbox GROUP BY state"
-                ) { row in
-                    let count = row.integer(1)
-                    switch OutboxState(rawValue: row.text(0)) {
-                    case .confirmed: account.confirmed = count
-                    case .accepted: account.accepted = count
-                    case .unconfirmed: account.unconfirmed = count
-                    case .rejected: account.rejected = count
-                    case .setAside: account.setAside = count
-                    case .queued, .sending: account.waiting += count
-                    case nil: break
-                    }
-                }
-                return account
+        try access { connection in try connection.snapshot { try account(connection) } }
+    }
+
+    func account(_ connection: Connection) throws -> OutboxAccount {
+        var account = OutboxAccount()
+        account.samples =
+            try connection.first("SELECT count(*) FROM outbox") { $0.integer(0) } ?? 0
+        try connection.forEach(
+            "SELECT state, count(*) FROM outbox GROUP BY state"
+        ) { row in
+            let count = row.integer(1)
+            switch OutboxState(rawValue: row.text(0)) {
+            case .confirmed: account.confirmed = count
+            case .accepted: account.accepted = count
+            case .unconfirmed: account.unconfirmed = count
+            case .rejected: account.rejected = count
+            case .setAside: account.setAside = count
+            case .queued, .sending: account.waiting += count
+            case nil: break
             }
         }
+        return account
     }
 
     /// The samples that the backend may have more than once, since a send without an answer was
@@ -75,23 +75,25 @@ extension HealthStore {
     /// A sample that was taken is there once, and once more for each other send; one that was not
     /// is there as often as it was sent without an answer.
     public func possiblyDoubled() throws(HealthStoreError) -> DoubledSamples {
-        try access { connection in
-            let found = try connection.first(
-                """
-                SELECT count(*), coalesce(sum(extra), 0) FROM (
-                    SELECT doubts - (state NOT IN ('accepted', 'confirmed', 'unconfirmed'))
-                        AS extra
-                    FROM outbox WHERE doubts > 0 AND state <> 'sending'
-                    UNION ALL
-                    SELECT doubts + sends - 1
-                    FROM outbox JOIN batches ON batch_id = batches.id
-                    WHERE outbox.state = 'sending'
-                ) WHERE extra > 0
-                """
-            ) { ($0.integer(0), $0.integer(1)) }
-            var doubled = DoubledSamples()
-            (doubled.samples, doubled.copies) = found ?? (0, 0)
-            return doubled
-        }
+        try access { connection in try doubled(connection) }
+    }
+
+    func doubled(_ connection: Connection) throws -> DoubledSamples {
+        let found = try connection.first(
+            """
+            SELECT count(*), coalesce(sum(extra), 0) FROM (
+                SELECT doubts - (state NOT IN ('accepted', 'confirmed', 'unconfirmed'))
+                    AS extra
+                FROM outbox WHERE doubts > 0 AND state <> 'sending'
+                UNION ALL
+                SELECT doubts + sends - 1
+                FROM outbox JOIN batches ON batch_id = batches.id
+                WHERE outbox.state = 'sending'
+            ) WHERE extra > 0
+            """
+        ) { ($0.integer(0), $0.integer(1)) }
+        var doubled = DoubledSamples()
+        (doubled.samples, doubled.copies) = found ?? (0, 0)
+        return doubled
     }
 }

@@ -16,10 +16,12 @@ extension HealthStore {
     }
 
     /// Puts an aggregate into the outbox, where it may replace what was known of its time.
+    ///
+    /// - Returns: how many rows of former values were removed.
     func place(
         _ aggregate: OutboxPortion.Aggregate, _ bytes: [UInt8], _ counts: inout EnqueueCounts,
         _ connection: Connection
-    ) throws {
+    ) throws -> Int64 {
         let row = aggregate.row
         let formers = try formers(
             at: AggregateTime(kind: row.kind, start: row.start, end: row.end), tag: row.tag,
@@ -56,6 +58,7 @@ extension HealthStore {
         case .replaced: counts.replaced += 1
         case .corrected: counts.corrected += 1
         }
+        return Int64(ruling.removed.count)
     }
 
     /// Takes those aggregates out of a batch that a later value of the same time has followed, since
@@ -101,6 +104,7 @@ extension HealthStore {
                 retired.setAside += 1
             }
         }
+        try countRemoved(retired.removed, connection)
         return retired
     }
 

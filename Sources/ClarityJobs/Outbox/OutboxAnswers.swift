@@ -12,17 +12,18 @@ extension HealthStore {
     /// the others `accepted` until their processing ends; without a `processingID` there is nothing
     /// to ask for and they are `unconfirmed`. Indices count in `batch.samples`; others are ignored.
     ///
+    /// - Parameter words: what the backend said of samples that it refused.
     /// - Returns: how many of those that it has it may have more than once.
     @discardableResult
     public func settle(
         _ batch: OutboxBatch, processingID: String?, duplicates: [Int] = [],
-        rejected: [Int: String] = [:], at now: Instant
+        rejected: [Int: String] = [:], words: [Int: String] = [:], at now: Instant
     ) throws(HealthStoreError) -> Int64 {
         try change { connection in
             guard try isSending(batch, connection) else { return 0 }
             try carryDoubts(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "the backend took it", connection)
-            try settleNamed(batch, duplicates, rejected, connection)
+            try settleNamed(batch, duplicates, rejected, words, connection)
             let reason = processingID == nil ? "the backend named no processing" : nil
             try connection.run(
                 "UPDATE outbox SET state = ?, reason = ? WHERE batch_id = ? AND state = 'sending'",
@@ -87,13 +88,13 @@ extension HealthStore {
     ///
     /// They are `rejected`; the others go into a batch of their own that is sent next.
     public func refuse(
-        _ batch: OutboxBatch, _ rejected: [Int: String], at now: Instant
+        _ batch: OutboxBatch, _ rejected: [Int: String], words: [Int: String] = [:], at now: Instant
     ) throws(HealthStoreError) {
         try change { connection in
             guard try isSending(batch, connection) else { return }
             try carryDoubts(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
-            try settleNamed(batch, [], rejected, connection)
+            try settleNamed(batch, [], rejected, words, connection)
             try regroup([try sending(batch, connection)], batch.route, connection, at: now)
             try finishBatch(
                 batch.id, as: "failed", reason: "refused for some of its samples", at: now,
@@ -110,7 +111,7 @@ extension HealthStore {
     /// - Parameter mayHaveArrived: whether the backend may have kept some of the rest.
     public func split(
         _ batch: OutboxBatch, duplicates: [Int] = [], rejected: [Int: String] = [:],
-        mayHaveArrived: Bool = false, reason: String, at now: Instant
+        words: [Int: String] = [:], mayHaveArrived: Bool = false, reason: String, at now: Instant
     ) throws(HealthStoreError) -> BatchSplit {
         try change { connection in
             let isSingle = batch.rows.count == 1
@@ -118,7 +119,7 @@ extension HealthStore {
             guard try isSending(batch, connection) else { return result }
             try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
             try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
-            try settleNamed(batch, duplicates, rejected, connection)
+            try settleNamed(batch, duplicates, rejected, words, connection)
             let rest = try sending(batch, connection)
             if isSingle {
                 for row in rest { try reject(row, reason, connection) }
@@ -247,10 +248,12 @@ extension HealthStore {
     /// Settles the samples that an answer names.
     private func settleNamed(
         _ batch: OutboxBatch, _ duplicates: [Int], _ rejected: [Int: String],
-        _ connection: Connection
+        _ words: [Int: String], _ connection: Connection
     ) throws {
         for (index, reason) in rejected where batch.rows.indices.contains(index) {
             try reject(batch.rows[index], reason, connection)
+            guard connection.changes > 0, let words = words[index] else { continue }
+            try keepWords(words, of: batch.rows[index], connection)
         }
         for index in duplicates where batch.rows.indices.contains(index) {
             // One of the sends in doubt is why the backend has it.

@@ -12,7 +12,7 @@ extension HealthStore {
     /// breaks the rules that hold now: its samples go back into the queue.
     ///
     /// A new batch goes by the first of `rules` and is kept as `sending` before this returns. It
-    /// takes the samples with the fewest failures, in the order of their coming as far as the limits
+    /// takes the samples with the fewest failures, in the order of `SendingOrder` as far as the limits
     /// of a type let them, and ever fewer the more often they failed, `limit` / 4 after one
     /// failure, `limit` / 16 after two: so a sample that makes every batch fail is alone before it
     /// is set aside. What the rules refuse is kept back with its reason, and a sample whose sealed
@@ -21,13 +21,18 @@ extension HealthStore {
     /// - Parameters:
     ///   - limit: how many samples are wanted; the rules may allow fewer.
     ///   - rules: those of every route that the backend has, the one for new batches first.
+    ///   - user: whose session it goes by; `nil`: not asked.
+    ///   - metered: the bytes of bodies that may be sent in 24 h, where the connection is metered.
+    /// - Throws: `otherUser` when the outbox is not the user's.
     public func nextBatch(
-        limit: Int, rules: [BatchRules], at now: Instant
+        limit: Int, rules: [BatchRules], at now: Instant, of user: String? = nil,
+        metered: Int64? = nil
     ) throws(HealthStoreError) -> OutboxDraw {
         var refused: [OutboxDraw.Refused: Int64] = [:]
         while true {
             var (draw, isDone) = try change { connection in
-                try self.draw(limit, rules, connection, at: now)
+                if let user { try demandOwner(user, connection) }
+                return try self.draw(limit, rules, metered, connection, at: now)
             }
             refused.merge(draw.refused, uniquingKeysWith: +)
             guard isDone else { continue }
@@ -38,7 +43,8 @@ extension HealthStore {
 
     /// One transaction of `nextBatch`; not done when what it looked at has left the queue.
     private func draw(
-        _ limit: Int, _ rules: [BatchRules], _ connection: Connection, at now: Instant
+        _ limit: Int, _ rules: [BatchRules], _ metered: Int64?, _ connection: Connection,
+        at now: Instant
     ) throws -> (OutboxDraw, isDone: Bool) {
         var draw = OutboxDraw()
         let underWay = try sendingBatch(connection)
@@ -58,9 +64,20 @@ extension HealthStore {
         guard try found != nil || hasQueued(first, connection) else { return (draw, true) }
         draw.wait = try requestWait(found?.rules ?? first, at: now, connection)
         guard draw.wait == nil else { return (draw, true) }
-        guard let found = try found ?? makeBatch(limit, first, &draw, connection, at: now),
-            let batch = try take(found.id, found.rules, connection, at: now)
-        else { return (draw, false) }
+        let room = try metered.map { try meteredRoom($0, at: now, connection) }
+        if let found, let room {
+            // As it is or not at all: it is the same each time.
+            let samples = try members(of: found.id, connection).map(\.sample)
+            draw.needsUnmetered = Int64(BatchRules.mostBytes(of: samples)) > room
+            guard !draw.needsUnmetered else { return (draw, true) }
+        }
+        guard let found = try found ?? makeBatch(limit, first, room, &draw, connection, at: now),
+            var batch = try take(found.id, found.rules, connection, at: now)
+        else { return (draw, draw.needsUnmetered) }
+        if room != nil {
+            batch.meteredEntry = try countMetered(
+                BatchRules.mostBytes(of: batch.samples), at: now, connection)
+        }
         try countRequest(found.rules, at: now, connection)
         draw.batch = batch
         return (draw, true)
@@ -91,33 +108,52 @@ extension HealthStore {
         try !fewestFailures(rules, connection).isEmpty
     }
 
-    /// Makes a batch of what is queued; `nil` when all that was looked at is kept back.
+    /// Makes a batch of what is queued; `nil` when all that was looked at is kept back, or when not
+    /// one of it fits the room that there is.
     private func makeBatch(
-        _ limit: Int, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection,
-        at now: Instant
+        _ limit: Int, _ rules: BatchRules, _ room: Int64?, _ draw: inout OutboxDraw,
+        _ connection: Connection, at now: Instant
     ) throws -> (id: Int64, rules: BatchRules)? {
         let fewest = try fewestFailures(rules, connection)
         guard let failures = fewest.values.min() else { return nil }
         let limit = max(1, limit >> (2 * failures))
+        let kinds = fewest.filter { $0.value == failures }.keys
         let ofKind = min(limit, rules.perType ?? limit)
-        var candidates: [(row: Int64, kind: SampleKind)] = []
-        for kind in fewest.keys {
-            let rows = try connection.all(
-                """
-                SELECT id FROM outbox WHERE state = 'queued' AND kind = ? AND failures = ?
-                ORDER BY id LIMIT ?
-                """, .text(kind.rawValue), .integer(failures), .integer(Int64(ofKind))
-            ) { $0.integer(0) }
-            candidates += rows.map { ($0, kind) }
-        }
-        candidates.sort { $0.row < $1.row }
-        let chosen = rules.choose(candidates.map(\.kind), limit: limit).map { candidates[$0].row }
+        var order = SendingOrder(
+            newest: try queued(kinds, failures, "DESC", ofKind, connection),
+            oldest: try queued(kinds, failures, "ASC", ofKind, connection))
+        let last = try connection.first("SELECT max(id) FROM batches") { $0.integer(0) } ?? 0
+        let wanted = order.fill(
+            limit, batch: last + 1, types: rules.types, perType: rules.perType)
+        let chosen = rules.choose(wanted.map(\.kind), limit: limit).map { wanted[$0].row }
         let fit = try chosen.compactMap { row in
             try opened(row, rules, &draw, connection).map { (row, $0) }
         }
-        let rows = fit.prefix(rules.prefix(of: fit.map(\.1))).map(\.0)
+        if let room, let first = fit.first, Int64(BatchRules.mostBytes(of: [first.1])) > room {
+            draw.needsUnmetered = true
+            return nil
+        }
+        let count = rules.prefix(of: fit.map(\.1), within: room ?? .max)
+        let rows = fit.prefix(count).map(\.0)
         guard !rows.isEmpty else { return nil }
         return (try makeBatch(of: rows, rules.route, connection, at: now), rules)
+    }
+
+    /// The queued samples of each kind that failed so often, from one end of time on.
+    private func queued(
+        _ kinds: some Sequence<SampleKind>, _ failures: Int64, _ direction: String, _ limit: Int,
+        _ connection: Connection
+    ) throws -> [SampleKind: [SendingOrder.Candidate]] {
+        var found: [SampleKind: [SendingOrder.Candidate]] = [:]
+        for kind in kinds {
+            found[kind] = try connection.all(
+                """
+                SELECT id, start_s FROM outbox WHERE state = 'queued' AND kind = ? AND failures = ?
+                ORDER BY start_s \(direction), id \(direction) LIMIT ?
+                """, .text(kind.rawValue), .integer(failures), .integer(Int64(limit))
+            ) { SendingOrder.Candidate(row: $0.integer(0), kind: kind, start: $0.integer(1)) }
+        }
+        return found
     }
 
     /// The sample of a queued row; `nil` when it is kept back, which is done here.

@@ -75,15 +75,21 @@ extension HealthStore {
         return portion
     }
 
-    /// Writes a portion in one transaction, with its entry of the audit log.
-    public func commit(_ portion: OutboxPortion) throws(HealthStoreError) -> EnqueueCounts {
+    /// Writes a portion in one transaction, with its entry of the audit log and of the ledger.
+    ///
+    /// - Parameter reading: what it comes from; `nil` for what no reading brings.
+    public func commit(
+        _ portion: OutboxPortion, of reading: Reading? = nil
+    ) throws(HealthStoreError) -> EnqueueCounts {
         try change { connection in
             var counts = EnqueueCounts()
+            var removed: Int64 = 0
             counts.queued = try insert(portion, connection)
             counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
             for aggregate in portion.aggregates {
-                try place(aggregate, portion.bytes, &counts, connection)
+                removed += try place(aggregate, portion.bytes, &counts, connection)
             }
+            try count(ReadingCounts(counts, removed: removed), of: reading, connection)
             try recordRead(portion.read, added: counts.added, connection)
             return counts
         }

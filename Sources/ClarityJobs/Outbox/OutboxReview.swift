@@ -15,42 +15,33 @@ public struct OutboxReviewEntry: Hashable, Sendable {
 extension HealthStore {
     /// The samples that are `rejected`, `setAside` or `unconfirmed`, by kind and reason; most first.
     public func outboxReview() throws(HealthStoreError) -> [OutboxReviewEntry] {
-        try access { connection in
-            var entries: [OutboxReviewEntry] = []
-            try connection.forEach(
-                """
-                SELECT kind, state, coalesce(reason, ''), count(*) AS amount FROM outbox
-                WHERE state IN ('rejected', 'setAside', 'unconfirmed')
-                GROUP BY kind, state, reason ORDER BY amount DESC, kind, state
-                """
-            ) { row in
-                guard let state = OutboxState(rawValue: row.text(1)) else { return }
-                entries.append(
-                    OutboxReviewEntry(
-                        kind: row.text(0), state: state, reason: row.text(2),
-                        count: row.integer(3)))
-            }
-            return entries
-        }
+        try access { connection in try review(connection) }
     }
 
-    /// Puts every sample of a state back into the queue, without its earlier failures.
-    ///
-    /// What is `unconfirmed` was taken once; where sending again doubles, it is then possibly
-    /// doubled.
+    func review(_ connection: Connection) throws -> [OutboxReviewEntry] {
+        var entries: [OutboxReviewEntry] = []
+        try connection.forEach(
+            """
+            SELECT kind, state, coalesce(reason, ''), count(*) AS amount FROM outbox
+            WHERE state IN ('rejected', 'setAside', 'unconfirmed')
+            GROUP BY kind, state, reason ORDER BY amount DESC, kind, state
+            """
+        ) { row in
+            guard let state = OutboxState(rawValue: row.text(1)) else { return }
+            entries.append(
+                OutboxReviewEntry(
+                    kind: row.text(0), state: state, reason: row.text(2),
+                    count: row.integer(3)))
+        }
+        return entries
+    }
+
+    /// Puts every sample of a state back into the queue, as `retry` does.
     ///
     /// - Returns: how many; 0 for a state other than `rejected`, `setAside` and `unconfirmed`.
     public func requeue(_ state: OutboxState) throws(HealthStoreError) -> Int64 {
-        guard [.rejected, .setAside, .unconfirmed].contains(state) else { return 0 }
-        return try change { connection in
-            try connection.run(
-                """
-                UPDATE outbox SET state = 'queued', failures = 0, batch_id = NULL, reason = NULL,
-                    hold = NULL, doubts = doubts + coalesce(
-                        (SELECT min(sends, 1) FROM batches WHERE id = batch_id), 0)
-                WHERE state = ?
-                """, .text(state.rawValue))
-            return Int64(connection.changes)
-        }
+        var selection = OutboxSelection()
+        selection.state = state
+        return try retry(selection)
     }
 }

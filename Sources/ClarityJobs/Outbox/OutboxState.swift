@@ -54,6 +54,8 @@ public struct OutboxBatch: Sendable, PrivateValue {
     public let samples: [Sample]
     /// Their rows, in the same order.
     let rows: [Int64]
+    /// Where its bytes are counted, when they go over a metered connection.
+    var meteredEntry: Int64?
 
     /// Whether an earlier attempt may have sent it already.
     public var isRepeated: Bool { attempts > 1 }
@@ -73,6 +75,8 @@ public struct OutboxDraw: Sendable {
     public var batch: OutboxBatch?
     /// How long nothing may be sent, when something waits and the hour's requests are used up.
     public var wait: Duration?
+    /// Whether something waits and does not fit what the metered budget leaves.
+    public var needsUnmetered = false
     /// What was kept back on the way, with how many of each.
     public var refused: [Refused: Int64] = [:]
 
@@ -97,6 +101,8 @@ public struct EnqueueCounts: Hashable, Sendable {
     public var corrected: Int64 = 0
     /// Days and nights that began before the instant from which on they are wanted.
     public var metricsBeforeSince: Int64 = 0
+    /// Days and nights that can be none.
+    public var metricsRefused: Int64 = 0
 
     /// Creates counts of nothing.
     public init() {}
@@ -111,7 +117,7 @@ public struct EnqueueCounts: Hashable, Sendable {
 
     /// The days and nights that were handed over.
     public var metrics: Int64 {
-        metricsQueued + metricsKnown + replaced + corrected + metricsBeforeSince
+        metricsQueued + metricsKnown + replaced + corrected + metricsBeforeSince + metricsRefused
     }
 
     /// Adds each count to its own.
@@ -124,6 +130,7 @@ public struct EnqueueCounts: Hashable, Sendable {
         counts.replaced += more.replaced
         counts.corrected += more.corrected
         counts.metricsBeforeSince += more.metricsBeforeSince
+        counts.metricsRefused += more.metricsRefused
     }
 }
 

@@ -94,20 +94,24 @@ extension HealthStore {
     public func noteRead(
         _ path: String, _ stamp: SourceStamp, _ reading: LastReading
     ) throws(HealthStoreError) {
+        try change { connection in try note(path, stamp, reading, connection) }
+    }
+
+    /// The same within a transaction.
+    func note(
+        _ path: String, _ stamp: SourceStamp, _ reading: LastReading, _ connection: Connection
+    ) throws {
         var reading = reading
         reading.reader = stamp.reader
-        let sealedForm = reading.sealedForm
-        try change { connection in
-            let tag = sourceTag(path)
-            try connection.run(
-                """
-                INSERT INTO sources (tag, stamp, read_at_ms, sealed) VALUES (?, ?, ?, ?)
-                ON CONFLICT (tag) DO UPDATE SET stamp = excluded.stamp,
-                    read_at_ms = excluded.read_at_ms, sealed = excluded.sealed
-                """, .blob(tag), .text(stamp.text),
-                .integer(reading.readAt.millisecondsSince1970),
-                .blob(sealer.seal(sealedForm, for: .source(tag))))
-        }
+        let tag = sourceTag(path)
+        try connection.run(
+            """
+            INSERT INTO sources (tag, stamp, read_at_ms, sealed) VALUES (?, ?, ?, ?)
+            ON CONFLICT (tag) DO UPDATE SET stamp = excluded.stamp,
+                read_at_ms = excluded.read_at_ms, sealed = excluded.sealed
+            """, .blob(tag), .text(stamp.text),
+            .integer(reading.readAt.millisecondsSince1970),
+            .blob(sealer.seal(reading.sealedForm, for: .source(tag))))
     }
 
     /// A keyed hash, since a path can hold a name.

@@ -43,6 +43,8 @@ struct SealedTable: Sendable {
             name: "archive", origin: "origin", identity: pulled("row_id"), label: 0, tag: "digest"),
         SealedTable(name: "sources", identity: [.tag], tag: "tag"),
         SealedTable(name: "day_zone"),
+        SealedTable(name: "readings", identity: [.integer("id")], tag: "tag"),
+        SealedTable(name: "server_words", identity: [.integer("id")]),
         SealedTable(name: "minutes", identity: [.integer("day")]),
     ]
 

@@ -25,13 +25,13 @@ extension HealthStore {
         ("outbox", "samples"), ("batches", "uploads"), ("metrics", "metrics"),
         ("insights", "insights"), ("archive", "archived versions"), ("sources", "sources"),
         // Made of what the sources have, which the samples count.
-        ("minutes", nil), ("day_zone", nil),
+        ("minutes", nil), ("day_zone", nil), ("readings", nil), ("server_words", nil),
     ]
 
     /// What a wipe leaves: nothing of a user is in it but, sealed, who did what in the audit log.
     static let keptTables = [
         "canary", "dialects", "login_tries", "sqlite_sequence", "tenancy", "requests", "closures",
-        "former_keys", "rotation", "audit", "audit_head",
+        "former_keys", "rotation", "audit", "audit_head", "metered_bytes",
     ]
 
     /// How many samples of the outbox were never taken by the backend, so that a wipe loses them: all

@@ -30,6 +30,14 @@ extension HealthStore {
             at: clock.now)
     }
 
+    /// Makes sure that the store's data is a user's, whom a session names in any case of letters.
+    ///
+    /// - Throws: `HealthStoreError.otherUser`, also where nobody has ever logged in.
+    func demandOwner(_ user: String, _ connection: Connection) throws {
+        let owner = try AuditLog(connection: connection, sealer: sealer).user()
+        guard owner == user.lowercased() else { throw HealthStoreError.otherUser(path: path) }
+    }
+
     /// Notes what became of a batch, within the transaction that settles it and before its samples
     /// leave it.
     func record(

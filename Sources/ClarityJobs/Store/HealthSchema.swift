@@ -17,7 +17,7 @@ enum HealthSchema {
     static var migrations: Migrations {
         Migrations(
             applicationID: applicationID,
-            steps: [version1, uploads, sessions, vault, dialects, minutes, intake])
+            steps: [version1, uploads, sessions, vault, dialects, minutes, intake, ledger])
     }
 
     private static let version1 = """

@@ -18,7 +18,7 @@ public enum Attempt {
                 stateDirectory: options.stateDirectory(), environment: environment,
                 actor: AuditActor(order), clock: clock)
             let base = try options.backendURL()
-            let transport = try transport()
+            let transport = MeasuredTransport(try transport())
             let client = APIClient(
                 base: base, dialect: try options.dialect(), memory: StoredDialects(store),
                 transport: transport,

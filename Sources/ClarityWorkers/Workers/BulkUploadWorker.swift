@@ -16,6 +16,11 @@ public struct BulkUploadWorker: KindWorker {
         var reading = SourceImport(context)
         let broken = try reading.run(try options.sources(now: context.clock.now))
         do {
+            if let need = try plan.limits.need(
+                context.store.outboxAccount().waiting, context.order.conditions)
+            {
+                throw need
+            }
             try await upload(context, plan)
         } catch {
             // The run ends with the later failure, and still says what else was wrong.
@@ -36,7 +41,8 @@ public struct BulkUploadWorker: KindWorker {
         let rules =
             mayWait ? try await BatchRules.all(context, plan.route, resends: plan.resends) : []
         var pass = UploadPass(
-            context, batchSize: plan.batchSize ?? rules.first?.samples ?? 1, rules: rules)
+            context, batchSize: plan.batchSize ?? rules.first?.samples ?? 1, rules: rules,
+            meteredBudget: plan.limits.budget(context.order.conditions))
         try await pass.run()
     }
 }
@@ -49,11 +55,15 @@ struct UploadPlan {
     var route: UploadRoute?
     /// Whether a batch that may have arrived is sent again where that could double it.
     var resends: Bool
+    var limits: UploadLimits
 
     init(_ options: WorkOptions) throws(Failure) {
         batchSize = try options.optionalInteger("batch_size")
         route = UploadRoute(rawValue: try options.choice("route"))
         resends = try options.choice("on_ambiguous") == "resend"
+        limits = UploadLimits(
+            meteredBudget: try options.optionalSize("metered_budget"),
+            largeUpload: Int64(try options.integer("large_upload")))
     }
 }
 

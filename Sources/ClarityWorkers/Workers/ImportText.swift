@@ -26,6 +26,7 @@ extension ImportAccount {
         let metrics = [
             (enqueued.metricsQueued, "queued"), (enqueued.metricsKnown, "known"),
             (enqueued.replaced, "replaced"), (enqueued.corrected, "corrected"),
+            (enqueued.metricsRefused, "refused"),
             (enqueued.metricsBeforeSince, "before the time asked for"),
         ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
         if !metrics.isEmpty {
@@ -117,6 +118,7 @@ extension ImportAccount {
             ("metrics_queued", enqueued.metricsQueued),
             ("metrics_known", enqueued.metricsKnown), ("metrics_replaced", enqueued.replaced),
             ("metrics_corrected", enqueued.corrected),
+            ("metrics_refused", enqueued.metricsRefused),
             ("metrics_before_since", enqueued.metricsBeforeSince),
             ("nested", report.nestedSkipped), ("bad_samples", Int64(faultCount)),
         ] { add(name, .integer(count)) }

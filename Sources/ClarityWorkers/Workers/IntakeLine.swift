@@ -59,15 +59,17 @@ struct IntakeLine: Sendable {
     /// An error ends everything: what was committed before it stays, nothing more is written once this
     /// returns, and no thread is left.
     ///
+    /// - Parameter reading: what it is counted as in the ledger.
     /// - Throws: what `read` throws; `HealthStoreError`; `ThreadError`.
     func run<Result>(
+        of reading: Reading? = nil,
         _ read: (_ each: (Sample, SampleNature) throws -> Void) throws -> Result
     ) throws -> (result: Result, counts: EnqueueCounts) {
         let shared = Shared()
         let store = store
         do {
             let result = try withThreads(
-                [{ IntakeLine.seal(shared, store) }, { IntakeLine.write(shared, store) }],
+                [{ IntakeLine.seal(shared, store) }, { IntakeLine.write(shared, store, reading) }],
                 cancel: shared.cancel
             ) {
                 do {
@@ -122,10 +124,12 @@ struct IntakeLine: Sendable {
         }
     }
 
-    private static func write(_ shared: Shared, _ store: HealthStore) {
+    private static func write(
+        _ shared: Shared, _ store: HealthStore, _ reading: Reading?
+    ) {
         do throws(HealthStoreError) {
             while let portion = shared.sealed.take() {
-                let counts = try store.commit(portion)
+                let counts = try store.commit(portion, of: reading)
                 shared.state.withLock { $0.counts += counts }
             }
         } catch {

@@ -6,7 +6,7 @@ import ClarityScheduler
 /// `samples_read` is the sum of `samples_queued`, `samples_duplicate`, `samples_paired`,
 /// `samples_folded`, `samples_repeated`, `samples_unmapped`, `samples_refused` and
 /// `samples_before_since`; the days and nights that were made of records are `metrics_made`, the sum of
-/// `metrics_queued`, `metrics_known`, `metrics_replaced`, `metrics_corrected` and
+/// `metrics_queued`, `metrics_known`, `metrics_replaced`, `metrics_corrected`, `metrics_refused` and
 /// `metrics_before_since`.
 struct SourceImport {
     /// How many names a note holds, so that it is never cut.
@@ -123,6 +123,7 @@ struct SourceImport {
         counts.add(enqueued.replaced, to: "metrics_replaced")
         counts.add(enqueued.corrected, to: "metrics_corrected")
         counts.add(enqueued.metricsBeforeSince, to: "metrics_before_since")
+        counts.add(enqueued.metricsRefused, to: "metrics_refused")
     }
 
     /// Tells of the sources of one name, and forgets them.

@@ -11,6 +11,63 @@ struct IntakeResult: Sendable {
     var enqueued = EnqueueCounts()
     /// When the source was read in exactly this state, for which it was not read again.
     var unchangedSince: Instant?
+    /// Its entry in the ledger, when it was read.
+    var reading: Reading?
+    /// The days and nights that were refused before they were queued, by reason.
+    var madeRefused: [String: Int64] = [:]
+
+    /// What the ledger is told beside what the portions brought.
+    var counts: ReadingCounts {
+        var counts = ReadingCounts()
+        counts[.read] = report.recordsRead + report.nestedTaken
+        counts[.paired] = report.pairedPartners
+        counts[.folded] = report.folded
+        counts[.repeated] = report.repeated
+        counts[.unmapped] = report.unmapped.values.reduce(0, +)
+        counts[.refused] = report.refused.values.reduce(0, +)
+        counts[.beforeSince] = enqueued.beforeSince
+        // Those that were refused here are no longer among the source's own.
+        counts[.made] = report.made.values.reduce(0, +) + enqueued.metricsRefused
+        counts[.madeRefused] = enqueued.metricsRefused
+        counts[.madeBeforeSince] = enqueued.metricsBeforeSince
+        return counts
+    }
+
+    var reasons: ReadingReasons {
+        var reasons = ReadingReasons()
+        reasons.unmapped = report.unmapped
+        reasons.refused = report.refused
+        reasons.madeRefused = madeRefused
+        return reasons
+    }
+}
+
+/// What was refused before it was queued, which the source had counted as handed over.
+private struct IntakeRefusals {
+    private(set) var aggregates: [String: Int64] = [:]
+    private var measurements: [String: Int64] = [:]
+    private var kinds: [SampleKind: Int64] = [:]
+    private var kindsMade: [SampleKind: Int64] = [:]
+
+    mutating func count(_ refusal: IntakeCheck.Refusal, _ kind: SampleKind, _ nature: SampleNature)
+    {
+        switch nature {
+        case .measurement:
+            measurements[refusal.rawValue, default: 0] += 1
+            kinds[kind, default: 0] += 1
+        case .aggregate:
+            aggregates[refusal.rawValue, default: 0] += 1
+            kindsMade[kind, default: 0] += 1
+        }
+    }
+
+    /// Puts them where they belong in the account of the source.
+    func settle(in report: inout SourceReport, _ counts: inout EnqueueCounts) {
+        report.refused.merge(measurements, uniquingKeysWith: +)
+        for (kind, count) in kinds { report.samplesByKind[kind, default: 0] -= count }
+        for (kind, count) in kindsMade { report.made[kind, default: 0] -= count }
+        counts.metricsRefused += aggregates.values.reduce(0, +)
+    }
 }
 
 /// Brings what a source has into the outbox, unless it is known to have nothing new.
@@ -55,7 +112,11 @@ struct SourceIntake: Sendable {
         let reader = since.map { "\(source.reader) since \($0.secondsSince1970)" } ?? source.reader
         let read = { try take(source, since, progress) }
         let stamp = SourceStamp(path: source.file, reader: reader, at: clock.now)
-        guard let stamp else { return try read() }
+        guard let stamp else {
+            let result = try read()
+            try end(result)
+            return result
+        }
         if stamp.isSettled, let readAt = try store.wasRead(source.path, stamp) {
             return IntakeResult(unchangedSince: readAt)
         }
@@ -83,30 +144,62 @@ struct SourceIntake: Sendable {
             let reading = LastReading(
                 readAt: clock.now, reader: reader, bytes: stamp.bytes, mark: mark,
                 counts: result.report.noted)
-            try store.noteRead(source.path, stamp, reading)
+            try end(result, noted: (source.path, stamp, reading))
+        } else {
+            try end(result)
         }
         return result
+    }
+
+    /// Closes the reading in the ledger.
+    private func end(
+        _ result: IntakeResult,
+        noted: (path: String, stamp: SourceStamp, reading: LastReading)? = nil
+    ) throws {
+        guard let reading = result.reading else { return }
+        try store.end(reading, result.counts, result.reasons, noted: noted)
     }
 
     private func take(
         _ source: any SampleSource, _ since: Instant?,
         _ progress: @escaping (SourceProgress) throws -> Void
     ) throws -> IntakeResult {
+        let reading = try store.beginReading(of: source.file)
+        do {
+            return try take(source, since, reading, progress)
+        } catch {
+            // The first error is the one that matters; what stays open the next reading closes.
+            do { try store.interrupt(reading) } catch _ {}
+            throw error
+        }
+    }
+
+    private func take(
+        _ source: any SampleSource, _ since: Instant?, _ reading: Reading,
+        _ progress: @escaping (SourceProgress) throws -> Void
+    ) throws -> IntakeResult {
         var before = EnqueueCounts()
+        var refusals = IntakeRefusals()
+        let now = clock.now
         var (report, counts) = try store.inBulk {
-            try line.run { each in
+            try line.run(of: reading) { each in
                 try source.read(progress: progress) { sample, nature in
-                    if let since, sample.start < since {
-                        before.count(nature)
-                    } else {
-                        try each(sample, nature)
+                    if let since, sample.start < since { return before.count(nature) }
+                    let accepted: Sample
+                    do throws(IntakeCheck.Refusal) {
+                        accepted = try IntakeCheck.accepted(sample, at: now)
+                    } catch {
+                        return refusals.count(error, sample.kind, nature)
                     }
+                    try each(accepted, nature)
                 }
             }
         }
         counts += before
+        refusals.settle(in: &report, &counts)
         if !report.stepMinutes.isEmpty { try store.keep(report.stepMinutes) }
-        return IntakeResult(report: report, enqueued: counts)
+        return IntakeResult(
+            report: report, enqueued: counts, reading: reading, madeRefused: refusals.aggregates)
     }
 
     /// Makes the file's mark on this thread.

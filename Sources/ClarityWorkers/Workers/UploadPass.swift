@@ -15,14 +15,19 @@ struct UploadPass {
     private let batchSize: Int
     /// The rules of every route that the backend has, the one for new batches first.
     private let rules: [BatchRules]
+    /// The bytes that may be sent in 24 h, where the connection is metered.
+    private let meteredBudget: Int64?
     private var counts: WorkCounts
     private var refusals = 0
     private var breaks = 0
     private var done: Int64 = 0
     private var total: Int64 = 0
 
-    init(_ context: WorkContext, batchSize: Int, rules: [BatchRules]) {
+    init(
+        _ context: WorkContext, batchSize: Int, rules: [BatchRules], meteredBudget: Int64? = nil
+    ) {
         self.context = context
+        self.meteredBudget = meteredBudget
         self.batchSize = batchSize
         self.rules = rules
         counts = WorkCounts(context)
@@ -30,7 +35,8 @@ struct UploadPass {
 
     /// Works until nothing in the outbox may be sent.
     ///
-    /// - Throws: `WorkStopped`; `SendLater` when the hour's requests are used up; `APIError` for what
+    /// - Throws: `WorkStopped`; `SendLater` when the hour's requests or the metered budget are used up;
+    ///   `HealthStoreError.otherUser` when the session is not the outbox's owner's; `APIError` for what
     ///   sending again at once does not help, with the batch kept as it is or its samples back in
     ///   the queue; `Failure` when the backend refuses everything; what the store fails with.
     mutating func run() async throws {
@@ -49,9 +55,13 @@ struct UploadPass {
         while true {
             try context.checkTime()
             let draw = try context.store.nextBatch(
-                limit: batchSize, rules: rules, at: context.clock.now)
+                limit: batchSize, rules: rules, at: context.clock.now, of: user,
+                metered: meteredBudget)
             count(draw.refused)
             if let wait = draw.wait { throw SendLater.budget(wait) }
+            if draw.needsUnmetered, let meteredBudget {
+                throw UploadLimits.budgetUsed(meteredBudget)
+            }
             guard let batch = draw.batch else { return }
             try await send(batch, of: user)
             context.report(.progress(done: min(done, total), total: total))
@@ -98,12 +108,23 @@ struct UploadPass {
             id: String(batch.id), userID: user, clientTimestamp: batch.clientTimestamp,
             metrics: metrics, route: batch.route)
         let receipt: UploadReceipt
+        let before = bodyBytes
         do throws(APIError) {
             receipt = try await context.client.upload(upload)
         } catch {
+            try noteBytes(of: batch, since: before)
             return try failed(batch, error)
         }
+        try noteBytes(of: batch, since: before)
         try settled(batch, receipt)
+    }
+
+    /// The bytes of bodies that went out so far; `nil` where nobody measures them, as in a rehearsal.
+    private var bodyBytes: Int64? { (context.transport as? MeasuredTransport)?.bodyBytes }
+
+    private func noteBytes(of batch: OutboxBatch, since before: Int64?) throws {
+        guard let before, let now = bodyBytes else { return }
+        try context.store.sentMetered(batch, bytes: now - before)
     }
 
     private mutating func settled(_ batch: OutboxBatch, _ receipt: UploadReceipt) throws {
@@ -113,6 +134,7 @@ struct UploadPass {
         }
         let rejected = Dictionary(
             receipt.rejected.map { ($0.index, $0.reason) }, uniquingKeysWith: { first, _ in first })
+        let words = receipt.rejected.reduce(into: [Int: String]()) { $0[$1.index] = $1.words }
         let isTaken = receipt.accepted > 0 || !receipt.duplicates.isEmpty
         refusals = isTaken ? 0 : refusals + 1
         breaks = 0
@@ -122,7 +144,7 @@ struct UploadPass {
         if receipt.unexplained == 0 {
             let doubled = try context.store.settle(
                 batch, processingID: receipt.processingID, duplicates: receipt.duplicates,
-                rejected: rejected, at: context.clock.now)
+                rejected: rejected, words: words, at: context.clock.now)
             counts.add(
                 count - rejected.count - receipt.duplicates.count, to: "samples_accepted")
             counts.add(doubled, to: "samples_possibly_doubled")
@@ -133,7 +155,7 @@ struct UploadPass {
             // Sending the rest again in halves tells: what the backend took it now knows, or has
             // twice where it does not look, and what it refuses is in the end alone.
             _ = try context.store.split(
-                batch, duplicates: receipt.duplicates, rejected: rejected,
+                batch, duplicates: receipt.duplicates, rejected: rejected, words: words,
                 mayHaveArrived: isDoubled(batch),
                 reason: "the backend does not say what became of some of it",
                 at: context.clock.now)

@@ -88,7 +88,7 @@ import Testing
         let result = try reopened().split(first, reason: "refused", at: noon)
 
         #expect(result == .halved)
-        #expect(try batch(6).samples == heartRates(0..<3))
+        #expect(try batch(6).samples == Array(first.samples[..<3]))
         #expect(try reopened().states() == [.queued: 4, .sending: 6])
     }
 

@@ -22,7 +22,7 @@ import Testing
         #expect(first.batch?.route == .metrics)
         #expect(again.batch?.id == first.batch?.id)
         #expect(again.batch?.route == .metrics)
-        #expect(again.batch?.samples == heartRates(0..<3))
+        #expect(again.batch?.samples == heartRates(0..<1) + heartRates(3..<5))
         #expect(next.batch?.route == .samples)
         #expect(try folder.open().openUploads().map(\.route) == [.metrics])
     }
@@ -42,7 +42,7 @@ import Testing
         #expect(rest.samples == heartRates(1..<2))
     }
 
-    @Test func `of each type a batch holds what the rules allow, in the order of coming`() throws {
+    @Test func `of each type a batch holds what the rules allow, the newest first`() throws {
         let samples =
             (0..<3).map { sample(.heartRate, $0) } + (0..<2).map { sample(.steps, $0) }
             + [sample(.vo2Max, 0)]
@@ -57,7 +57,7 @@ import Testing
 
         #expect(
             batches == [
-                [samples[0], samples[3], samples[5]], [samples[1], samples[4]], [samples[2]],
+                [samples[2], samples[4], samples[5]], [samples[1], samples[3]], [samples[0]],
             ])
     }
 
@@ -66,7 +66,7 @@ import Testing
 
         let batch = try draw(testRules(bytes: 2048 + 2 * 768)).batch
 
-        #expect(batch?.samples == heartRates(0..<2))
+        #expect(batch?.samples == heartRates(3..<5))
         #expect(try folder.open().states() == [.sending: 2, .queued: 3])
     }
 

@@ -36,6 +36,26 @@ struct FilledStore {
         try store.noteRead(source, stamp, at: noon)
         try store.keep(FilledStore.steps)
         _ = try store.keepDayZone("Europe/London")
+        try read(store)
+    }
+
+    /// A reading in the ledger, and what the backend said of the first sample that waits.
+    private func read(_ store: HealthStore) throws {
+        var counts = ReadingCounts()
+        (counts[.read], counts[.unmapped]) = (3, 3)
+        try store.end(try store.beginReading(of: source), counts, FilledStore.reasons)
+        try store.change { connection in
+            let id = try connection.first("SELECT min(id) FROM outbox WHERE state = 'queued'") {
+                $0.integer(0)
+            }
+            try store.keepWords("too high", of: try #require(id), connection)
+        }
+    }
+
+    private static var reasons: ReadingReasons {
+        var reasons = ReadingReasons()
+        reasons.unmapped = ["BodyMass": 3]
+        return reasons
     }
 
     /// A week of steps.
@@ -103,6 +123,10 @@ struct FilledStore {
             sourceLocation: sourceLocation)
         #expect(try store.dayZone() == "Europe/London", sourceLocation: sourceLocation)
         #expect(try store.verifyAudit().broken == nil, sourceLocation: sourceLocation)
+        #expect(
+            try store.arithmetic().reasons == FilledStore.reasons, sourceLocation: sourceLocation)
+        #expect(
+            try store.outboxSample(5)?.serverWords == "too high", sourceLocation: sourceLocation)
     }
 }
 

@@ -80,7 +80,7 @@ import Testing
                 "SELECT min(failures) FROM outbox WHERE state = 'queued' AND kind = 'steps'",
                 """
                 SELECT id FROM outbox WHERE state = 'queued' AND kind = 'steps' AND failures = 0
-                ORDER BY id LIMIT 9
+                ORDER BY start_s DESC, id DESC LIMIT 9
                 """, "SELECT state, count(*) FROM outbox GROUP BY state",
             ].map { query in
                 try connection.all("EXPLAIN QUERY PLAN \(query)") { $0.text(3) }

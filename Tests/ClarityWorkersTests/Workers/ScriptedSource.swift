@@ -28,6 +28,15 @@ struct ScriptedSource: SampleSource {
         try before(samples.count)
         var report = report
         report.recordsRead = Int64(samples.count)
+        guard report.samplesByKind.isEmpty else { return report }
+        for (sample, nature) in samples {
+            switch nature {
+            case .measurement: report.samplesByKind[sample.kind, default: 0] += 1
+            case .aggregate:
+                report.folded += 1
+                report.made[sample.kind, default: 0] += 1
+            }
+        }
         return report
     }
 }

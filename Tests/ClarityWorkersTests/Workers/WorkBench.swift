@@ -59,11 +59,13 @@ final class WorkBench: Sendable {
     /// Runs one attempt and gives its outcome with what it reported.
     func attempt(
         _ kind: String, _ options: [String: String] = [:], checkpoint: String? = nil,
+        conditions: OrderConditions = OrderConditions(),
         isEnding: @escaping @Sendable () -> Bool = { false }
     ) async -> (outcome: Outcome, reports: Reports) {
         let reports = Mutex(Reports())
         var order = order(kind, options)
         order.checkpoint = checkpoint
+        order.conditions = conditions
         let outcome = await Attempt.run(
             order, environment: [:], clock: clock, transport: { backend },
             report: { report in reports.withLock { $0.take(report) } }, isEnding: isEnding)

@@ -1,0 +1,116 @@
+public import ClarityScheduler
+import SQLite
+
+/// Everything that is known of one sample of the outbox.
+public struct OutboxSample: Sendable {
+    /// A batch as it went.
+    public struct Batch: Hashable, Sendable {
+        public let id: Int64
+        /// `sending`, `accepted`, `confirmed`, `unconfirmed` or `failed`.
+        public let state: String
+        public let route: String
+        public let madeAt: Instant
+        /// How often it was taken up.
+        public let attempts: Int64
+        /// The backend's name for the upload.
+        public let processingID: String?
+        public let acceptedAt: Instant?
+        public let finishedAt: Instant?
+        public let reason: String?
+    }
+
+    public let entry: OutboxEntry
+    /// The batch that it is in; that of an earlier send is not kept with it.
+    public let batch: Batch?
+    /// What the backend said when it refused it, without numbers and quotations; `nil` when it said
+    /// nothing, or what was kept is damaged.
+    public let serverWords: String?
+    /// The sample with its value; only when that was asked for, and it was not removed.
+    public let sample: Sample?
+}
+
+extension HealthStore {
+    /// One sample of the outbox; `nil` when there is none of that name.
+    ///
+    /// - Parameter withValue: whether its value is wanted as well, which is noted in the audit log.
+    public func outboxSample(
+        _ id: Int64, withValue: Bool = false
+    ) throws(HealthStoreError) -> OutboxSample? {
+        let read = { (connection: Connection) in
+            try self.sample(id, withValue, connection)
+        }
+        return withValue ? try change(read) : try access { try $0.snapshotted(read) }
+    }
+
+    private func sample(
+        _ id: Int64, _ withValue: Bool, _ connection: Connection
+    ) throws -> OutboxSample? {
+        let entry = try connection.first(
+            "SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?", .integer(id)
+        ) { OutboxEntry($0) }
+        guard let entry = entry ?? nil else { return nil }
+        var sample: Sample?
+        if withValue {
+            sample =
+                try connection.first(
+                    "SELECT kind, start_s, end_s, tag, sealed FROM outbox WHERE id = ?",
+                    .integer(id)
+                ) {
+                    SampleRow(
+                        kind: $0.text(0), start: $0.integer(1), end: $0.integer(2), tag: $0.blob(3)
+                    ).opened($0.blob(4), sealer)
+                } ?? nil
+            try record(.read, [entry.kind: 1], detail: "shown to a person", connection)
+        }
+        return OutboxSample(
+            entry: entry, batch: try entry.batch.flatMap { try batch($0, connection) },
+            serverWords: try words(of: id, connection), sample: sample)
+    }
+
+    private func batch(_ id: Int64, _ connection: Connection) throws -> OutboxSample.Batch? {
+        try connection.first(
+            """
+            SELECT id, state, route, client_timestamp_ms, attempts, processing_id, accepted_at_ms,
+                finished_at_ms, reason FROM batches WHERE id = ?
+            """, .integer(id)
+        ) { row in
+            OutboxSample.Batch(
+                id: row.integer(0), state: row.text(1), route: row.text(2),
+                madeAt: Instant(millisecondsSince1970: row.integer(3)), attempts: row.integer(4),
+                processingID: row.optionalText(5),
+                acceptedAt: row.optionalInteger(6).map(Instant.init(millisecondsSince1970:)),
+                finishedAt: row.optionalInteger(7).map(Instant.init(millisecondsSince1970:)),
+                reason: row.optionalText(8))
+        }
+    }
+
+    private func words(of id: Int64, _ connection: Connection) throws -> String? {
+        let found = try connection.first(
+            "SELECT sealed FROM server_words WHERE id = ?", .integer(id)
+        ) { $0.blob(0) }
+        let row = RowIdentity.words(id)
+        guard let found, sealer.opens(found, for: row) else { return nil }
+        return String(decoding: try sealer.open(found, for: row), as: UTF8.self)
+    }
+
+    /// Keeps what the backend said of a sample; sealed, since nobody knows what its words hold.
+    func keepWords(_ words: String, of id: Int64, _ connection: Connection) throws {
+        try connection.run(
+            "INSERT OR REPLACE INTO server_words (id, sealed) VALUES (?, ?)", .integer(id),
+            .blob(sealer.seal(Array(words.utf8), for: .words(id))))
+    }
+}
+
+extension Connection {
+    fileprivate func snapshotted<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        try snapshot { try body(self) }
+    }
+}
+
+extension RowIdentity {
+    fileprivate static func words(_ id: Int64) -> RowIdentity {
+        var row = RowIdentity("server_words", label: String(id))
+        row.append(id)
+        return row
+    }
+}

@@ -1,0 +1,150 @@
+/// What became of the records of one reading, or of several together.
+///
+/// `read` is the sum of all that records became, and `made` of all that days and nights became: of
+/// an open reading, of one that was cut short and of one that has ended.
+public struct ReadingCounts: Hashable, Sendable {
+    /// A count; the raw value is its column.
+    public enum Name: String, CaseIterable, Sendable {
+        /// All records.
+        case read
+        case queued
+        /// In the outbox already.
+        case known
+        /// Second halves of a blood pressure.
+        case paired
+        /// Of a day or a night.
+        case folded
+        /// Exact copies of a record for a day.
+        case repeated
+        /// Of a type without a field.
+        case unmapped
+        case refused
+        /// From before the instant from which on they are wanted.
+        case beforeSince = "before_since"
+        /// All days and nights.
+        case made
+        case madeQueued = "made_queued"
+        case madeKnown = "made_known"
+        /// Took the place of a former value that was not sent.
+        case madeReplaced = "made_replaced"
+        /// Followed a former value that was sent.
+        case madeCorrected = "made_corrected"
+        case madeRefused = "made_refused"
+        case madeBeforeSince = "made_before_since"
+        /// Rows of the outbox from before there was a ledger.
+        case rowsBefore = "rows_before"
+        /// Rows with former values that were removed.
+        case rowsRemoved = "rows_removed"
+    }
+
+    /// What `read` is the sum of.
+    public static let ofRead: [Name] = [
+        .queued, .known, .paired, .folded, .repeated, .unmapped, .refused, .beforeSince,
+    ]
+    /// What `made` is the sum of.
+    public static let ofMade: [Name] = [
+        .madeQueued, .madeKnown, .madeReplaced, .madeCorrected, .madeRefused, .madeBeforeSince,
+    ]
+
+    private var counts: [Name: Int64] = [:]
+
+    /// Creates counts of nothing.
+    public init() {}
+
+    /// What a portion came to in the outbox: all of it was read.
+    init(_ counts: EnqueueCounts, removed: Int64) {
+        self[.queued] = counts.queued
+        self[.known] = counts.duplicates
+        self[.read] = counts.queued + counts.duplicates
+        self[.madeQueued] = counts.metricsQueued
+        self[.madeKnown] = counts.metricsKnown
+        self[.madeReplaced] = counts.replaced
+        self[.madeCorrected] = counts.corrected
+        self[.made] = sum(ReadingCounts.ofMade)
+        self[.rowsRemoved] = removed
+    }
+
+    public subscript(name: Name) -> Int64 {
+        get { counts[name] ?? 0 }
+        set { counts[name] = newValue == 0 ? nil : newValue }
+    }
+
+    /// Several counts together.
+    public func sum(_ names: [Name]) -> Int64 { names.reduce(0) { $0 + self[$1] } }
+
+    /// How many rows the outbox has by these counts.
+    public var rows: Int64 {
+        sum([.rowsBefore, .queued, .madeQueued, .madeCorrected]) - self[.rowsRemoved]
+    }
+
+    /// Whether every record, and every day and night, is in exactly one place.
+    public var isBalanced: Bool {
+        self[.read] == sum(ReadingCounts.ofRead) && self[.made] == sum(ReadingCounts.ofMade)
+    }
+
+    /// Adds each count to its own.
+    public static func += (counts: inout ReadingCounts, more: ReadingCounts) {
+        counts.counts.merge(more.counts, uniquingKeysWith: +)
+    }
+}
+
+/// Of which types and for which reasons records became nothing, with how many of each.
+public struct ReadingReasons: Hashable, Sendable {
+    /// The most names of one sort; what else there is counts together.
+    static let mostNames = 1024
+    static let others = "(others)"
+
+    /// The records without a field, by type.
+    public var unmapped: [String: Int64] = [:]
+    /// The records that could not be a sample, by reason.
+    public var refused: [String: Int64] = [:]
+    /// The days and nights that could not be a sample, by reason.
+    public var madeRefused: [String: Int64] = [:]
+
+    /// Creates reasons for nothing.
+    public init() {}
+
+    /// Adds each count to its own.
+    public static func += (reasons: inout ReadingReasons, more: ReadingReasons) {
+        for sort in ReadingReasons.sorts {
+            for (name, count) in more[keyPath: sort].sorted(by: { $0.key < $1.key }) {
+                let known = reasons[keyPath: sort]
+                let isTold = known[name] != nil || known.count < ReadingReasons.mostNames
+                reasons[keyPath: sort][isTold ? name : ReadingReasons.others, default: 0] += count
+            }
+        }
+    }
+
+    private static var sorts: [WritableKeyPath<ReadingReasons, [String: Int64]>] {
+        [\.unmapped, \.refused, \.madeRefused]
+    }
+
+    /// What is sealed of them.
+    var sealedForm: [UInt8] {
+        var form: [UInt8] = [1]
+        for sort in ReadingReasons.sorts {
+            let counts = self[keyPath: sort]
+            form.append(littleEndian: UInt32(counts.count))
+            for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
+                form.append(field: name)
+                form.append(littleEndian: count)
+            }
+        }
+        return form
+    }
+
+    /// `nil` when the bytes are none of `sealedForm`.
+    init?(sealedForm: [UInt8]) {
+        var form = ByteReader(sealedForm)
+        guard form.number(UInt8.self) == 1 else { return nil }
+        for sort in ReadingReasons.sorts {
+            guard let amount = form.number(UInt32.self) else { return nil }
+            for _ in 0..<amount {
+                guard let name = form.field(), let count = form.number(Int64.self) else {
+                    return nil
+                }
+                self[keyPath: sort][name] = count
+            }
+        }
+    }
+}

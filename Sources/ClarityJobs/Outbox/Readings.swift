@@ -1,0 +1,242 @@
+import ClarityScheduler
+import SQLite
+
+/// A reading of a source that is under way, in the ledger.
+public struct Reading: Hashable, Sendable {
+    let id: Int64
+}
+
+// The ledger of readings. Its sums hold at every instant: what a portion brings counts as read in the
+// transaction that brings it, and what became nothing is added when the reading ends.
+
+extension HealthStore {
+    /// How many readings are told apart before the oldest are summed up.
+    static let readingsKept: Int64 = 64
+    /// How many sources have a sum of their own before the oldest are put together.
+    static let sourcesKept: Int64 = 256
+    /// After how long an open reading of any source counts as one that was cut short.
+    private static let readingPatience = Duration.seconds(86_400)
+
+    /// Opens a reading of a source. One that was left open, since its process ended, is closed as
+    /// interrupted: what its portions brought counts as read, and the rest is read again.
+    ///
+    /// - Parameter source: what is read, such as a path; kept as a keyed hash.
+    public func beginReading(of source: String) throws(HealthStoreError) -> Reading {
+        try change { connection in
+            let now = clock.now
+            let tag = readingTag(source)
+            try connection.run(
+                """
+                UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?1
+                WHERE state = 'open' AND (tag = ?2 OR begun_at_ms < ?3)
+                """, .integer(now.millisecondsSince1970), .blob(tag),
+                .integer((now - HealthStore.readingPatience).millisecondsSince1970))
+            try sumUp(connection)
+            try connection.run(
+                "INSERT INTO readings (tag, begun_at_ms) VALUES (?, ?)", .blob(tag),
+                .integer(now.millisecondsSince1970))
+            return Reading(id: connection.lastInsertedRow)
+        }
+    }
+
+    /// Ends a reading with what its portions did not bring, and notes in the same transaction that the
+    /// file need not be read again.
+    ///
+    /// - Parameters:
+    ///   - counts: of the records and of the days and nights that came to nothing; `read` and `made`
+    ///     are what the source says of all of them.
+    ///   - noted: the file's path, its stamp and what is kept of the reading.
+    public func end(
+        _ reading: Reading, _ counts: ReadingCounts, _ reasons: ReadingReasons,
+        noted: (path: String, stamp: SourceStamp, reading: LastReading)? = nil
+    ) throws(HealthStoreError) {
+        try change { connection in
+            let names: [ReadingCounts.Name] = [
+                .paired, .folded, .repeated, .unmapped, .refused, .beforeSince, .madeRefused,
+                .madeBeforeSince, .read, .made,
+            ]
+            var told = ReadingReasons()
+            told += reasons
+            try connection.forEach(
+                """
+                UPDATE readings SET state = 'ended', interrupted = 0, finished_at_ms = ?, sealed = ?,
+                    \(names.map { "\($0.rawValue) = ?" }.joined(separator: ", "))
+                WHERE id = ?
+                """,
+                [
+                    .integer(clock.now.millisecondsSince1970),
+                    .blob(sealer.seal(told.sealedForm, for: .reading(reading.id))),
+                ] + names.map { .integer(counts[$0]) } + [.integer(reading.id)]
+            ) { _ in }
+            if let noted { try note(noted.path, noted.stamp, noted.reading, connection) }
+        }
+    }
+
+    /// Ends a reading that an error cut short; what its portions brought counts as read.
+    public func interrupt(_ reading: Reading) throws(HealthStoreError) {
+        try change { connection in
+            try connection.run(
+                """
+                UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?
+                WHERE id = ? AND state = 'open'
+                """, .integer(clock.now.millisecondsSince1970), .integer(reading.id))
+        }
+    }
+
+    /// Counts what a portion brought, in its transaction; without a reading in the row of what no
+    /// reading brought.
+    func count(
+        _ counts: ReadingCounts, of reading: Reading?, _ connection: Connection
+    ) throws {
+        if let reading, try add(counts, to: reading.id, connection) { return }
+        if try add(counts, to: nil, connection) { return }
+        try connection.run(
+            """
+            INSERT INTO readings (state, begun_at_ms, finished_at_ms, readings)
+            VALUES ('sum', 0, 0, 0)
+            """)
+        _ = try add(counts, to: nil, connection)
+    }
+
+    /// Counts rows that were removed beside a reading.
+    func countRemoved(_ rows: Int64, _ connection: Connection) throws {
+        guard rows > 0 else { return }
+        var counts = ReadingCounts()
+        counts[.rowsRemoved] = rows
+        try count(counts, of: nil, connection)
+    }
+
+    /// Adds to a row, or to the one without a source; whether there is such a row.
+    private func add(
+        _ counts: ReadingCounts, to id: Int64?, _ connection: Connection
+    ) throws -> Bool {
+        let names = ReadingCounts.Name.allCases
+        try connection.forEach(
+            """
+            UPDATE readings SET
+                \(names.map { "\($0.rawValue) = \($0.rawValue) + ?" }.joined(separator: ", "))
+            WHERE \(id == nil ? "tag IS NULL" : "id = ?")
+            """, names.map { .integer(counts[$0]) } + (id.map { [.integer($0)] } ?? [])
+        ) { _ in }
+        return connection.changes > 0
+    }
+
+    /// Puts what is old together: all but the last 64 readings into one row a source, and all but 256
+    /// of those into the row without a source.
+    private func sumUp(_ connection: Connection) throws {
+        let old = try connection.all(
+            """
+            SELECT id, tag FROM readings WHERE state IN ('ended', 'interrupted')
+            ORDER BY id DESC LIMIT -1 OFFSET ?
+            """, .integer(HealthStore.readingsKept)
+        ) { ($0.integer(0), $0.blob(1)) }
+        for (id, tag) in old {
+            let sum = try connection.first(
+                "SELECT id FROM readings WHERE state = 'sum' AND tag = ?", .blob(tag)
+            ) { $0.integer(0) }
+            guard let sum else {
+                try connection.run("UPDATE readings SET state = 'sum' WHERE id = ?", .integer(id))
+                continue
+            }
+            try merge(id, into: sum, connection)
+        }
+        let sources = try connection.all(
+            """
+            SELECT id FROM readings WHERE state = 'sum' AND tag IS NOT NULL
+            ORDER BY finished_at_ms DESC LIMIT -1 OFFSET ?
+            """, .integer(HealthStore.sourcesKept)
+        ) { $0.integer(0) }
+        guard !sources.isEmpty else { return }
+        try count(ReadingCounts(), of: nil, connection)
+        let rest = try connection.first("SELECT id FROM readings WHERE tag IS NULL") {
+            $0.integer(0)
+        }
+        guard let rest else { return }
+        for id in sources { try merge(id, into: rest, connection) }
+    }
+
+    private func merge(_ id: Int64, into sum: Int64, _ connection: Connection) throws {
+        let (old, all) = (try ledgerRow(id, connection), try ledgerRow(sum, connection))
+        guard let old, let all else { return }
+        _ = try add(old.counts, to: sum, connection)
+        var reasons = all.reasons ?? ReadingReasons()
+        reasons += old.reasons ?? ReadingReasons()
+        try connection.run(
+            """
+            UPDATE readings SET sealed = ?, readings = readings + ?, interrupted = interrupted + ?,
+                finished_at_ms = max(finished_at_ms, ?) WHERE id = ?
+            """, .blob(sealer.seal(reasons.sealedForm, for: .reading(sum))),
+            .integer(old.readings), .integer(old.interrupted),
+            .integer(old.finishedAt ?? 0), .integer(sum))
+        try connection.run("DELETE FROM readings WHERE id = ?", .integer(id))
+    }
+
+    private func readingTag(_ source: String) -> [UInt8] {
+        var identity = RowIdentity("readings")
+        identity.append(source)
+        return sealer.tag(identity.bytes, count: 16)
+    }
+}
+
+/// A row of the ledger, opened.
+struct LedgerRow {
+    let id: Int64
+    let state: String
+    let finishedAt: Int64?
+    let readings: Int64
+    let interrupted: Int64
+    var counts = ReadingCounts()
+    /// Empty for a row that has none; `nil` when they do not open.
+    let reasons: ReadingReasons?
+}
+
+extension HealthStore {
+    /// Every row of the ledger, oldest first.
+    func ledgerRows(_ connection: Connection) throws -> [LedgerRow] {
+        try rows(nil, connection)
+    }
+
+    private func ledgerRow(_ id: Int64, _ connection: Connection) throws -> LedgerRow? {
+        try rows(id, connection).first
+    }
+
+    /// - Parameter id: the row that is wanted; `nil`: all.
+    private func rows(_ id: Int64?, _ connection: Connection) throws -> [LedgerRow] {
+        let names = ReadingCounts.Name.allCases
+        return try connection.all(
+            """
+            SELECT id, state, finished_at_ms, readings, interrupted, sealed,
+                \(names.map(\.rawValue).joined(separator: ", "))
+            FROM readings WHERE id = coalesce(?, id) ORDER BY id
+            """, .integer(id)
+        ) { found in
+            let id = found.integer(0)
+            let reasons: ReadingReasons? =
+                found.isNull(5) ? ReadingReasons() : opened(found.blob(5), id)
+            var row = LedgerRow(
+                id: id, state: found.text(1), finishedAt: found.optionalInteger(2),
+                readings: found.integer(3), interrupted: found.integer(4), reasons: reasons)
+            for (place, name) in names.enumerated() {
+                row.counts[name] = found.integer(Int32(6 + place))
+            }
+            return row
+        }
+    }
+
+    private func opened(_ sealed: [UInt8], _ id: Int64) -> ReadingReasons? {
+        do {
+            return ReadingReasons(sealedForm: try sealer.open(sealed, for: .reading(id)))
+        } catch {
+            // The proof of the ledger says so.
+            return nil
+        }
+    }
+}
+
+extension RowIdentity {
+    fileprivate static func reading(_ id: Int64) -> RowIdentity {
+        var row = RowIdentity("readings", label: String(id))
+        row.append(id)
+        return row
+    }
+}

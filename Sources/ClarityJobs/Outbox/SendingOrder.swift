@@ -1,0 +1,107 @@
+/// In which order the samples of the queue go into batches.
+///
+/// Newest first, since what happened today matters most, with a fair share for the rest: of four places
+/// two are the newest's, one goes to the kinds in turn, to each its newest, and one is the oldest's. So
+/// no kind keeps another waiting, and what is oldest goes within four places, whatever comes in.
+/// Places go on from one batch to the next, so that this holds for batches of one sample too.
+struct SendingOrder {
+    struct Candidate: Hashable {
+        let row: Int64
+        let kind: SampleKind
+        let start: Int64
+
+        fileprivate func isNewer(than other: Candidate) -> Bool {
+            (start, row) > (other.start, other.row)
+        }
+    }
+
+    /// The candidates of each kind, the newest first.
+    private var newest: [[Candidate]]
+    /// The same, the oldest first.
+    private var oldest: [[Candidate]]
+    private var nextNewest: [Int]
+    private var nextOldest: [Int]
+    private var taken: Set<Int64> = []
+
+    /// - Parameters:
+    ///   - newest: of each kind, from the newest back, as many as a batch may hold.
+    ///   - oldest: of each kind, from the oldest on, as many as a batch may hold.
+    init(newest: [SampleKind: [Candidate]], oldest: [SampleKind: [Candidate]]) {
+        let kinds = newest.keys.sorted { $0.rawValue < $1.rawValue }
+        self.newest = kinds.map { newest[$0] ?? [] }
+        self.oldest = kinds.map { oldest[$0] ?? [] }
+        nextNewest = kinds.map { _ in 0 }
+        nextOldest = nextNewest
+    }
+
+    /// Fills the places of a batch.
+    ///
+    /// - Parameters:
+    ///   - limit: how many there are.
+    ///   - number: the number of the batch among all of them.
+    ///   - types: the backend's type of each kind; others are left out.
+    ///   - perType: the most of one type; `nil`: any number.
+    mutating func fill(
+        _ limit: Int, batch number: Int64, types: [SampleKind: String], perType: Int? = nil
+    ) -> [Candidate] {
+        var chosen: [Candidate] = []
+        var ofType: [String: Int] = [:]
+        func isFull(_ kind: SampleKind) -> Bool {
+            guard let type = types[kind] else { return true }
+            return perType.map { ofType[type, default: 0] >= $0 } ?? false
+        }
+        let first = number.multipliedReportingOverflow(by: Int64(limit)).partialValue
+        for offset in 0..<Int64(limit) {
+            let place = UInt64(bitPattern: first &+ offset)
+            let next =
+                switch place % 4 {
+                case 2: turn(Int(place / 4 % UInt64(max(1, newest.count))), isFull)
+                case 3: back(isFull)
+                default: front(isFull)
+                }
+            guard let next, let type = types[next.kind] else { break }
+            taken.insert(next.row)
+            ofType[type, default: 0] += 1
+            chosen.append(next)
+        }
+        return chosen
+    }
+
+    /// The newest of all.
+    private mutating func front(_ isFull: (SampleKind) -> Bool) -> Candidate? {
+        newest.indices.compactMap { head($0, isFull) }.max { $1.isNewer(than: $0) }
+    }
+
+    /// The newest of the kind whose turn it is, or of the next that has one.
+    private mutating func turn(_ kind: Int, _ isFull: (SampleKind) -> Bool) -> Candidate? {
+        for step in newest.indices {
+            if let found = head((kind + step) % newest.count, isFull) { return found }
+        }
+        return nil
+    }
+
+    /// The oldest of all.
+    private mutating func back(_ isFull: (SampleKind) -> Bool) -> Candidate? {
+        oldest.indices.compactMap { tail($0, isFull) }.max { $0.isNewer(than: $1) }
+    }
+
+    private mutating func head(_ kind: Int, _ isFull: (SampleKind) -> Bool) -> Candidate? {
+        let rows = newest[kind]
+        while nextNewest[kind] < rows.count, taken.contains(rows[nextNewest[kind]].row) {
+            nextNewest[kind] += 1
+        }
+        guard nextNewest[kind] < rows.count else { return nil }
+        let found = rows[nextNewest[kind]]
+        return isFull(found.kind) ? nil : found
+    }
+
+    private mutating func tail(_ kind: Int, _ isFull: (SampleKind) -> Bool) -> Candidate? {
+        let rows = oldest[kind]
+        while nextOldest[kind] < rows.count, taken.contains(rows[nextOldest[kind]].row) {
+            nextOldest[kind] += 1
+        }
+        guard nextOldest[kind] < rows.count else { return nil }
+        let found = rows[nextOldest[kind]]
+        return isFull(found.kind) ? nil : found
+    }
+}

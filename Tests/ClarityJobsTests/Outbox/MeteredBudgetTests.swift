@@ -1,0 +1,85 @@
+import SQLite
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+
+@Suite struct MeteredBudgetTests {
+    private let folder = StateFolder()
+
+    @Test(
+        arguments: [
+            (1000, [], 1000), (1000, [(0, 400), (1, 100)], 500), (1000, [(0, 1000)], 0),
+            (1000, [(0, 5000)], 0), (1000, [(24 * 3600, 900), (24 * 3600 - 1, 10)], 990),
+            (1000, [(-60, 300)], 700), (1000, [(0, Int64.max), (0, Int64.max)], 0),
+        ] as [(Int64, [(Int64, Int64)], Int64)])
+    func `what was sent within a day is taken from the budget`(
+        budget: Int64, sent: [(ago: Int64, bytes: Int64)], room: Int64
+    ) {
+        let entries = sent.map { (at: noon - .seconds($0.ago), bytes: $0.bytes) }
+
+        #expect(MeteredBudget.room(budget, after: entries, now: noon) == room)
+    }
+
+    private func draw(
+        _ store: HealthStore, _ budget: Int64?, at now: Instant = noon
+    ) throws -> OutboxDraw {
+        try store.nextBatch(limit: 100, rules: [testRules()], at: now, metered: budget)
+    }
+
+    @Test func `a batch is as large as the budget leaves room, and no larger`() throws {
+        let store = try folder.open()
+        _ = try store.enqueue(heartRates(0..<100))
+        let budget = Int64(BatchRules.envelopeBytes + 10 * 768)
+
+        let first = try draw(store, budget)
+        let batch = try #require(first.batch)
+        try store.sentMetered(batch, bytes: 3000)
+        try store.settle(batch, processingID: nil, at: noon)
+        let second = try draw(store, budget)
+
+        #expect(batch.samples.count == 10 && !first.needsUnmetered)
+        #expect(second.batch?.samples.count == 6)
+    }
+
+    @Test func `nothing is made when not one sample fits, until a day has passed`() throws {
+        let store = try folder.open()
+        _ = try store.enqueue(heartRates(0..<100))
+        let budget = Int64(BatchRules.envelopeBytes + 10 * 768)
+        let batch = try #require(try draw(store, budget).batch)
+        try store.settle(batch, processingID: nil, at: noon)
+
+        let full = try draw(store, budget)
+        let later = try draw(store, budget, at: noon + .seconds(24 * 3600))
+
+        #expect(full.batch == nil && full.needsUnmetered)
+        #expect(later.batch?.samples.count == 10 && !later.needsUnmetered)
+    }
+
+    @Test func `a batch under way that does not fit stays as it is, and is not counted as sent`()
+        throws
+    {
+        let store = try folder.open()
+        _ = try store.enqueue(heartRates(0..<100))
+        _ = try draw(store, nil)
+
+        let held = try draw(store, 10_000)
+        let free = try #require(try draw(store, nil).batch)
+
+        #expect(held.batch == nil && held.needsUnmetered)
+        #expect(free.samples.count == 100 && free.attempts == 2)
+    }
+
+    @Test func `without a budget nothing is counted`() throws {
+        let store = try folder.open()
+        _ = try store.enqueue(heartRates(0..<10))
+
+        let batch = try #require(try draw(store, nil).batch)
+        try store.sentMetered(batch, bytes: 5)
+
+        let rows = try store.access {
+            try $0.all("SELECT count(*) FROM metered_bytes") { $0.integer(0) }
+        }
+        #expect(rows == [0])
+    }
+}
