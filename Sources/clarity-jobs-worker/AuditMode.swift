@@ -10,12 +10,14 @@ enum AuditMode {
     static func run(_ arguments: [String]) -> ExitStatus {
         guard let action = arguments.first,
             let flags = Flags(
-                Array(arguments.dropFirst()), values: ["state", "output", "since"])
-        else { return Program.usageError("expected `audit log` or `audit verify`") }
+                Array(arguments.dropFirst()), values: ["state", "output", "since", "found"],
+                switches: ["offence", "quiet"])
+        else { return Program.usageError("expected `audit log`, `audit verify` or `audit outbox`") }
         do {
             switch action {
             case "log": return try log(flags)
             case "verify": return try verify(flags)
+            case "outbox": return try outbox(flags)
             default: return Program.usageError("unknown action `audit \(action)`")
             }
         } catch let error as Flags.Missing {
@@ -61,6 +63,29 @@ enum AuditMode {
         let proof = try store.verifyAudit()
         print(flags.form == .table ? proof.line : proof.json)
         return proof.broken == nil ? .done : .failed
+    }
+
+    /// Proves the outbox, after the history was proved by the program that this one was.
+    ///
+    /// `--found` says how many findings it has written, in JSON within a list that is still open, and
+    /// `--offence` that one of them is an offence.
+    private static func outbox(_ flags: Flags) throws -> ExitStatus {
+        var isFirst = flags["found"].flatMap { Int($0) } ?? 0 == 0
+        // A list that was begun is ended, whatever comes.
+        defer { if flags.form == .json { print(isFirst ? "[]" : "]") } }
+        guard let proof = try store(flags)?.proveOutbox() else {
+            return flags.has("offence") ? .failed : .done
+        }
+        for finding in proof.findings {
+            switch flags.form {
+            case .table: print(finding.line)
+            case .ndjson: print(finding.json)
+            case .json: print(isFirst ? "[" : ",", finding.json, separator: "\n")
+            }
+            isFirst = false
+        }
+        if proof.findings.isEmpty, flags.form == .table, !flags.has("quiet") { print(proof.line) }
+        return proof.findings.isEmpty && !flags.has("offence") ? .done : .failed
     }
 
     /// `nil` where there is none: asking makes nothing.

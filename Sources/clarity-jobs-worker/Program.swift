@@ -15,6 +15,8 @@ import CLinux
                clarity-jobs-worker key status --state DIR [--output table|json|ndjson]
                clarity-jobs-worker audit log --state DIR [--since INSTANT] [--output table|json|ndjson]
                clarity-jobs-worker audit verify --state DIR [--output table|json|ndjson]
+               clarity-jobs-worker audit outbox --state DIR [--found N] [--offence] [--output table|json|ndjson]
+               clarity-jobs-worker outbox sums|list|show|retry|discard --state DIR [FILTER...] [--output FORM]
                clarity-jobs-worker import [--report] [--quiet] [--output table|json|ndjson] < ORDER
                clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
                clarity-jobs-worker status [--quiet] [--output table|json|ndjson] < ORDER
@@ -44,14 +46,13 @@ import CLinux
         case "auth": await AuthMode.run(Array(arguments.dropFirst()))
         case "key": KeyMode.run(Array(arguments.dropFirst()))
         case "audit": AuditMode.run(Array(arguments.dropFirst()))
+        case "outbox": OutboxMode.run(Array(arguments.dropFirst()))
         case "import": ImportMode.run(Array(arguments.dropFirst()))
         case "status": StatusMode.run(Array(arguments.dropFirst()))
         case "sources": SourcesMode.run(Array(arguments.dropFirst()))
         case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])
         default:
-            usageError(
-                "expected `attempt`, `dry-run`, `auth`, `key`, `audit`, `import`, `sources`, "
-                    + "`status` or `probe URL`")
+            usageError("expected one of these modes")
         }
     }
 

@@ -32,7 +32,8 @@ extension CommandSyntax {
 
     static let audit = CommandSyntax(
         name: "audit",
-        summary: "Proves that nothing in the history is missing, double or left open.",
+        summary:
+            "Proves that nothing in the history or the outbox is missing, double or left open.",
         options: [.now],
         commands: [
             CommandSyntax(

@@ -1,8 +1,10 @@
 import ClarityHost
 import ClarityScheduler
+import Glibc
 import JSON
 
-/// `audit`: proves the history, or says what is wrong in it.
+/// `audit`: proves the history and the outbox, or says what is wrong in them. The outbox is the worker's
+/// program's part, which links what opens the health data.
 struct AuditCommand {
     private let composition: Composition
 
@@ -23,10 +25,34 @@ struct AuditCommand {
             if offences.isEmpty, !console.isQuiet {
                 console.result("the history is sound: no occurrence is missing or double")
             }
-        } else {
+        } else if !hasOutbox(file) {
             console.results(findings.map(object), table: Table(heading: []))
+        } else {
+            // The worker goes on with the list and ends it.
+            for (place, finding) in findings.enumerated() {
+                if console.form == .json { console.result(place == 0 ? "[" : ",") }
+                console.result(object(finding).line)
+            }
         }
-        return offences.isEmpty ? .done : .failed
+        guard hasOutbox(file) else { return offences.isEmpty ? .done : .failed }
+        try proveOutbox(file, found: findings.count, isOffence: !offences.isEmpty)
+    }
+
+    private func hasOutbox(_ file: JobFile) -> Bool {
+        access("\(composition.statePath(file))/health.db", F_OK) == 0
+    }
+
+    private func proveOutbox(
+        _ file: JobFile, found: Int, isOffence: Bool
+    ) throws(CommandFailure) -> Never {
+        let console = composition.console
+        try composition.become(
+            "clarity-jobs-worker",
+            [
+                "audit", "outbox", "--state", composition.statePath(file), "--found", "\(found)",
+                "--output", console.form.rawValue,
+            ] + (isOffence ? ["--offence"] : []) + (console.isQuiet ? ["--quiet"] : []),
+            for: file)
     }
 
     private func object(_ finding: AuditFinding) -> JSON {

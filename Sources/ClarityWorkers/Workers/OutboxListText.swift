@@ -1,0 +1,162 @@
+public import ClarityJobs
+import ClarityScheduler
+import JSON
+
+// Single samples of the outbox, and what a person wants done with them.
+
+extension OutboxEntry {
+    /// One line: `12  heart_rate  2026-10-01T08:00:00Z  set aside  failed 5 times  (the backend broke)`.
+    public var line: String {
+        var parts = ["\(id)", kind, "\(start)", state.text]
+        if failures > 0 { parts.append("failed \(failures == 1 ? "once" : "\(failures) times")") }
+        if let reason { parts.append("(\(reason))") }
+        return parts.joined(separator: "  ").forReport
+    }
+
+    /// An object without the value, on one line.
+    public var json: String { object.line }
+
+    /// All of them as one list.
+    public static func page(_ entries: [OutboxEntry]) -> String {
+        JSON.array(entries.map(\.object)).page
+    }
+
+    private var object: JSON { JSON.object(members).withoutNulls }
+
+    fileprivate var members: [JSON.Member] {
+        [
+            ("id", .integer(id)), ("kind", .string(kind)), ("start", .text(start)),
+            ("end", .text(end)), ("state", .string(state.name)), ("failures", .integer(failures)),
+            ("hold", .text(hold?.rawValue)), ("reason", .text(reason)),
+            ("batch", batch.map { .integer($0) } ?? .null),
+            ("sends_in_doubt", .integer(doubts)), ("as_of", .text(asOf)),
+        ].map { JSON.Member(name: $0.0, value: $0.1) }
+    }
+}
+
+extension OutboxSample {
+    /// Lines for people; the value only when it was read with it.
+    public var lines: [String] {
+        var lines = [
+            "sample \(entry.id): \(entry.kind)", "  from \(entry.start) to \(entry.end)",
+            "  \(entry.state.text)" + (entry.reason.map { ": \($0)" } ?? ""),
+        ]
+        if let hold = entry.hold { lines.append("  kept back by the rule `\(hold.rawValue)`") }
+        if let asOf = entry.asOf { lines.append("  true as of \(asOf)") }
+        lines.append("  failures: \(entry.failures) of \(OutboxState.failureLimit)")
+        if entry.doubts > 0 {
+            lines.append("  sends that may have arrived without an answer: \(entry.doubts)")
+        }
+        if let serverWords { lines.append("  the backend said: \(serverWords)") }
+        if let batch {
+            lines.append(
+                "  batch \(batch.id) by `\(batch.route)`, made at \(batch.madeAt), sent "
+                    + "\(batch.attempts == 1 ? "once" : "\(batch.attempts) times"): \(batch.state)")
+            if let id = batch.processingID, let at = batch.acceptedAt {
+                lines.append("  accepted at \(at) as `\(id)`")
+            }
+            if let at = batch.finishedAt { lines.append("  finished at \(at)") }
+        }
+        if let sample { lines += sample.valueLines.map { "  \($0)" } }
+        return lines.map(\.forReport)
+    }
+
+    /// The same as an object.
+    ///
+    /// - Parameter isPage: whether on several lines.
+    public func json(isPage: Bool) -> String { isPage ? object.page : object.line }
+
+    private var object: JSON {
+        var members = entry.members
+        func add(_ name: String, _ value: JSON) {
+            members.append(JSON.Member(name: name, value: value))
+        }
+        add("server_words", .text(serverWords))
+        if let batch {
+            members.removeAll { $0.name == "batch" }
+            let object: JSON = [
+                "id": .integer(batch.id), "state": .string(batch.state),
+                "route": .string(batch.route), "made_at": .text(batch.madeAt),
+                "attempts": .integer(batch.attempts), "processing_id": .text(batch.processingID),
+                "accepted_at": .text(batch.acceptedAt), "finished_at": .text(batch.finishedAt),
+                "reason": .text(batch.reason),
+            ]
+            add("batch", object.withoutNulls)
+        }
+        if let sample { add("value", .array(sample.valueLines.map { .string($0) })) }
+        return JSON.object(members).withoutNulls
+    }
+}
+
+extension Sample {
+    /// What was measured, for the person at the terminal alone.
+    fileprivate var valueLines: [String] {
+        var lines =
+            switch value {
+            case .single(let number): ["value: \(number)"]
+            case .pressure(let systolic, let diastolic): ["value: \(systolic)/\(diastolic)"]
+            case .sleep(let night):
+                [
+                    "asleep: \(night.totalMinutes) min, light \(night.lightMinutes), deep "
+                        + "\(night.deepMinutes), REM \(night.remMinutes)",
+                    "awake: \(night.awakeMinutes) min, \(night.wakeCount) times",
+                ]
+            case .activity(let day):
+                ActivityDay.kinds.compactMap { kind in
+                    day[kind].map { "\(kind.rawValue): \($0)" }
+                }
+            }
+        if let source { lines.append("source: \(source)") }
+        return lines
+    }
+}
+
+/// What a command would do with samples, and what it did.
+public enum OutboxWish: String, Sendable {
+    case retry
+    case discard
+
+    /// What is meant, a line for each kind and state.
+    public func lines(_ shares: [OutboxShare]) -> [String] {
+        shares.map { "  \($0.count) \($0.kind) \($0.state.text)" }
+    }
+
+    /// The question before it is done, which ends where the answer begins.
+    ///
+    /// - Parameter isForgetting: whether samples are meant that were discarded before.
+    public func question(_ shares: [OutboxShare], isForgetting: Bool) -> String {
+        let samples = OutboxWish.counted(shares.reduce(0) { $0 + $1.count })
+        let wish =
+            switch self {
+            case .retry where isForgetting: "Read \(samples) again that were discarded?"
+            case .retry: "Send \(samples) again?"
+            case .discard: "Give up \(samples)? The values are removed from this machine."
+            }
+        return (lines(shares) + ["\(wish) [y/N] "]).joined(separator: "\n")
+    }
+
+    /// What was done, in one line.
+    public func summary(_ count: Int64, isForgetting: Bool) -> String {
+        let samples = OutboxWish.counted(count)
+        return switch self {
+        case .retry where isForgetting:
+            "\(samples) forgotten; the next reading of the sources brings them again"
+        case .retry: "\(samples) waiting to be sent again"
+        case .discard: "\(samples) discarded"
+        }
+    }
+
+    /// An object with the count under what was done.
+    public func json(_ count: Int64) -> String {
+        let object: JSON =
+            switch self {
+            case .retry: ["retried": .integer(count)]
+            case .discard: ["discarded": .integer(count)]
+            }
+        return object.line
+    }
+
+    private static func counted(_ count: Int64) -> String {
+        count == 1 ? "1 sample" : "\(count) samples"
+    }
+}

@@ -1,0 +1,233 @@
+import ClarityTestSupport
+import SQLite
+import Testing
+
+@Suite("outbox", .timeLimit(.minutes(5)))
+struct OutboxProgramTests {
+    /// A playground with three samples that the backend refused and two that wait.
+    private func refused() async throws -> Playground {
+        let playground = try await Playground.quick()
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 3)
+        try await playground.sandbox?.addFault("POST /health-data/upload: 422 x*")
+        _ = try await playground.run("run", "upload")
+        try await playground.sandbox?.clearFaults()
+        return playground
+    }
+
+    private func audit(_ playground: Playground) async throws -> ProgramResult {
+        try await playground.run("audit")
+    }
+
+    @Test func `the sums of the example say where every record is`() async throws {
+        let playground = try await Playground.quick()
+        try await playground.logIn()
+        try playground.useExample("export.zip")
+        let before = try await playground.run("outbox")
+        #expect(try await playground.run("run", "upload").status == 0)
+
+        let outbox = try await playground.run("outbox")
+        let json = try await playground.json("outbox")
+        let line = try await playground.run("outbox", "-o", "ndjson")
+        let audit = try await audit(playground)
+
+        #expect(before.status == 0)
+        #expect(outbox.status == 0, "\(outbox.errors)")
+        #expect(
+            outbox.outputLines.prefix(4) == [
+                "2133 read = 750 queued + 3 known + 22 second halves of a blood pressure + 1224 of "
+                    + "days and nights + 7 repeated + 127 of other types + 0 refused",
+                "84 days and nights = 84 queued + 0 known",
+                "834 samples = 750 queued + 84 days and nights",
+                "834 samples = 820 confirmed + 0 accepted + 0 unconfirmed + 0 rejected + "
+                    + "14 set aside + 0 waiting",
+            ])
+        #expect(json["balanced"] == .bool(true))
+        #expect(json["records"]["read"].number == 2133)
+        #expect(json["outbox"]["set_aside"].number == 14)
+        #expect(line.outputLines.count == 1)
+        #expect(
+            audit.outputLines == [
+                "the history is sound: no occurrence is missing or double",
+                "the outbox is sound: 834 samples, 1 reading",
+            ])
+    }
+
+    @Test func `the outbox is proved by audit, and a damaged one named`() async throws {
+        let playground = try await refused()
+        let health = try Connection(
+            path: "\(playground.statePath)/health.db", access: .readWrite)
+        try health.execute("UPDATE readings SET known = known + 1 WHERE tag NOT NULL")
+
+        let audit = try await audit(playground)
+        let json = try await playground.json(status: 1, "audit")
+        let lines = try await playground.run("audit", "-o", "ndjson")
+        let sums = try await playground.run("outbox")
+
+        #expect(audit.status == 1)
+        #expect(
+            audit.outputLines.last
+                == "outbox-records: entry 1 tells of 3 records and accounts for 4")
+        #expect(json.elements.count == 1)
+        #expect(json.elements[0]["rule"].text == "outbox-records")
+        #expect(lines.status == 1 && lines.outputLines.count == 1)
+        #expect(sums.status == 1)
+        #expect(sums.outputLines.last == "the sums do not hold; run `clarity-jobs audit`")
+    }
+
+    @Test func `samples are listed and shown without their values`() async throws {
+        let playground = try await refused()
+
+        let list = try await playground.run("outbox", "list", "--in-state", "rejected")
+        let json = try await playground.json("outbox", "list", "--type", "heart_rate", "-n", "2")
+        let show = try await playground.run("outbox", "show", "1")
+        let object = try await playground.json("outbox", "show", "1")
+        let missing = try await playground.run("outbox", "show", "99")
+        let old = try await playground.run("outbox", "list", "--age", "10000d")
+        let piped = try await playground.run("outbox", "show", "1", "--values")
+
+        #expect(list.status == 0 && list.outputLines.count == 3, "\(list.errors)")
+        #expect(
+            list.outputLines[2]
+                == "1  heart_rate  2026-10-01T00:00:00Z  rejected  "
+                + "(the backend does not accept what was sent)")
+        #expect(json.elements.count == 2 && json.elements[0]["state"].text == "rejected")
+        #expect(show.outputLines.first == "sample 1: heart_rate" && show.status == 0)
+        #expect(!show.output.contains("60") && !show.output.contains("Watch"))
+        #expect(object["failures"].number == 0 && object["hold"] == .null)
+        #expect(missing.isRefusal(1, "clarity-jobs: the outbox has no sample 99"))
+        #expect(old.output == "")
+        #expect(
+            piped.isRefusal(
+                64, "clarity-jobs: --values shows health data on a terminal alone"))
+    }
+
+    @Test func `what was refused is sent again when a person says so`() async throws {
+        let playground = try await refused()
+
+        let bare = try await playground.run("outbox", "retry")
+        let unasked = try await playground.run("outbox", "retry", "--in-state", "rejected")
+        let retry = try await playground.run("outbox", "retry", "--in-state", "rejected", "--yes")
+        let again = try await playground.json("outbox", "retry", "--all", "--yes")
+        let run = try await playground.run("run", "upload")
+        let sums = try await playground.json("outbox")
+        let log = try await playground.run("audit", "log")
+
+        #expect(
+            bare.isRefusal(64, "clarity-jobs: `outbox retry` wants a filter, or --all"))
+        #expect(unasked.status == 64)
+        #expect(
+            unasked.errorLines == [
+                "  3 heart_rate rejected",
+                "clarity-jobs: there is no terminal to ask on; use --yes to retry these",
+            ])
+        #expect(retry.status == 0 && retry.output == "3 samples waiting to be sent again\n")
+        #expect(again["retried"].number == 0)
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(sums["outbox"]["confirmed"].number == 3)
+        #expect(log.output.contains("  requeued  heart_rate 3  (sent again by a person)  outbox"))
+        #expect(try await playground.sandbox?.count("metrics") == 3)
+        #expect(try await audit(playground).status == 0)
+    }
+
+    @Test func `what was discarded stays known, and comes back by its reason`() async throws {
+        let playground = try await refused()
+
+        let discard = try await playground.run(
+            "outbox", "discard", "--in-state", "rejected", "--yes")
+        try playground.writeExport(heartRates: 4)
+        _ = try await playground.run("run", "upload")
+        let sent = try await playground.sandbox?.count("metrics")
+        let back = try await playground.run("outbox", "retry", "--reason", "discarded", "--yes")
+        _ = try await playground.run("run", "upload")
+
+        #expect(discard.status == 0 && discard.output == "3 samples discarded\n")
+        #expect(sent == 1)
+        #expect(
+            back.output
+                == "3 samples forgotten; the next reading of the sources brings them again\n")
+        #expect(try await playground.sandbox?.count("metrics") == 4)
+        #expect(try await audit(playground).status == 0)
+        #expect(try await playground.json("outbox")["outbox"]["samples"].number == 4)
+    }
+
+    @Test func `a person at a terminal is asked, and only a yes counts`() async throws {
+        let playground = try await refused()
+        func discard(_ answer: String) async throws -> (
+            asked: String, status: Int32, screen: String
+        ) {
+            let program = try playground.onTerminal("outbox", "discard", "--all")
+            let asked = await program.read(until: "[y/N] ")
+            program.type(answer)
+            let end = await program.finish()
+            return (asked, end.status, end.screen)
+        }
+
+        let no = try await discard("n\n")
+        let held = try await playground.json("outbox")
+        let yes = try await discard("y\n")
+
+        #expect(
+            no.asked == "  3 heart_rate rejected\n"
+                + "Give up 3 samples? The values are removed from this machine. [y/N] ")
+        #expect(no.status == 1 && no.screen.hasSuffix("clarity-jobs: nothing was done\n"))
+        #expect(held["outbox"]["rejected"].number == 3)
+        #expect(yes.status == 0 && yes.screen.hasSuffix("3 samples discarded\n"))
+    }
+
+    @Test func `a value is shown on a terminal, and the audit log says so`() async throws {
+        let playground = try await refused()
+
+        let program = try playground.onTerminal("outbox", "show", "1", "--values")
+        let end = await program.finish()
+        let log = try await playground.run("audit", "log")
+
+        #expect(end.status == 0)
+        #expect(end.screen.contains("value: 60.0") && end.screen.contains("source: Watch"))
+        #expect(log.outputLines.last?.contains("read  heart_rate 1  (shown to a person)") == true)
+    }
+
+    @Test func `asking makes nothing, and what is asked wrongly is said`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let sums = try await playground.run("outbox")
+        let list = try await playground.run("outbox", "list", "-o", "json")
+        let type = try await playground.run("outbox", "list", "--type", "heartbeat")
+        let age = try await playground.run("outbox", "list", "--age", "old")
+
+        #expect(sums.status == 0 && sums.output == "" && sums.errors == "nothing is kept yet\n")
+        #expect(list.output == "[]\n")
+        #expect(type.status == 0 || type.status == 64)
+        #expect(
+            age.isRefusal(64, "clarity-jobs: --age is a span such as `30d`, got `old`"))
+        #expect(try playground.folder.contents().filter { $0.key.hasPrefix("state/") }.isEmpty)
+    }
+
+    @Test func `a rehearsal leaves the ledger and the outbox as they are`() async throws {
+        let playground = try await refused()
+        _ = try await playground.run("outbox", "retry", "--all", "--yes")
+        let before = try playground.folder.contents().filter { $0.key.hasSuffix("health.db") }
+
+        let rehearsal = try await playground.run("dry-run", "upload")
+
+        #expect(rehearsal.status == 0, "\(rehearsal.errors)")
+        #expect(rehearsal.output.contains("POST "))
+        #expect(
+            try playground.folder.contents().filter { $0.key.hasSuffix("health.db") } == before)
+    }
+
+    @Test func `the limits of an upload are checked with the job file`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "    kind: bulk-upload\n",
+                with: "    kind: bulk-upload\n"
+                    + "    options: { metered_budget: 10, large_upload: -1 }\n")
+        }
+
+        let result = try await playground.run("validate")
+
+        #expect(result.status == 65)
+        #expect(result.errors.contains("`10` has no unit; write `10MiB` or `10GiB`"))
+        #expect(result.errors.contains("`-1` is out of range, wanted 0 to 1000000000"))
+    }
+}
