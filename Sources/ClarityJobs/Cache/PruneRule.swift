@@ -45,7 +45,7 @@ struct PruneRule {
             coalesce(finished_at_ms, client_timestamp_ms) < ?1
                 AND NOT EXISTS (SELECT 1 FROM outbox WHERE batch_id = batches.id)
             """,
-        order: ("client_timestamp_ms", "id"), isKeyText: false,
+        order: ("id", "id"), isKeyText: false,
         columns: (
             "coalesce(finished_at_ms, client_timestamp_ms)",
             "coalesce(length(processing_id), 0) + coalesce(length(reason), 0)",

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+import Glibc
 import SQLite
 import Testing
 
@@ -39,7 +40,7 @@ struct CommandProgramTests {
             show.outputLines.filter { $0.hasPrefix("  | ") } == [
                 "  | attempt 1 of 1", "  | ?[31mred", "  | \(playground.folder.path)",
             ])
-        let output = json["attempts"].elements[0]["output"]
+        let output = try #require(json["attempts"].elements.first)["output"]
         #expect(
             output["head"].text
                 == "attempt 1 of 1\n\u{1B}[31mred\n\(playground.folder.path)\n")
@@ -111,6 +112,34 @@ struct CommandProgramTests {
         #expect(run.status == 124)
         #expect(
             run.errorLines.first == "nightly: failed: did not end within its time of 1s (run 1)")
+    }
+
+    @Test func `it outlives a scheduler that is killed, and keeps its run meanwhile`()
+        async throws
+    {
+        let playground = try await playground(
+            "command: [sh, -c, '[ -e mark ] && exit 0; touch mark; echo $$ > ready; "
+                + "exec sleep 1000'], folder: FOLDER")
+        let ready = "\(playground.folder.path)/ready"
+        mkfifo(ready, 0o600)
+        let scheduler = try playground.start(["run", "nightly"])
+        let text = try await blocking { try TemporaryFolder.read(ready) }
+        let command = try #require(pid_t(String(decoding: text.dropLast(), as: UTF8.self)))
+        defer { kill(command, SIGKILL) }
+        scheduler.signal(SIGKILL)
+        _ = await scheduler.finish()
+
+        let meanwhile = try await playground.run("run", "nightly")
+        #expect(kill(command, SIGKILL) == 0, "it lives until then")
+        let after = try await playground.run("run", "--due")
+        let show = try await playground.json("history", "show", "1")
+
+        #expect(meanwhile.status == 75)
+        #expect(meanwhile.errors.contains("overlap: wanted no other run of the job"))
+        #expect(after.status == 0, "\(after.errors)")
+        #expect(show["state"].text == "succeeded")
+        #expect(
+            show["attempts"].elements.map { $0["result"].text } == ["interrupted", "succeeded"])
     }
 
     @Test func `a dry run shows what would be started, and starts nothing`() async throws {
