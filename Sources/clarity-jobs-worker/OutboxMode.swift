@@ -40,18 +40,22 @@ enum OutboxMode {
     }
 
     private static func sums(_ flags: Flags) throws -> ExitStatus {
-        guard let store = try store(flags) else { return nothing(flags) }
-        let sums = try store.arithmetic()
+        guard let sums = try store(flags)?.arithmetic() else {
+            if flags.form == .table { printError("nothing is kept yet") }
+            if flags.form != .table { write(flags, [], OutboxArithmetic().json(isPage: false)) }
+            return .done
+        }
         write(flags, sums.lines, sums.json(isPage: flags.form == .json))
         return sums.isBalanced ? .done : .failed
     }
 
     private static func list(_ flags: Flags) throws -> ExitStatus {
-        guard let store = try store(flags) else { return nothing(flags) }
+        let selection = try selection(flags)
         guard let limit = Int(flags["limit"] ?? "20"), (1...100_000).contains(limit) else {
-            throw Refusal(line: "`--limit` is a number from 1 to 100000")
+            throw Refusal(line: "--limit is a number from 1 to 100000")
         }
-        let (entries, total) = try store.outboxEntries(try selection(flags), limit: limit)
+        let (entries, total) =
+            try store(flags)?.outboxEntries(selection, limit: limit) ?? ([], 0)
         switch flags.form {
         case .json: print(OutboxEntry.page(entries))
         case .ndjson: entries.forEach { print($0.json) }
@@ -139,19 +143,12 @@ enum OutboxMode {
         }
         if let text = flags["before"] {
             guard let instant = Instant(rfc3339: text) else {
-                throw Refusal(line: "`--before` is an instant such as 2026-11-20T06:00:00Z")
+                throw Refusal(line: "--before is an instant such as 2026-11-20T06:00:00Z")
             }
             selection.before = instant
         }
         selection.reason = flags["reason"]
         return selection
-    }
-
-    /// Nothing is kept yet: the sums are those of nothing.
-    private static func nothing(_ flags: Flags) -> ExitStatus {
-        if flags.form == .json { print("[]") }
-        if flags.form == .table { printError("nothing is kept yet") }
-        return .done
     }
 
     private static func write(_ flags: Flags, _ lines: [String], _ json: String) {

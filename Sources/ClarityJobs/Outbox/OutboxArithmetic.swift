@@ -20,6 +20,9 @@ public struct OutboxArithmetic: Hashable, Sendable {
     /// What waits for a person.
     public var review: [OutboxReviewEntry] = []
 
+    /// Creates the sums of nothing.
+    public init() {}
+
     /// Whether all three sums hold.
     public var isBalanced: Bool {
         counts.isBalanced && account.isBalanced && counts.rows == account.samples

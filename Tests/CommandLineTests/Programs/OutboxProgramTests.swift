@@ -191,13 +191,21 @@ struct OutboxProgramTests {
         let playground = try await Playground(sandboxOptions: nil)
 
         let sums = try await playground.run("outbox")
+        let json = try await playground.json("outbox")
         let list = try await playground.run("outbox", "list", "-o", "json")
+        let limit = try await playground.run("outbox", "list", "-n", "0")
         let type = try await playground.run("outbox", "list", "--type", "heartbeat")
         let age = try await playground.run("outbox", "list", "--age", "old")
 
         #expect(sums.status == 0 && sums.output == "" && sums.errors == "nothing is kept yet\n")
         #expect(list.output == "[]\n")
-        #expect(type.status == 0 || type.status == 64)
+        #expect(json["balanced"] == .bool(true) && json["outbox"]["samples"].number == 0)
+        #expect(
+            type.status == 64
+                && type.errors.hasPrefix(
+                    "clarity-jobs: there is no type `heartbeat`; there are heart_rate, ")
+        )
+        #expect(limit.isRefusal(64, "clarity-jobs: --limit is a number from 1 to 100000"))
         #expect(
             age.isRefusal(64, "clarity-jobs: --age is a span such as `30d`, got `old`"))
         #expect(try playground.folder.contents().filter { $0.key.hasPrefix("state/") }.isEmpty)
@@ -216,6 +224,38 @@ struct OutboxProgramTests {
             try playground.folder.contents().filter { $0.key.hasSuffix("health.db") } == before)
     }
 
+    @Test func `what the backend said of a sample is shown without its values`() async throws {
+        let answer = """
+            {"processing_id": "p", "status": "received", "accepted_metrics": 0, \
+            "rejected_metrics": 1, "validation_errors": [{"field": \
+            "metrics[0].biometric_data.heart_rate", "code": "odd_value", \
+            "message": "60.0 bpm of \\"Watch\\" is odd at 2026-10-01T00:00:00Z"}]}
+            """
+        let login = """
+            {"user": {"user_id": "0b8e6c1e-0000-4000-8000-000000000001", "email": "a@example.org"},
+             "tokens": {"access_token": "a", "refresh_token": "r", "token_type": "bearer", \
+            "expires_in": 3600}}
+            """
+        let server = try ScriptedServer([.answer(200, login), .answer(201, answer)])
+        let playground = try await Playground(sandboxOptions: nil) { _, folder in
+            Playground.standardJobFile(url: "\(server.url)/api/v1", folder: folder)
+                .replacing("  retry_wait", with: "  dialect: blueprint\n  retry_wait")
+        }
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 1)
+        _ = try await playground.run("run", "upload")
+
+        let show = try await playground.run("outbox", "show", "1")
+
+        #expect(show.status == 0, "\(show.errors)")
+        #expect(
+            show.outputLines.contains(
+                "  rejected: `biometric_data.heart_rate`: odd_value"), "\(show.output)")
+        #expect(
+            show.outputLines.contains("  the backend said: # bpm of ... is odd at #"),
+            "\(show.output)")
+    }
+
     @Test func `the limits of an upload are checked with the job file`() async throws {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             Playground.standardJobFile(url: url, folder: folder).replacing(
@@ -229,5 +269,58 @@ struct OutboxProgramTests {
         #expect(result.status == 65)
         #expect(result.errors.contains("`10` has no unit; write `10MiB` or `10GiB`"))
         #expect(result.errors.contains("`-1` is out of range, wanted 0 to 1000000000"))
+    }
+}
+
+/// What an upload heeds of the machine beyond the constraints of its job.
+@Suite(
+    "the limits of an upload", .timeLimit(.minutes(5)),
+    .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)))
+struct UploadLimitProgramTests {
+    private func playground(_ options: String) async throws -> Playground {
+        let playground = try await Playground.quick { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "    kind: bulk-upload\n",
+                with: "    kind: bulk-upload\n    options: { \(options) }\n")
+        }
+        try await playground.logIn()
+        return playground
+    }
+
+    @Test func `many samples are read on battery and sent on external power`() async throws {
+        let bus = try await MockBus()
+        try await bus.start(.upower)
+        try await bus.setOnBattery(true)
+        let playground = try await playground("large_upload: 2")
+        try playground.writeExport(heartRates: 3)
+
+        let battery = try await playground.run("run", "upload", environment: bus.environment)
+        let waiting = try await playground.json("outbox")["outbox"]["waiting"]
+        let sent = try await playground.sandbox?.count("metrics")
+        try await bus.setOnBattery(false)
+        let powered = try await playground.run("run", "upload", environment: bus.environment)
+
+        #expect(battery.status == 75, "\(battery.errors)")
+        #expect(waiting.number == 3 && sent == 0)
+        #expect(powered.status == 0, "\(powered.errors)")
+        #expect(try await playground.sandbox?.count("metrics") == 3)
+    }
+
+    @Test func `over a metered connection the budget of the job is kept`() async throws {
+        let bus = try await MockBus()
+        try await bus.start(.networkManager)
+        try await bus.connect(over: "802-11-wireless", metered: 1)
+        let playground = try await playground("metered_budget: 64KiB, large_upload: 0")
+        try playground.writeExport(heartRates: 600)
+
+        let metered = try await playground.run("run", "upload", environment: bus.environment)
+        let sent = try #require(try await playground.sandbox?.count("metrics"))
+        try await bus.connect(over: "802-11-wireless", metered: 2)
+        let free = try await playground.run("run", "upload", environment: bus.environment)
+
+        #expect(metered.status == 75, "\(metered.errors)")
+        #expect((100..<400).contains(sent), "\(sent)")
+        #expect(free.status == 0, "\(free.errors)")
+        #expect(try await playground.sandbox?.count("metrics") == 600)
     }
 }
