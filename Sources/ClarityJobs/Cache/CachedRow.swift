@@ -16,14 +16,24 @@ public struct CachedRow: Hashable, Sendable, PrivateValue {
     public var timestamp: Instant
     /// The rest, as JSON in UTF-8; the same bytes for the same content.
     public var json: [UInt8]
+    /// A metric's numbers, for reading it without its JSON; `nil` for what was not looked at yet, and
+    /// in rows that are read back.
+    public var numbers: MetricNumbers?
 
     /// Creates a row.
-    public init(id: String, type: String, timestamp: Instant, json: [UInt8]) {
+    public init(
+        id: String, type: String, timestamp: Instant, json: [UInt8],
+        numbers: MetricNumbers? = nil
+    ) {
         self.id = id
         self.type = type
         self.timestamp = timestamp
         self.json = json
+        self.numbers = numbers
     }
+
+    /// What of it is sealed.
+    var form: [UInt8] { numbers?.form(before: json) ?? json }
 }
 
 /// A cached row with when it was last seen on the backend.

@@ -8,7 +8,8 @@ extension HealthStore {
     /// empty answer deletes nothing.
     ///
     /// Of two versions with different content the one with the later timestamp wins, with equal
-    /// timestamps the one that came now; the loser goes into the archive.
+    /// timestamps the one that came now; the loser goes into the archive. A metric that the outbox
+    /// sent is told from its id, and counts once from then on.
     public func upsert(
         _ rows: [CachedRow], into table: CachedTable, syncedAt now: Instant
     ) throws(HealthStoreError) -> UpsertCounts {
@@ -17,20 +18,18 @@ extension HealthStore {
             var counts = UpsertCounts()
             let kinds = Dictionary(rows.map { ($0.type, Int64(1)) }, uniquingKeysWith: +)
             try record(.read, kinds, detail: "from the backend", connection)
+            let twins = try table == .metrics ? SampleTwins(sealer, connection) : nil
             for row in rows {
                 let known = try known(row.id, in: table, connection)
                 let digest = digest(row, in: table)
                 if let known, known.digest == digest {
                     counts.unchanged += 1
-                    try connection.run(
-                        "UPDATE \(table.rawValue) SET synced_at_ms = max(synced_at_ms, ?) "
-                            + "WHERE id = ?",
-                        .integer(now.millisecondsSince1970), .text(row.id))
+                    try keep(row, as: known, in: table, at: now, connection)
                 } else if let known, row.timestamp < known.timestamp {
                     counts.outdated += 1
                     let loser = KnownRow(
                         type: row.type, timestamp: row.timestamp, digest: digest,
-                        sealed: sealer.seal(row.json, for: identity(row, in: table)))
+                        sealed: sealer.seal(row.form, for: identity(row, in: table)))
                     try archive(loser, row.id, from: table, at: now, connection)
                 } else {
                     if let known {
@@ -39,23 +38,49 @@ extension HealthStore {
                     } else {
                         counts.added += 1
                     }
-                    try connection.run(
-                        """
-                        INSERT INTO \(table.rawValue)
-                            (id, type, timestamp_ms, digest, sealed, synced_at_ms)
-                        VALUES (?, ?, ?, ?, ?, ?)
-                        ON CONFLICT (id) DO UPDATE SET type = excluded.type,
-                            timestamp_ms = excluded.timestamp_ms, digest = excluded.digest,
-                            sealed = excluded.sealed, synced_at_ms = excluded.synced_at_ms
-                        """,
-                        .text(row.id), .text(row.type),
-                        .integer(row.timestamp.millisecondsSince1970), .blob(digest),
-                        .blob(sealer.seal(row.json, for: identity(row, in: table))),
-                        .integer(now.millisecondsSince1970))
+                    try put(row, digest, into: table, at: now, connection)
                 }
+                try twins?.link(row, connection)
             }
             return counts
         }
+    }
+
+    /// Writes a row in the place of what was known of it.
+    private func put(
+        _ row: CachedRow, _ digest: [UInt8], into table: CachedTable, at now: Instant,
+        _ connection: Connection
+    ) throws {
+        try connection.run(
+            """
+            INSERT INTO \(table.rawValue)
+                (id, type, timestamp_ms, digest, sealed, synced_at_ms)
+            VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET type = excluded.type,
+                timestamp_ms = excluded.timestamp_ms, digest = excluded.digest,
+                sealed = excluded.sealed, synced_at_ms = excluded.synced_at_ms
+            """,
+            .text(row.id), .text(row.type), .integer(row.timestamp.millisecondsSince1970),
+            .blob(digest), .blob(sealer.seal(row.form, for: identity(row, in: table))),
+            .integer(now.millisecondsSince1970))
+    }
+
+    /// Notes that a row came as it is known; one of an earlier version gets its numbers.
+    private func keep(
+        _ row: CachedRow, as known: KnownRow, in table: CachedTable, at now: Instant,
+        _ connection: Connection
+    ) throws {
+        let time = Value.integer(now.millisecondsSince1970)
+        try connection.run(
+            "UPDATE \(table.rawValue) SET synced_at_ms = max(synced_at_ms, ?) WHERE id = ?",
+            time, .text(row.id))
+        let identity = identity(row, in: table)
+        guard row.numbers != nil, !sealer.opens(known.sealed, for: identity, as: row.form) else {
+            return
+        }
+        try connection.run(
+            "UPDATE \(table.rawValue) SET sealed = ? WHERE id = ?",
+            .blob(sealer.seal(row.form, for: identity)), .text(row.id))
     }
 
     /// The cached rows, latest first, with the names of those that do not open any more.
@@ -82,7 +107,8 @@ extension HealthStore {
             for synced in found {
                 var row = synced.row
                 do throws(SealingError) {
-                    row.json = try sealer.open(row.json, for: identity(row, in: table))
+                    row.json = MetricNumbers.json(
+                        of: try sealer.open(row.json, for: identity(row, in: table)))
                     rows.append(SyncedRow(row: row, syncedAt: synced.syncedAt))
                 } catch {
                     rows.damaged.append(error)
@@ -162,7 +188,7 @@ extension HealthStore {
             .blob(loser.sealed), .integer(now.millisecondsSince1970))
     }
 
-    private func identity(_ row: CachedRow, in table: CachedTable) -> RowIdentity {
+    func identity(_ row: CachedRow, in table: CachedTable) -> RowIdentity {
         var identity = RowIdentity(table.rawValue, label: row.id)
         identity.append(row.id)
         identity.append(row.type)
@@ -175,5 +201,16 @@ extension HealthStore {
         var content = identity(row, in: table)
         content.append(row.json)
         return sealer.tag(content.bytes, count: 16)
+    }
+}
+
+extension Sealer {
+    /// Whether the bytes were sealed for this row with this key, and are `plain`.
+    fileprivate func opens(_ sealed: [UInt8], for row: RowIdentity, as plain: [UInt8]) -> Bool {
+        do throws(SealingError) {
+            return try open(sealed, for: row) == plain
+        } catch {
+            return false
+        }
     }
 }

@@ -5,11 +5,16 @@ import ClarityScheduler
 extension JobKindDeclaration {
     static let refresh = JobKindDeclaration(
         JobKind("refresh"),
-        summary: "pulls the profile, the metrics and the latest insights",
+        summary: "pulls the profile, the latest insights and the metrics that changed",
         options: [
             OptionDeclaration(
                 "page_size", .integer(1...500), standard: "100",
-                summary: "rows asked for at once")
+                summary: "rows asked for at once"),
+            OptionDeclaration(
+                "whole_every", .duration(.seconds(3600)...days(366)),
+                standard: String(days(7).milliseconds),
+                summary: "how often all metrics are gone through, for what changed long after "
+                    + "it was measured"),
         ])
 
     static let insightHistory = JobKindDeclaration(

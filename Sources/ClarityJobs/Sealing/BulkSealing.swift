@@ -64,3 +64,45 @@ extension Sealer {
         }
     }
 }
+
+/// Opens many rows one after the other, in buffers that are used again.
+struct RowOpening {
+    private let sealer: Sealer
+    private var identity: [UInt8] = []
+    /// What was opened last.
+    private(set) var plain: [UInt8] = []
+
+    init(_ sealer: Sealer) { self.sealer = sealer }
+
+    /// Begins the identity of a row, as `RowIdentity` has it.
+    mutating func begin(_ bytes: [UInt8]) {
+        identity.removeAll(keepingCapacity: true)
+        identity += bytes
+    }
+
+    mutating func append(_ bytes: ArraySlice<UInt8>) { identity += bytes }
+
+    mutating func append(_ number: Int64) { identity.append(littleEndian: number) }
+
+    /// Adds text with its length in front.
+    mutating func append(counted text: UnsafeRawBufferPointer) {
+        append(Int64(text.count))
+        identity += text
+    }
+
+    /// Puts what was sealed for the row into `plain`; false when it does not open.
+    mutating func open(_ sealed: UnsafeRawBufferPointer) -> Bool {
+        let count = sealed.count - Sealer.overhead
+        guard count >= 0, let start = sealed.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        else { return false }
+        if plain.count > count {
+            plain.removeLast(plain.count - count)
+        } else {
+            plain += repeatElement(0, count: count - plain.count)
+        }
+        return crypto_aead_xchacha20poly1305_ietf_decrypt(
+            &plain, nil, nil, start + Sealer.nonceCount,
+            UInt64(sealed.count - Sealer.nonceCount), identity, UInt64(identity.count), start,
+            sealer.sealingKey) == 0
+    }
+}

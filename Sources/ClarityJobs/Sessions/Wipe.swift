@@ -26,6 +26,7 @@ extension HealthStore {
         ("insights", "insights"), ("archive", "archived versions"), ("sources", "sources"),
         // Made of what the sources have, which the samples count.
         ("minutes", nil), ("day_zone", nil), ("readings", nil), ("server_words", nil),
+        ("pulls", nil),
     ]
 
     /// What a wipe leaves: nothing of a user is in it but, sealed, who did what in the audit log.

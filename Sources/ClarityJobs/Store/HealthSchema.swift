@@ -17,7 +17,9 @@ enum HealthSchema {
     static var migrations: Migrations {
         Migrations(
             applicationID: applicationID,
-            steps: [version1, uploads, sessions, vault, dialects, minutes, intake, ledger])
+            steps: [
+                version1, uploads, sessions, vault, dialects, minutes, intake, ledger, pulled,
+            ])
     }
 
     private static let version1 = """

@@ -60,6 +60,36 @@ import Testing
         #expect(try store.lastReading(of: "/export.zip")?.readAt == noon)
     }
 
+    @Test func `a metric that the version before had pulled is read by its JSON`() throws {
+        // The ninth step made metrics readable by type and time.
+        let connection = try folder.makeFile(version: 8)
+        var identity = RowIdentity("metrics", label: "m")
+        identity.append("m")
+        identity.append("heart_rate")
+        identity.append(noon.millisecondsSince1970)
+        let json = Array(#"{"value":61}"#.utf8)
+        try connection.run(
+            """
+            INSERT INTO metrics (id, type, timestamp_ms, digest, sealed, synced_at_ms)
+            VALUES ('m', 'heart_rate', ?, zeroblob(16), ?, 0)
+            """, .integer(noon.millisecondsSince1970),
+            .blob(try sealer(firstKey).seal(json, for: identity)))
+
+        let store = try folder.open(firstKey)
+        var flattened: [[UInt8]] = []
+        let damaged = try store.readMetrics(
+            .heartRate, in: noon..<noon + .seconds(1),
+            flatten: { row in
+                flattened.append(row.json)
+                return MetricNumbers()
+            }, each: { #expect($0.start == noon && $0.origin == .pulled) })
+
+        #expect(flattened == [json])
+        #expect(damaged.isEmpty)
+        #expect(try store.rows(of: .metrics, limit: 9).map(\.row.json) == [json])
+        #expect(try store.metricStocks().map(\.count) == [1])
+    }
+
     private var sourceIdentity: RowIdentity {
         var identity = RowIdentity("sources")
         identity.append("/export.zip")

@@ -1,0 +1,33 @@
+import ClarityScheduler
+import SQLite
+
+extension HealthStore {
+    /// The insight with this id, or the only one whose id begins so; `nil` for none and for several.
+    ///
+    /// - Throws: `sealing` when it does not open.
+    public func insight(named name: String) throws(HealthStoreError) -> SyncedRow? {
+        guard !name.isEmpty else { return nil }
+        return try access { connection in
+            let found = try connection.all(
+                """
+                SELECT id, type, timestamp_ms, sealed, synced_at_ms FROM insights
+                WHERE substr(id, 1, ?) = ? ORDER BY id <> ?2, id LIMIT 2
+                """, .integer(Int64(name.unicodeScalars.count)), .text(name)
+            ) { row in
+                SyncedRow(
+                    row: CachedRow(
+                        id: row.text(0), type: row.text(1),
+                        timestamp: Instant(millisecondsSince1970: row.integer(2)),
+                        json: row.blob(3)),
+                    syncedAt: Instant(millisecondsSince1970: row.integer(4)))
+            }
+            guard let first = found.first, first.row.id == name || found.count == 1 else {
+                return nil
+            }
+            var row = first.row
+            row.json = MetricNumbers.json(
+                of: try sealer.open(row.json, for: identity(row, in: .insights)))
+            return SyncedRow(row: row, syncedAt: first.syncedAt)
+        }
+    }
+}

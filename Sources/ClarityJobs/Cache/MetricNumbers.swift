@@ -1,0 +1,136 @@
+public import ClarityScheduler
+
+/// The numbers of a metric with the time that they are of: what can be read without its JSON.
+public struct MetricNumbers: Hashable, Sendable, PrivateValue {
+    /// A measure with its number.
+    public struct Entry: Hashable, Sendable, PrivateValue {
+        public var measure: Measure
+        public var number: Double
+    }
+
+    /// The measures that have a number, each once.
+    public private(set) var entries: [Entry] = []
+    /// When what was measured began and ended; `nil` where only its instant is known.
+    public var span: Range<Instant>?
+
+    /// Creates numbers of nothing.
+    public init() {}
+
+    /// The number of a measure; `nil` for none. One that is not finite is none.
+    public subscript(measure: Measure) -> Double? {
+        get { entries.first { $0.measure == measure }?.number }
+        set {
+            entries.removeAll { $0.measure == measure }
+            if let newValue, newValue.isFinite {
+                entries.append(Entry(measure: measure, number: newValue))
+            }
+        }
+    }
+
+    /// Sets the time; one that does not go forward is none.
+    public mutating func setSpan(from start: Instant, to end: Instant) {
+        span = start < end ? start..<end : nil
+    }
+}
+
+extension MetricNumbers {
+    /// The numbers of a sample.
+    public init(_ sample: Sample) {
+        setSpan(from: sample.start, to: sample.end)
+        switch sample.value {
+        case .single(let number):
+            if let measure = Measure(sample.kind) { self[measure] = number }
+        case .pressure(let systolic, let diastolic):
+            self[.systolic] = Double(systolic)
+            self[.diastolic] = Double(diastolic)
+        case .sleep(let night):
+            self[.totalSleep] = Double(night.totalMinutes)
+            self[.sleepEfficiency] = night.efficiency
+            self[.timeToSleep] = night.minutesToSleep.map { Double($0) }
+            self[.wakeCount] = Double(night.wakeCount)
+            self[.awake] = Double(night.awakeMinutes)
+            self[.lightSleep] = Double(night.lightMinutes)
+            self[.deepSleep] = Double(night.deepMinutes)
+            self[.remSleep] = Double(night.remMinutes)
+        case .activity(let day):
+            for kind in ActivityDay.kinds {
+                if let measure = Measure(kind) { self[measure] = day[kind] }
+            }
+        }
+    }
+}
+
+extension Measure {
+    /// The measure of a sample of one number.
+    init?(_ kind: SampleKind) {
+        switch kind {
+        case .bloodPressure, .sleep, .activity: return nil
+        case .heartRate, .heartRateVariability, .oxygenSaturation, .respiratoryRate, .steps,
+            .distance, .activeEnergy, .exerciseMinutes, .flightsClimbed, .vo2Max,
+            .restingHeartRate, .meditationMinutes, .bodyTemperature, .bloodGlucose:
+            self.init(rawValue: kind.rawValue)
+        }
+    }
+}
+
+// The form of a cached row's sealed part: its numbers, if it has any, and its JSON behind them.
+//
+// A byte 1, the length of the numbers (16 bits), the numbers; then the JSON. JSON alone, as a row of
+// an earlier version and every insight has it, never begins with that byte.
+extension MetricNumbers {
+    private static let mark: UInt8 = 1
+    /// The bytes before the numbers.
+    private static let head = 3
+
+    /// The numbers in front of `json`.
+    func form(before json: [UInt8]) -> [UInt8] {
+        var numbers: [UInt8] = [UInt8(entries.count)]
+        for entry in entries {
+            numbers.append(entry.measure.code)
+            numbers.append(littleEndian: entry.number.bitPattern)
+        }
+        if let span {
+            numbers.append(littleEndian: span.lowerBound.millisecondsSince1970)
+            numbers.append(littleEndian: span.upperBound.millisecondsSince1970)
+        }
+        var form: [UInt8] = [MetricNumbers.mark]
+        form.reserveCapacity(MetricNumbers.head + numbers.count + json.count)
+        form.append(littleEndian: UInt16(numbers.count))
+        return form + numbers + json
+    }
+
+    /// The numbers in front of a row's JSON; `nil` when there is JSON alone.
+    init?(form: UnsafeRawBufferPointer) {
+        guard form.count > MetricNumbers.head, form[0] == MetricNumbers.mark else { return nil }
+        let end = MetricNumbers.head + Int(form[1]) + Int(form[2]) << 8
+        guard end <= form.count, end > MetricNumbers.head else { return nil }
+        var place = MetricNumbers.head + 1
+        func number() -> UInt64? {
+            guard place + 8 <= end else { return nil }
+            defer { place += 8 }
+            return UInt64(littleEndian: form.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+        }
+        entries.reserveCapacity(Int(form[MetricNumbers.head]))
+        for _ in 0..<form[MetricNumbers.head] {
+            guard place < end else { return nil }
+            let code = form[place]
+            place += 1
+            guard let bits = number() else { return nil }
+            // One of a later version is passed over.
+            if let measure = Measure(code: code) {
+                entries.append(Entry(measure: measure, number: Double(bitPattern: bits)))
+            }
+        }
+        guard let start = number(), let finish = number() else { return }
+        setSpan(
+            from: Instant(millisecondsSince1970: Int64(bitPattern: start)),
+            to: Instant(millisecondsSince1970: Int64(bitPattern: finish)))
+    }
+
+    /// The JSON of a row's form.
+    static func json(of form: [UInt8]) -> [UInt8] {
+        guard form.first == mark, form.count >= head else { return form }
+        let end = head + Int(form[1]) + Int(form[2]) << 8
+        return end <= form.count ? Array(form[end...]) : form
+    }
+}

@@ -1,0 +1,159 @@
+public import ClarityScheduler
+import SQLite
+
+// The metrics that were pulled and the outbox's own samples, read as one.
+
+extension HealthStore {
+    /// What there is, by the names of `MetricGroup` and, of types that no group reads, the backend's.
+    ///
+    /// No value is opened. A sample that was sent and pulled counts once; one that was refused, and
+    /// one whose value was removed after it was confirmed, do not count.
+    public func metricStocks() throws(HealthStoreError) -> [MetricStock] {
+        try access { connection in
+            let pulled = try connection.all(
+                """
+                SELECT type, count(*), min(timestamp_ms), max(timestamp_ms) FROM metrics
+                GROUP BY type
+                """
+            ) { row in
+                let type = row.text(0)
+                let group = MetricGroup(type: type)
+                return MetricStock(
+                    name: group?.rawValue ?? type, group: group, count: row.integer(1),
+                    first: Instant(millisecondsSince1970: row.integer(2)),
+                    last: Instant(millisecondsSince1970: row.integer(3)))
+            }
+            let own = try connection.all(
+                """
+                SELECT kind, count(*), min(start_s), max(start_s) FROM outbox
+                WHERE sealed IS NOT NULL AND state <> 'rejected'
+                    AND NOT EXISTS (SELECT 1 FROM metrics WHERE sample = outbox.id)
+                GROUP BY kind
+                """
+            ) { row in
+                let group = SampleKind(rawValue: row.text(0)).flatMap { MetricGroup(kind: $0) }
+                return MetricStock(
+                    name: group?.rawValue ?? row.text(0), group: group, count: row.integer(1),
+                    first: Instant(secondsSince1970: row.integer(2)),
+                    last: Instant(secondsSince1970: row.integer(3)))
+            }
+            var stocks: [String: MetricStock] = [:]
+            for stock in pulled + own {
+                if stocks[stock.name]?.add(stock) == nil { stocks[stock.name] = stock }
+            }
+            return stocks.values.sorted { $0.name < $1.name }
+        }
+    }
+
+    /// Calls `each` with every metric of a group that begins in `span`, in no order.
+    ///
+    /// - Parameter flatten: gives the numbers of a row of an earlier version, which has JSON alone.
+    /// - Returns: the rows that do not open; all others are read.
+    public func readMetrics(
+        _ group: MetricGroup, in span: Range<Instant>,
+        flatten: (CachedRow) -> MetricNumbers, each: (MetricRecord) -> Void
+    ) throws(HealthStoreError) -> [SealingError] {
+        try access { connection in
+            // Without it a pull in between could show a sample twice or not at all.
+            try connection.snapshot {
+                var unlinked: Set<String> = []
+                var damaged: [SealingError] = []
+                for type in group.types {
+                    damaged += try readPulled(
+                        type, in: span, flatten, &unlinked, connection, each: each)
+                }
+                // Before a row of an earlier version was listed anew only its id tells the sample.
+                let user = try AuditLog(connection: connection, sealer: sealer).user()
+                let ids = unlinked.isEmpty ? nil : user.map { MetricIDs(userID: $0) }
+                for kind in group.kinds {
+                    damaged += try readOwn(kind, in: span, connection) { sample, asOf in
+                        if let ids, unlinked.contains(ids(sample).description) { return }
+                        each(
+                            MetricRecord(
+                                start: sample.start, end: sample.end, origin: .source, asOf: asOf,
+                                numbers: MetricNumbers(sample)))
+                    }
+                }
+                return damaged
+            }
+        }
+    }
+
+    private func readPulled(
+        _ type: String, in span: Range<Instant>, _ flatten: (CachedRow) -> MetricNumbers,
+        _ unlinked: inout Set<String>, _ connection: Connection, each: (MetricRecord) -> Void
+    ) throws -> [SealingError] {
+        var damaged: [SealingError] = []
+        var opening = RowOpening(sealer)
+        var prefix = RowIdentity(CachedTable.metrics.rawValue)
+        let table = prefix.bytes
+        prefix.append(type)
+        let typePart = prefix.bytes[table.count...]
+        try connection.forEach(
+            """
+            SELECT metrics.id, timestamp_ms, metrics.sealed, as_of_s
+            FROM metrics LEFT JOIN outbox ON outbox.id = sample
+            WHERE type = ? AND timestamp_ms >= ? AND timestamp_ms < ?
+            """,
+            [
+                .text(type), .integer(span.lowerBound.millisecondsSince1970),
+                .integer(span.upperBound.millisecondsSince1970),
+            ]
+        ) { row in
+            let time = row.integer(1)
+            opening.begin(table)
+            row.withBlob(0) { opening.append(counted: $0) }
+            opening.append(typePart)
+            opening.append(time)
+            guard row.withBlob(2, { opening.open($0) }) else {
+                damaged.append(SealingError(table: "metrics", row: row.text(0)))
+                return
+            }
+            let instant = Instant(millisecondsSince1970: time)
+            var numbers = opening.plain.withUnsafeBytes { MetricNumbers(form: $0) }
+            if numbers == nil {
+                let id = row.text(0)
+                unlinked.insert(id.lowercased())
+                numbers = flatten(
+                    CachedRow(id: id, type: type, timestamp: instant, json: opening.plain))
+            }
+            guard let numbers else { return }
+            each(
+                MetricRecord(
+                    start: numbers.span?.lowerBound ?? instant,
+                    end: numbers.span?.upperBound ?? instant, origin: .pulled,
+                    asOf: row.optionalInteger(3).map { Instant(secondsSince1970: $0) },
+                    numbers: numbers))
+        }
+        return damaged
+    }
+
+    /// The outbox's samples of a kind that can be read, were not refused and are in no pulled row.
+    private func readOwn(
+        _ kind: SampleKind, in span: Range<Instant>, _ connection: Connection,
+        each: (Sample, Instant?) -> Void
+    ) throws -> [SealingError] {
+        var damaged: [SealingError] = []
+        try connection.forEach(
+            """
+            SELECT id, start_s, end_s, tag, sealed, as_of_s FROM outbox
+            WHERE kind = ? AND start_s >= ? AND start_s < ? AND sealed IS NOT NULL
+                AND state <> 'rejected'
+                AND NOT EXISTS (SELECT 1 FROM metrics WHERE sample = outbox.id)
+            """,
+            [
+                .text(kind.rawValue), .integer(span.lowerBound.secondsSince1970),
+                .integer(span.upperBound.secondsSince1970),
+            ]
+        ) { row in
+            let columns = SampleRow(
+                kind: kind.rawValue, start: row.integer(1), end: row.integer(2), tag: row.blob(3))
+            guard let sample = columns.opened(row.blob(4), sealer) else {
+                damaged.append(SealingError(table: "outbox", row: String(row.integer(0))))
+                return
+            }
+            each(sample, row.optionalInteger(5).map { Instant(secondsSince1970: $0) })
+        }
+        return damaged
+    }
+}

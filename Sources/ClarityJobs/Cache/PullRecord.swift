@@ -1,0 +1,82 @@
+public import ClarityScheduler
+import SQLite
+
+/// How far pulling a part has come.
+public struct PullRecord: Hashable, Sendable {
+    /// When all that is new was here; `nil` when it never was.
+    public var endedAt: Instant?
+    /// When a pull last went through everything; `nil` when none has.
+    public var wholeAt: Instant?
+    /// Where one that goes through everything has stopped; `nil` when none is under way.
+    public var place: String?
+
+    /// Creates a record of nothing.
+    public init() {}
+}
+
+/// What is pulled on its own.
+public enum PulledPart: String, CaseIterable, Sendable {
+    case metrics
+    case insights
+    case profile
+}
+
+extension HealthStore {
+    /// Notes that a pull came to its end.
+    ///
+    /// - Parameter isWhole: whether it went through everything that the backend has.
+    public func notePull(
+        of part: PulledPart, isWhole: Bool, at now: Instant
+    ) throws(HealthStoreError) {
+        try change { connection in
+            let time = Value.integer(now.millisecondsSince1970)
+            try connection.run(
+                """
+                INSERT INTO pulls (name, ended_at_ms, whole_at_ms) VALUES (?1, ?2, ?3)
+                ON CONFLICT (name) DO UPDATE SET ended_at_ms = ?2,
+                    whole_at_ms = coalesce(?3, whole_at_ms),
+                    place = CASE WHEN ?3 IS NULL THEN place END
+                """, .text(part.rawValue), time, isWhole ? time : .null)
+        }
+    }
+
+    /// Keeps where a pull that goes through everything has come to; `nil` begins anew.
+    public func keepPullPlace(
+        _ place: String?, of part: PulledPart
+    ) throws(HealthStoreError) {
+        try change { connection in
+            try connection.run(
+                """
+                INSERT INTO pulls (name, place) VALUES (?1, ?2)
+                ON CONFLICT (name) DO UPDATE SET place = ?2
+                """, .text(part.rawValue), place.map { .text($0) } ?? .null)
+        }
+    }
+
+    /// How far pulling a part has come.
+    public func pullRecord(of part: PulledPart) throws(HealthStoreError) -> PullRecord {
+        try access { connection in
+            let found = try connection.first(
+                "SELECT ended_at_ms, whole_at_ms, place FROM pulls WHERE name = ?",
+                .text(part.rawValue)
+            ) { row in
+                var record = PullRecord()
+                record.endedAt = row.optionalInteger(0).map { Instant(millisecondsSince1970: $0) }
+                record.wholeAt = row.optionalInteger(1).map { Instant(millisecondsSince1970: $0) }
+                record.place = row.optionalText(2)
+                return record
+            }
+            return found ?? PullRecord()
+        }
+    }
+
+    /// When a source was last read; `nil` when none was.
+    public func lastSourceReading() throws(HealthStoreError) -> Instant? {
+        try access { connection in
+            let found = try connection.first("SELECT max(read_at_ms) FROM sources") {
+                $0.optionalInteger(0)
+            }
+            return found.flatMap { $0 }.map { Instant(millisecondsSince1970: $0) }
+        }
+    }
+}

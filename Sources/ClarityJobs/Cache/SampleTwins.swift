@@ -1,0 +1,54 @@
+import ClarityScheduler
+import SQLite
+
+/// Finds which of the outbox's own samples a pulled metric is.
+///
+/// The backend knows a sample by an id that is made of its user and its content (`MetricID`). A metric
+/// begins when its sample does, so that few samples have to be opened to find the one.
+struct SampleTwins {
+    private let sealer: Sealer
+    private let ids: MetricIDs
+
+    /// `nil` before anybody has logged in.
+    init?(_ sealer: Sealer, _ connection: Connection) throws {
+        guard let user = try AuditLog(connection: connection, sealer: sealer).user() else {
+            return nil
+        }
+        self.sealer = sealer
+        ids = MetricIDs(userID: user)
+    }
+
+    /// Notes in the row of a metric which sample it is, unless that is known.
+    func link(_ row: CachedRow, _ connection: Connection) throws {
+        let isOpen = try connection.first(
+            "SELECT sample IS NULL FROM metrics WHERE id = ?", .text(row.id)
+        ) { $0.integer(0) == 1 }
+        guard isOpen == true, let group = MetricGroup(type: row.type) else { return }
+        let start = (row.numbers?.span?.lowerBound ?? row.timestamp).secondsSince1970
+        let wanted = row.id.lowercased()
+        for kind in group.kinds {
+            let found = try connection.all(
+                """
+                SELECT id, start_s, end_s, tag, sealed FROM outbox
+                WHERE kind = ? AND start_s = ? AND sealed IS NOT NULL LIMIT 100
+                """, .text(kind.rawValue), .integer(start)
+            ) { row in
+                (
+                    number: row.integer(0),
+                    columns: SampleRow(
+                        kind: kind.rawValue, start: row.integer(1), end: row.integer(2),
+                        tag: row.blob(3)), sealed: row.blob(4)
+                )
+            }
+            for sample in found {
+                guard let opened = sample.columns.opened(sample.sealed, sealer),
+                    ids(opened).description == wanted
+                else { continue }
+                try connection.run(
+                    "UPDATE metrics SET sample = ? WHERE id = ?", .integer(sample.number),
+                    .text(row.id))
+                return
+            }
+        }
+    }
+}

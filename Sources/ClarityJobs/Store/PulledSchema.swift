@@ -1,0 +1,29 @@
+extension HealthSchema {
+    /// What makes pulled metrics readable by type and time, and one body with the outbox's samples.
+    ///
+    /// Needs no key: the numbers of a metric stand in front of its JSON in `sealed`, where a row of
+    /// before has the JSON alone. Such a row is read as it is, and gets its numbers and its `sample`
+    /// when the backend lists it the next time.
+    static let pulled = """
+        -- The outbox's own row of the same metric; NULL where there is none or it is not known.
+        ALTER TABLE metrics ADD COLUMN sample INTEGER REFERENCES outbox (id) ON DELETE SET NULL;
+        CREATE INDEX metrics_sample ON metrics (sample) WHERE sample IS NOT NULL;
+        CREATE INDEX metrics_type ON metrics (type, timestamp_ms);
+        -- A later value that takes the place of an aggregate is another metric. The change of the
+        -- master key, which turns the tags, never sets `as_of_s`.
+        CREATE TRIGGER outbox_replaced AFTER UPDATE OF as_of_s ON outbox
+        WHEN NEW.tag IS NOT OLD.tag
+        BEGIN
+            UPDATE metrics SET sample = NULL WHERE sample = OLD.id;
+        END;
+
+        -- When a pull last found all that is new, when one last went through everything, and the
+        -- backend's name of the place at which one that does so has stopped.
+        CREATE TABLE pulls (
+            name TEXT PRIMARY KEY CHECK (name IN ('metrics', 'insights', 'profile')),
+            ended_at_ms INTEGER,
+            whole_at_ms INTEGER,
+            place TEXT
+        ) STRICT;
+        """
+}

@@ -1,0 +1,54 @@
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+
+@Suite struct PullRecordTests {
+    private let folder = StateFolder()
+
+    @Test func `each part has its own record, and nothing is known at first`() throws {
+        let store = try folder.open()
+
+        try store.notePull(of: .insights, isWhole: true, at: noon)
+
+        #expect(try store.pullRecord(of: .metrics) == PullRecord())
+        #expect(try store.pullRecord(of: .insights).endedAt == noon)
+        #expect(try store.pullRecord(of: .insights).wholeAt == noon)
+    }
+
+    @Test func `a pull of what is new leaves when everything was last gone through`() throws {
+        let store = try folder.open()
+        try store.notePull(of: .metrics, isWhole: true, at: noon)
+        try store.keepPullPlace("page 7", of: .metrics)
+
+        try store.notePull(of: .metrics, isWhole: false, at: noon + .seconds(5))
+
+        let record = try folder.open().pullRecord(of: .metrics)
+        #expect(record.endedAt == noon + .seconds(5))
+        #expect(record.wholeAt == noon)
+        #expect(record.place == "page 7")
+    }
+
+    @Test func `a pull through everything has no place any more`() throws {
+        let store = try folder.open()
+        try store.keepPullPlace("page 7", of: .metrics)
+        #expect(try store.pullRecord(of: .metrics).place == "page 7")
+
+        try store.notePull(of: .metrics, isWhole: true, at: noon)
+
+        #expect(try store.pullRecord(of: .metrics).place == nil)
+    }
+
+    @Test func `the last reading of any source is known`() throws {
+        let store = try folder.open()
+        #expect(try store.lastSourceReading() == nil)
+        for (name, second) in [("/a", 9), ("/b", 5)] {
+            let stamp = try #require(
+                SourceStamp(
+                    path: "/proc/self/exe", reader: "1", at: Instant(secondsSince1970: 1 << 33)))
+            try store.noteRead(name, stamp, at: noon + .seconds(second))
+        }
+
+        #expect(try store.lastSourceReading() == noon + .seconds(9))
+    }
+}
