@@ -1,26 +1,30 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// Pulls what a person looks at first: the profile, the metrics and the latest insights.
+/// Pulls what a person looks at first: the profile and the latest insights, then the metrics.
 ///
-/// The metrics come page by page. An attempt whose time ends leaves the place where it stopped as
-/// its checkpoint, and the run's next attempt goes on from there.
+/// The profile and the insights are two requests and are read as they are; the metrics can be many
+/// pages. In this order a pull whose time ends has brought everything that is looked at first.
+///
+/// The metrics come page by page, by `PullPlan`. An attempt whose time ends says how far it came and
+/// leaves the place as its checkpoint, from which the run's next attempt goes on; the place of a pull
+/// through everything is also kept for the next run.
 public struct RefreshWorker: KindWorker {
-    /// Pages without a row, one after the other, after which a backend is not asked for more.
-    static let emptyPageLimit = 10
-
     /// Creates the worker.
     public init() {}
 
     public func run(_ context: WorkContext) async throws -> Outcome {
-        let pageSize = try WorkOptions(context.order).integer("page_size")
+        let options = WorkOptions(context.order)
+        let pageSize = try options.integer("page_size")
+        let wholeEvery = try options.duration("whole_every")
         var pull = Pull(context)
         let session = try await context.client.session()
         try await profile(context, of: session)
-        try await metrics(context, pageSize, &pull)
         let page = try await context.client.insightsPage(
             user: session.userID, limit: min(pageSize, 100), offset: 0)
         _ = try pull.store(page)
+        var metrics = MetricsPull(context, pageSize: pageSize, wholeEvery: wholeEvery)
+        try await metrics.run(&pull)
         return .success
     }
 
@@ -33,40 +37,97 @@ public struct RefreshWorker: KindWorker {
                 .credential,
                 "the backend takes the session for another user's; run `clarity-jobs auth login`")
         }
-        var json = JSONWriter()
-        json.object { json in
-            json.field("user_id", profile.userID)
-            if let email = profile.email { json.field("email", email) }
-        }
-        try context.store.storeProfile(json.bytes, syncedAt: context.clock.now)
+        try context.store.storeProfile(profile.json, syncedAt: context.clock.now)
+        try context.store.notePull(of: .profile, isWhole: true, at: context.clock.now)
+    }
+}
+
+/// Pulls metrics page by page, as a `PullPlan` says.
+private struct MetricsPull {
+    /// Pages without a row, one after the other, after which a backend is not asked for more.
+    static let emptyPageLimit = 10
+
+    private let context: WorkContext
+    private let pageSize: Int
+    private let wholeEvery: Duration
+    private var pages = 0
+
+    init(_ context: WorkContext, pageSize: Int, wholeEvery: Duration) {
+        self.context = context
+        self.pageSize = pageSize
+        self.wholeEvery = wholeEvery
     }
 
-    private func metrics(_ context: WorkContext, _ pageSize: Int, _ pull: inout Pull) async throws {
-        var cursor = context.order.checkpoint
+    mutating func run(_ pull: inout Pull) async throws {
+        let record = try context.store.pullRecord(of: .metrics)
+        var plan = PullPlan(checkpoint: context.order.checkpoint, record: record)
         do {
-            var seen: Set<String> = []
-            var emptyPages = 0
-            while true {
-                let page = try await context.client.healthDataPage(limit: pageSize, cursor: cursor)
-                try pull.store(page)
-                guard let next = page.nextCursor else { return }
-                // A backend whose pages go in a circle would be read for ever, and so would one
-                // that always knows a next page of nothing.
-                guard seen.insert(next).inserted else {
-                    throw APIError.decoding("health data: `pagination.next_cursor` comes again")
-                }
-                emptyPages = page.rows.count + page.unreadableRows > 0 ? 0 : emptyPages + 1
-                guard emptyPages < RefreshWorker.emptyPageLimit else {
-                    throw APIError.decoding(
-                        "health data: \(emptyPages) pages in a row without a row")
-                }
-                cursor = next
+            if plan.phase == .recent {
+                try await work(&plan, &pull)
+                try noteEnd(isWhole: plan.isAtEnd)
+                guard !plan.isAtEnd,
+                    PullPlan.isWholeDue(record, every: wholeEvery, at: context.clock.now)
+                else { return }
+                plan.beginWhole(at: record.place)
                 try context.checkTime()
             }
+            try await work(&plan, &pull)
+            try noteEnd(isWhole: true)
+        } catch let error as WorkStopped {
+            leave(plan)
+            context.note(
+                "its time ended after \(pages) \(pages == 1 ? "page" : "pages") of metrics; the "
+                    + "profile, the latest insights and these pages are kept")
+            throw error
         } catch {
-            if let cursor { context.report(.checkpoint(cursor)) }
+            leave(plan)
+            // A place that the backend does not know any more would be asked for again each time.
+            if plan.phase == .whole, plan.cursor != nil, ClarityWorkers.outcome(of: error).isFinal {
+                try context.store.keepPullPlace(nil, of: .metrics)
+            }
             throw error
         }
+    }
+
+    private func leave(_ plan: PullPlan) {
+        if let checkpoint = plan.checkpoint { context.report(.checkpoint(checkpoint)) }
+    }
+
+    private func noteEnd(isWhole: Bool) throws {
+        try context.store.notePull(of: .metrics, isWhole: isWhole, at: context.clock.now)
+    }
+
+    /// Works a phase off.
+    private mutating func work(_ plan: inout PullPlan, _ pull: inout Pull) async throws {
+        var seen: Set<String> = []
+        var emptyPages = 0
+        while true {
+            let page = try await context.client.healthDataPage(limit: pageSize, cursor: plan.cursor)
+            let stored = try pull.store(page)
+            pages += 1
+            let goesOn = plan.take(
+                page.rows.map(\.timestamp), hasNews: stored.added + stored.replaced > 0,
+                next: page.nextCursor)
+            guard goesOn, let next = page.nextCursor else { return }
+            // A backend whose pages go in a circle would be read for ever, and so would one
+            // that always knows a next page of nothing.
+            guard seen.insert(next).inserted else {
+                throw APIError.decoding("health data: `pagination.next_cursor` comes again")
+            }
+            emptyPages = page.rows.count + page.unreadableRows > 0 ? 0 : emptyPages + 1
+            guard emptyPages < MetricsPull.emptyPageLimit else {
+                throw APIError.decoding("health data: \(emptyPages) pages in a row without a row")
+            }
+            if plan.phase == .whole { try context.store.keepPullPlace(next, of: .metrics) }
+            try context.checkTime()
+        }
+    }
+}
+
+extension Outcome {
+    /// Whether trying the same again is of no use.
+    fileprivate var isFinal: Bool {
+        if case .failure = self { true } else { false }
     }
 }
 
@@ -80,14 +141,18 @@ struct Pull {
         counts = WorkCounts(context)
     }
 
-    mutating func store(_ page: HealthDataPage) throws {
+    /// Stores a page of metrics.
+    mutating func store(_ page: HealthDataPage) throws -> UpsertCounts {
         let rows = page.rows.map {
-            CachedRow(id: $0.id, type: $0.type, timestamp: $0.timestamp, json: $0.json)
+            CachedRow(
+                id: $0.id, type: $0.type, timestamp: $0.timestamp, json: $0.json,
+                numbers: MetricNumbers(row: $0.json, type: $0.type))
         }
         let stored = try context.store.upsert(rows, into: .metrics, syncedAt: context.clock.now)
         counts.add(rows.count, to: "metrics_pulled")
         counts.add(stored.added, to: "metrics_new")
         count(stored, unreadable: page.unreadableRows)
+        return stored
     }
 
     /// Stores a page of insights.
@@ -95,7 +160,9 @@ struct Pull {
         let rows = page.rows.map {
             CachedRow(id: $0.id, type: "insight", timestamp: $0.generatedAt, json: $0.json)
         }
-        let stored = try context.store.upsert(rows, into: .insights, syncedAt: context.clock.now)
+        let now = context.clock.now
+        let stored = try context.store.upsert(rows, into: .insights, syncedAt: now)
+        try context.store.notePull(of: .insights, isWhole: !page.hasMore, at: now)
         counts.add(rows.count, to: "insights_pulled")
         counts.add(stored.added, to: "insights_new")
         count(stored, unreadable: page.unreadableRows)

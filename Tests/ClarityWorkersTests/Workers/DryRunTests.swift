@@ -98,8 +98,8 @@ import Testing
         #expect(
             text.split(separator: "\n").filter { $0.hasPrefix("GET") } == [
                 "GET http://127.0.0.1:9/api/v1/auth/me",
-                "GET http://127.0.0.1:9/api/v1/health-data?limit=100",
                 "GET http://127.0.0.1:9/api/v1/insights/history/\(WorkBench.user)?limit=100&offset=0",
+                "GET http://127.0.0.1:9/api/v1/health-data?limit=100",
             ])
     }
 

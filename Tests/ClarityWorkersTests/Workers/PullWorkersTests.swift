@@ -62,9 +62,9 @@ import Testing
         #expect(outcome == .success)
         #expect(
             bench.backend.calls == [
-                "GET /auth/me", "GET /health-data?limit=2", "GET /health-data?limit=2&cursor=2",
+                "GET /auth/me", "GET /insights/history/\(WorkBench.user)?limit=2&offset=0",
+                "GET /health-data?limit=2", "GET /health-data?limit=2&cursor=2",
                 "GET /health-data?limit=2&cursor=4",
-                "GET /insights/history/\(WorkBench.user)?limit=2&offset=0",
             ])
         #expect(reports.tally["metrics_pulled"] == 5)
         #expect(reports.tally["insights_pulled"] == 3)
@@ -73,6 +73,153 @@ import Testing
         #expect(
             try bench.store().profile().map { String(decoding: $0.json, as: UTF8.self) }
                 == #"{"user_id":"\#(WorkBench.user)","email":"demo@example.com"}"#)
+    }
+
+    /// The metrics that have another content by now.
+    private final class Changed: Sendable {
+        let numbers = Mutex<Set<Int>>([])
+    }
+
+    /// Ten pages of two metrics each, newest first; `changed` ones have another content.
+    private func longBench(_ changed: Changed) throws -> WorkBench {
+        let bench = WorkBench { request in
+            if request.path.hasPrefix("/auth/me") {
+                return .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
+            }
+            if request.path.hasPrefix("/insights") { return Self.insights(0..<0, hasMore: false) }
+            let cursor = request.path.split(separator: "cursor=").dropFirst().first
+            let start = cursor.flatMap { Int($0) } ?? 0
+            let rows = (start..<start + 2).map { number in
+                let value = changed.numbers.withLock { $0.contains(number) } ? 62 : 61
+                let time = Instant(secondsSince1970: 1_760_000_000 - 60 * Int64(number))
+                return #"{"id":"m-\#(number)","type":"heart_rate","value":\#(value),"#
+                    + #""timestamp":"\#(time)"}"#
+            }
+            return .ok(
+                """
+                {"data":[\(rows.joined(separator: ","))],"pagination":{"page_size":2,\
+                "has_next":\(start < 18),"next_cursor":"\(start + 2)"}}
+                """)
+        }
+        try bench.logIn()
+        return bench
+    }
+
+    @Test func `what changed is pulled from the front, and once a week from everywhere`()
+        async throws
+    {
+        let changed = Changed()
+        let bench = try longBench(changed)
+        let first = await bench.attempt("refresh")
+        changed.numbers.withLock { $0 = [1, 17] }
+
+        let second = await bench.attempt("refresh")
+        bench.clock.advance(by: .seconds(7 * 86_400))
+        try bench.logIn()
+        let third = await bench.attempt("refresh")
+
+        #expect(first.reports.tally["metrics_pulled"] == 20)
+        #expect(second.outcome == .success)
+        // The page with the change, and two that are known.
+        #expect(second.reports.tally["metrics_pulled"] == 6)
+        #expect(second.reports.tally["versions_archived"] == 1)
+        // Two known pages, then all ten.
+        #expect(third.reports.tally["metrics_pulled"] == 24)
+        #expect(third.reports.tally["versions_archived"] == 1)
+        let record = try bench.store().pullRecord(of: .metrics)
+        #expect(record.endedAt == bench.clock.now && record.wholeAt == bench.clock.now)
+    }
+
+    @Test func `a pull of everything that was given up goes on in the next run`() async throws {
+        let bench = try longBench(Changed())
+        let pages = Mutex(0)
+        let first = await bench.attempt(
+            "refresh",
+            isEnding: {
+                pages.withLock { pages in
+                    pages += 1
+                    return pages == 4
+                }
+            })
+
+        // Another run, without the checkpoint of the first.
+        let second = await bench.attempt("refresh")
+
+        #expect(first.reports.checkpoint == "whole 8")
+        #expect(second.outcome == .success)
+        // Two known pages at the front, then the six that were missing.
+        #expect(second.reports.tally["metrics_pulled"] == 16)
+        #expect(second.reports.tally["metrics_new"] == 12)
+        #expect(try bench.store().rowCount(of: .metrics) == 20)
+        #expect(try bench.store().pullRecord(of: .metrics).place == nil)
+    }
+
+    @Test func `a place that the backend no longer knows is forgotten`() async throws {
+        let bench = WorkBench { request in
+            if request.path.hasPrefix("/auth/me") {
+                return .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
+            }
+            if request.path.hasPrefix("/insights") { return Self.insights(0..<0, hasMore: false) }
+            return request.path.hasSuffix("cursor=old")
+                ? .status(400, #"{"detail":"bad cursor"}"#) : Self.metrics(request, count: 9)
+        }
+        try bench.logIn()
+        try bench.store().keepPullPlace("old", of: .metrics)
+
+        let first = await bench.attempt("refresh", checkpoint: "whole old")
+        let second = await bench.attempt("refresh")
+
+        guard case .failure = first.outcome else {
+            Issue.record("the first ended otherwise: \(first.outcome)")
+            return
+        }
+        #expect(second.outcome == .success)
+        #expect(try bench.store().rowCount(of: .metrics) == 9)
+    }
+
+    @Test func `the profile keeps all that the contract gives`() async throws {
+        let bench = WorkBench { request in
+            if request.path.hasPrefix("/insights") { return Self.insights(0..<0, hasMore: false) }
+            if request.path.hasPrefix("/health-data") { return Self.metrics(request, count: 0) }
+            return .ok(
+                """
+                {"user_id":"\(WorkBench.user)","first_name":"Ada","last_name":"Invented",\
+                "email":"ada@example.com","role":"user","permissions":["a","b"],\
+                "status":"active","created_at":"2026-01-01T00:00:00Z",\
+                "last_login":"2026-02-01T00:00:00.5Z","mfa_enabled":false,"email_verified":true,\
+                "odd":{"x":1}}
+                """)
+        }
+        try bench.logIn()
+
+        let (outcome, _) = await bench.attempt("refresh")
+
+        #expect(outcome == .success)
+        #expect(
+            try bench.store().profile().map { String(decoding: $0.json, as: UTF8.self) }
+                == #"{"user_id":"\#(WorkBench.user)","email":"ada@example.com","#
+                + #""display_name":"Ada Invented","first_name":"Ada","last_name":"Invented","#
+                + #""role":"user","permissions":["a","b"],"status":"active","#
+                + #""email_verified":true,"mfa_enabled":false,"#
+                + #""created_at":"2026-01-01T00:00:00Z","last_login":"2026-02-01T00:00:00.500Z"}"#)
+    }
+
+    @Test func `fields of the profile that are only shown may have any type`() async throws {
+        let bench = WorkBench { request in
+            if request.path.hasPrefix("/insights") { return Self.insights(0..<0, hasMore: false) }
+            if request.path.hasPrefix("/health-data") { return Self.metrics(request, count: 0) }
+            return .ok(
+                #"{"user_id":"\#(WorkBench.user)","role":7,"permissions":"all","status":null,"#
+                    + #""mfa_enabled":"no","created_at":[]}"#)
+        }
+        try bench.logIn()
+
+        let (outcome, _) = await bench.attempt("refresh")
+
+        #expect(outcome == .success)
+        #expect(
+            try bench.store().profile().map { String(decoding: $0.json, as: UTF8.self) }
+                == #"{"user_id":"\#(WorkBench.user)"}"#)
     }
 
     @Test func `a second refresh finds nothing new and loses nothing`() async throws {
@@ -111,7 +258,12 @@ import Testing
             first.outcome
                 == .retry(
                     after: nil, Failure(.work, "its time ended before everything was done")))
-        #expect(first.reports.checkpoint == "2")
+        #expect(first.reports.checkpoint == "whole 2")
+        #expect(
+            first.reports.notes == [
+                "its time ended after 1 page of metrics; the profile, the latest insights and these "
+                    + "pages are kept"
+            ])
         #expect(second.outcome == .success)
         #expect(second.reports.tally["metrics_pulled"] == 3)
         #expect(try bench.store().rowCount(of: .metrics) == 5)
@@ -123,6 +275,7 @@ import Testing
                 return .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
             }
             if request.path.hasSuffix("cursor=2") { throw .tls }
+            if request.path.hasPrefix("/insights") { return Self.insights(0..<0, hasMore: false) }
             return Self.metrics(request, count: 5)
         }
         try bench.logIn()
@@ -130,7 +283,7 @@ import Testing
         let (outcome, reports) = await bench.attempt("refresh")
 
         #expect(outcome == APIError.tls.outcome)
-        #expect(reports.checkpoint == "2")
+        #expect(reports.checkpoint == "whole 2")
     }
 
     @Test func `a refresh with a token of another user's keeps nothing`() async throws {
@@ -159,6 +312,7 @@ import Testing
             if request.path.hasPrefix("/auth/me") {
                 return .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
             }
+            if request.path.hasPrefix("/insights") { return Self.insights(0..<0, hasMore: false) }
             let number = count.withLock { count in
                 count += 1
                 return count
@@ -176,7 +330,7 @@ import Testing
                         .unreachable,
                         "the backend's answer is not understood: health data: 10 pages in a row "
                             + "without a row")))
-        #expect(bench.backend.requests.count == 11)
+        #expect(bench.backend.requests.count == 12)
     }
 
     @Test func `an insight that is being made waits for the next pull`() async throws {
@@ -203,6 +357,7 @@ import Testing
     @Test func `pages that go in a circle are noticed`() async throws {
         let bench = WorkBench { request in
             let next = request.path.hasSuffix("cursor=a") ? "b" : "a"
+            if request.path.hasPrefix("/insights") { return Self.insights(0..<0, hasMore: false) }
             return request.path.hasPrefix("/auth/me")
                 ? .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
                 : .ok(#"{"data":[],"pagination":{"has_next":true,"next_cursor":"\#(next)"}}"#)

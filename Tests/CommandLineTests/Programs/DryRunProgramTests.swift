@@ -33,13 +33,14 @@ struct DryRunProgramTests {
         let get = ["  Authorization: <redacted>", "  Accept: application/json"]
         #expect(
             refresh.outputLines == ["GET \(sandbox.url)/auth/me"] + get + [
-                "  -> the profile would be kept", "GET \(sandbox.url)/health-data?limit=100",
-            ] + get + [
-                "  -> rows would be kept; more pages would follow while the backend has some",
+                "  -> the profile would be kept",
                 "GET \(sandbox.url)/insights/history/\(Self.user)?limit=100&offset=0",
             ] + get + [
                 "  -> insights would be kept; more pages would follow where the job reads them all",
-                "would be: 0 metrics pulled",
+                "GET \(sandbox.url)/health-data?limit=100",
+            ] + get + [
+                "  -> rows would be kept; more pages would follow while the backend has some",
+                "would be: 0 insights pulled",
                 "dry run of `refresh`: 3 requests shown, nothing was sent, nothing was changed",
             ])
         #expect(

@@ -8,6 +8,22 @@ public struct UserProfile: Hashable, Sendable {
     public var displayName: String?
     /// Whether the e-mail address is confirmed; `nil` where the backend does not say.
     public var isVerified: Bool?
+    /// What else the backend says of the account.
+    public var details = Details()
+
+    /// What of an account is shown and never decided by; `nil` is what the backend does not say.
+    public struct Details: Hashable, Sendable {
+        public var firstName: String?
+        public var lastName: String?
+        public var role: String?
+        public var permissions: [String] = []
+        public var status: String?
+        public var createdAt: Instant?
+        public var lastLogin: Instant?
+        public var hasSecondFactor: Bool?
+        /// Who vouches for the login.
+        public var provider: String?
+    }
 
     /// Creates a profile.
     public init(

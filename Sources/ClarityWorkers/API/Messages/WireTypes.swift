@@ -1,3 +1,5 @@
+import ClarityScheduler
+
 // The answers about accounts and sessions as the wire has them, whatever dialect: a field that only
 // one of them has is optional. Only what is used is named; everything else is passed over.
 
@@ -68,6 +70,14 @@ struct UserWire: Decodable {
     let displayName: String?
     let firstName: String?
     let lastName: String?
+    // What is only shown: a backend that has something else there says nothing.
+    let role: Lenient<String>?
+    let permissions: Lenient<[String]>?
+    let status: Lenient<String>?
+    let createdAt: Lenient<String>?
+    let lastLogin: Lenient<String>?
+    let hasSecondFactor: Lenient<Bool>?
+    let provider: Lenient<String>?
 
     private enum CodingKeys: String, CodingKey {
         case userID = "user_id"
@@ -76,15 +86,42 @@ struct UserWire: Decodable {
         case displayName = "display_name"
         case firstName = "first_name"
         case lastName = "last_name"
+        case role
+        case permissions
+        case status
+        case createdAt = "created_at"
+        case lastLogin = "last_login"
+        case hasSecondFactor = "mfa_enabled"
+        case provider = "auth_provider"
     }
 
     /// The account for those who asked.
     var profile: UserProfile {
         let names = [firstName, lastName].compactMap { $0 }.filter { !$0.isEmpty }
         let joined = names.isEmpty ? nil : names.joined(separator: " ")
-        return UserProfile(
+        var profile = UserProfile(
             userID: userID, email: email, displayName: displayName ?? joined,
             isVerified: isVerified)
+        profile.details = UserProfile.Details(
+            firstName: firstName, lastName: lastName, role: role?.value,
+            permissions: permissions?.value ?? [], status: status?.value,
+            createdAt: createdAt?.value.flatMap { Instant(rfc3339: $0) },
+            lastLogin: lastLogin?.value.flatMap { Instant(rfc3339: $0) },
+            hasSecondFactor: hasSecondFactor?.value, provider: provider?.value)
+        return profile
+    }
+}
+
+/// A value of some type, or none where the answer has one of another type.
+struct Lenient<Value: Decodable>: Decodable {
+    let value: Value?
+
+    init(from decoder: any Decoder) throws {
+        do {
+            value = try decoder.singleValueContainer().decode(Value.self)
+        } catch is DecodingError {
+            value = nil
+        }
     }
 }
 
