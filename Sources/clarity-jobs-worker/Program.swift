@@ -20,6 +20,8 @@ import CLinux
                clarity-jobs-worker import [--report] [--quiet] [--output table|json|ndjson] < ORDER
                clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
                clarity-jobs-worker status [--quiet] [--output table|json|ndjson] < ORDER
+               clarity-jobs-worker read metrics|insights|profile|summary|archive --state DIR
+                   [--name NAME] [--since SINCE] [--now INSTANT] [--output table|json|ndjson|csv]
                clarity-jobs-worker probe URL
         where BACKEND is --backend URL [--dialect D] [--ca-bundle FILE] [--pins LINES] [--retry-wait MS]
         """
@@ -50,6 +52,7 @@ import CLinux
         case "import": ImportMode.run(Array(arguments.dropFirst()))
         case "status": StatusMode.run(Array(arguments.dropFirst()))
         case "sources": SourcesMode.run(Array(arguments.dropFirst()))
+        case "read": ReadingMode.run(Array(arguments.dropFirst()))
         case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])
         default:
             usageError("expected one of these modes")

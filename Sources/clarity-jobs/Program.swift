@@ -100,6 +100,12 @@ enum Program {
             }
         case ["import"]: try SourceCommands(composition).importFile()
         case ["sources"]: try SourceCommands(composition).list()
+        case ["metrics"]: try ReadingCommands(composition).metrics()
+        case ["insights"]: try ReadingCommands(composition).insights()
+        case ["profile"]: try ReadingCommands(composition).profile()
+        case ["summary"]: try ReadingCommands(composition).summary()
+        case ["archive", "list"]: try ReadingCommands(composition).archiveList()
+        case ["archive", "show"]: try ReadingCommands(composition).archiveShow()
         case ["auth", "login"]: try AuthCommand(composition).login()
         case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()

@@ -13,6 +13,8 @@ public final class TerminalProgram: @unchecked Sendable {
     private static let setLock: UInt = 0x4004_5431
     private static let getNumber: UInt = 0x8004_5430
     private static let newSession: Int16 = 0x80
+    /// TIOCSWINSZ (ioctl_tty(2)).
+    private static let setSize: UInt = 0x5414
 
     public let processID: Int32
     private let screen: Int32
@@ -21,11 +23,13 @@ public final class TerminalProgram: @unchecked Sendable {
 
     /// Starts a program with exactly this environment.
     ///
-    /// - Parameter hasTerminal: without one the program leads a session that has none; what it writes
-    ///   is still read here.
+    /// - Parameters:
+    ///   - hasTerminal: without one the program leads a session that has none; what it writes is still
+    ///     read here.
+    ///   - columns: how wide the terminal says that it is; 0 says nothing.
     public init(
         _ path: String, _ arguments: [String], environment: [String: String],
-        hasTerminal: Bool = true
+        hasTerminal: Bool = true, columns: UInt16 = 0
     ) throws {
         // What posix_openpt(3), unlockpt(3) and ptsname(3) do here; Swift sees none of them.
         screen = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -33,6 +37,10 @@ public final class TerminalProgram: @unchecked Sendable {
         guard screen >= 0, ioctl(screen, TerminalProgram.setLock, &lock) == 0,
             ioctl(screen, TerminalProgram.getNumber, &number) == 0
         else { throw TemporaryFolder.Errno(code: errno) }
+        var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        guard columns == 0 || ioctl(screen, TerminalProgram.setSize, &size) == 0 else {
+            throw TemporaryFolder.Errno(code: errno)
+        }
         let terminal = "/dev/pts/\(number)"
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)

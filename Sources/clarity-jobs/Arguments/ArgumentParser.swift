@@ -24,6 +24,8 @@ struct ArgumentParser {
                     let next = command.commands.first(where: { $0.name == word })
                 {
                     command = next
+                    // A command's own option stands in the place of the general one.
+                    scope.removeAll { known in next.options.contains { $0.name == known.name } }
                     scope += next.options
                     result.path.append(word)
                     if next.passesArgumentsOn {

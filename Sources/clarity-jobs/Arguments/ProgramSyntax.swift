@@ -136,7 +136,8 @@ extension CommandSyntax {
                         ],
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
-            .importing, .sources, .outbox, .auth, .key,
+            .importing, .sources, .summary, .metrics, .insights, .profile, .archive, .outbox, .auth,
+            .key,
             CommandSyntax(
                 name: "sandbox", summary: "Starts a stand-in for the backend, on this machine.",
                 operands: "[OPTION...]",

@@ -5,6 +5,8 @@ enum JSONValue: Hashable, Decodable {
     case null
     case bool(Bool)
     case number(Int)
+    /// A number that is no whole one.
+    case real(Double)
     case string(String)
     case array([JSONValue])
     case object([String: JSONValue])
@@ -22,6 +24,8 @@ enum JSONValue: Hashable, Decodable {
             self = .bool(bool)
         } else if let number = try? value.decode(Int.self) {
             self = .number(number)
+        } else if let real = try? value.decode(Double.self) {
+            self = .real(real)
         } else if let string = try? value.decode(String.self) {
             self = .string(string)
         } else if let array = try? value.decode([JSONValue].self) {

@@ -59,7 +59,8 @@ struct UsageProgramTests {
         ["history"], ["history", "show"], ["validate"], ["trace"], ["trace", "record"], ["auth"],
         ["auth", "login"],
         ["auth", "status"], ["audit"], ["audit", "log"], ["key"], ["key", "rotate"],
-        ["key", "status"], ["import"], ["sources"],
+        ["key", "status"], ["import"], ["sources"], ["summary"], ["metrics"], ["insights"],
+        ["profile"], ["archive"], ["archive", "list"], ["archive", "show"],
     ])
     func `every command has a page of help`(words: [String]) async throws {
         let playground = try await Playground(sandboxOptions: nil)

@@ -1,0 +1,149 @@
+import ClarityJobs
+import ClarityScheduler
+
+/// What a measure's values of one day come to.
+struct DayFigure: Hashable {
+    /// The date, as the days from 1970-01-01 to it.
+    var day: Int
+    /// How many values.
+    var count: Int
+    var least: Double
+    var most: Double
+    var sum: Double
+
+    var mean: Double { sum / Double(count) }
+
+    /// What stands for the day: the mean, or the total.
+    func value(of measure: Measure) -> Double { measure.summing == .mean ? mean : sum }
+
+    fileprivate mutating func add(_ number: Double) {
+        count += 1
+        least = min(least, number)
+        most = max(most, number)
+        sum += number
+    }
+
+    fileprivate mutating func add(_ other: DayFigure) {
+        count += other.count
+        least = min(least, other.least)
+        most = max(most, other.most)
+        sum += other.sum
+    }
+}
+
+/// Brings metrics together day by day, on the clock of one zone.
+///
+/// A value belongs to the day in which it begins; a night or a nap to the day in which it ends, and a
+/// day's activity to the day in whose midst it lies. Of several versions of the same day or night, by
+/// which more than half of the shorter is meant, one counts: the one that is true as of later, else
+/// the one with more in it. Where a day's activity is known as a whole, it is the total, and single
+/// values of the same day are not added to it.
+struct DailyFigures {
+    /// From which length on an activity is a day's: the shortest day has 23 hours.
+    private static let wholeDay = Duration.seconds(18 * 3600)
+
+    private let group: MetricGroup
+    private var days: LocalDays
+    private var parts: [Measure: [Int: DayFigure]] = [:]
+    private var wholes: [MetricRecord] = []
+
+    init(_ group: MetricGroup, in zone: Zone) {
+        self.group = group
+        days = LocalDays(zone: zone)
+    }
+
+    /// The number of the day in which an instant lies.
+    mutating func number(at instant: Instant) -> Int {
+        days.day(at: instant.secondsSince1970).number
+    }
+
+    /// When a day begins.
+    mutating func start(of number: Int) -> Instant {
+        Instant(secondsSince1970: days.day(number).start)
+    }
+
+    mutating func add(_ record: MetricRecord) {
+        let isWhole =
+            group == .sleep
+            || group == .activity && record.end - record.start >= DailyFigures.wholeDay
+        guard !isWhole else {
+            wholes.append(record)
+            return
+        }
+        let day = number(at: record.start)
+        for entry in record.numbers.entries {
+            DailyFigures.add(entry.number, of: entry.measure, on: day, to: &parts)
+        }
+    }
+
+    /// The days of each measure in their order; a day without a value is left out.
+    mutating func figures() -> [Measure: [DayFigure]] {
+        var result: [Measure: [Int: DayFigure]] = [:]
+        for record in DailyFigures.latest(of: wholes) {
+            let day = number(
+                at: group == .sleep ? record.end : record.start + (record.end - record.start) / 2)
+            for entry in record.numbers.entries {
+                DailyFigures.add(entry.number, of: entry.measure, on: day, to: &result)
+            }
+        }
+        for (measure, ofDays) in parts {
+            for (day, figure) in ofDays {
+                if let whole = result[measure]?[day] {
+                    guard measure.summing == .mean else { continue }
+                    var both = whole
+                    both.add(figure)
+                    result[measure]?[day] = both
+                } else {
+                    result[measure, default: [:]][day] = figure
+                }
+            }
+        }
+        return result.mapValues { $0.values.sorted { $0.day < $1.day } }
+    }
+
+    /// Of each day or night the version that counts.
+    static func latest(of records: [MetricRecord]) -> [MetricRecord] {
+        var kept: [MetricRecord] = []
+        for record in records.sorted(by: { ($0.start, $0.end) < ($1.start, $1.end) }) {
+            // What began before the last few can have nothing in common with it.
+            let near = kept.indices.suffix(8).first { record.isSame(as: kept[$0]) }
+            guard let near else {
+                kept.append(record)
+                continue
+            }
+            if record.counts(before: kept[near]) { kept[near] = record }
+        }
+        return kept
+    }
+
+    private static func add(
+        _ number: Double, of measure: Measure, on day: Int,
+        to figures: inout [Measure: [Int: DayFigure]]
+    ) {
+        let new = DayFigure(day: day, count: 0, least: number, most: number, sum: 0)
+        figures[measure, default: [:]][day, default: new].add(number)
+    }
+}
+
+extension MetricRecord {
+    /// Whether both are of the same day or night.
+    fileprivate func isSame(as other: MetricRecord) -> Bool {
+        let common = min(end, other.end) - max(start, other.start)
+        let shorter = min(end - start, other.end - other.start)
+        return start == other.start && end == other.end || common > shorter / 2
+    }
+
+    /// Whether it counts and not `other`, which is of the same time.
+    fileprivate func counts(before other: MetricRecord) -> Bool {
+        if asOf != other.asOf {
+            guard let asOf else { return false }
+            return other.asOf.map { asOf > $0 } ?? true
+        }
+        return amount > other.amount
+    }
+
+    /// What grows while a day or a night goes on.
+    private var amount: Double {
+        numbers[.totalSleep] ?? numbers[.steps] ?? numbers[.activeEnergy] ?? numbers[.distance] ?? 0
+    }
+}

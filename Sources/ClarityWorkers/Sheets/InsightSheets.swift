@@ -1,0 +1,69 @@
+import ClarityJobs
+import ClarityScheduler
+import JSON
+
+// The insights that are kept, and one of them.
+
+extension SheetReader {
+    /// The most insights that are listed.
+    private static var insightLimit: Int { 1000 }
+
+    /// The insights, latest first; the last 1,000.
+    public func insights() throws -> Sheet {
+        let rows = try store.rows(of: .insights, limit: SheetReader.insightLimit)
+        var sheet = Sheet()
+        sheet.damaged = rows.damaged
+        sheet.counts = ["insights": Int64(rows.count)]
+        sheet.cells = [
+            ["id", "generated_at", "confidence_score", "narrative", "synced_at"]
+        ]
+        var shown: [[String]] = []
+        for row in rows {
+            let insight = InsightText(row.row)
+            let narrative = DisplayText.line(insight.narrative)
+            shown.append([
+                DisplayText.cut(DisplayText.line(insight.id), to: 40), "\(insight.madeAt)",
+                insight.confidenceText, narrative,
+            ])
+            sheet.records.append(insight.json.adding("synced_at", .text(row.syncedAt)))
+            sheet.cells.append([
+                insight.id, "\(insight.madeAt)",
+                insight.confidence.map { roundedJSON($0).line } ?? "",
+                insight.narrative, "\(row.syncedAt)",
+            ])
+        }
+        sheet.lines = style.table(["ID", "MADE", "CONFIDENCE", "NARRATIVE"], shown, right: [2])
+        if shown.isEmpty { sheet.lines = ["no insights are kept yet"] }
+        sheet.lines.append(try insightStanding())
+        sheet.page = .array(sheet.records)
+        return sheet
+    }
+
+    /// One insight by its id or by what its id alone begins with; `nil` where there is none such.
+    public func insight(_ id: String) throws -> Sheet? {
+        guard let row = try store.insight(named: id) else { return nil }
+        let insight = InsightText(row.row)
+        var sheet = Sheet()
+        sheet.counts = ["insights": 1]
+        sheet.lines =
+            insight.lines(style) + ["", line("synced", row.syncedAt)]
+        sheet.page = insight.json.adding("synced_at", .text(row.syncedAt))
+        sheet.records = [sheet.page]
+        sheet.cells = [["part", "text"], ["narrative", insight.narrative]]
+        sheet.cells += insight.keyPoints.map { ["key_insight", $0] }
+        sheet.cells += insight.recommendations.map { ["recommendation", $0] }
+        return sheet
+    }
+
+    private func insightStanding() throws -> String {
+        line("synced", try store.pullRecord(of: .insights).endedAt)
+    }
+}
+
+extension JSON {
+    /// The object with one member more.
+    func adding(_ name: String, _ value: JSON) -> JSON {
+        guard case .object(let members) = self else { return self }
+        return .object(members + [Member(name: name, value: value)])
+    }
+}

@@ -1,0 +1,76 @@
+public import ClarityJobs
+public import ClarityScheduler
+import JSON
+
+/// Reads what is kept on this machine, for people and for programs; never asks a backend.
+public struct SheetReader {
+    let store: HealthStore
+    let now: Instant
+    /// On whose clock days are told apart.
+    let zone: Zone
+    let style: PageStyle
+
+    /// Creates a reader as of `now`.
+    public init(_ store: HealthStore, now: Instant, zone: Zone, style: PageStyle) {
+        self.store = store
+        self.now = now
+        self.zone = zone
+        self.style = style
+    }
+
+    /// From when on somebody wants to read: the start of a day.
+    public enum Since: Hashable, Sendable {
+        /// So many days, today among them.
+        case days(Int)
+        /// A date.
+        case date(CivilDay)
+
+        /// Reads `30d`, or a date such as `2026-01-31`; `nil` for anything else, and for more than
+        /// 200 years.
+        public init?(_ text: String) {
+            if let span = Duration(text: text), span > .zero {
+                let seconds = span.components.seconds
+                self = .days(max(1, Int((seconds + 86_399) / 86_400)))
+            } else if text.utf8.count == 10, let start = Instant(rfc3339: "\(text)T00:00:00Z") {
+                self = .date(CivilDay(daysSince1970: Int(start.secondsSince1970 / 86_400)))
+            } else {
+                return nil
+            }
+        }
+    }
+
+    /// The metrics of a group, flattened on the way where they are of an earlier version.
+    func metrics(
+        _ group: MetricGroup, in span: Range<Instant>, _ sheet: inout Sheet,
+        each: (MetricRecord) -> Void
+    ) throws {
+        var count: Int64 = 0
+        sheet.damaged += try store.readMetrics(
+            group, in: span,
+            flatten: { MetricNumbers(row: $0.json, type: $0.type) },
+            each: { record in
+                count += 1
+                each(record)
+            })
+        if count > 0 { sheet.counts[group.rawValue, default: 0] += count }
+    }
+
+    /// When metrics were last synced and sources last read.
+    func standing() throws -> (synced: Instant?, read: Instant?) {
+        (try store.pullRecord(of: .metrics).endedAt, try store.lastSourceReading())
+    }
+
+    /// Lines for people about both.
+    func lines(of standing: (synced: Instant?, read: Instant?)) -> [String] {
+        var lines = [line("synced", standing.synced)]
+        if standing.read != nil { lines.append(line("sources read", standing.read)) }
+        return lines
+    }
+
+    /// `synced 3 h ago (2026-11-21T06:00:00Z)`, which stands out when that is long ago.
+    func line(_ word: String, _ instant: Instant?) -> String {
+        let line = AsOf.fullText(word, instant, at: now)
+        return AsOf.isStale(instant, at: now)
+            ? style.warning(line) : DisplayText.cut(line, to: style.width)
+    }
+}

@@ -1,0 +1,90 @@
+import ClarityHost
+import ClarityScheduler
+
+/// `metrics`, `insights`, `profile`, `summary` and `archive`: done by the worker's program, which
+/// links what opens the health data. None of them asks the backend.
+struct ReadingCommands {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    private var arguments: Arguments { composition.arguments }
+
+    func metrics() throws(CommandFailure) -> ExitStatus {
+        let name = try operand("metrics", "type")
+        var words: [String] = []
+        if let text = arguments["since"] {
+            let isDate = text.utf8.count == 10 && Instant(rfc3339: "\(text)T00:00:00Z") != nil
+            guard isDate || Duration(text: text).map({ $0 > .zero }) ?? false else {
+                throw CommandFailure(
+                    .usage,
+                    "--since is a span such as `30d` or a date such as `2026-01-31`, got `\(text)`")
+            }
+            guard name != nil else {
+                throw CommandFailure(.usage, "--since wants a type: `metrics heart_rate`")
+            }
+            words = ["--since", text]
+        }
+        if let name {
+            guard ReadableNames.all.contains(name) else {
+                let suggestion = closest(to: name, among: ReadableNames.all).map {
+                    "; did you mean `\($0)`?"
+                }
+                throw CommandFailure(.usage, "no type `\(name)` of metrics\(suggestion ?? "")")
+            }
+            words += ["--name", name]
+        }
+        try become("metrics", words)
+    }
+
+    func insights() throws(CommandFailure) -> ExitStatus {
+        let id = try operand("insights", "id")
+        try become("insights", id.map { ["--name", $0] } ?? [])
+    }
+
+    func profile() throws(CommandFailure) -> ExitStatus { try become("profile", []) }
+
+    func summary() throws(CommandFailure) -> ExitStatus { try become("summary", []) }
+
+    func archiveList() throws(CommandFailure) -> ExitStatus {
+        var words: [String] = []
+        if let type = arguments["type"] { words += ["--type", type] }
+        if let text = arguments["since"] {
+            guard let span = Duration(text: text), span > .zero else {
+                throw CommandFailure(.usage, "--since is a span such as `7d`, got `\(text)`")
+            }
+            words += ["--since", (composition.clock.now - span).description]
+        }
+        try become("archive", words)
+    }
+
+    func archiveShow() throws(CommandFailure) -> ExitStatus {
+        guard arguments.operands.count == 1, let number = Int64(arguments.operands[0]), number > 0
+        else {
+            throw CommandFailure(
+                .usage, "`archive show` wants the number of one version, as `archive list` has it")
+        }
+        try become("archive", ["--name", "\(number)"])
+    }
+
+    /// The only operand; `nil` for none.
+    private func operand(
+        _ command: String, _ what: String
+    ) throws(CommandFailure) -> String? {
+        guard arguments.operands.count < 2 else {
+            throw CommandFailure(
+                .usage, "`\(command)` wants one \(what) at most, got \(arguments.operands.count)")
+        }
+        return arguments.operands.first.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    private func become(
+        _ part: String, _ words: [String]
+    ) throws(CommandFailure) -> Never {
+        let file = try composition.jobFile()
+        var words = ["read", part, "--state", composition.statePath(file)] + words
+        if arguments["now"] != nil { words += ["--now", composition.clock.now.description] }
+        words += ["--output", arguments["output"] ?? "table"]
+        try composition.become("clarity-jobs-worker", words, for: file)
+    }
+}
