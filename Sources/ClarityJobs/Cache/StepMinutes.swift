@@ -40,30 +40,45 @@ extension HealthStore {
         }
     }
 
-    /// The steps of the seven days that end with `last`, minute by minute.
+    /// The newest day that is known to its end; `nil` when none is.
+    public func newestWholeStepDay() throws(HealthStoreError) -> CivilDay? {
+        try access { connection in
+            try connection.first(
+                "SELECT max(day) FROM minutes WHERE known_minutes = ?",
+                .integer(Int64(StepDay.minutes))
+            ) { $0.optionalInteger(0).map { CivilDay(daysSince1970: Int($0)) } } ?? nil
+        }
+    }
+
+    /// Those of the seven days that end with `last` of which something is kept, in their order.
     ///
     /// - Throws: `sealing` when a day does not open.
-    public func stepMinutes(endingOn last: CivilDay) throws(HealthStoreError) -> StepWeek {
+    public func stepDays(endingOn last: CivilDay) throws(HealthStoreError) -> [StepDay] {
         try access { connection in
-            let first = last.daysSince1970 - 6
             let rows = try connection.all(
                 "SELECT day, sealed FROM minutes WHERE day BETWEEN ? AND ? ORDER BY day",
-                .integer(Int64(first)), .integer(Int64(last.daysSince1970))
+                .integer(Int64(last.daysSince1970) - 6), .integer(Int64(last.daysSince1970))
             ) { (day: CivilDay(daysSince1970: Int($0.integer(0))), sealed: $0.blob(1)) }
-            guard rows.count == 7 else { return .missing(days: 7 - rows.count) }
-            var counts: [UInt32] = []
-            var isKnown: [Bool] = []
-            for row in rows {
+            return try rows.map { row in
                 let identity = HealthStore.identity(of: row.day)
                 let plain = try sealer.open(row.sealed, for: identity)
                 guard let day = StepDay(row.day, sealedForm: plain) else {
                     throw SealingError(identity)
                 }
-                counts += day.counts
-                isKnown += (0..<StepDay.minutes).map { $0 < day.knownMinutes }
+                return day
             }
-            return .known(counts: counts, isKnown: isKnown)
         }
+    }
+
+    /// The steps of the seven days that end with `last`, minute by minute.
+    ///
+    /// - Throws: `sealing` when a day does not open.
+    public func stepMinutes(endingOn last: CivilDay) throws(HealthStoreError) -> StepWeek {
+        let days = try stepDays(endingOn: last)
+        guard days.count == 7 else { return .missing(days: 7 - days.count) }
+        return .known(
+            counts: days.flatMap(\.counts),
+            isKnown: days.flatMap { day in (0..<StepDay.minutes).map { $0 < day.knownMinutes } })
     }
 
     private static func identity(of day: CivilDay) -> RowIdentity {

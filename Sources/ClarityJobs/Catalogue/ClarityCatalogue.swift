@@ -5,7 +5,8 @@ public import ClarityScheduler
 /// Data only: the job file's reader checks against it, and the workers read what it hands on.
 public let clarityCatalogue = JobCatalogue(
     kinds: [
-        .refresh, .bulkUpload, .processingStatus, .insightHistory, .cleanup, .auditUpload,
+        .refresh, .bulkUpload, .processingStatus, .patAnalysis, .insightGenerate,
+        .insightHistory, .cleanup, .auditUpload,
     ],
     sections: [.backend, .key, .sources, .fresh],
     events: [.uploadCompleted, .analysisCompleted, .insightGenerated])

@@ -23,6 +23,9 @@ extension JobKindDeclaration {
         options: [
             OptionDeclaration(
                 "page_size", .integer(1...100), standard: "20",
-                summary: "insights asked for at once")
+                summary: "insights asked for at once"),
+            OptionDeclaration(
+                "full_texts", .integer(0...1000), standard: "50",
+                summary: "the most full texts fetched in one run, where the backend has them"),
         ])
 }

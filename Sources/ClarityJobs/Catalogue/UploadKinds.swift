@@ -27,15 +27,4 @@ extension JobKindDeclaration {
                 "large_upload", .integer(0...1_000_000_000), standard: "500",
                 summary: "when more samples wait than this, they wait for external power; 0 never"),
         ], heedsConditions: true)
-
-    static let processingStatus = JobKindDeclaration(
-        JobKind("processing-status"),
-        summary: "asks what became of accepted uploads",
-        options: [
-            OptionDeclaration(
-                "give_up_after", .duration(.seconds(1)...days(366)),
-                standard: String(days(7).milliseconds),
-                summary: "how long an upload may stay unfinished before it counts as "
-                    + "unconfirmed")
-        ])
 }

@@ -13,11 +13,14 @@ extension [UInt8] {
 
 /// Reads back what the functions above wrote; `nil` where the bytes end too early.
 struct ByteReader {
-    private var rest: ArraySlice<UInt8>
+    private var unread: ArraySlice<UInt8>
 
-    init(_ bytes: [UInt8]) { rest = bytes[...] }
+    init(_ bytes: [UInt8]) { unread = bytes[...] }
 
-    var isAtEnd: Bool { rest.isEmpty }
+    var isAtEnd: Bool { unread.isEmpty }
+
+    /// All that was not read yet.
+    var rest: [UInt8] { Array(unread) }
 
     mutating func number<Number: FixedWidthInteger>(_: Number.Type) -> Number? {
         guard let bytes = take(MemoryLayout<Number>.size) else { return nil }
@@ -32,8 +35,8 @@ struct ByteReader {
     mutating func bytes(_ count: Int) -> [UInt8]? { take(count).map { Array($0) } }
 
     private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
-        guard rest.count >= count else { return nil }
-        defer { rest = rest.dropFirst(count) }
-        return rest.prefix(count)
+        guard unread.count >= count else { return nil }
+        defer { unread = unread.dropFirst(count) }
+        return unread.prefix(count)
     }
 }

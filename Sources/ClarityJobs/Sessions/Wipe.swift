@@ -27,6 +27,7 @@ extension HealthStore {
         // Made of what the sources have, which the samples count.
         ("minutes", nil), ("day_zone", nil), ("readings", nil), ("server_words", nil),
         ("pulls", nil),
+        ("analyses", "analyses"), ("insight_requests", nil), ("missing_texts", nil),
     ]
 
     /// What a wipe leaves: nothing of a user is in it but, sealed, who did what in the audit log.

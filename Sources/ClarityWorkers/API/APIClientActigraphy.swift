@@ -1,40 +1,53 @@
 public import ClarityJobs
 public import ClarityScheduler
 
-/// The steps of each minute, from a first minute on.
+/// The steps of minutes.
 public struct StepRecording: PrivateValue {
-    public var start: Instant
-    public var counts: [Int]
+    /// The minutes with their instants, in the order of time; some may be missing.
+    public var minutes: [MovementWeek.Minute]
     /// What else should be known, as texts.
     public var metadata: [String: String]
 
     /// Creates a recording.
-    public init(start: Instant, counts: [Int], metadata: [String: String] = [:]) {
-        self.start = start
-        self.counts = counts
+    public init(_ minutes: [MovementWeek.Minute], metadata: [String: String] = [:]) {
+        self.minutes = minutes
         self.metadata = metadata
     }
 
+    /// Creates a recording of one minute after the other.
+    public init(start: Instant, counts: [Int], metadata: [String: String] = [:]) {
+        self.init(
+            counts.enumerated().map {
+                MovementWeek.Minute(
+                    start: start + .seconds(60 * Int64($0.offset)), steps: $0.element)
+            }, metadata: metadata)
+    }
+
+    /// The body: a count and a timestamp for each minute.
+    ///
+    /// - Throws: `APIError.refused` beyond the limits, and for counts below 0 or above
+    ///   `MovementWeek.mostSteps`.
     func body(_ limits: Dialect.AnalysisLimits) throws(APIError) -> [UInt8] {
-        guard limits.steps.contains(counts.count) else {
+        guard limits.steps.contains(minutes.count) else {
             throw .refused(
                 "a step analysis takes \(limits.steps.lowerBound) to \(limits.steps.upperBound) "
-                    + "minutes, got \(counts.count)")
+                    + "minutes, got \(minutes.count)")
+        }
+        guard minutes.allSatisfy({ (0...MovementWeek.mostSteps).contains($0.steps) }) else {
+            throw .refused("a count of the recording is none of a minute's steps")
         }
         guard metadata.count <= limits.metadata else {
             throw .refused(
                 "a step analysis takes at most \(limits.metadata) entries of metadata, got "
                     + "\(metadata.count)")
         }
-        var json = JSONWriter(capacity: 64 + 32 * counts.count)
+        var json = JSONWriter(capacity: 64 + 32 * minutes.count)
         json.object { json in
             json.array("step_counts") { json in
-                for count in counts { json.element(count) }
+                for minute in minutes { json.element(minute.steps) }
             }
             json.array("timestamps") { json in
-                for minute in counts.indices {
-                    json.element(start + .seconds(60 * Int64(minute)))
-                }
+                for minute in minutes { json.element(minute.start) }
             }
             if !metadata.isEmpty {
                 json.object("user_metadata") { json in

@@ -64,6 +64,16 @@ extension APIClient {
         return try AnswerReader(.generateInsight).insight(body)
     }
 
+    /// Whether an insight can be had in full by its id.
+    public func givesInsightsInFull() async throws(APIError) -> Bool {
+        try await requests.dialect.givesInsightsInFull
+    }
+
+    /// The numbers of an analysis of which the backend makes an insight; `nil`: whichever there are.
+    public func insightNumbers() async throws(APIError) -> Set<String>? {
+        try await requests.dialect.insightNumbers
+    }
+
     /// Reads one insight in full.
     public func insight(_ id: String) async throws(APIError) -> Insight {
         let body = try await answer(to: .insight) { requests, token throws(APIError) in

@@ -21,16 +21,29 @@ extension APIClient {
         return try await authorized(build(requests, session.accessToken), by: session).body
     }
 
+    /// Makes sure of the dialect and of a session: what a call fails with afterwards is about the
+    /// call itself.
+    public func prepare() async throws(APIError) {
+        _ = try await requests
+        _ = try await session()
+    }
+
+    /// What leaves something at the backend, and must not be thought to have arrived when it never
+    /// left.
+    private static var leaving: Set<APICall> {
+        [.uploadMetrics, .uploadSamples, .analyseSteps, .analyseActigraphy, .generateInsight]
+    }
+
     /// The session for a call that is yet to be made, or was refused for its token. Whatever
-    /// renewing it fails with, an upload did not arrive, and its samples are not why.
+    /// renewing it fails with, what the call brings did not arrive, and is not why.
     private func session(
         for call: APICall?, _ session: () async throws(APIError) -> Session
     ) async throws(APIError) -> Session {
         do throws(APIError) {
             return try await session()
         } catch {
-            let isUpload = call == .uploadMetrics || call == .uploadSamples
-            throw isUpload && error.mayHaveArrived ? .withoutSession(error) : error
+            let leaves = call.map(APIClient.leaving.contains) ?? false
+            throw leaves && error.mayHaveArrived ? .withoutSession(error) : error
         }
     }
 

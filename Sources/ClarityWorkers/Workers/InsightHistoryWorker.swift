@@ -1,46 +1,25 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// Pulls every insight that the backend has made, page by page.
+/// Pulls every insight that the backend has made, page by page, and the full text of those of which
+/// it is not kept yet, where the backend has it.
 ///
-/// It ends with a page without rows, whatever `has_more` says, and with one that brings no insight
-/// which this pull has not seen: a backend that ignores the offset would be asked for ever. Insights
-/// that are made meanwhile push the others onto the next page; they are stored once.
+/// What the backend is still making is asked for within the attempt's time, and by the next run.
 public struct InsightHistoryWorker: KindWorker {
-    /// Pages without an insight that can be kept, one after the other, after which a backend is not
-    /// asked for more.
-    static let idlePageLimit = 10
-
     /// Creates the worker.
     public init() {}
 
     public func run(_ context: WorkContext) async throws -> Outcome {
-        let pageSize = try WorkOptions(context.order).integer("page_size")
+        let options = WorkOptions(context.order)
+        let pageSize = try options.integer("page_size")
+        let mostTexts = try options.integer("full_texts")
         let user = try await context.client.session().userID
-        var pull = Pull(context)
-        var seen: Set<String> = []
-        var offset = 0
-        var idlePages = 0
-        while true {
-            try context.checkTime()
-            var page = try await context.client.insightsPage(
-                user: user, limit: pageSize, offset: offset)
-            let size = page.rows.count + page.unreadableRows + page.unfinishedRows
-            let hadRows = !page.rows.isEmpty
-            page.rows.removeAll { !seen.insert($0.id).inserted }
-            _ = try pull.store(page)
-            if hadRows, page.rows.isEmpty {
-                context.note("the backend repeats its insights from offset \(offset) on")
-                return .success
-            }
-            guard page.hasMore, size > 0 else { return .success }
-            // What is not ready or not readable does not tell whether it was seen before.
-            idlePages = hadRows ? 0 : idlePages + 1
-            guard idlePages < InsightHistoryWorker.idlePageLimit else {
-                throw APIError.decoding(
-                    "insights: \(idlePages) pages in a row without one to keep")
-            }
-            offset += size
-        }
+        var history = HistoryReading(context, user: user, pageSize: pageSize)
+        try await history.run()
+        guard try await context.client.givesInsightsInFull() else { return .success }
+        var texts = InsightTexts(context, unfinished: history.unfinished)
+        try await texts.fetch(most: mostTexts)
+        try await Rounds.run(context) { try await texts.round() }
+        return .success
     }
 }

@@ -18,6 +18,8 @@ public func kindWorker(for kind: JobKind) -> (any KindWorker)? {
     case "bulk-upload": BulkUploadWorker()
     case "processing-status": ProcessingStatusWorker()
     case "insight-history": InsightHistoryWorker()
+    case "pat-analysis": PatAnalysisWorker()
+    case "insight-generate": InsightGenerateWorker()
     case "cleanup": CleanupWorker()
     case "audit-upload": AuditUploadWorker()
     default: nil

@@ -158,10 +158,11 @@ struct Pull {
     /// Stores a page of insights.
     mutating func store(_ page: InsightsPage) throws -> UpsertCounts {
         let rows = page.rows.map {
-            CachedRow(id: $0.id, type: "insight", timestamp: $0.generatedAt, json: $0.json)
+            CachedRow(
+                id: $0.id, type: CachedRow.insightPreview, timestamp: $0.generatedAt, json: $0.json)
         }
         let now = context.clock.now
-        let stored = try context.store.upsert(rows, into: .insights, syncedAt: now)
+        let stored = try context.store.upsertInsights(rows, syncedAt: now)
         try context.store.notePull(of: .insights, isWhole: !page.hasMore, at: now)
         counts.add(rows.count, to: "insights_pulled")
         counts.add(stored.added, to: "insights_new")

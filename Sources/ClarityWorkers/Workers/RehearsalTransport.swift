@@ -83,6 +83,30 @@ public final class RehearsalTransport: HTTPTransport {
         case .metricsStatus, .samplesStatus:
             json.object { $0.field("status", "processing") }
             comment = "an upload that has ended would be confirmed or returned to the queue"
+        case .analyseSteps, .analyseActigraphy:
+            json.object { json in
+                json.field("analysis_id", "rehearsal-\(number)")
+                json.field("status", "processing")
+            }
+            comment = "taken as begun: its result would be asked for, and kept"
+        case .analysis:
+            json.object { json in
+                json.field("processing_id", "rehearsal")
+                json.field("status", "processing")
+            }
+            comment = "the result of an analysis that has ended would be kept"
+        case .generateInsight:
+            json.object { json in
+                json.field("success", true)
+                json.object("data") { $0.field("id", "rehearsal-\(number)") }
+            }
+            comment = "taken as made: the insight would be kept with its recommendations"
+        case .insight:
+            json.object { json in
+                json.field("success", true)
+                json.object("data") { $0.field("status", "generating") }
+            }
+            comment = "an insight that is ready would be kept in full"
         case .insightHistory:
             json.object { json in
                 json.field("success", true)

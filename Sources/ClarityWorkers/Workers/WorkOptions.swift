@@ -117,6 +117,36 @@ public struct WorkOptions: Sendable {
         return .milliseconds(value)
     }
 
+    /// A yes or no of the job's own, or its declared standard.
+    func flag(_ key: String) throws(Failure) -> Bool {
+        let declaration = try declared(key)
+        guard case .boolean = declaration.form,
+            let value = (order.options[key] ?? declaration.standard).flatMap({ Bool($0) })
+        else { throw Failure(.configuration, "option `\(key)` is neither `true` nor `false`") }
+        return value
+    }
+
+    /// A language tag of the job's own, or its declared standard: words of letters and digits with
+    /// `-` between them, 35 characters at most (RFC 5646, section 4.4.1).
+    func languageTag(_ key: String) throws(Failure) -> String {
+        let standard = try declared(key).standard
+        let value = order.options[key] ?? standard ?? ""
+        let words = value.split(separator: "-", omittingEmptySubsequences: false)
+        guard value.utf8.count <= 35, (2...8).contains(words[0].utf8.count),
+            words.allSatisfy({ (1...8).contains($0.utf8.count) }),
+            value.utf8.allSatisfy({ byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"): true
+                default: false
+                }
+            })
+        else {
+            throw Failure(
+                .configuration, "option `\(key)` is no language tag such as `en` or `pt-BR`")
+        }
+        return value
+    }
+
     /// What an option says; `nil` where it says nothing.
     func option(_ key: String) -> String? { order.options[key].flatMap { $0.isEmpty ? nil : $0 } }
 

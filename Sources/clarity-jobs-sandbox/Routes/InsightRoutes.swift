@@ -25,6 +25,8 @@ extension Service {
         .json(200, insightAnswer(try advance(.insight, call, "insight"), call))
     }
 
+    /// The insights, those that are being made first, with their state. Whoever looks here asks for
+    /// those on the page, as by their ids.
     func insightHistory(_ call: Call) throws -> Response {
         let caller = try call.account.id
         try call.requireOwn(call.parameters[0])
@@ -34,15 +36,24 @@ extension Service {
             &validation)
         let offset = call.number("offset", 0...1_000_000_000, usual: 0, &validation)
         try validation.finish()
-        let total = try store.completedCount(.insight, of: caller)
-        let page = try store.completed(
-            .insight, of: caller, limit: limit, offset: offset)
+        let (page, total) = try store.transaction {
+            for work in try store.listedInsights(of: caller, limit: limit, offset: offset) {
+                let next = work.advanced(steps: settings.processingSteps, at: call.now)
+                if next != work { try store.update(next) }
+            }
+            return (
+                try store.listedInsights(of: caller, limit: limit, offset: offset),
+                try store.listedInsightCount(of: caller)
+            )
+        }
         return .json(
             200,
             [
                 "success": true,
                 "data": [
-                    "insights": .array(page.map(preview)), "total_count": .count(total),
+                    "insights": .array(
+                        page.map { $0.state == .completed ? preview($0) : unfinished($0) }),
+                    "total_count": .count(total),
                     "has_more": .bool(offset + page.count < total),
                     "pagination": [
                         "page": .count(offset / limit + 1), "limit": .count(limit),
@@ -99,6 +110,11 @@ extension Service {
             ],
             "metadata": metadata(call),
         ]
+    }
+
+    /// The row of an insight that is being made.
+    private func unfinished(_ work: Work) -> JSON {
+        ["id": .string(work.id), "status": "generating"]
     }
 
     /// The row of the history: about 200 characters of the narrative, and counts.

@@ -107,6 +107,26 @@ extension Store {
         ) { Int($0.integer(0)) } ?? 0
     }
 
+    /// A page of the user's insights: those that are being made, then the others, newest first.
+    func listedInsights(of user: String, limit: Int, offset: Int) throws -> [Work] {
+        try database.all(
+            """
+            SELECT \(Store.workColumns) FROM work
+            WHERE user_id = ? AND kind = 'insight' AND state <> 'failed'
+            ORDER BY state = 'completed', updated_at_ms DESC, id LIMIT ? OFFSET ?
+            """,
+            .text(user), .integer(Int64(limit)), .integer(Int64(offset)), map: Store.work
+        ).map { try $0.get() }
+    }
+
+    /// How many insights those are.
+    func listedInsightCount(of user: String) throws -> Int {
+        try database.first(
+            "SELECT count(*) FROM work WHERE user_id = ? AND kind = 'insight' AND state <> 'failed'",
+            .text(user)
+        ) { Int($0.integer(0)) } ?? 0
+    }
+
     /// Takes over what `Work.advanced` changed.
     func update(_ work: Work) throws {
         try database.run(

@@ -13,8 +13,8 @@ import Testing
     @Test func `the kinds are declared in the order of a day's work`() {
         #expect(
             clarityCatalogue.kinds.map(\.kind.rawValue) == [
-                "refresh", "bulk-upload", "processing-status", "insight-history", "cleanup",
-                "audit-upload",
+                "refresh", "bulk-upload", "processing-status", "pat-analysis", "insight-generate",
+                "insight-history", "cleanup", "audit-upload",
             ])
     }
 
@@ -24,7 +24,12 @@ import Testing
             ("bulk-upload", "on_ambiguous", "resend"),
             ("processing-status", "give_up_after", "604800000"),
             ("cleanup", "retain", "7776000000"), ("refresh", "page_size", "100"),
-            ("insight-history", "page_size", "20"), ("audit-upload", "page_size", "500"),
+            ("insight-history", "page_size", "20"), ("insight-history", "full_texts", "50"),
+            ("pat-analysis", "minutes_needed", "7200"), ("pat-analysis", "form", "steps"),
+            ("pat-analysis", "give_up_after", "604800000"),
+            ("insight-generate", "type", "comprehensive"), ("insight-generate", "language", "en"),
+            ("insight-generate", "recommendations", "true"),
+            ("insight-generate", "context", "summary"), ("audit-upload", "page_size", "500"),
         ] as [(String, String, String?)])
     func `an option has the value that the documentation promises`(
         kind: String, key: String, standard: String?
@@ -43,6 +48,8 @@ import Testing
                     Int64(standard).map { range.contains(.milliseconds($0)) } == true,
                     "\(declaration.key)")
             case .choice(let words): #expect(words.contains(standard), "\(declaration.key)")
+            case .boolean: #expect(Bool(standard) != nil, "\(declaration.key)")
+            case .text: #expect(!standard.isEmpty, "\(declaration.key)")
             default: Issue.record("unexpected form of `\(declaration.key)`")
             }
         }

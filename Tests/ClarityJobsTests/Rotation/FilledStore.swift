@@ -37,6 +37,7 @@ struct FilledStore {
         try store.keep(FilledStore.steps)
         _ = try store.keepDayZone("Europe/London")
         try read(store)
+        _ = try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
     }
 
     /// A reading in the ledger, and what the backend said of the first sample that waits.
@@ -122,6 +123,10 @@ struct FilledStore {
                     isKnown: [Bool](repeating: true, count: 10_080)),
             sourceLocation: sourceLocation)
         #expect(try store.dayZone() == "Europe/London", sourceLocation: sourceLocation)
+        #expect(
+            try store.latestResult()?.result.numbers == ["m10": 1], sourceLocation: sourceLocation)
+        let request = try #require(try store.openInsightRequests().first)
+        #expect(try store.matter(of: request) == testMatter, sourceLocation: sourceLocation)
         #expect(try store.verifyAudit().broken == nil, sourceLocation: sourceLocation)
         #expect(
             try store.arithmetic().reasons == FilledStore.reasons, sourceLocation: sourceLocation)

@@ -39,6 +39,7 @@ import Testing
             _ = try store.upsert([newer], into: table, syncedAt: noon)
         }
         try store.noteRead("/home/ada/export.zip", stamp, at: noon)
+        _ = try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
         return store
     }
 
@@ -51,7 +52,7 @@ import Testing
         #expect(
             receipt.entries.map { "\($0.count) \($0.name)" } == [
                 "1 sessions", "1 profiles", "300 samples", "1 uploads", "1 metrics", "1 insights",
-                "2 archived versions", "1 sources",
+                "2 archived versions", "1 sources", "1 analyses",
             ])
         let after = try folder.open()
         #expect(isThere)
@@ -74,8 +75,10 @@ import Testing
     @Test func `no sealed page is left in the file or its log`() throws {
         let store = try fill()
         let sealed = try store.access { connection in
-            try ["outbox", "metrics", "insights", "profile", "session", "owner", "archive"].flatMap
-            {
+            try [
+                "outbox", "metrics", "insights", "profile", "session", "owner", "archive",
+                "analyses", "insight_requests",
+            ].flatMap {
                 try connection.all("SELECT sealed FROM \($0) LIMIT 20") { $0.blob(0) }
             }
         }
@@ -84,7 +87,7 @@ import Testing
 
         _ = try store.wipe()
 
-        #expect(sealed.count == 27)
+        #expect(sealed.count == 29)
         for (name, bytes) in folder.contents where !bytes.isEmpty {
             for value in sealed { #expect(!bytes.contains(value), "\(name)") }
         }

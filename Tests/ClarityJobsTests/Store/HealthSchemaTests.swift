@@ -90,6 +90,21 @@ import Testing
         #expect(try store.metricStocks().map(\.count) == [1])
     }
 
+    @Test func `an upload of an earlier version was never asked for, as far as is known`() throws {
+        let connection = try folder.makeFile(version: 8)
+        try connection.execute(
+            """
+            INSERT INTO batches (state, client_timestamp_ms, attempts, processing_id,
+                accepted_at_ms) VALUES ('accepted', 6, 1, 'p', 7)
+            """)
+
+        let store = try folder.open(firstKey)
+
+        let upload = OpenWork.upload(try #require(try store.openUploads().first))
+        #expect(try store.questions(about: upload) == Questions())
+        #expect(try store.noteAsked(about: upload, "received", at: noon).count == 1)
+    }
+
     private var sourceIdentity: RowIdentity {
         var identity = RowIdentity("sources")
         identity.append("/export.zip")

@@ -51,6 +51,40 @@ struct APIClientWorksTests {
         #expect(bench.transport.requests.isEmpty)
     }
 
+    @Test func `what never left for want of a session is not in doubt`() async {
+        for call in 0..<2 {
+            let bench = ClientBench(
+                .status(500), dialect: .loop, session: testSession(life: .seconds(1)))
+
+            let met = await failure { () throws(APIError) in
+                if call == 0 {
+                    _ = try await bench.client.generateInsight(request)
+                } else {
+                    _ = try await bench.client.analyse(steps)
+                }
+            }
+
+            #expect(met?.mayHaveArrived == false)
+            #expect(Set(bench.transport.calls) == ["POST /auth/refresh"])
+        }
+    }
+
+    @Test func `a dialect says of what an insight is made, and whether it can be had by id`()
+        async throws
+    {
+        let blueprint = ClientBench(.status(200)).client
+        let loop = ClientBench(.status(200), dialect: .loop).client
+
+        #expect(try await blueprint.insightNumbers() == nil)
+        #expect(
+            try await loop.insightNumbers() == [
+                "sleep_efficiency", "circadian_rhythm_score", "depression_risk_score",
+                "total_sleep_time", "wake_after_sleep_onset", "sleep_onset_latency",
+            ])
+        #expect(try await blueprint.givesInsightsInFull())
+        #expect(try await !loop.givesInsightsInFull())
+    }
+
     @Test(arguments: [500, 503])
     func `an insight that may have been made is not asked for twice`(status: Int) async {
         let bench = ClientBench(.status(status), dialect: .loop)
@@ -131,6 +165,30 @@ struct APIClientWorksTests {
                 #"{"step_counts":[4,0],"timestamps":["2026-11-20T06:00:00Z","#
                     + #""2026-11-20T06:01:00Z"],"user_metadata":{"age":"40"}}"#
             ])
+    }
+
+    @Test func `minutes need not follow on one another`() throws {
+        let recording = StepRecording([
+            .init(start: morning, steps: 3), .init(start: morning + .seconds(3600), steps: 1000),
+        ])
+
+        let body = try recording.body(Dialect.blueprint.analysisLimits)
+
+        #expect(
+            String(decoding: body, as: UTF8.self)
+                == #"{"step_counts":[3,1000],"timestamps":["2026-11-20T06:00:00Z","#
+                + #""2026-11-20T07:00:00Z"]}"#)
+    }
+
+    @Test(arguments: [-1, 1001])
+    func `a count that no minute has is not sent`(count: Int) async {
+        let bench = ClientBench(.status(200))
+        let recording = StepRecording(start: morning, counts: [1, count])
+
+        let met = await failure { () throws(APIError) in try await bench.client.analyse(recording) }
+
+        #expect(met == .refused("a count of the recording is none of a minute's steps"))
+        #expect(bench.transport.requests.isEmpty)
     }
 
     @Test func `movements go out with their rate and hours`() async throws {

@@ -133,6 +133,89 @@ import Testing
         #expect(bench.clock.sleeps == [])
     }
 
+    @Test(arguments: [("steps", "analyze-step-data"), ("actigraphy", "analyze")])
+    func `an analysis shows the week that is then sent`(form: String, path: String) async throws {
+        let bench = WorkBench { _ in
+            .ok(#"{"analysis_id":"a","status":"completed","analysis":{"m10":1}}"#)
+        }
+        try bench.logIn()
+        try bench.keepSteps()
+        let before = bench.stateContents()
+
+        let (outcome, text) = await rehearse(bench, "pat-analysis", ["form": form])
+        let after = bench.stateContents()
+        _ = await bench.attempt("pat-analysis", ["form": form])
+
+        #expect(outcome == .success)
+        #expect(after == before)
+        let sent = try #require(bench.backend.requests.first?.body)
+        let lines = text.split(separator: "\n")
+        #expect(lines.first == "POST http://127.0.0.1:9/api/v1/pat/\(path)")
+        #expect(lines.contains("  body: \(sent.count) bytes, blake2b-256 \(contentDigest(sent))"))
+        #expect(
+            lines.suffix(3) == [
+                "  -> taken as begun: its result would be asked for, and kept",
+                "would be: 1 weeks sent, 10080 minutes sent",
+                "dry run of `job.pat-analysis`: 1 request shown, nothing was sent, nothing was "
+                    + "changed",
+            ])
+        #expect(bench.clock.sleeps == [])
+    }
+
+    @Test func `an insight shows what is then asked for`() async throws {
+        let bench = WorkBench { _ in .ok(#"{"success":true,"data":{"narrative":"n"}}"#) }
+        try bench.logIn()
+        try bench.keepAnalysis()
+        let before = bench.stateContents()
+
+        let (outcome, text) = await rehearse(bench, "insight-generate")
+        let after = bench.stateContents()
+        _ = await bench.attempt("insight-generate")
+
+        #expect(outcome == .success)
+        #expect(after == before)
+        let sent = try #require(bench.backend.requests.first?.body)
+        let lines = text.split(separator: "\n")
+        #expect(lines.first == "POST http://127.0.0.1:9/api/v1/insights/generate")
+        #expect(lines.contains("  body: \(sent.count) bytes, blake2b-256 \(contentDigest(sent))"))
+        #expect(
+            lines.suffix(3) == [
+                "  -> taken as made: the insight would be kept with its recommendations",
+                "would be: 1 insights generated, 1 insights queued",
+                "dry run of `job.insight-generate`: 1 request shown, nothing was sent, nothing "
+                    + "was changed",
+            ])
+    }
+
+    @Test func `open analyses and texts that are missing are each asked for once`() async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+        let store = try bench.store()
+        let analysis = try store.queueAnalysis(
+            of: WorkBench.lastDay, as: .steps, knownMinutes: 9000, at: bench.clock.now)
+        try store.sending(analysis)
+        try store.accept(analysis, processingID: "a-1", at: bench.clock.now)
+        let row = CachedRow(
+            id: "i-1", type: CachedRow.insightPreview, timestamp: bench.clock.now, json: [])
+        _ = try store.upsertInsights([row], syncedAt: bench.clock.now)
+        let before = bench.stateContents()
+
+        let (_, status) = await rehearse(bench, "processing-status")
+        let (_, insights) = await rehearse(bench, "insight-history")
+
+        func requests(_ text: String) -> [Substring] {
+            text.split(separator: "\n").filter { $0.hasPrefix("GET") }
+        }
+        #expect(requests(status) == ["GET http://127.0.0.1:9/api/v1/pat/analysis/a-1"])
+        #expect(
+            Set(requests(insights)) == [
+                "GET http://127.0.0.1:9/api/v1/insights/history/\(WorkBench.user)?limit=20&offset=0",
+                "GET http://127.0.0.1:9/api/v1/insights/i-1",
+            ])
+        #expect(bench.stateContents() == before)
+        #expect(bench.clock.sleeps == [])
+    }
+
     @Test func `a cleanup shows what it would remove`() async throws {
         let bench = WorkBench()
         let row = CachedRow(id: "old", type: "t", timestamp: bench.clock.now, json: [])

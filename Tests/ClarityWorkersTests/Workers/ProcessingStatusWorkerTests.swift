@@ -114,7 +114,10 @@ import Testing
         #expect(early.reports.tally["uploads_unconfirmed"] == 0)
         #expect(late.reports.tally["uploads_unconfirmed"] == 1)
         #expect(
-            late.reports.notes == ["unconfirmed: the backend did not finish it within 1h"])
+            late.reports.notes == [
+                "unconfirmed: the backend did not finish it within 1h (asked 3 times, last word: "
+                    + (status == 404 ? "not found)" : "processing, 0 %)")
+            ])
         #expect(
             late.reports.account
                 == "2 samples = 0 confirmed + 0 accepted + 2 unconfirmed + 0 rejected + "
@@ -163,6 +166,61 @@ import Testing
         #expect(outcome == APIError(.status(status), now: bench.clock.now)?.outcome)
         #expect(Set(bench.backend.calls) == ["GET /health-data/processing/a"])
         #expect(try bench.states() == [.accepted: 4])
+    }
+
+    @Test func `what completes is told to the jobs that wait for it`() async throws {
+        let bench = try bench(["a", "b"]) { request in
+            request.path.hasPrefix("/pat/")
+                ? .ok(#"{"processing_id":"p","status":"completed","pat_features":{"m10":1}}"#)
+                : Self.status(request.path.hasSuffix("a") ? "completed" : "failed", 100)
+        }
+        let store = try bench.store()
+        let analysis = try store.queueAnalysis(
+            of: WorkBench.lastDay, as: .steps, knownMinutes: 9000, at: bench.clock.now)
+        try store.sending(analysis)
+        try store.accept(analysis, processingID: "p", at: bench.clock.now)
+
+        let (outcome, reports) = await bench.attempt("processing-status")
+
+        #expect(outcome == .success)
+        #expect(reports.events == [.uploadCompleted, .analysisCompleted])
+        #expect(reports.tally["analyses_completed"] == 1)
+        #expect(try bench.store().latestResult()?.result.numbers == ["m10": 1])
+        #expect(reports.progress.last.map { [$0.done, $0.total] } == [300, 300])
+    }
+
+    @Test func `what only goes on, fails or is given up is told to nobody`() async throws {
+        let bench = try bench(["a", "b"]) { request in
+            Self.status(request.path.hasSuffix("a") ? "processing" : "failed", 10)
+        }
+
+        let (_, reports) = await bench.attempt("processing-status")
+
+        #expect(reports.events == [])
+        #expect(reports.progress.contains { $0.done == 10 && $0.total == 100 })
+    }
+
+    @Test func `how often an upload was asked for, and its last word, stay known`() async throws {
+        let bench = try bench(["a"]) { _ in Self.status("processing", 30) }
+
+        _ = await bench.attempt("processing-status")
+        let store = try bench.store()
+        let asked = try store.questions(about: .upload(try #require(store.openUploads().first)))
+
+        #expect(asked.count == 2)
+        #expect(asked.lastWord == "processing, 30 %")
+        #expect(asked.lastAt == bench.clock.now)
+    }
+
+    @Test(arguments: [
+        (#"{"status":"received"}"#, "received"), (#"{"status":"queued"}"#, "received"),
+        (#"{"status":"processing","progress":50}"#, "processing, 50 %"),
+        (#"{"status":"pondering"}"#, "something else"), (#"{"status":"failed"}"#, "failed"),
+    ])
+    func `an answer has a word`(json: String, word: String) throws {
+        let status = try AnswerReader(.metricsStatus).processing(Array(json.utf8), whole: 100)
+
+        #expect(StatusAnswer(status).word == word)
     }
 
     @Test func `without open uploads nothing is asked`() async throws {

@@ -193,6 +193,9 @@ struct Reports: Sendable {
     /// Where all samples are, as the run told.
     var account: String?
     var checkpoint: String?
+    /// What jobs may wait for, in the order of its coming.
+    var events: [EventName] = []
+    var progress: [(done: Int64, total: Int64)] = []
 
     mutating func take(_ report: AttemptReport) {
         switch report {
@@ -201,7 +204,9 @@ struct Reports: Sendable {
             account = String(text.dropFirst("the outbox: ".count))
         case .note(let text): notes.append(text)
         case .checkpoint(let text): checkpoint = text
-        case .progress, .happened, .outcome: break
+        case .happened(let event): events.append(event)
+        case .progress(let done, let total): progress.append((done, total))
+        case .outcome: break
         }
     }
 }

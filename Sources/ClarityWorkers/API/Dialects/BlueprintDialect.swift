@@ -53,6 +53,8 @@ extension Dialect {
         passwordRule: PasswordRule(length: 8, needsKinds: true),
         analysisLimits: AnalysisLimits(
             steps: 1...10_080, points: 1...10_080, hours: 1...168, metadata: 50),
+        insightNumbers: nil,
+        givesInsightsInFull: true,
         refusalOfTokenIsCertain: true,
         meanings: [
             Meaning([.register], 409, .any, .error(.accountExists)),

@@ -81,6 +81,11 @@ public struct Dialect: Hashable, Sendable {
     /// What a new password must have, as far as it is known before it is sent.
     var passwordRule: PasswordRule
     var analysisLimits: AnalysisLimits
+    /// The numbers of an analysis that an insight is made of, of which a missing one would count as
+    /// 0; `nil` where it is made of whichever there are.
+    var insightNumbers: Set<String>?
+    /// Whether an insight can be had in full by its id; else the history's previews are all.
+    var givesInsightsInFull: Bool
     /// Whether a token that is refused right after its renewal is certainly worth nothing.
     var refusalOfTokenIsCertain: Bool
     /// What an answer really means, the first row that fits; where none does, its status counts.

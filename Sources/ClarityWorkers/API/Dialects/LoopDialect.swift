@@ -66,6 +66,12 @@ extension Dialect {
         passwordRule: PasswordRule(length: 8, needsKinds: false),
         analysisLimits: AnalysisLimits(
             steps: 1...20_160, points: 1...20_160, hours: 1...168, metadata: 50),
+        insightNumbers: [
+            "sleep_efficiency", "circadian_rhythm_score", "depression_risk_score",
+            "total_sleep_time", "wake_after_sleep_onset", "sleep_onset_latency",
+        ],
+        // The path is there, and answers 404 to every id.
+        givesInsightsInFull: false,
         // The keys to check it with may have been out of reach.
         refusalOfTokenIsCertain: false,
         meanings: loopMeanings)

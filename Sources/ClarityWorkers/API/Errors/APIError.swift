@@ -55,8 +55,8 @@ public enum APIError: Error, Hashable, Sendable {
     case emailNotVerified
     /// The backend did not renew a session, and says the same when it is out of order.
     case renewalUnclear
-    /// An upload was not sent, since the session could not be renewed; carries why, where that could
-    /// be taken for a word on the upload itself.
+    /// An upload, a recording or a request for an insight was not sent, since the session could not
+    /// be renewed; carries why, where that could be taken for a word on what was to be sent.
     indirect case withoutSession(APIError)
     /// A token was refused right after its renewal, by a backend that also does so when it cannot
     /// check one.

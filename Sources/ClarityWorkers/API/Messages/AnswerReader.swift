@@ -122,12 +122,12 @@ struct AnswerReader {
         let wire = try decode(InsightsPageWire.self, from: body)
         guard wire.success else { throw .decoding("\(call): `success` is false") }
         let path = ["data", "insights"]
-        var unfinished = 0
+        var unfinished: [String] = []
         let (rows, others) = try rows(of: body, at: path) {
             bytes throws(APIError) -> InsightRow? in
             let row = try decode(InsightRowWire.self, from: bytes)
             guard row.status != "generating" else {
-                unfinished += 1
+                unfinished.append(row.id)
                 return nil
             }
             return row.generatedAt.flatMap { Instant(rfc3339: $0) }.map {
@@ -135,7 +135,7 @@ struct AnswerReader {
             }
         }
         return InsightsPage(
-            rows: rows, unreadableRows: others - unfinished, unfinishedRows: unfinished,
+            rows: rows, unreadableRows: others - unfinished.count, unfinished: unfinished,
             hasMore: wire.data.hasMore)
     }
 

@@ -121,18 +121,20 @@ public struct InsightsPage: Hashable, Sendable {
     public var rows: [InsightRow]
     /// Rows that have no id or instant that can be read; they are left out of `rows`.
     public var unreadableRows: Int
-    /// Insights that the backend is still making; they are left out of `rows`.
-    public var unfinishedRows: Int
+    /// The ids of insights that the backend is still making; they are left out of `rows`.
+    public var unfinished: [String]
+    /// How many those are.
+    public var unfinishedRows: Int { unfinished.count }
     /// Whether the backend has more; a page without any row is the last all the same.
     public var hasMore: Bool
 
     /// Creates a page.
     public init(
-        rows: [InsightRow], unreadableRows: Int = 0, unfinishedRows: Int = 0, hasMore: Bool
+        rows: [InsightRow], unreadableRows: Int = 0, unfinished: [String] = [], hasMore: Bool
     ) {
         self.rows = rows
         self.unreadableRows = unreadableRows
-        self.unfinishedRows = unfinishedRows
+        self.unfinished = unfinished
         self.hasMore = hasMore
     }
 }

@@ -1,0 +1,210 @@
+public import ClarityScheduler
+import SQLite
+
+// The analyses of movement, written down before they are sent.
+
+extension KeptAnalysis {
+    /// The sends without an answer after which a week is not sent again.
+    public static let mostSends = 5
+}
+
+extension HealthStore {
+    /// The newest analysis of the week that ends with `last`; `nil` when there is none in this form.
+    public func newestAnalysis(
+        of last: CivilDay, as form: AnalysisForm
+    ) throws(HealthStoreError) -> KeptAnalysis? {
+        try access { connection in
+            try connection.first(
+                """
+                SELECT \(KeptAnalysis.columns) FROM analyses
+                WHERE last_day = ? AND form = ? ORDER BY id DESC LIMIT 1
+                """, .integer(Int64(last.daysSince1970)), .text(form.rawValue),
+                map: KeptAnalysis.init)
+        } ?? nil
+    }
+
+    /// Writes down that a week is to be analysed, before anything is sent.
+    ///
+    /// One of the same week that was not answered yet is taken up again, with what is known now;
+    /// those of other weeks that were not answered are `failed`, since the newest week counts.
+    public func queueAnalysis(
+        of last: CivilDay, as form: AnalysisForm, knownMinutes: Int, at now: Instant
+    ) throws(HealthStoreError) -> KeptAnalysis {
+        try change { connection in
+            let day = Value.integer(Int64(last.daysSince1970))
+            try connection.run(
+                """
+                UPDATE analyses SET state = 'failed', finished_at_ms = ?,
+                    reason = 'another week took its place before it was answered'
+                WHERE state IN ('queued', 'sending') AND (last_day <> ? OR form <> ?)
+                """, .integer(now.millisecondsSince1970), day, .text(form.rawValue))
+            try connection.run(
+                """
+                UPDATE analyses SET known_minutes = ?
+                WHERE state IN ('queued', 'sending') AND last_day = ? AND form = ?
+                """, .integer(Int64(knownMinutes)), day, .text(form.rawValue))
+            if connection.changes == 0 {
+                try connection.run(
+                    """
+                    INSERT INTO analyses (form, last_day, known_minutes, made_at_ms)
+                    VALUES (?, ?, ?, ?)
+                    """, .text(form.rawValue), day, .integer(Int64(knownMinutes)),
+                    .integer(now.millisecondsSince1970))
+            }
+            let row = try connection.first(
+                """
+                SELECT \(KeptAnalysis.columns) FROM analyses
+                WHERE state IN ('queued', 'sending') AND last_day = ? AND form = ?
+                """, day, .text(form.rawValue), map: KeptAnalysis.init)
+            guard let analysis = row ?? nil else {
+                throw SQLiteError(code: 1, message: "a row that was just written is gone")
+            }
+            return analysis
+        }
+    }
+
+    /// The analysis leaves now, and may arrive from here on.
+    public func sending(_ analysis: KeptAnalysis) throws(HealthStoreError) {
+        try settle(analysis, from: ["queued", "sending"], "state = 'sending', sends = sends + 1")
+    }
+
+    /// The analysis surely did not arrive this time.
+    public func notArrived(_ analysis: KeptAnalysis) throws(HealthStoreError) {
+        try settle(
+            analysis, from: ["sending"],
+            "state = iif(sends > 1, 'sending', 'queued'), sends = max(0, sends - 1)")
+    }
+
+    /// The backend took the analysis and works at it.
+    public func accept(
+        _ analysis: KeptAnalysis, processingID: String, at now: Instant
+    ) throws(HealthStoreError) {
+        try settle(
+            analysis, from: ["sending"],
+            "state = 'accepted', processing_id = ?, accepted_at_ms = ?",
+            .text(processingID), .integer(now.millisecondsSince1970), sent: true)
+    }
+
+    /// The analysis is there.
+    ///
+    /// - Parameter processingID: the backend's name for it.
+    public func complete(
+        _ analysis: KeptAnalysis, processingID: String, _ result: AnalysisResult, at now: Instant
+    ) throws(HealthStoreError) {
+        let sealed = sealer.seal(result.sealedForm, for: HealthStore.identity(of: analysis))
+        try settle(
+            analysis, from: ["sending", "accepted"],
+            "state = 'completed', processing_id = ?, finished_at_ms = ?, sealed = ?",
+            .text(processingID), .integer(now.millisecondsSince1970), .blob(sealed),
+            sent: analysis.state != .accepted, read: true)
+    }
+
+    /// The analysis ended without a result.
+    ///
+    /// - Parameter isUnconfirmed: whether the backend never said so.
+    public func fail(
+        _ analysis: KeptAnalysis, isUnconfirmed: Bool = false, reason: String, at now: Instant
+    ) throws(HealthStoreError) {
+        try settle(
+            analysis, from: ["queued", "sending", "accepted"],
+            "state = ?, reason = ?, finished_at_ms = ?",
+            .text(isUnconfirmed ? "unconfirmed" : "failed"), .text(reason),
+            .integer(now.millisecondsSince1970))
+    }
+
+    /// The analyses that the backend works at, oldest first.
+    public func openAnalyses() throws(HealthStoreError) -> [KeptAnalysis] {
+        try access { connection in
+            try connection.all(
+                """
+                SELECT \(KeptAnalysis.columns) FROM analyses WHERE state = 'accepted' ORDER BY id
+                """, map: KeptAnalysis.init
+            ).compactMap { $0 }
+        }
+    }
+
+    /// An analysis by its number; `nil` when there is none.
+    public func analysis(_ id: Int64) throws(HealthStoreError) -> KeptAnalysis? {
+        try access { connection in
+            try connection.first(
+                "SELECT \(KeptAnalysis.columns) FROM analyses WHERE id = ?", .integer(id),
+                map: KeptAnalysis.init)
+        } ?? nil
+    }
+
+    /// The completed analysis of the latest week, of several the one that came last; `nil` when
+    /// there is none.
+    ///
+    /// - Throws: `sealing` when its result does not open.
+    public func latestResult()
+        throws(HealthStoreError) -> (analysis: KeptAnalysis, result: AnalysisResult)?
+    {
+        try access { connection in
+            let found =
+                try connection.first(
+                    """
+                    SELECT \(KeptAnalysis.columns), sealed FROM analyses
+                    WHERE state = 'completed' AND sealed IS NOT NULL
+                    ORDER BY last_day DESC, id DESC LIMIT 1
+                    """
+                ) { row in KeptAnalysis(row).map { ($0, row.blob(KeptAnalysis.columnCount)) } }
+                ?? nil
+            guard let (analysis, sealed) = found else { return nil }
+            let identity = HealthStore.identity(of: analysis)
+            guard let result = AnalysisResult(sealedForm: try sealer.open(sealed, for: identity))
+            else { throw SealingError(identity) }
+            return (analysis, result)
+        }
+    }
+
+    /// Changes a row that is in one of the states; one that is not, because another process settled
+    /// it meanwhile, is left as it is.
+    private func settle(
+        _ analysis: KeptAnalysis, from states: [String], _ settings: String, _ values: Value...,
+        sent: Bool = false, read: Bool = false
+    ) throws(HealthStoreError) {
+        try change { connection in
+            let names = states.map { "'\($0)'" }.joined(separator: ", ")
+            try connection.forEach(
+                "UPDATE analyses SET \(settings) WHERE id = ? AND state IN (\(names))",
+                values + [.integer(analysis.id)]
+            ) { _ in }
+            guard connection.changes > 0 else { return }
+            if sent {
+                try record(
+                    .sent, ["step_minutes": Int64(analysis.knownMinutes)], detail: "to be analysed",
+                    connection)
+            }
+            if read { try record(.read, ["analyses": 1], detail: "from the backend", connection) }
+        }
+    }
+
+    private static func identity(of analysis: KeptAnalysis) -> RowIdentity {
+        var identity = RowIdentity("analyses", label: String(analysis.id))
+        identity.append(analysis.id)
+        identity.append(Int64(analysis.lastDay.daysSince1970))
+        return identity
+    }
+}
+
+extension KeptAnalysis {
+    static let columns = """
+        id, form, last_day, known_minutes, state, sends, processing_id, accepted_at_ms,
+        asked_count, last_asked_at_ms, last_word
+        """
+    static let columnCount: Int32 = 11
+
+    /// A row of `columns`; `nil` for words that this version does not know.
+    init?(_ row: borrowing Row) {
+        guard let form = AnalysisForm(rawValue: row.text(1)),
+            let state = AnalysisState(rawValue: row.text(4))
+        else { return nil }
+        self.init(
+            id: row.integer(0), form: form,
+            lastDay: CivilDay(daysSince1970: Int(row.integer(2))),
+            knownMinutes: Int(row.integer(3)), state: state, sends: Int(row.integer(5)),
+            processingID: row.optionalText(6),
+            acceptedAt: row.optionalInteger(7).map { Instant(millisecondsSince1970: $0) },
+            questions: Questions(row, at: 8))
+    }
+}

@@ -1,0 +1,160 @@
+public import ClarityScheduler
+import SQLite
+
+// Insights in full among those of the history, which has the beginning of their texts alone.
+
+extension HealthStore {
+    /// The asks for a full text after which an insight that has none is left alone.
+    static var textAsks: Int64 { 5 }
+
+    /// Stores insights of the history by id.
+    ///
+    /// One that is kept in full stays so, unless the backend has a later version of it. One that was
+    /// made here and not named then is named now: the row with the same instant takes over the id.
+    public func upsertInsights(
+        _ rows: [CachedRow], syncedAt now: Instant
+    ) throws(HealthStoreError) -> UpsertCounts {
+        guard !rows.isEmpty else { return UpsertCounts() }
+        var others: [CachedRow] = []
+        let kept = try change { connection in
+            var kept: Int64 = 0
+            for row in rows {
+                try name(row, connection)
+                try connection.run(
+                    """
+                    UPDATE insights SET synced_at_ms = max(synced_at_ms, ?)
+                    WHERE id = ? AND type = ? AND timestamp_ms >= ?
+                    """, .integer(now.millisecondsSince1970), .text(row.id),
+                    .text(CachedRow.fullInsight), .integer(row.timestamp.millisecondsSince1970))
+                if connection.changes > 0 { kept += 1 } else { others.append(row) }
+            }
+            return kept
+        }
+        var counts = try upsert(others, into: .insights, syncedAt: now)
+        counts.unchanged += kept
+        return counts
+    }
+
+    /// Keeps an insight in full, in the place of what the history had of it.
+    ///
+    /// An earlier version in full goes into the archive; the beginning of the same text does not.
+    ///
+    /// - Parameter request: what it was asked for with, which is completed by it.
+    public func keep(
+        _ insight: FullInsight, for request: KeptInsightRequest? = nil, at now: Instant
+    ) throws(HealthStoreError) {
+        try change { connection in
+            let row = CachedRow(
+                id: insight.id, type: CachedRow.fullInsight, timestamp: insight.generatedAt,
+                json: insight.json)
+            let time = Value.integer(insight.generatedAt.millisecondsSince1970)
+            try connection.run(
+                """
+                INSERT INTO archive
+                    (origin, row_id, type, timestamp_ms, digest, sealed, archived_at_ms)
+                SELECT 'insights', id, type, timestamp_ms, digest, sealed, ? FROM insights
+                WHERE id = ? AND (timestamp_ms <> ? OR (type = ? AND digest <> ?))
+                ON CONFLICT DO NOTHING
+                """, .integer(now.millisecondsSince1970), .text(row.id), time, .text(row.type),
+                .blob(digest(of: row)))
+            try put(row, syncedAt: now, connection)
+            try connection.run(
+                "DELETE FROM missing_texts WHERE insight_id = ?", .text(insight.id))
+            try record(.read, ["insights": 1], detail: "in full, from the backend", connection)
+            if let request { try complete(request, insight.id, at: now, connection) }
+        }
+    }
+
+    /// The insights whose full text is not kept, those that were asked for least first and of these
+    /// the newest; but those that had none five times.
+    public func insightsWithoutText(limit: Int) throws(HealthStoreError) -> [String] {
+        try access { connection in
+            try connection.all(
+                """
+                SELECT id FROM insights LEFT JOIN missing_texts ON insight_id = id
+                WHERE type = ? AND coalesce(asked_count, 0) < ?
+                ORDER BY coalesce(asked_count, 0), timestamp_ms DESC, id LIMIT ?
+                """, .text(CachedRow.insightPreview), .integer(HealthStore.textAsks),
+                .integer(Int64(limit))
+            ) { $0.text(0) }
+        }
+    }
+
+    /// Notes that the backend had no full text of an insight.
+    public func noteMissingText(of insight: String, at now: Instant) throws(HealthStoreError) {
+        try change { connection in
+            try connection.run(
+                """
+                INSERT INTO missing_texts (insight_id, asked_count, last_asked_at_ms)
+                VALUES (?, 1, ?) ON CONFLICT (insight_id) DO UPDATE SET
+                    asked_count = asked_count + 1, last_asked_at_ms = excluded.last_asked_at_ms
+                """, .text(insight), .integer(now.millisecondsSince1970))
+        }
+    }
+
+    /// The first insight since an instant that no request has led to; `nil` when there is none.
+    public func unclaimedInsight(since start: Instant) throws(HealthStoreError) -> String? {
+        try access { connection in
+            try connection.first(
+                """
+                SELECT id FROM insights WHERE timestamp_ms >= ? AND NOT EXISTS
+                    (SELECT 1 FROM insight_requests WHERE insight_id = insights.id)
+                ORDER BY timestamp_ms, id LIMIT 1
+                """, .integer(start.millisecondsSince1970)
+            ) { $0.text(0) }
+        }
+    }
+
+    /// Gives the insight that was made here at the row's instant, and not named, the row's id.
+    private func name(_ row: CachedRow, _ connection: Connection) throws {
+        let time = Value.integer(row.timestamp.millisecondsSince1970)
+        let found = try connection.first(
+            """
+            SELECT id, sealed, synced_at_ms FROM insights
+            WHERE timestamp_ms = ? AND type = ? AND substr(id, 1, ?) = ?
+                AND NOT EXISTS (SELECT 1 FROM insights WHERE id = ? AND type = ?)
+            LIMIT 1
+            """, time, .text(CachedRow.fullInsight),
+            .integer(Int64(KeptInsightRequest.provisional.utf8.count)),
+            .text(KeptInsightRequest.provisional), .text(row.id), .text(CachedRow.fullInsight)
+        ) { ($0.text(0), $0.blob(1), Instant(millisecondsSince1970: $0.integer(2))) }
+        guard let (former, sealed, syncedAt) = found else { return }
+        var named = CachedRow(
+            id: former, type: CachedRow.fullInsight, timestamp: row.timestamp, json: [])
+        named.json = try sealer.open(sealed, for: identity(of: named))
+        named.id = row.id
+        try put(named, syncedAt: syncedAt, connection)
+        try connection.run("DELETE FROM insights WHERE id = ?", .text(former))
+        try connection.run(
+            "UPDATE insight_requests SET insight_id = ? WHERE insight_id = ?", .text(row.id),
+            .text(former))
+    }
+
+    private func put(_ row: CachedRow, syncedAt: Instant, _ connection: Connection) throws {
+        try connection.run(
+            """
+            INSERT INTO insights (id, type, timestamp_ms, digest, sealed, synced_at_ms)
+            VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET type = excluded.type,
+                timestamp_ms = excluded.timestamp_ms, digest = excluded.digest,
+                sealed = excluded.sealed, synced_at_ms = excluded.synced_at_ms
+            """, .text(row.id), .text(row.type), .integer(row.timestamp.millisecondsSince1970),
+            .blob(digest(of: row)), .blob(sealer.seal(row.json, for: identity(of: row))),
+            .integer(syncedAt.millisecondsSince1970))
+    }
+
+    /// As the pulled rows have it (`HealthStore.rows`).
+    private func identity(of row: CachedRow) -> RowIdentity {
+        var identity = RowIdentity(CachedTable.insights.rawValue, label: row.id)
+        identity.append(row.id)
+        identity.append(row.type)
+        identity.append(row.timestamp.millisecondsSince1970)
+        return identity
+    }
+
+    private func digest(of row: CachedRow) -> [UInt8] {
+        var content = identity(of: row)
+        content.append(row.json)
+        return sealer.tag(content.bytes, count: 16)
+    }
+}

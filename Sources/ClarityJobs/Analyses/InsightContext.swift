@@ -1,0 +1,58 @@
+public import ClarityScheduler
+import SQLite
+
+/// What a backend may be told of the days that an insight is about: days and counts, no value and no
+/// text of anybody's.
+public struct InsightContext: Hashable, Sendable {
+    /// The last day of the week.
+    public var lastDay: CivilDay
+    public var knownMinutes: Int
+    /// How many samples of each kind there are of these days.
+    public var samples: [SampleKind: Int64]
+
+    /// Creates a context.
+    public init(lastDay: CivilDay, knownMinutes: Int, samples: [SampleKind: Int64]) {
+        self.lastDay = lastDay
+        self.knownMinutes = knownMinutes
+        self.samples = samples
+    }
+
+    /// One paragraph; of the kinds the most frequent, as many as fit 400 bytes.
+    public var text: String {
+        let first = CivilDay(daysSince1970: lastDay.daysSince1970 - 6)
+        var text =
+            "Movement of \(first) to \(lastDay), \(knownMinutes) of \(MovementWeek.minutes) minutes "
+            + "known."
+        let counts = samples.filter { $0.value > 0 }
+            .sorted { ($1.value, $0.key.rawValue) < ($0.value, $1.key.rawValue) }
+            .map { "\($0.value) \($0.key.rawValue)" }
+        var list = ""
+        for count in counts where list.utf8.count + count.utf8.count < 280 {
+            list += (list.isEmpty ? "" : ", ") + count
+        }
+        if !list.isEmpty { text += " Samples of these days: \(list)." }
+        return text
+    }
+}
+
+extension HealthStore {
+    /// How many samples began between two instants, by kind.
+    public func sampleCounts(
+        from start: Instant, to end: Instant
+    ) throws(HealthStoreError) -> [SampleKind: Int64] {
+        try access { connection in
+            var counts: [SampleKind: Int64] = [:]
+            // Kind by kind, since the index begins with it.
+            for kind in SampleKind.allCases {
+                counts[kind] =
+                    try connection.first(
+                        """
+                        SELECT count(*) FROM outbox WHERE kind = ? AND start_s >= ? AND start_s < ?
+                        """, .text(kind.rawValue), .integer(start.secondsSince1970),
+                        .integer(end.secondsSince1970)
+                    ) { $0.integer(0) } ?? 0
+            }
+            return counts
+        }
+    }
+}

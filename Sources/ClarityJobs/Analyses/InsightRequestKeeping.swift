@@ -1,0 +1,178 @@
+public import ClarityScheduler
+import SQLite
+
+// The insights that are asked for, written down before they are.
+
+extension HealthStore {
+    /// Writes down that an insight is to be made of an analysis; once for each analysis.
+    ///
+    /// - Returns: `nil` when one was asked for before.
+    public func queueInsight(
+        of analysis: KeptAnalysis, _ matter: InsightMatter, at now: Instant
+    ) throws(HealthStoreError) -> KeptInsightRequest? {
+        try change { connection in
+            // The number is a part of what the value is sealed for.
+            let number =
+                try connection.first("SELECT coalesce(max(id), 0) + 1 FROM insight_requests") {
+                    $0.integer(0)
+                } ?? 1
+            let sealed = sealer.seal(
+                matter.sealedForm, for: HealthStore.identity(number, analysis.id))
+            try connection.run(
+                """
+                INSERT INTO insight_requests (id, analysis_id, made_at_ms, sealed)
+                VALUES (?, ?, ?, ?) ON CONFLICT (analysis_id) DO NOTHING
+                """, .integer(number), .integer(analysis.id),
+                .integer(now.millisecondsSince1970), .blob(sealed))
+            guard connection.changes > 0 else { return nil }
+            return try connection.first(
+                "SELECT \(KeptInsightRequest.columns) FROM insight_requests WHERE id = ?",
+                .integer(number), map: KeptInsightRequest.init) ?? nil
+        }
+    }
+
+    /// Whether an insight of the analysis was asked for before.
+    public func hasInsightRequest(of analysis: KeptAnalysis) throws(HealthStoreError) -> Bool {
+        try access { connection in
+            try connection.first(
+                "SELECT 1 FROM insight_requests WHERE analysis_id = ?", .integer(analysis.id)
+            ) { $0.integer(0) } != nil
+        }
+    }
+
+    /// The requests that have not ended, oldest first.
+    public func openInsightRequests() throws(HealthStoreError) -> [KeptInsightRequest] {
+        try access { connection in
+            try connection.all(
+                """
+                SELECT \(KeptInsightRequest.columns) FROM insight_requests
+                WHERE state IN ('queued', 'sending', 'generating') ORDER BY id
+                """, map: KeptInsightRequest.init
+            ).compactMap { $0 }
+        }
+    }
+
+    /// What a request that has not ended is made of; `nil` when it has.
+    ///
+    /// - Throws: `sealing` when it does not open.
+    public func matter(
+        of request: KeptInsightRequest
+    ) throws(HealthStoreError) -> InsightMatter? {
+        try access { connection in
+            let found = try connection.first(
+                "SELECT sealed FROM insight_requests WHERE id = ? AND sealed IS NOT NULL",
+                .integer(request.id)
+            ) { $0.blob(0) }
+            guard let sealed = found else { return nil }
+            let identity = HealthStore.identity(request.id, request.analysis)
+            guard let matter = InsightMatter(sealedForm: try sealer.open(sealed, for: identity))
+            else { throw SealingError(identity) }
+            return matter
+        }
+    }
+
+    /// The request leaves now, and may make an insight from here on.
+    public func sending(
+        _ request: KeptInsightRequest, at now: Instant
+    ) throws(HealthStoreError) {
+        let time = Value.integer(now.millisecondsSince1970)
+        try change { connection in
+            try connection.run(
+                """
+                UPDATE insight_requests SET state = 'sending', sends = sends + 1,
+                    first_sent_at_ms = coalesce(first_sent_at_ms, ?), last_sent_at_ms = ?
+                WHERE id = ? AND state IN ('queued', 'sending')
+                """, time, time, .integer(request.id))
+        }
+    }
+
+    /// The request surely did not arrive this time; one that may have arrived before stays in doubt.
+    public func notArrived(_ request: KeptInsightRequest) throws(HealthStoreError) {
+        try change { connection in
+            try connection.run(
+                """
+                UPDATE insight_requests SET state = iif(sends > 1, 'sending', 'queued'),
+                    sends = max(0, sends - 1),
+                    first_sent_at_ms = iif(sends > 1, first_sent_at_ms, NULL)
+                WHERE id = ? AND state = 'sending'
+                """, .integer(request.id))
+        }
+    }
+
+    /// The backend makes the insight, and has named it.
+    public func generating(
+        _ request: KeptInsightRequest, insight: String
+    ) throws(HealthStoreError) {
+        try change { connection in
+            try connection.run(
+                """
+                UPDATE insight_requests SET state = 'generating', insight_id = ?
+                WHERE id = ? AND state = 'sending'
+                """, .text(insight), .integer(request.id))
+            guard connection.changes > 0 else { return }
+            try record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
+        }
+    }
+
+    /// The request has led to an insight of the history.
+    public func complete(
+        _ request: KeptInsightRequest, insight: String, at now: Instant
+    ) throws(HealthStoreError) {
+        try change { connection in try complete(request, insight, at: now, connection) }
+    }
+
+    /// The same within the transaction that keeps the insight.
+    func complete(
+        _ request: KeptInsightRequest, _ insight: String, at now: Instant, _ connection: Connection
+    ) throws {
+        try connection.run(
+            """
+            UPDATE insight_requests SET state = 'completed', insight_id = ?, finished_at_ms = ?,
+                sealed = NULL
+            WHERE id = ? AND state IN ('sending', 'generating')
+            """, .text(insight), .integer(now.millisecondsSince1970), .integer(request.id))
+        guard connection.changes > 0, request.state != .generating else { return }
+        try record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
+    }
+
+    /// The request ended without an insight.
+    ///
+    /// - Parameter isUnconfirmed: whether the backend never said so.
+    public func fail(
+        _ request: KeptInsightRequest, isUnconfirmed: Bool = false, reason: String, at now: Instant
+    ) throws(HealthStoreError) {
+        try change { connection in
+            try connection.run(
+                """
+                UPDATE insight_requests SET state = ?, reason = ?, finished_at_ms = ?, sealed = NULL
+                WHERE id = ? AND state IN ('queued', 'sending', 'generating')
+                """, .text(isUnconfirmed ? "unconfirmed" : "failed"), .text(reason),
+                .integer(now.millisecondsSince1970), .integer(request.id))
+        }
+    }
+
+    private static func identity(_ request: Int64, _ analysis: Int64) -> RowIdentity {
+        var identity = RowIdentity("insight_requests", label: String(request))
+        identity.append(request)
+        identity.append(analysis)
+        return identity
+    }
+}
+
+extension KeptInsightRequest {
+    static let columns = """
+        id, analysis_id, state, sends, first_sent_at_ms, last_sent_at_ms, insight_id, asked_count,
+        last_asked_at_ms, last_word
+        """
+
+    /// A row of `columns`; `nil` for words that this version does not know.
+    init?(_ row: borrowing Row) {
+        guard let state = InsightRequestState(rawValue: row.text(2)) else { return nil }
+        self.init(
+            id: row.integer(0), analysis: row.integer(1), state: state,
+            sends: Int(row.integer(3)),
+            firstSentAt: row.optionalInteger(4).map { Instant(millisecondsSince1970: $0) },
+            lastSentAt: row.optionalInteger(5).map { Instant(millisecondsSince1970: $0) },
+            insightID: row.optionalText(6), questions: Questions(row, at: 7))
+    }
+}

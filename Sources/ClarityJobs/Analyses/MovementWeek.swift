@@ -1,0 +1,90 @@
+public import ClarityScheduler
+
+/// The known minutes of a week with the instants at which they began.
+public struct MovementWeek: Hashable, Sendable, PrivateValue {
+    /// The steps of one minute.
+    public struct Minute: Hashable, Sendable, PrivateValue {
+        public var start: Instant
+        public var steps: Int
+
+        /// Creates a minute.
+        public init(start: Instant, steps: Int) {
+            self.start = start
+            self.steps = steps
+        }
+    }
+
+    /// The most steps that a minute can have; what says more is no count of steps.
+    public static let mostSteps = 1000
+    /// The minutes of a week.
+    public static let minutes = 7 * StepDay.minutes
+
+    /// The known minutes, in the order of time, each once.
+    public let known: [Minute]
+
+    /// Takes the minutes that are known and over, each at the instant at which the clocks of its
+    /// day's zone showed it.
+    ///
+    /// Left out are minutes that no source has told of, days without any step, the hour that a clock
+    /// was put over, minutes that are not over at `now`, and those with more than `mostSteps`. An hour
+    /// that came twice stands at its first coming with the steps of both.
+    ///
+    /// - Parameter zone: the zone of a name; `nil` for one that this machine does not know.
+    /// - Throws: a failure that names the zone that is not known.
+    public init(
+        _ days: [StepDay], now: Instant, zone: (String) -> Zone?
+    ) throws(Failure) {
+        var known: [Minute] = []
+        for day in days.sorted(by: { $0.day < $1.day }) {
+            guard let zone = zone(day.zone) else {
+                throw Failure(
+                    .configuration, "the time zone `\(day.zone)` is not known to this machine")
+            }
+            let clock = DayClock(day.day, zone)
+            for minute in 0..<day.knownMinutes {
+                let steps = Int(day.counts[minute])
+                guard steps <= MovementWeek.mostSteps, let start = clock.start(of: minute),
+                    start + .seconds(60) <= now
+                else { continue }
+                known.append(Minute(start: start, steps: steps))
+            }
+        }
+        // Two zones on a journey may both have shown an hour: each instant once, the later day's.
+        var last: [Instant: Int] = [:]
+        for (index, minute) in known.enumerated() { last[minute.start] = index }
+        self.known = last.values.map { known[$0] }.sorted { $0.start < $1.start }
+    }
+}
+
+/// When the clocks of a zone show the minutes of a day.
+private struct DayClock {
+    private let zone: Zone
+    private let date: (year: Int, month: Int, day: Int)
+
+    init(_ day: CivilDay, _ zone: Zone) {
+        self.zone = zone
+        let time = CivilTime(Int64(day.daysSince1970) * 86_400_000)
+        date = (time.year, time.month, time.day)
+    }
+
+    /// `nil` for a minute that no clock shows.
+    func start(of minute: Int) -> Instant? {
+        let time = CivilTime(
+            year: date.year, month: date.month, day: date.day, hour: minute / 60,
+            minute: minute % 60)
+        return switch zone.resolve(time) {
+        case .once(let instant), .twice(let instant, _): instant
+        case .skipped: nil
+        }
+    }
+}
+
+extension CivilDay {
+    /// When the day begins on the clocks of a zone.
+    public func start(in zone: Zone) -> Instant {
+        let time = CivilTime(Int64(daysSince1970) * 86_400_000)
+        return switch zone.resolve(time) {
+        case .once(let instant), .twice(let instant, _), .skipped(let instant): instant
+        }
+    }
+}

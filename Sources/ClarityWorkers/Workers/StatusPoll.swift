@@ -1,0 +1,205 @@
+import ClarityJobs
+import ClarityScheduler
+
+/// Rounds of questions about what the backend works at: the uploads where they are asked for, and
+/// the analyses.
+struct StatusPoll {
+    private let context: WorkContext
+    private let giveUpAfter: Duration
+    private let asksUploads: Bool
+    /// The rounds in a row in which nothing may move.
+    private let idleRounds: Int
+    private var idle = 0
+    private var counts: WorkCounts
+    /// Whether an upload has ended, in whichever way.
+    private(set) var hasSettledUploads = false
+    /// What was heard of each last, by its name.
+    private var heard: [String: StatusAnswer] = [:]
+    /// How far each is that was open since the first round, in percent.
+    private var progress: [String: Int64] = [:]
+
+    /// - Parameters:
+    ///   - asksUploads: whether uploads are asked for too.
+    ///   - idleRounds: the rounds in a row without a move after which no other is worth while.
+    init(
+        _ context: WorkContext, giveUpAfter: Duration, asksUploads: Bool, idleRounds: Int = 1
+    ) {
+        self.context = context
+        self.giveUpAfter = giveUpAfter
+        self.asksUploads = asksUploads
+        self.idleRounds = idleRounds
+        counts = WorkCounts(context)
+    }
+
+    /// Asks for everything that is open once.
+    ///
+    /// - Returns: whether another round is worth while: something is open, and something moves.
+    /// - Throws: what one that stays open could not be asked for with, when all others were asked
+    ///   for; what keeps every one from being asked for, at once.
+    mutating func round() async throws -> Bool {
+        let uploads = asksUploads ? try context.store.openUploads().map(OpenWork.upload) : []
+        let works = uploads + (try context.store.openAnalyses().map(OpenWork.analysis))
+        for kind in asksUploads ? ["uploads", "analyses"] : ["analyses"] {
+            let good = kind == "uploads" ? "confirmed" : "completed"
+            for end in [good, "failed", "unconfirmed"] { counts.add(0, to: "\(kind)_\(end)") }
+        }
+        var hasMoved = false
+        var fault: APIError?
+        var open = ["uploads": 0, "analyses": 0]
+        for work in works {
+            if context.isEnding() {
+                open[work.kind, default: 0] += 1
+                continue
+            }
+            let answer = try await answer(about: work)
+            tell(work, answer.percent ?? progress[work.name] ?? 0)
+            if try settle(work, answer) {
+                hasMoved = true
+                tell(work, 100)
+            } else {
+                open[work.kind, default: 0] += 1
+                // The first word counts as a move, so that there is a second round to compare.
+                hasMoved = hasMoved || heard[work.name] != answer
+                heard[work.name] = answer
+                if case .silent(let trouble) = answer { fault = fault ?? trouble }
+            }
+        }
+        if asksUploads {
+            context.report(.count(name: "uploads_processing", Int64(open["uploads"] ?? 0)))
+        }
+        context.report(.count(name: "analyses_processing", Int64(open["analyses"] ?? 0)))
+        if let fault { throw fault }
+        idle = hasMoved ? 0 : idle + 1
+        return idle < idleRounds && open.values.contains { $0 > 0 }
+    }
+
+    /// Takes what an analysis came to, wherever it was heard.
+    mutating func take(
+        _ analysis: KeptAnalysis, id: String, _ result: AnalysisResult
+    ) throws {
+        try context.store.complete(
+            analysis, processingID: id, result, at: context.clock.now)
+        counts.add(1, to: "analyses_completed")
+        context.report(.happened(.analysisCompleted))
+    }
+
+    private mutating func tell(_ work: OpenWork, _ percent: Int64) {
+        progress[work.name] = percent
+        context.report(
+            .progress(
+                done: progress.values.reduce(0, +), total: 100 * Int64(progress.count)))
+    }
+
+    /// The backend's word, or why there is none for this one, which must not hold up the others and
+    /// is given up with time. What the backend does not know (yet, or any more) may still turn up.
+    private func answer(about work: OpenWork) async throws -> StatusAnswer {
+        let answer: StatusAnswer
+        do throws(APIError) {
+            switch work {
+            case .upload(let upload):
+                answer = StatusAnswer(
+                    try await context.client.processing(
+                        upload.processingID, route: upload.route))
+            case .analysis(let analysis):
+                answer = StatusAnswer(
+                    try await context.client.analysis(analysis.processingID ?? ""))
+            case .insight: return .open("none", percent: nil)
+            }
+        } catch {
+            answer = try StatusAnswer(error)
+        }
+        try context.store.noteAsked(about: work, answer.word, at: context.clock.now)
+        return answer
+    }
+
+    /// Acts on an end; false while there is none.
+    private mutating func settle(_ work: OpenWork, _ answer: StatusAnswer) throws -> Bool {
+        switch work {
+        case .upload(let upload):
+            guard try settle(upload, answer) || giveUp(work, since: upload.acceptedAt) else {
+                return false
+            }
+            hasSettledUploads = true
+        case .analysis(let analysis):
+            guard
+                try settle(analysis, answer)
+                    || giveUp(work, since: analysis.acceptedAt ?? context.clock.now)
+            else { return false }
+        case .insight: return false
+        }
+        return true
+    }
+
+    private mutating func settle(_ upload: OpenUpload, _ answer: StatusAnswer) throws -> Bool {
+        let now = context.clock.now
+        switch answer {
+        case .completed:
+            try context.store.confirm(upload, at: now)
+            counts.add(1, to: "uploads_confirmed")
+            counts.add(upload.sampleCount, to: "samples_confirmed")
+            context.report(.happened(.uploadCompleted))
+        case .failed:
+            let sentBack = try context.store.returnToQueue(
+                upload, reason: "the backend could not process it", at: now)
+            counts.add(1, to: "uploads_failed")
+            counts.add(sentBack.requeued, to: "samples_requeued")
+            counts.add(sentBack.setAside, to: "samples_set_aside")
+        case .open, .silent: return false
+        }
+        return true
+    }
+
+    private mutating func settle(_ analysis: KeptAnalysis, _ answer: StatusAnswer) throws -> Bool {
+        switch answer {
+        case .completed(let result?):
+            try take(analysis, id: analysis.processingID ?? "", result)
+        case .failed:
+            try context.store.fail(
+                analysis, reason: "the backend could not analyse it", at: context.clock.now)
+            counts.add(1, to: "analyses_failed")
+        case .completed(nil), .open, .silent: return false
+        }
+        return true
+    }
+
+    /// Ends what has been open for too long, and says what was tried.
+    private mutating func giveUp(_ work: OpenWork, since start: Instant) throws -> Bool {
+        let now = context.clock.now
+        guard now - start >= giveUpAfter else { return false }
+        let tried = try context.store.questions(about: work).text
+        let reason = "the backend did not finish it within \(giveUpAfter.text)"
+        switch work {
+        case .upload(let upload):
+            try context.store.giveUp(upload, reason: reason, at: now)
+            counts.add(upload.sampleCount, to: "samples_unconfirmed")
+        case .analysis(let analysis):
+            try context.store.fail(analysis, isUnconfirmed: true, reason: reason, at: now)
+        case .insight: return false
+        }
+        if counts["\(work.kind)_unconfirmed"] == 0 {
+            context.note("unconfirmed: \(reason) (\(tried))")
+        }
+        counts.add(1, to: "\(work.kind)_unconfirmed")
+        return true
+    }
+}
+
+extension OpenWork {
+    /// What tells it from all others.
+    fileprivate var name: String {
+        switch self {
+        case .upload(let upload): "upload \(upload.id)"
+        case .analysis(let analysis): "analysis \(analysis.id)"
+        case .insight(let request): "insight \(request.id)"
+        }
+    }
+
+    /// What it is counted as.
+    fileprivate var kind: String {
+        switch self {
+        case .upload: "uploads"
+        case .analysis: "analyses"
+        case .insight: "insights"
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import ClarityJobs
+import ClarityScheduler
+import ClarityTestSupport
+
+@testable import ClarityWorkers
+
+extension WorkBench {
+    /// The day before the one on which the bench's clock begins.
+    static let lastDay = CivilDay(daysSince1970: 20_369)
+
+    /// Keeps whole days of steps up to `lastDay`, with 7 steps in each minute of the day's hours 8
+    /// to 20.
+    func keepSteps(days: Int = 7, upTo last: CivilDay = lastDay, known: Int = 1440) throws {
+        try store().keep(
+            (0..<days).map { back in
+                StepDay(
+                    day: CivilDay(daysSince1970: last.daysSince1970 - back), zone: "UTC",
+                    counts: (0..<1440).map { (480..<1200).contains($0) ? 7 : 0 },
+                    knownMinutes: back == 0 ? 1440 : known)
+            })
+    }
+
+    /// The newest analysis of the week that ends with `lastDay`.
+    func analysis(_ form: AnalysisForm = .steps) throws -> KeptAnalysis? {
+        try store().newestAnalysis(of: WorkBench.lastDay, as: form)
+    }
+
+    /// Keeps a completed analysis with all numbers that an insight is made of.
+    func keepAnalysis(
+        numbers: [String: Double] = WorkBench.scores, upTo last: CivilDay = lastDay
+    ) throws {
+        let store = try store()
+        let analysis = try store.queueAnalysis(
+            of: last, as: .steps, knownMinutes: 9000, at: clock.now)
+        try store.sending(analysis)
+        try store.complete(
+            analysis, processingID: "p-\(last)", AnalysisResult(numbers: numbers, json: []),
+            at: clock.now)
+    }
+
+    static let scores = [
+        "sleep_efficiency": 91, "circadian_rhythm_score": 0.75, "depression_risk_score": 0.25,
+        "total_sleep_time": 7.5, "wake_after_sleep_onset": 30, "sleep_onset_latency": 12,
+        "confidence_score": 0.5,
+    ]
+
+    /// The insights that are kept, by their ids.
+    func insights() throws -> [String: String] {
+        Dictionary(
+            uniqueKeysWithValues: try store().rows(of: .insights, limit: 99).map {
+                ($0.row.id, String(decoding: $0.row.json, as: UTF8.self))
+            })
+    }
+}
+
+extension HTTPRequest {
+    var text: String { String(decoding: body ?? [], as: UTF8.self) }
+}
