@@ -42,8 +42,12 @@ extension HealthStore {
                     for kind in FreshnessGoal.kinds(serving: kind) {
                         try look(for: kind, since: now - goal.within, &facts, connection)
                     }
+                    // Of what an earlier version read, the source alone knows.
                     facts.lastReading = try HealthStore.instant(
-                        "SELECT max(read_at_ms) FROM sources", connection)
+                        """
+                        SELECT max(at_ms) FROM (SELECT read_at_ms AS at_ms FROM sources
+                            UNION ALL SELECT finished_at_ms FROM readings WHERE state = 'ended')
+                        """, connection)
                 case .insights:
                     facts.newest = try HealthStore.instant(
                         "SELECT max(timestamp_ms) FROM insights", connection)

@@ -96,7 +96,17 @@ import Testing
         _ = try store.upsert([insight], into: .insights, syncedAt: noon)
         try store.storeProfile([1], syncedAt: noon - .seconds(8))
 
-        #expect(try facts(store).lastReading == noon - .seconds(5))
+        let noted = try facts(store).lastReading
+        try store.access { connection in
+            try connection.run(
+                "INSERT INTO readings (tag, state, begun_at_ms, finished_at_ms) VALUES "
+                    + "(randomblob(16), 'ended', 0, ?1), (randomblob(16), 'interrupted', 0, ?2)",
+                .integer(noon.millisecondsSince1970 - 3000),
+                .integer(noon.millisecondsSince1970 - 1000))
+        }
+
+        #expect(noted == noon - .seconds(5))
+        #expect(try facts(store).lastReading == noon - .seconds(3))
         let day = Duration.seconds(86_400)
         #expect(
             try facts(store, FreshnessGoal(.insights, within: day)).newest
