@@ -33,11 +33,16 @@ extension Service {
             return try editMetric(request)
         case ("POST", "clock"):
             return setTime(request)
+        case ("POST", "audit"):
+            // A receiver of audit logs, which is no part of a backend.
+            let lines = request.body.split(separator: UInt8(ascii: "\n"))
+            return .json(200, ["entries": .count(lines.count)])
         default:
             return .problem(
                 404,
                 "there are GET summary, metrics and mail, POST fault, expire-tokens, "
-                    + "fail-processing, stall-processing, edit-metric and clock, DELETE fault",
+                    + "fail-processing, stall-processing, edit-metric, clock and audit, "
+                    + "DELETE fault",
                 instance: request.path)
         }
     }
