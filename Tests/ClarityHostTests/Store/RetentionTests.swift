@@ -157,14 +157,14 @@ struct RetentionTests {
         var last: Int64 = 0
 
         while last < 100_000 {
-            // What a loop writes between two of its prunes.
+            // Five times what a loop writes between two of its prunes.
             try connection.execute(
                 """
                 BEGIN;
-                \(RetentionTests.failures(after: last, count: 2000));
+                \(RetentionTests.failures(after: last, count: 1000));
                 COMMIT;
                 """)
-            last += 2000
+            last += 1000
             try prune(policy, at: .noon + .seconds(last))
             largest = max(largest, try HistoryPast(connection: connection).bytes())
         }
