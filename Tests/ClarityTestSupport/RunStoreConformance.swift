@@ -51,6 +51,8 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             let ledger = try store.ledger()
             #expect(ledger.open == [RunID(1): needing, RunID(2): run])
             #expect(ledger.nextRun == RunID(3))
+            // Not from anybody's memory.
+            #expect(try bed.open().store.ledger().open[RunID(1)] == needing)
         case .writesAllOrNothing:
             let (store, _) = try bed.open()
             var broken = try RunStoreConformance.plainRun()

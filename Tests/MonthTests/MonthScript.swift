@@ -48,21 +48,20 @@ extension MonthScript {
     /// A week later, with the last days of the first in it.
     static let second = MonthExport(heartRates: 100..<280, days: 4..<12, unmapped: 4)
 
-    static func month() throws(TraceFault) -> MonthScript {
-        let storm = [
-            "* /auth/*: 503 x*", "* /health-data: 503 x*", "* /health-data/*: 503 x*",
-            "* /health-data/*/*: 503 x*", "* /insights/*/*: 503 x*", "* /health: 503 x*",
-        ]
+    static func month(with backend: MonthBackend) throws(TraceFault) -> MonthScript {
         var script = Draft()
         script.line(on(1, 0), machine + #","attempts":{"\#(upload)":"fail"}"#)
         script.act(on(1, 0), .logIn)
-        script.act(
-            on(1, 0), .fault(["POST /health-data/upload ~\(MonthExport.poison.value): 422 x*"]))
+        script.act(on(1, 0), .fault([backend.poison]))
         script.weekdays()
 
         // Until now there was no export, and each upload failed for that.
         script.act(on(2, 7, 30), .export(first))
         script.line(on(2, 7, 30), #""attempts":{"\#(upload)":"ok"}"#)
+
+        // The attempt after the upload finds it done, and tells so.
+        script.line(on(2, 8, 0, 5), #""attempts":{"\#(status)":{"events":["upload-completed"]}}"#)
+        script.line(on(2, 8, 0, 15), #""attempts":{"\#(status)":"ok"}"#)
 
         // A metered evening, then a train without a socket, then an almost empty battery.
         script.line(on(3, 19, 5), #""metered":true"#)
@@ -81,32 +80,33 @@ extension MonthScript {
 
         // The second export comes, and then the backend is out of order for a morning.
         script.act(on(17, 1, 30), .export(second))
-        script.act(on(17, 1, 45), .fault(storm))
+        script.act(on(17, 1, 45), .fault(backend.storm))
         script.line(
             on(17, 1, 45),
             #""attempts":{"\#(upload)":"retry","\#(refresh)":"retry","\#(insights)":"retry"}"#)
         script.act(on(17, 7, 30), .clearFaults)
-        script.act(
-            on(17, 7, 30),
-            .fault(["POST /health-data/upload ~\(MonthExport.poison.value): 422 x*"]))
+        script.act(on(17, 7, 30), .fault([backend.poison]))
         script.line(
             on(17, 7, 30),
             #""attempts":{"\#(upload)":"ok","\#(refresh)":"ok","\#(insights)":"ok"}"#)
         // The upload of 8:00 is accepted in several parts, one of which is never processed.
         script.act(on(17, 8, 0, 5), .stallOldestUpload)
+        script.line(on(17, 8, 0, 5), #""attempts":{"\#(status)":{"events":["upload-completed"]}}"#)
+        script.line(on(17, 8, 0, 15), #""attempts":{"\#(status)":"ok"}"#)
 
         // The session is ended from afar; until somebody logs in, what needs one fails.
         script.act(on(18, 13, 20), .expireTokens("all"))
         script.line(
             on(18, 13, 20),
-            #""attempts":{"\#(refresh)":"fail","\#(insights)":"fail","\#(status)":"fail"}"#)
+            #""attempts":{"\#(refresh)":"fail","\#(insights)":"fail","\#(status)":"fail"}"#
+        )
         script.act(on(18, 21, 5), .logIn)
         script.line(
             on(18, 21, 5), #""attempts":{"\#(refresh)":"ok","\#(insights)":"ok","\#(status)":"ok"}"#
         )
 
         // Somebody corrects a value at the backend.
-        script.act(on(19, 10, 15), .editMetric)
+        if backend.hasEdits { script.act(on(19, 10, 15), .editMetric) }
 
         // An hour without network while an upload is open: it is asked for in vain.
         script.line(on(21, 12, 20), #""connected":false,"attempts":{"\#(status)":"retry"}"#)

@@ -34,12 +34,12 @@ final class MonthWorld {
     private var acts: ArraySlice<(at: Instant, act: MonthScript.Act)>
     private var running: [RunID: (endsAt: Instant, end: AttemptEnd)] = [:]
 
-    init(_ script: MonthScript, _ jobFile: JobFile, dialect: String) async throws {
+    init(_ script: MonthScript, _ jobFile: JobFile, _ backend: MonthBackend) async throws {
         self.script = script
         folder = try TemporaryFolder(isInMemory: true)
         sandbox = try await MonthSandbox(
             data: "\(folder.path)/sandbox",
-            options: ["--dialect", dialect, "--clock", MonthScript.start.description])
+            options: ["--dialect", backend.name, "--clock", MonthScript.start.description])
         let overrides = [
             "state.directory": "\(folder.path)/state", "backend.url": sandbox.url,
             "sources.0.path": "\(folder.path)/export.xml", "sources.0.time_zone": "Etc/UTC",

@@ -9,9 +9,9 @@ struct NeedsTests {
         _ need: NeededCondition = .externalPower, constraints: [Constraint] = [],
         relaxations: [Relaxation] = []
     ) throws -> PlanningDesk {
-        var desk = PlanningDesk([
-            try job(constraints: constraints, relaxations: relaxations, attempts: 1)
-        ])
+        var heeding = try job(constraints: constraints, relaxations: relaxations, attempts: 1)
+        heeding.heedsConditions = true
+        var desk = PlanningDesk([heeding])
         try desk.handle(.tick)
         desk.conditions.externalPower = Conditions.Reading(false, source: "the socket")
         desk.conditions.metered = Conditions.Reading(true, source: "the phone")

@@ -1,0 +1,34 @@
+import Testing
+
+/// One of the two contracts, as far as a month has to do with it.
+struct MonthBackend: CustomTestStringConvertible {
+    /// The dialect's name.
+    let name: String
+    /// Where uploads go.
+    let uploadPath: String
+    /// All that it answers, as the faults of the sandbox name it.
+    let paths: [String]
+    /// Whether what was uploaded comes back among the metrics, where somebody may edit it.
+    let hasEdits: Bool
+
+    var testDescription: String { name }
+
+    /// No request is answered but with 503.
+    var storm: [String] { paths.map { "* \($0): 503 x*" } }
+    /// What has the sample that it does not bear is refused without a word on why.
+    var poison: String { "POST \(uploadPath) ~\(MonthExport.poison.value): 422 x*" }
+
+    static let all = [
+        MonthBackend(
+            name: "blueprint", uploadPath: "/health-data/upload",
+            paths: [
+                "/auth/*", "/health-data", "/health-data/*", "/health-data/*/*", "/insights/*/*",
+            ], hasEdits: true),
+        MonthBackend(
+            name: "loop", uploadPath: "/healthkit",
+            paths: [
+                "/auth/*", "/health-data", "/health-data/*/*", "/healthkit", "/healthkit/*/*",
+                "/insights/*/*",
+            ], hasEdits: false),
+    ]
+}
