@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityJobs
+import ClarityScheduler
 import ClarityTestSupport
 import Testing
 
