@@ -10,6 +10,9 @@ struct MonthBackend: CustomTestStringConvertible {
     let paths: [String]
     /// Whether what was uploaded comes back among the metrics, where somebody may edit it.
     let hasEdits: Bool
+    /// How long after an upload began the attempt begins that finds it done: the one that follows it,
+    /// or the next by schedule where nothing shows that it is getting on.
+    let found: Duration
 
     var testDescription: String { name }
 
@@ -23,12 +26,12 @@ struct MonthBackend: CustomTestStringConvertible {
             name: "blueprint", uploadPath: "/health-data/upload",
             paths: [
                 "/auth/*", "/health-data", "/health-data/*", "/health-data/*/*", "/insights/*/*",
-            ], hasEdits: true),
+            ], hasEdits: true, found: .seconds(10)),
         MonthBackend(
             name: "loop", uploadPath: "/healthkit",
             paths: [
                 "/auth/*", "/health-data", "/health-data/*/*", "/healthkit", "/healthkit/*/*",
                 "/insights/*/*",
-            ], hasEdits: false),
+            ], hasEdits: false, found: .seconds(900)),
     ]
 }

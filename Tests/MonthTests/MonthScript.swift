@@ -59,9 +59,7 @@ extension MonthScript {
         script.act(on(2, 7, 30), .export(first))
         script.line(on(2, 7, 30), #""attempts":{"\#(upload)":"ok"}"#)
 
-        // The attempt after the upload finds it done, and tells so.
-        script.line(on(2, 8, 0, 5), #""attempts":{"\#(status)":{"events":["upload-completed"]}}"#)
-        script.line(on(2, 8, 0, 15), #""attempts":{"\#(status)":"ok"}"#)
+        script.found(afterUploadAt: on(2, 8), backend)
 
         // A metered evening, then a train without a socket, then an almost empty battery.
         script.line(on(3, 19, 5), #""metered":true"#)
@@ -91,8 +89,7 @@ extension MonthScript {
             #""attempts":{"\#(upload)":"ok","\#(refresh)":"ok","\#(insights)":"ok"}"#)
         // The upload of 8:00 is accepted in several parts, one of which is never processed.
         script.act(on(17, 8, 0, 5), .stallOldestUpload)
-        script.line(on(17, 8, 0, 5), #""attempts":{"\#(status)":{"events":["upload-completed"]}}"#)
-        script.line(on(17, 8, 0, 15), #""attempts":{"\#(status)":"ok"}"#)
+        script.found(afterUploadAt: on(17, 8), backend)
 
         // The session is ended from afar; until somebody logs in, what needs one fails.
         script.act(on(18, 13, 20), .expireTokens("all"))
@@ -140,6 +137,17 @@ extension MonthScript {
         }
 
         mutating func act(_ at: Instant, _ act: Act) { acts.append((at, act)) }
+
+        /// An attempt finds an upload done, and tells so.
+        mutating func found(afterUploadAt at: Instant, _ backend: MonthBackend) {
+            let tells = #"{"events":["upload-completed"]}"#
+            line(
+                at + backend.found - .seconds(5),
+                #""attempts":{"\#(MonthScript.status)":\#(tells)}"#)
+            line(
+                at + backend.found + .seconds(5),
+                #""attempts":{"\#(MonthScript.status)":"ok"}"#)
+        }
 
         /// On weekdays somebody is at the machine from 8:20 to 18:40.
         mutating func weekdays() {
