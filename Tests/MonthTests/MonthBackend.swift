@@ -10,6 +10,8 @@ struct MonthBackend: CustomTestStringConvertible {
     let paths: [String]
     /// Whether what was uploaded comes back among the metrics, where somebody may edit it.
     let hasEdits: Bool
+    /// Whether an upload whose answer was lost is known when it comes again.
+    let knowsRepeats: Bool
     /// How long after an upload began the attempt begins that finds it done: the one that follows it,
     /// or the next by schedule where nothing shows that it is getting on.
     let found: Duration
@@ -21,17 +23,20 @@ struct MonthBackend: CustomTestStringConvertible {
     /// What has the sample that it does not bear is refused without a word on why.
     var poison: String { "POST \(uploadPath) ~\(MonthExport.poison.value): 422 x*" }
 
+    /// One upload is taken, and its answer never comes.
+    var lostAnswer: String { "POST \(uploadPath): drop x1" }
+
     static let all = [
         MonthBackend(
             name: "blueprint", uploadPath: "/health-data/upload",
             paths: [
                 "/auth/*", "/health-data", "/health-data/*", "/health-data/*/*", "/insights/*/*",
-            ], hasEdits: true, found: .seconds(10)),
+            ], hasEdits: true, knowsRepeats: true, found: .seconds(10)),
         MonthBackend(
             name: "loop", uploadPath: "/healthkit",
             paths: [
                 "/auth/*", "/health-data", "/health-data/*/*", "/healthkit", "/healthkit/*/*",
                 "/insights/*/*",
-            ], hasEdits: false, found: .seconds(900)),
+            ], hasEdits: false, knowsRepeats: false, found: .seconds(900)),
     ]
 }

@@ -57,6 +57,7 @@ extension MonthScript {
 
         // Until now there was no export, and each upload failed for that.
         script.act(on(2, 7, 30), .export(first))
+        if backend.knowsRepeats { script.act(on(2, 7, 30), .fault([backend.lostAnswer])) }
         script.line(on(2, 7, 30), #""attempts":{"\#(upload)":"ok"}"#)
 
         script.found(afterUploadAt: on(2, 8), backend)

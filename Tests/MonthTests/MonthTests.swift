@@ -44,6 +44,9 @@ import Testing
             "SELECT count(*) FROM archive"
         ) { $0.integer(0) }
         #expect(versions == (backend.hasEdits ? 1 : 0), "the version before the edit\n\(text)")
+        #expect(
+            (world.counted["samples_known"] > 0) == backend.knowsRepeats, "the lost answer\n\(text)"
+        )
         let findings = try RunHistory(inDirectory: world.statePath).audit(JobSet(world.jobs))
         #expect(findings.filter(\.isOffence) == [], "\(text)")
         #expect(try world.health().proveOutbox().findings == [], "\(text)")

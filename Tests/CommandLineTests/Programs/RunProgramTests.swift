@@ -15,10 +15,10 @@ struct RunProgramTests {
         #expect(
             result.outputLines.map { $0.prefix { $0 != "(" } } == [
                 "cleanup: succeeded: 0 samples removed ",
-                "insights: succeeded: 23 insights pulled, 23 insights new ",
+                "insights: succeeded: 23 insights pulled, 23 insights new, 23 texts fetched ",
                 "upload: succeeded: 20 samples read, 20 samples queued, 20 samples sent, "
                     + "20 samples accepted ",
-                "refresh: succeeded: 32 metrics pulled, 32 metrics new, 23 insights pulled ",
+                "refresh: succeeded: 23 insights pulled, 32 metrics pulled, 32 metrics new ",
                 "status: succeeded: 1 uploads confirmed, 20 samples confirmed ",
             ])
         #expect(

@@ -64,8 +64,8 @@ struct TourProgramTests {
 
             let run = try await playground.run("run", "--force", stop.job)
             #expect(run.status == 0, "\(stop.job): \(run.errors)")
-            let line = run.errorLines.first { $0.hasPrefix("\(stop.job): succeeded") }
-            #expect(line?.contains(stop.says) == true, "\(stop.job): \(run.errors)")
+            let line = run.outputLines.first { $0.hasPrefix("\(stop.job): succeeded") }
+            #expect(line?.contains(stop.says) == true, "\(stop.job): \(run.output)")
         }
 
         let audit = try await playground.run("audit")
