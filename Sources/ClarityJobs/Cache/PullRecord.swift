@@ -70,12 +70,16 @@ extension HealthStore {
         }
     }
 
-    /// When a source was last read; `nil` when none was.
+    /// When a source was last read to its end, be it a file or one of many files; `nil` when none was.
     public func lastSourceReading() throws(HealthStoreError) -> Instant? {
         try access { connection in
-            let found = try connection.first("SELECT max(read_at_ms) FROM sources") {
-                $0.optionalInteger(0)
-            }
+            let found = try connection.first(
+                """
+                SELECT max(at_ms) FROM (
+                    SELECT read_at_ms AS at_ms FROM sources
+                    UNION ALL SELECT finished_at_ms FROM readings WHERE state = 'ended')
+                """
+            ) { $0.optionalInteger(0) }
             return found.flatMap { $0 }.map { Instant(millisecondsSince1970: $0) }
         }
     }

@@ -1,3 +1,4 @@
+import ClarityTestSupport
 import Testing
 
 @testable import ClarityJobs
@@ -50,5 +51,19 @@ import Testing
         }
 
         #expect(try store.lastSourceReading() == noon + .seconds(9))
+    }
+
+    @Test func `a reading of what is no single file is the last one too`() throws {
+        let clock = ManualClock(noon)
+        let store = try folder.open(clock: clock)
+        let reading = try store.beginReading(of: "/spool")
+        #expect(try store.lastSourceReading() == nil)
+
+        try store.end(reading, ReadingCounts(), ReadingReasons())
+
+        #expect(try store.lastSourceReading() == noon)
+        clock.set(noon + .seconds(60))
+        try store.interrupt(try store.beginReading(of: "/spool"))
+        #expect(try store.lastSourceReading() == noon)
     }
 }
