@@ -39,12 +39,13 @@ enum ReadingMode {
         guard HealthStore.exists(in: state) else {
             throw Refusal(words: "no health data is kept yet; run `clarity-jobs auth login`")
         }
-        let now = flags["now"].flatMap { Instant(rfc3339: $0) } ?? SystemClock().now
         let environment = keyEnvironment()
         let store = try HealthStore(
             stateDirectory: state, environment: environment, actor: AuditActor(program: part))
+        let zone = try zone(store, environment)
         let reader = SheetReader(
-            store, now: now, zone: try zone(store, environment), style: Screen.style)
+            store, now: SheetReader.present(flags["now"], in: zone, now: SystemClock().now),
+            zone: zone, style: Screen.style, form: form)
         let sheet = try sheet(part, flags, reader)
         // First, so that nothing is shown that the log does not know of.
         try store.record(

@@ -2,6 +2,13 @@ import ClarityScheduler
 import SQLite
 
 extension HealthStore {
+    /// The ids of all insights that are kept, in no order.
+    public func insightIDs() throws(HealthStoreError) -> [String] {
+        try access { connection in
+            try connection.all("SELECT id FROM insights") { $0.text(0) }
+        }
+    }
+
     /// The insight with this id, or the only one whose id begins so; `nil` for none and for several.
     ///
     /// - Throws: `sealing` when it does not open.

@@ -85,16 +85,19 @@ extension HealthStore {
 
     /// The cached rows, latest first, with the names of those that do not open any more.
     ///
-    /// - Parameter limit: how many are looked at, damaged ones among them.
+    /// - Parameters:
+    ///   - limit: how many are looked at, damaged ones among them.
+    ///   - end: only those of before this instant.
     public func rows(
-        of table: CachedTable, limit: Int, offset: Int = 0
+        of table: CachedTable, limit: Int, offset: Int = 0, before end: Instant? = nil
     ) throws(HealthStoreError) -> CachedRows {
         try access { connection in
             let found = try connection.all(
                 """
                 SELECT id, type, timestamp_ms, sealed, synced_at_ms FROM \(table.rawValue)
-                ORDER BY timestamp_ms DESC, id LIMIT ? OFFSET ?
-                """, .integer(Int64(limit)), .integer(Int64(offset))
+                WHERE timestamp_ms < ? ORDER BY timestamp_ms DESC, id LIMIT ? OFFSET ?
+                """, .integer(end?.millisecondsSince1970 ?? .max), .integer(Int64(limit)),
+                .integer(Int64(offset))
             ) { row in
                 SyncedRow(
                     row: CachedRow(

@@ -48,6 +48,12 @@ enum DisplayText {
         harmless(text).split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 
+    /// The beginning of a text on one line, of more characters than `width` columns have room for
+    /// where the text has them: a text of a page is not gone through for one line of it.
+    static func firstLine(_ text: String, width: Int) -> String {
+        line(String(text.unicodeScalars.prefix(max(1024, 8 * width))))
+    }
+
     /// A text in lines of at most `width` columns, at least 8, broken between words; a longer word
     /// is broken where it must be. Each end of a line in the text ends one.
     ///
@@ -90,15 +96,15 @@ enum DisplayText {
 
     /// As much of a line as takes at most `width` columns, with `...` at its end where it is more.
     static func cut(_ line: String, to width: Int) -> String {
-        guard self.width(of: line) > width else { return line }
-        var shown = ""
-        var used = 3
-        for character in line {
-            used += self.width(of: character)
-            guard used <= width else { break }
-            shown.append(character)
+        // Where the line is cut if it is too long, which is known a few characters later.
+        var cut = line.startIndex
+        var used = 0
+        for index in line.indices {
+            used += self.width(of: line[index])
+            if used <= width - 3 { cut = line.index(after: index) }
+            guard used <= width else { return String(line[..<cut]) + "..." }
         }
-        return shown + "..."
+        return line
     }
 
     private static func trimmed(_ line: String) -> String {

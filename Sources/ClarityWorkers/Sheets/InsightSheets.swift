@@ -17,14 +17,17 @@ extension SheetReader {
         sheet.cells = [
             ["id", "generated_at", "confidence_score", "narrative", "synced_at"]
         ]
+        let names = form == .table ? InsightNames(try store.insightIDs()) : nil
         var shown: [[String]] = []
         for row in rows {
             let insight = InsightText(row.row)
-            let narrative = DisplayText.line(insight.narrative)
-            shown.append([
-                DisplayText.cut(DisplayText.line(insight.id), to: 40), "\(insight.madeAt)",
-                insight.confidenceText, narrative,
-            ])
+            if let names {
+                shown.append([
+                    DisplayText.cut(DisplayText.line(names[insight.id]), to: 40),
+                    SheetReader.minute(of: insight.madeAt), insight.confidenceText,
+                    DisplayText.firstLine(insight.narrative, width: style.width),
+                ])
+            }
             sheet.records.append(insight.json.adding("synced_at", .text(row.syncedAt)))
             sheet.cells.append([
                 insight.id, "\(insight.madeAt)",
@@ -33,7 +36,7 @@ extension SheetReader {
             ])
         }
         sheet.lines = style.table(["ID", "MADE", "CONFIDENCE", "NARRATIVE"], shown, right: [2])
-        if shown.isEmpty { sheet.lines = ["no insights are kept yet"] }
+        if rows.isEmpty { sheet.lines = ["no insights are kept yet"] }
         sheet.lines.append(try insightStanding())
         sheet.page = .array(sheet.records)
         return sheet
@@ -53,6 +56,11 @@ extension SheetReader {
         sheet.cells += insight.keyPoints.map { ["key_insight", $0] }
         sheet.cells += insight.recommendations.map { ["recommendation", $0] }
         return sheet
+    }
+
+    /// `2026-11-21 16:26Z`.
+    private static func minute(of instant: Instant) -> String {
+        "\(instant)".prefix(16).split(separator: "T").joined(separator: " ") + "Z"
     }
 
     private func insightStanding() throws -> String {

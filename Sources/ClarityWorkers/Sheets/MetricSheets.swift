@@ -5,6 +5,9 @@ import JSON
 // Which metrics there are, and the days of one of them.
 
 extension SheetReader {
+    /// The fewest columns for which names of measures are broken into lines; most fit into them.
+    private static let leastNameRoom = 24
+
     /// Which types of metrics there are, how many, and from when to when.
     public func metrics() throws -> Sheet {
         let stocks = try store.metricStocks()
@@ -35,11 +38,29 @@ extension SheetReader {
             ])
             sheet.counts[name] = stock.count
         }
-        sheet.lines = style.table(["TYPE", "COUNT", "FROM", "TO", "WITH"], rows, right: [1])
+        sheet.lines = stockTable(rows)
         if rows.isEmpty { sheet.lines.append("no metrics are kept yet") }
         sheet.lines += lines(of: standing)
         sheet.page = .array(sheet.records)
         return sheet
+    }
+
+    /// The types with the names of their measures, which go on below where they are more than fit.
+    private func stockTable(_ rows: [[String]]) -> [String] {
+        let heading = ["TYPE", "COUNT", "FROM", "TO", "WITH"]
+        let others = PageStyle.widths(([heading] + rows).map { Array($0.dropLast()) })
+        let room = style.width - others.reduce(0) { $0 + $1 + 2 }
+        guard room >= SheetReader.leastNameRoom else {
+            return style.table(heading, rows, right: [1])
+        }
+        let wrapped = rows.flatMap { row -> [[String]] in
+            let names = DisplayText.wrapped(row.last ?? "", width: room)
+            return names.enumerated().map { number, names in
+                let start = number == 0 ? Array(row.dropLast()) : ["", "", "", ""]
+                return start + [names]
+            }
+        }
+        return style.table(heading, wrapped, right: [1])
     }
 
     /// The days of a group or of one measure.

@@ -81,10 +81,10 @@ public struct PageStyle: Sendable {
     /// - Parameter right: the columns of numbers, which end at the same place.
     func table(_ heading: [String], _ rows: [[String]], right: Set<Int> = []) -> [String] {
         guard !rows.isEmpty else { return [] }
-        let widths = heading.indices.map { column in
-            ([heading] + rows).map { DisplayText.width(of: $0[column]) }.max() ?? 0
-        }
-        let lines = ([heading] + rows).map { row in
+        // Of a long text no more is measured, and no shorter one moved, than there is room for.
+        let rows = ([heading] + rows).map { $0.map { DisplayText.cut($0, to: width) } }
+        let widths = PageStyle.widths(rows)
+        let lines = rows.map { row in
             var line = ""
             for (column, cell) in row.enumerated() {
                 let gap = String(
@@ -96,6 +96,13 @@ public struct PageStyle: Sendable {
                 String(line.reversed().drop { $0 == " " }.reversed()), to: width)
         }
         return [self.heading(lines[0])] + lines.dropFirst()
+    }
+
+    /// How wide each column is: as its widest cell.
+    static func widths(_ rows: [[String]]) -> [Int] {
+        (rows.first ?? []).indices.map { column in
+            rows.map { DisplayText.width(of: $0[column]) }.max() ?? 0
+        }
     }
 }
 

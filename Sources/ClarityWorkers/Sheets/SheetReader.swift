@@ -9,13 +9,34 @@ public struct SheetReader {
     /// On whose clock days are told apart.
     let zone: Zone
     let style: PageStyle
+    /// Which form is wanted; lines for people are made for `table` alone where they cost something.
+    let form: SheetForm
 
     /// Creates a reader as of `now`.
-    public init(_ store: HealthStore, now: Instant, zone: Zone, style: PageStyle) {
+    public init(
+        _ store: HealthStore, now: Instant, zone: Zone, style: PageStyle, form: SheetForm = .table
+    ) {
+        self.form = form
         self.store = store
         self.now = now
         self.zone = zone
         self.style = style
+    }
+
+    /// The instant as of which somebody wants to read.
+    ///
+    /// - Parameters:
+    ///   - text: an instant in RFC 3339, or a date, which is that day to its end, or to `now` when it
+    ///     has not ended yet; anything else is `now`.
+    ///   - zone: on whose clock days are told apart.
+    public static func present(_ text: String?, in zone: Zone, now: Instant) -> Instant {
+        guard let text else { return now }
+        if let instant = Instant(rfc3339: text) { return instant }
+        guard case .date(let date)? = Since(text) else { return now }
+        var days = LocalDays(zone: zone)
+        let day = days.day(date.daysSince1970)
+        let isToday = (day.start..<day.end).contains(now.secondsSince1970)
+        return isToday ? now : Instant(millisecondsSince1970: day.end * 1000 - 1)
     }
 
     /// From when on somebody wants to read: the start of a day.

@@ -10,11 +10,13 @@ struct Sparkline {
         let shown = values.suffix(width)
         let known = shown.compactMap { $0 }.filter(\.isFinite)
         guard let least = known.min(), let most = known.max() else { return "" }
+        // In halves, since the whole may be more than a number can be.
+        let span = most / 2 - least / 2
         return String(
             shown.map { value -> Character in
                 guard let value, value.isFinite else { return " " }
-                guard most > least else { return bars[3] }
-                return bars[min(7, Int((value - least) / (most - least) * 8))]
+                guard span > 0 else { return bars[3] }
+                return bars[min(7, Int((value / 2 - least / 2) / span * 8))]
             })
     }
 }

@@ -116,7 +116,8 @@ extension SheetReader {
                 day ?? "", item.asOf?.description ?? "", state,
             ])
         }
-        let insights = try store.rows(of: .insights, limit: 1)
+        let end = Instant(secondsSince1970: days.day(today).end)
+        let insights = try store.rows(of: .insights, limit: 1, before: end)
         sheet.damaged += insights.damaged
         let insight = insights.first.map { InsightText($0.row) }
         if insight != nil { sheet.counts["insights"] = 1 }
@@ -153,7 +154,8 @@ extension SheetReader {
     private static func shown(_ value: Double, _ item: Item) -> String {
         let number = fixedText(value, decimals: item.measure.decimals)
         switch item.measure {
-        case .totalSleep:
+        // A backend may say any number; beyond that it is no night.
+        case .totalSleep where value.magnitude < 1e9:
             let minutes = Int(value.rounded())
             return "\(minutes / 60) h \(minutes % 60) min"
         case .heartRate, .heartRateVariability:

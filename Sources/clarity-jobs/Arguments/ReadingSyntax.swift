@@ -42,7 +42,9 @@ extension CommandSyntax {
     static let summary = CommandSyntax(
         name: "summary",
         summary: "Shows a day on one screen: steps, heart rate, sleep, the latest insight.",
-        details: offline + ["--now 2026-11-20 shows another day."], options: [output, .now])
+        details: offline + [
+            "--now 2026-11-20 shows another day, that date on the clock of the sources."
+        ], options: [output, .now])
 
     static let archive = CommandSyntax(
         name: "archive", summary: "Shows the versions that lost against later ones.",

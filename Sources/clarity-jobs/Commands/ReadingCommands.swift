@@ -14,8 +14,8 @@ struct ReadingCommands {
         let name = try operand("metrics", "type")
         var words: [String] = []
         if let text = arguments["since"] {
-            let isDate = text.utf8.count == 10 && Instant(rfc3339: "\(text)T00:00:00Z") != nil
-            guard isDate || Duration(text: text).map({ $0 > .zero }) ?? false else {
+            guard ReadingCommands.isDate(text) || Duration(text: text).map({ $0 > .zero }) ?? false
+            else {
                 throw CommandFailure(
                     .usage,
                     "--since is a span such as `30d` or a date such as `2026-01-31`, got `\(text)`")
@@ -78,12 +78,20 @@ struct ReadingCommands {
         return arguments.operands.first.flatMap { $0.isEmpty ? nil : $0 }
     }
 
+    private static func isDate(_ text: String) -> Bool {
+        text.utf8.count == 10 && Instant(rfc3339: "\(text)T00:00:00Z") != nil
+    }
+
     private func become(
         _ part: String, _ words: [String]
     ) throws(CommandFailure) -> Never {
         let file = try composition.jobFile()
         var words = ["read", part, "--state", composition.statePath(file)] + words
-        if arguments["now"] != nil { words += ["--now", composition.clock.now.description] }
+        if let text = arguments["now"] {
+            // A date is one on the clock of the sources, which the worker's program knows.
+            let isDate = ReadingCommands.isDate(text)
+            words += ["--now", isDate ? text : composition.clock.now.description]
+        }
         words += ["--output", arguments["output"] ?? "table"]
         try composition.become("clarity-jobs-worker", words, for: file)
     }

@@ -11,6 +11,8 @@ import Testing
             ([5, 5, nil, 5], .max, "▄▄ ▄"),
             ([0, 1, 2, 3, 4, 5, 6, 7], .max, "▁▂▃▄▅▆▇█"), ([-10, 10, 0], .max, "▁█▅"),
             ([9, 0, 1, 2], 3, "▁▅█"), ([1, .infinity, 2, .nan], .max, "▁ █ "),
+            ([1.7e308, -1.7e308, 0], .max, "█▁▅"), ([0, Double.leastNonzeroMagnitude], .max, "▄▄"),
+            ([-1.7e308, 1.7e308, .nan, 1e300], .max, "▁█ ▅"),
         ] as [([Double?], Int, String)])
     func `a bar stands for each value`(values: [Double?], width: Int, bars: String) {
         #expect(Sparkline.text(values, width: width) == bars)

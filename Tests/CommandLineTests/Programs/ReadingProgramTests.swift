@@ -266,6 +266,20 @@ struct ReadingProgramTests {
         #expect(steps?["unit"] == .string("count") && json["insight"] == .null)
     }
 
+    @Test func `a date is that day on the sources' clock, wherever one asks`() async throws {
+        let playground = try await offline(heartRates: 3)
+
+        for zone in ["Asia/Tokyo", "UTC", "America/New_York"] {
+            let result = try await playground.start(
+                ["summary", "--now", "2026-10-01"], environment: ["TZ": zone]
+            ).finish()
+
+            #expect(result.status == 0, "\(result.errors)")
+            #expect(result.outputLines.first == "2026-10-01, days of UTC", "\(zone)")
+            #expect(result.outputLines.contains { $0.hasPrefix("heart rate ") }, "\(zone)")
+        }
+    }
+
     // MARK: The terminal
 
     @Test func `on a terminal nothing is wider than it, and headings stand out`() async throws {
