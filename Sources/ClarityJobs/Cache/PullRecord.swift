@@ -5,7 +5,8 @@ import SQLite
 public struct PullRecord: Hashable, Sendable {
     /// When all that is new was here; `nil` when it never was.
     public var endedAt: Instant?
-    /// When a pull last went through everything; `nil` when none has.
+    /// When a pull last went through everything; `nil` when none has, and from when one that found
+    /// news on until it has seen where they end: what it did not see may lie anywhere.
     public var wholeAt: Instant?
     /// Where one that goes through everything has stopped; `nil` when none is under way.
     public var place: String?
@@ -37,6 +38,23 @@ extension HealthStore {
                     whole_at_ms = coalesce(?3, whole_at_ms),
                     place = CASE WHEN ?3 IS NULL THEN place END
                 """, .text(part.rawValue), time, isWhole ? time : .null)
+        }
+    }
+
+    /// Keeps a record in the place of what is known.
+    public func keepPullRecord(
+        _ record: PullRecord, of part: PulledPart
+    ) throws(HealthStoreError) {
+        func time(_ instant: Instant?) -> Value {
+            instant.map { .integer($0.millisecondsSince1970) } ?? .null
+        }
+        try change { connection in
+            try connection.run(
+                """
+                INSERT OR REPLACE INTO pulls (name, ended_at_ms, whole_at_ms, place)
+                VALUES (?, ?, ?, ?)
+                """, .text(part.rawValue), time(record.endedAt), time(record.wholeAt),
+                record.place.map { .text($0) } ?? .null)
         }
     }
 

@@ -10,8 +10,13 @@ extension HealthStore {
     /// Of two versions with different content the one with the later timestamp wins, with equal
     /// timestamps the one that came now; the loser goes into the archive. A metric that the outbox
     /// sent is told from its id, and counts once from then on.
+    ///
+    /// - Parameter part: the part of which everything is to be gone through when one of the rows is
+    ///   news (`PullRecord.wholeAt` becomes `nil`, and so does its place), in the same transaction:
+    ///   what follows such rows is not known to be here, however the pull ends.
     public func upsert(
-        _ rows: [CachedRow], into table: CachedTable, syncedAt now: Instant
+        _ rows: [CachedRow], into table: CachedTable, syncedAt now: Instant,
+        newsOwesWhole part: PulledPart? = nil
     ) throws(HealthStoreError) -> UpsertCounts {
         guard !rows.isEmpty else { return UpsertCounts() }
         return try change { connection in
@@ -41,6 +46,11 @@ extension HealthStore {
                     try put(row, digest, into: table, at: now, connection)
                 }
                 try twins?.link(row, connection)
+            }
+            if let part, counts.added + counts.replaced > 0 {
+                try connection.run(
+                    "UPDATE pulls SET whole_at_ms = NULL, place = NULL WHERE name = ?",
+                    .text(part.rawValue))
             }
             return counts
         }

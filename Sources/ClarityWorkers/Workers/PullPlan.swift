@@ -10,7 +10,8 @@ import ClarityScheduler
 ///
 /// The recent phase comes first, so that a stretch of time which is short of going through everything
 /// has what is new. The whole phase follows when it is due: what was measured long ago and came or
-/// changed since stands far from the front, so that the recent phase never sees it.
+/// changed since stands far from the front, so that the recent phase never sees it. It is also due when
+/// a recent phase found news and was cut off: the next one would take its first pages for the end.
 struct PullPlan: Hashable {
     enum Phase: Hashable {
         case recent

@@ -8,7 +8,9 @@ public import ClarityScheduler
 ///
 /// The metrics come page by page, by `PullPlan`. An attempt whose time ends says how far it came and
 /// leaves the place as its checkpoint, from which the run's next attempt goes on; the place of a pull
-/// through everything is also kept for the next run.
+/// through everything is also kept for the next run. One of what is new whose end was not seen, since
+/// its process was killed or its run failed, makes going through everything due at once; until that is
+/// done nothing counts as synced.
 public struct RefreshWorker: KindWorker {
     /// Creates the worker.
     public init() {}
@@ -51,6 +53,7 @@ private struct MetricsPull {
     private let pageSize: Int
     private let wholeEvery: Duration
     private var pages = 0
+    private var pagesOfPhase = 0
 
     init(_ context: WorkContext, pageSize: Int, wholeEvery: Duration) {
         self.context = context
@@ -64,7 +67,7 @@ private struct MetricsPull {
         do {
             if plan.phase == .recent {
                 try await work(&plan, &pull)
-                try noteEnd(isWhole: plan.isAtEnd)
+                try noteEnd(ofRecent: plan, record)
                 guard !plan.isAtEnd,
                     PullPlan.isWholeDue(record, every: wholeEvery, at: context.clock.now)
                 else { return }
@@ -72,7 +75,7 @@ private struct MetricsPull {
                 try context.checkTime()
             }
             try await work(&plan, &pull)
-            try noteEnd(isWhole: true)
+            try noteEnd()
         } catch let error as WorkStopped {
             leave(plan)
             context.note(
@@ -81,8 +84,12 @@ private struct MetricsPull {
             throw error
         } catch {
             leave(plan)
-            // A place that the backend does not know any more would be asked for again each time.
-            if plan.phase == .whole, plan.cursor != nil, ClarityWorkers.outcome(of: error).isFinal {
+            // A place that the backend does not know any more would be asked for again each time,
+            // and some say so with a fault of their own.
+            if plan.phase == .whole, plan.cursor != nil,
+                ClarityWorkers.outcome(of: error).isFinal
+                    || pagesOfPhase == 0 && MetricsPull.isServerFault(error)
+            {
                 try context.store.keepPullPlace(nil, of: .metrics)
             }
             throw error
@@ -93,18 +100,33 @@ private struct MetricsPull {
         if let checkpoint = plan.checkpoint { context.report(.checkpoint(checkpoint)) }
     }
 
-    private func noteEnd(isWhole: Bool) throws {
-        try context.store.notePull(of: .metrics, isWhole: isWhole, at: context.clock.now)
+    private static func isServerFault(_ error: any Error) -> Bool {
+        if let error = error as? APIError, case .server = error { true } else { false }
+    }
+
+    private func noteEnd() throws {
+        try context.store.notePull(of: .metrics, isWhole: true, at: context.clock.now)
+    }
+
+    /// Notes that what is new was seen to where it ends: nothing is owed that was not before.
+    private func noteEnd(ofRecent plan: PullPlan, _ record: PullRecord) throws {
+        guard !plan.isAtEnd else { return try noteEnd() }
+        var record = record
+        // Where going through everything is owed, more may be missing.
+        if record.wholeAt != nil { record.endedAt = context.clock.now }
+        try context.store.keepPullRecord(record, of: .metrics)
     }
 
     /// Works a phase off.
     private mutating func work(_ plan: inout PullPlan, _ pull: inout Pull) async throws {
         var seen: Set<String> = []
         var emptyPages = 0
+        pagesOfPhase = 0
         while true {
             let page = try await context.client.healthDataPage(limit: pageSize, cursor: plan.cursor)
-            let stored = try pull.store(page)
+            let stored = try pull.store(page, isRecent: plan.phase == .recent)
             pages += 1
+            pagesOfPhase += 1
             let goesOn = plan.take(
                 page.rows.map(\.timestamp), hasNews: stored.added + stored.replaced > 0,
                 next: page.nextCursor)
@@ -142,13 +164,17 @@ struct Pull {
     }
 
     /// Stores a page of metrics.
-    mutating func store(_ page: HealthDataPage) throws -> UpsertCounts {
+    ///
+    /// - Parameter isRecent: whether the pull stops where nothing new follows; news are then no end.
+    mutating func store(_ page: HealthDataPage, isRecent: Bool) throws -> UpsertCounts {
         let rows = page.rows.map {
             CachedRow(
                 id: $0.id, type: $0.type, timestamp: $0.timestamp, json: $0.json,
                 numbers: MetricNumbers(row: $0.json, type: $0.type))
         }
-        let stored = try context.store.upsert(rows, into: .metrics, syncedAt: context.clock.now)
+        let stored = try context.store.upsert(
+            rows, into: .metrics, syncedAt: context.clock.now,
+            newsOwesWhole: isRecent ? .metrics : nil)
         counts.add(rows.count, to: "metrics_pulled")
         counts.add(stored.added, to: "metrics_new")
         count(stored, unreadable: page.unreadableRows)

@@ -78,16 +78,19 @@ import Testing
     /// The metrics that have another content by now.
     private final class Changed: Sendable {
         let numbers = Mutex<Set<Int>>([])
+        /// The place whose page does not come.
+        let failing = Mutex<String?>(nil)
     }
 
     /// Ten pages of two metrics each, newest first; `changed` ones have another content.
     private func longBench(_ changed: Changed) throws -> WorkBench {
-        let bench = WorkBench { request in
+        let bench = WorkBench { request throws(TransportError) in
             if request.path.hasPrefix("/auth/me") {
                 return .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
             }
             if request.path.hasPrefix("/insights") { return Self.insights(0..<0, hasMore: false) }
             let cursor = request.path.split(separator: "cursor=").dropFirst().first
+            if let cursor, changed.failing.withLock({ $0 == String(cursor) }) { throw .tls }
             let start = cursor.flatMap { Int($0) } ?? 0
             let rows = (start..<start + 2).map { number in
                 let value = changed.numbers.withLock { $0.contains(number) } ? 62 : 61
@@ -152,6 +155,108 @@ import Testing
         #expect(second.reports.tally["metrics_new"] == 12)
         #expect(try bench.store().rowCount(of: .metrics) == 20)
         #expect(try bench.store().pullRecord(of: .metrics).place == nil)
+    }
+
+    @Test
+    func `what a pull that failed had not seen comes with the next, which looks at everything`()
+        async throws
+    {
+        let changed = Changed()
+        let bench = try longBench(changed)
+        _ = await bench.attempt("refresh")
+        let before = try bench.store().pullRecord(of: .metrics)
+        changed.numbers.withLock { $0 = Set(0..<12) }
+        changed.failing.withLock { $0 = "4" }
+        bench.clock.advance(by: .seconds(60))
+
+        // Two pages of news are kept, the third is not had; no checkpoint comes to the next run.
+        let failed = await bench.attempt("refresh")
+        let between = try bench.store().pullRecord(of: .metrics)
+        changed.failing.withLock { $0 = nil }
+        let next = await bench.attempt("refresh")
+
+        #expect(failed.outcome == APIError.tls.outcome)
+        #expect(before.wholeAt != nil && between.wholeAt == nil)
+        #expect(between.endedAt == before.endedAt)
+        #expect(next.outcome == .success)
+        #expect(
+            failed.reports.tally["versions_archived"]
+                + next.reports.tally["versions_archived"] == 12)
+        let record = try bench.store().pullRecord(of: .metrics)
+        #expect(record.endedAt == bench.clock.now && record.wholeAt == bench.clock.now)
+    }
+
+    @Test func `nothing counts as synced before what was not seen is here`() async throws {
+        let changed = Changed()
+        let bench = try longBench(changed)
+        _ = await bench.attempt("refresh")
+        let before = try bench.store().pullRecord(of: .metrics)
+        changed.numbers.withLock { $0 = Set(0..<12) }
+        changed.failing.withLock { $0 = "4" }
+        bench.clock.advance(by: .seconds(60))
+        _ = await bench.attempt("refresh")
+
+        // The front is known by now; going through everything fails at the same page.
+        let second = await bench.attempt("refresh")
+
+        #expect(second.outcome == APIError.tls.outcome)
+        #expect(try bench.store().pullRecord(of: .metrics).endedAt == before.endedAt)
+    }
+
+    @Test func `a pull of what is new leaves when everything was gone through, and where`()
+        async throws
+    {
+        let changed = Changed()
+        let bench = try longBench(changed)
+        _ = await bench.attempt("refresh")
+        let whole = try bench.store().pullRecord(of: .metrics).wholeAt
+        changed.numbers.withLock { $0 = [1, 2] }
+        bench.clock.advance(by: .seconds(60))
+
+        let second = await bench.attempt("refresh")
+
+        #expect(second.reports.tally["metrics_pulled"] == 8)
+        let record = try bench.store().pullRecord(of: .metrics)
+        #expect(record.wholeAt == whole && record.endedAt == bench.clock.now)
+    }
+
+    @Test func `a place that the backend answers with a fault of its own is forgotten`()
+        async throws
+    {
+        let bench = WorkBench { request in
+            if request.path.hasPrefix("/auth/me") {
+                return .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
+            }
+            if request.path.hasPrefix("/insights") { return Self.insights(0..<0, hasMore: false) }
+            return request.path.hasSuffix("cursor=old")
+                ? .status(500) : Self.metrics(request, count: 9)
+        }
+        try bench.logIn()
+        try bench.store().keepPullPlace("old", of: .metrics)
+
+        let first = await bench.attempt("refresh", checkpoint: "whole old")
+        let second = await bench.attempt("refresh")
+
+        #expect(first.outcome != .success)
+        #expect(second.outcome == .success)
+        #expect(try bench.store().rowCount(of: .metrics) == 9)
+    }
+
+    @Test func `a fault of the backend further on leaves the place`() async throws {
+        let bench = WorkBench { request in
+            if request.path.hasPrefix("/auth/me") {
+                return .ok(#"{"user_id":"\#(WorkBench.user)"}"#)
+            }
+            if request.path.hasPrefix("/insights") { return Self.insights(0..<0, hasMore: false) }
+            return request.path.hasSuffix("cursor=6")
+                ? .status(500) : Self.metrics(request, count: 9)
+        }
+        try bench.logIn()
+
+        let (outcome, _) = await bench.attempt("refresh")
+
+        #expect(outcome != .success)
+        #expect(try bench.store().pullRecord(of: .metrics).place == "6")
     }
 
     @Test func `a place that the backend no longer knows is forgotten`() async throws {
