@@ -92,15 +92,20 @@ extension HealthStore {
         }
     }
 
-    /// The first insight since an instant that no request has led to; `nil` when there is none.
-    public func unclaimedInsight(since start: Instant) throws(HealthStoreError) -> String? {
+    /// The first insight since an instant that no request has led to and that was not known before
+    /// this one was first sent; `nil` when there is none.
+    public func unclaimedInsight(
+        for request: KeptInsightRequest, since start: Instant
+    ) throws(HealthStoreError) -> String? {
         try access { connection in
             try connection.first(
                 """
                 SELECT id FROM insights WHERE timestamp_ms >= ? AND NOT EXISTS
                     (SELECT 1 FROM insight_requests WHERE insight_id = insights.id)
+                    AND id NOT IN (SELECT value FROM json_each(
+                        (SELECT known_ids FROM insight_requests WHERE id = ?)))
                 ORDER BY timestamp_ms, id LIMIT 1
-                """, .integer(start.millisecondsSince1970)
+                """, .integer(start.millisecondsSince1970), .integer(request.id)
             ) { $0.text(0) }
         }
     }

@@ -11,11 +11,12 @@ extension HealthStore {
         of analysis: KeptAnalysis, _ matter: InsightMatter, at now: Instant
     ) throws(HealthStoreError) -> KeptInsightRequest? {
         try change { connection in
-            // The number is a part of what the value is sealed for.
+            // The number is a part of what the value is sealed for, and may be of an insight's
+            // name: no other request ever has it.
             let number =
-                try connection.first("SELECT coalesce(max(id), 0) + 1 FROM insight_requests") {
-                    $0.integer(0)
-                } ?? 1
+                try connection.first(
+                    "SELECT seq + 1 FROM sqlite_sequence WHERE name = 'insight_requests'"
+                ) { $0.integer(0) } ?? 1
             let sealed = sealer.seal(
                 matter.sealedForm, for: HealthStore.identity(number, analysis.id))
             try connection.run(
@@ -71,18 +72,24 @@ extension HealthStore {
         }
     }
 
-    /// The request leaves now, and may make an insight from here on.
+    /// The request leaves now, and may make an insight from here on; the insights that are known by
+    /// now are not it.
     public func sending(
         _ request: KeptInsightRequest, at now: Instant
     ) throws(HealthStoreError) {
         let time = Value.integer(now.millisecondsSince1970)
+        let since = now - KeptInsightRequest.clockMargin
         try change { connection in
             try connection.run(
                 """
                 UPDATE insight_requests SET state = 'sending', sends = sends + 1,
-                    first_sent_at_ms = coalesce(first_sent_at_ms, ?), last_sent_at_ms = ?
+                    first_sent_at_ms = coalesce(first_sent_at_ms, ?), last_sent_at_ms = ?,
+                    known_ids = iif(first_sent_at_ms IS NULL,
+                        (SELECT json_group_array(id) FROM (SELECT id FROM insights
+                            WHERE timestamp_ms >= ? ORDER BY timestamp_ms LIMIT ?)), known_ids)
                 WHERE id = ? AND state IN ('queued', 'sending')
-                """, time, time, .integer(request.id))
+                """, time, time, .integer(since.millisecondsSince1970),
+                .integer(KeptInsightRequest.mostKnown), .integer(request.id))
         }
     }
 

@@ -83,6 +83,11 @@ public struct KeptInsightRequest: Hashable, Sendable {
     public var provisionalID: String { "\(KeptInsightRequest.provisional)\(id)" }
 
     static let provisional = "unnamed-"
+
+    /// By how much the backend's clock may be behind.
+    public static let clockMargin = Duration.seconds(120)
+    /// How many insights are remembered as those that were known before a request was sent.
+    static let mostKnown: Int64 = 1000
 }
 
 /// An insight in full.

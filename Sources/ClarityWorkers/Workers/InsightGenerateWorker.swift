@@ -6,14 +6,13 @@ public import ClarityScheduler
 /// A request is written down before anything is sent: without a network it waits there for the next
 /// attempt. Of one that was not answered nobody knows whether it has led to an insight; so the history
 /// is looked through for one generated since, for `patience`, before it is sent again, and an insight
-/// that may then be there twice is counted.
+/// that may then be there twice is counted. One that was known before the request is not taken for
+/// it; whether the one that is belongs to it nobody can say, which the run notes.
 public struct InsightGenerateWorker: KindWorker {
     /// How long an insight whose request was not answered is waited for in the history.
     static let patience = Duration.seconds(600)
     /// The longest wait between two looks.
     static let lookWait = Duration.seconds(120)
-    /// By how much the backend's clock may be behind.
-    static let clockMargin = Duration.seconds(120)
     /// How long an insight that is being made is waited for.
     static let longestMaking = Duration.seconds(86_400)
     /// The wait before a run asks again for what is being made.

@@ -152,13 +152,18 @@ struct InsightMaking {
     /// Looks through the history for the insight of a request that was not answered.
     private mutating func find(_ request: KeptInsightRequest) async throws -> Bool {
         let sentAt = request.firstSentAt ?? context.clock.now
-        let since = sentAt - InsightGenerateWorker.clockMargin
+        let since = sentAt - KeptInsightRequest.clockMargin
         let user = try await context.client.session().userID
         var history = HistoryReading(context, user: user, pageSize: 20)
         _ = try await history.readFront(since: since)
-        guard let id = try context.store.unclaimedInsight(since: since) else { return false }
+        guard let id = try context.store.unclaimedInsight(for: request, since: since) else {
+            return false
+        }
         try context.store.complete(request, insight: id, at: context.clock.now)
         tell("insights_found")
+        context.note(
+            "the history's next insight is taken for the insight that was asked for, which the "
+                + "backend cannot confirm")
         if try await context.client.givesInsightsInFull() { _ = try await texts.fetch(id) }
         return true
     }

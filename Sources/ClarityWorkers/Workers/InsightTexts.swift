@@ -56,27 +56,29 @@ struct InsightTexts {
         } catch {
             switch error {
             case .notFound, .forbidden, .gone, .decoding, .tooLarge, .rejected, .validation:
-                try miss(id)
+                try miss(id, for: request)
                 return nil
             default: throw error
             }
         }
         switch (insight.state, insight.generatedAt) {
         case (.generating, _): break
-        case (.failed, _): try miss(id)
+        case (.failed, _): try miss(id, for: request)
         case (.completed, let generatedAt?):
             try context.store.keep(
                 FullInsight(id: id, generatedAt: generatedAt, json: insight.json), for: request,
                 at: context.clock.now)
             counts.add(1, to: "texts_fetched")
         case (.completed, nil):
-            try miss(id)
+            try miss(id, for: request)
             return nil
         }
         return insight.state
     }
 
-    private mutating func miss(_ id: String) throws {
+    /// Of one that was asked for its request keeps the account: it may not be there yet.
+    private mutating func miss(_ id: String, for request: KeptInsightRequest?) throws {
+        guard request == nil else { return }
         try context.store.noteMissingText(of: id, at: context.clock.now)
         counts.add(1, to: "texts_missing")
     }

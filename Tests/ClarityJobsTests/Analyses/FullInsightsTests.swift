@@ -109,12 +109,12 @@ import Testing
         _ = try store.upsertInsights(
             [preview("old", at: -1), preview("new", at: 1)], syncedAt: noon)
 
-        let found = try store.unclaimedInsight(since: noon)
+        let found = try store.unclaimedInsight(for: request, since: noon)
         try store.complete(request, insight: "new", at: noon)
 
         #expect(found == "new")
-        #expect(try store.unclaimedInsight(since: noon) == nil)
-        #expect(try store.unclaimedInsight(since: noon - .seconds(1)) == "old")
+        #expect(try store.unclaimedInsight(for: request, since: noon) == nil)
+        #expect(try store.unclaimedInsight(for: request, since: noon - .seconds(1)) == "old")
     }
 
     private func request(_ store: HealthStore) throws -> KeptInsightRequest {

@@ -169,6 +169,11 @@ import Testing
         #expect(first.outcome == APIError.interrupted.outcome)
         #expect(second.outcome == .success)
         #expect(second.reports.tally["insights_found"] == 1)
+        #expect(
+            second.reports.notes == [
+                "the history's next insight is taken for the insight that was asked for, which the "
+                    + "backend cannot confirm"
+            ])
         #expect(second.reports.events == [.insightGenerated])
         #expect(
             bench.backend.calls == [
@@ -178,6 +183,46 @@ import Testing
             ])
         #expect(try bench.insights()["insight_1"] == Self.made)
         #expect(try bench.store().openInsightRequests().isEmpty)
+    }
+
+    @Test func `one that was there before the request is not taken for it`() async throws {
+        // Made a minute before the first request, or by a clock that is as much ahead.
+        for time in ["2025-10-09T08:52:21Z", "2025-10-09T08:54:21Z"] {
+            let bench = try doubtfulBench(Self.row("foreign", time))
+            _ = await bench.attempt("insight-history")
+            let known = try bench.insights().count
+
+            let first = await bench.attempt("insight-generate")
+            let second = await bench.attempt("insight-generate")
+
+            #expect(known == 1)
+            #expect(first.outcome == APIError.interrupted.outcome)
+            #expect(
+                second.outcome
+                    == .snooze(
+                        after: .seconds(120),
+                        Failure(.work, "an insight was asked for and is not there yet")))
+            #expect(try bench.store().openInsightRequests().map(\.state) == [.sending])
+        }
+    }
+
+    @Test func `one that is found by its answer later is no text that is missing`() async throws {
+        let isMade = Mutex(false)
+        let bench = try bench { request in
+            if request.method == .post {
+                return .ok(#"{"success":true,"data":{"id":"i-1","status":"generating"}}"#)
+            }
+            if request.path.hasPrefix("/insights/history") { return Self.history(Self.row("i-1")) }
+            return isMade.withLock { $0 } ? .ok(Self.answer) : .status(404)
+        }
+
+        let making = await bench.attempt("insight-generate")
+        isMade.withLock { $0 = true }
+        _ = await bench.attempt("insight-history")
+
+        #expect(bench.backend.calls.count { $0 == "GET /insights/i-1" } > 5)
+        #expect(making.reports.tally["texts_missing"] == 0)
+        #expect(try bench.insights() == ["i-1": Self.made])
     }
 
     @Test func `one that the history does not have is waited for, and then asked for again`()
