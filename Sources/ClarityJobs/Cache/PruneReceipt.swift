@@ -12,6 +12,8 @@ public enum PrunedKind: String, CaseIterable, Sendable {
     case insights
     /// Versions that lost against later ones.
     case versions
+    /// Analyses that ended, with the requests for their insights.
+    case analyses
     /// Entries of the audit log that were uploaded.
     case auditEntries = "audit_entries"
     /// Files that a spool folder is done with.

@@ -17,8 +17,8 @@ extension JobKindDeclaration {
                 summary: "how long entries of the audit log stay here that were uploaded"),
             OptionDeclaration(
                 "retain_files", .duration(days(1)...days(36_600)),
-                summary: "how long the files stay that a spool folder has moved to `done` or "
-                    + "`rejected`; without it, for ever"),
+                summary: "how long the files stay that a spool folder has moved to `done`, not "
+                    + "those in `rejected`; without it, for ever"),
         ])
 
     static let auditUpload = JobKindDeclaration(

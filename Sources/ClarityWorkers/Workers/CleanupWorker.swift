@@ -38,7 +38,7 @@ public struct CleanupWorker: KindWorker {
             throw error
         }
         tell(receipt, context)
-        counts.add(try context.store.compact(), to: "bytes_freed")
+        try compact(&counts, context)
         return .success
     }
 
@@ -54,6 +54,16 @@ public struct CleanupWorker: KindWorker {
                 kind, before: cutoff, from: &cursor, into: &receipt)
             counts.add(receipt[kind].count - before, to: "\(kind.rawValue)_removed")
             try context.checkTime()
+        }
+    }
+
+    private func compact(_ counts: inout WorkCounts, _ context: WorkContext) throws {
+        var isMore = true
+        while isMore {
+            let step = try context.store.compact()
+            counts.add(step.freed, to: "bytes_freed")
+            isMore = step.isMore
+            if isMore { try context.checkTime() }
         }
     }
 

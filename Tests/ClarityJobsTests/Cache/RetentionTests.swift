@@ -72,7 +72,7 @@ import Testing
         #expect(
             counts == [
                 .samples: [2, 2, 1], .batches: [1], .metrics: [2, 1], .insights: [2, 1],
-                .versions: [2, 2, 2, 0], .auditEntries: [0], .files: [0],
+                .versions: [2, 2, 2, 0], .analyses: [0], .auditEntries: [0], .files: [0],
             ])
         #expect(try store.verifyAudit().broken == nil)
     }
@@ -176,6 +176,118 @@ import Testing
         }
     }
 
+    /// The rows of each portion until there is no more.
+    private func portions(
+        of kind: PrunedKind, _ store: HealthStore, before cutoff: Instant, limit: Int
+    ) throws -> [Int64] {
+        var (cursor, receipt, counts) = (PruneCursor(), PruneReceipt(), [Int64]())
+        var isMore = true
+        while isMore, counts.count < 9 {
+            let before = receipt[kind].count
+            isMore = try store.prune(
+                kind, before: cutoff, limit: limit, from: &cursor, into: &receipt)
+            counts.append(receipt[kind].count - before)
+        }
+        return counts
+    }
+
+    @Test(arguments: [(CachedTable.metrics, PrunedKind.metrics), (.insights, .insights)])
+    func `a portion looks at no more rows than it may remove`(
+        table: CachedTable, kind: PrunedKind
+    ) throws {
+        let store = try folder.open()
+        func row(_ id: String) -> CachedRow {
+            CachedRow(id: id, type: "t", timestamp: noon - .seconds(500), json: [])
+        }
+        _ = try store.upsert(
+            (0..<4).map { row("a\($0)") }, into: table, syncedAt: noon + .seconds(9))
+        _ = try store.upsert([row("b")], into: table, syncedAt: noon - .seconds(300))
+
+        let counts = try portions(of: kind, store, before: noon, limit: 2)
+
+        #expect(counts == [0, 0, 1])
+        #expect(try store.rows(of: table, limit: 9).count == 4)
+    }
+
+    @Test func `samples that stay are looked at in portions too`() throws {
+        let store = try folder.open()
+        try settled(store, 0..<3, at: noon)
+        try store.giveUp(store.openUploads()[0], reason: "no end", at: noon)
+        try settled(store, 3..<4, at: noon)
+        try store.confirm(store.openUploads()[0], at: noon)
+
+        #expect(
+            try portions(of: .samples, store, before: noon + .seconds(1), limit: 2) == [0, 1, 0])
+        #expect(
+            try portions(of: .batches, store, before: noon + .seconds(1), limit: 1) == [0, 1, 0])
+    }
+
+    private func ids(_ table: String, _ store: HealthStore) throws -> [Int64] {
+        try store.access { connection in
+            try connection.all("SELECT rowid FROM \(table) ORDER BY rowid") { $0.integer(0) }
+        }
+    }
+
+    @Test func `analyses that ended go with their requests, but not what still counts`() throws {
+        let store = try folder.open()
+        // The first has an insight, the second one that is asked for, the third none.
+        let analyses = try (0..<3).map { try completedAnalysis(store, 20_000 + 7 * $0) }
+        let made = try #require(try store.queueInsight(of: analyses[0], testMatter, at: noon))
+        try store.sending(made, at: noon)
+        try store.complete(made, insight: "a", at: noon)
+        let asked = try #require(try store.queueInsight(of: analyses[1], testMatter, at: noon))
+        // The newest week failed, and the one before it waits.
+        let failed = try store.queueAnalysis(
+            of: CivilDay(daysSince1970: 20_021), as: .steps, knownMinutes: 9000, at: noon)
+        try store.fail(failed, reason: "r", at: noon)
+
+        let young = try store.prune(before: noon)
+        let first = try store.prune(before: noon + .seconds(1))
+        let left = (try ids("analyses", store), try ids("insight_requests", store))
+        try store.fail(asked, reason: "r", at: noon + .seconds(60))
+        let early = try store.prune(before: noon + .seconds(60))
+        let second = try store.prune(before: noon + .seconds(61))
+
+        #expect(young.count == 0 && early.count == 0)
+        #expect(first.summary == "analyses 1")
+        #expect(left == ([2, 3, 4], [2]))
+        #expect(second.summary == "analyses 1")
+        #expect(try ids("analyses", store) == [3, 4])
+        #expect(try ids("insight_requests", store) == [])
+        #expect(try store.latestResult()?.analysis.id == 3)
+    }
+
+    @Test func `the number of a request that is gone is no other's`() throws {
+        let store = try folder.open()
+        let analyses = try (0..<2).map { try completedAnalysis(store, 20_000 + 7 * $0) }
+        let gone = try #require(try store.queueInsight(of: analyses[0], testMatter, at: noon))
+        try store.fail(gone, reason: "r", at: noon)
+        _ = try store.prune(before: noon + .seconds(1))
+
+        let next = try store.queueInsight(of: analyses[1], testMatter, at: noon)
+
+        #expect(next?.id == 2)
+    }
+
+    @Test func `what is known of a text that is missing goes with its insight`() throws {
+        let store = try folder.open()
+        for id in ["old", "young"] {
+            let time = id == "old" ? noon - .seconds(500) : noon
+            _ = try store.upsert(
+                [CachedRow(id: id, type: "t", timestamp: time, json: [])], into: .insights,
+                syncedAt: time)
+            try store.noteMissingText(of: id, at: noon)
+        }
+        try store.noteMissingText(of: "never listed", at: noon - .seconds(500))
+
+        _ = try store.prune(before: noon - .seconds(100))
+
+        let left = try store.access { connection in
+            try connection.all("SELECT insight_id FROM missing_texts") { $0.text(0) }
+        }
+        #expect(left == ["young"])
+    }
+
     @Test func `an archived version goes by when it was archived`() throws {
         let store = try folder.open()
         for version in 0..<3 {
@@ -202,10 +314,10 @@ import Testing
             }, into: .metrics, syncedAt: noon)
         _ = try store.prune(before: noon + .seconds(1))
 
-        let freed = try store.compact()
+        let (freed, isMore) = try store.compact()
 
-        #expect(freed > 400_000)
+        #expect(freed > 400_000 && !isMore)
         #expect(folder.bytes(of: "health.db-wal").isEmpty)
-        #expect(try store.compact() == 0)
+        #expect(try store.compact().freed == 0)
     }
 }

@@ -1,14 +1,14 @@
 import ClarityScheduler
 @preconcurrency import Glibc
 
-/// What a spool folder is done with: the files in its `done/` and `rejected/`.
+/// What a spool folder has taken as a whole: the files in its `done/`. What is in `rejected/` was not
+/// taken, and stays.
 ///
-/// Only regular files of the names that it gives are looked at, and neither folder is followed where
+/// Only regular files of the names that it gives are looked at, and the folder is not followed where
 /// it is a link. A file counts from when it was moved there, which the system notes as its change.
 struct SpoolRemains {
     /// One file.
     struct File: Hashable {
-        var folder: String
         var name: String
         var bytes: Int64
         var movedAt: Instant
@@ -23,36 +23,28 @@ struct SpoolRemains {
     /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `unreadable`.
     init(path: String) throws(SourceError) { folder = try OpenFolder(path: path) }
 
-    /// The files that were moved before `cutoff`, `done/` first, each in the order of the names.
+    /// The files that were moved before `cutoff`, in the order of their names.
     func files(before cutoff: Instant) throws(SourceError) -> [File] {
-        var files: [File] = []
-        for name in [SpoolFolder.doneName, SpoolFolder.rejectedName] {
-            guard let remains = try open(name) else { continue }
-            for entry in try remains.names(where: SpoolRemains.isOurs) {
-                guard let file = file(entry, in: remains, name), file.movedAt < cutoff else {
-                    continue
-                }
-                files.append(file)
-            }
-        }
-        return files
+        guard let remains = try open() else { return [] }
+        return try remains.names(where: SpoolRemains.isOurs)
+            .compactMap { file($0, in: remains) }.filter { $0.movedAt < cutoff }
     }
 
     /// Removes a file that is still as it was found; whether it did.
     func remove(_ file: File) throws(SourceError) -> Bool {
-        guard let remains = try open(file.folder),
-            self.file(file.name, in: remains, file.folder) == file
-        else { return false }
+        guard let remains = try open(), self.file(file.name, in: remains) == file else {
+            return false
+        }
         guard unlinkat(remains.descriptor, file.name, 0) == 0 else {
             throw SourceError(opening: "\(remains.path)/\(file.name)", errno)
         }
         return true
     }
 
-    /// A folder for what is done with; `nil` where there is none.
-    private func open(_ name: String) throws(SourceError) -> OpenFolder? {
+    /// The folder for what was taken; `nil` where there is none.
+    private func open() throws(SourceError) -> OpenFolder? {
         do throws(SourceError) {
-            return try OpenFolder(name, in: folder, makes: false)
+            return try OpenFolder(SpoolFolder.doneName, in: folder, makes: false)
         } catch {
             // A link, or a file, is nothing that this program has made.
             switch error {
@@ -62,14 +54,14 @@ struct SpoolRemains {
         }
     }
 
-    private func file(_ name: String, in remains: OpenFolder, _ folder: String) -> File? {
+    private func file(_ name: String, in remains: OpenFolder) -> File? {
         var status = stat()
         guard fstatat(remains.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
             status.st_mode & S_IFMT == S_IFREG
         else { return nil }
         let moved = status.st_ctim
         return File(
-            folder: folder, name: name, bytes: Int64(status.st_size),
+            name: name, bytes: Int64(status.st_size),
             movedAt: Instant(
                 millisecondsSince1970: Int64(moved.tv_sec) * 1000
                     + Int64(moved.tv_nsec) / 1_000_000),
@@ -77,10 +69,9 @@ struct SpoolRemains {
                 + "\(moved.tv_nsec)")
     }
 
-    /// Whether the spool gives a file such a name, or the one beside a rejected file.
+    /// Whether the spool takes files of such a name.
     private static func isOurs(_ name: String) -> Bool {
-        var name = name.lowercased()[...]
-        if name.hasSuffix(".reason") { name = name.dropLast(".reason".count) }
+        let name = name.lowercased()
         return !name.hasPrefix(".") && (name.hasSuffix(".ndjson") || name.hasSuffix(".json"))
     }
 }
