@@ -34,7 +34,8 @@ struct DryRunCommand {
         try composition.become("clarity-jobs-worker", ["dry-run"], for: file)
     }
 
-    /// Says on standard error whether the job would start now, with each constraint's verdict.
+    /// Says on standard error whether the job would start now, with each constraint's verdict and
+    /// what else holds it back, such as what its run itself asks for.
     private func say(
         of job: Job, _ file: JobFile, _ conditions: Conditions, _ moment: Moment, _ ledger: Ledger
     ) {
@@ -45,7 +46,9 @@ struct DryRunCommand {
         let console = composition.console
         console.note(
             holdings.isEmpty ? "\(job.id): would start now" : "\(job.id): would not start now")
-        for deferral in holdings where deferral.reason != .constraint {
+        let names = job.constraints.map(\.name)
+        for deferral in holdings
+        where deferral.reason != .constraint || !names.contains(deferral.subject) {
             console.note("  \(deferral.reason.rawValue): \(RunText.line(deferral))")
         }
         for constraint in job.constraints {

@@ -31,6 +31,20 @@ struct NeedProgramTests {
         #expect(lines.contains { $0.hasPrefix("network_unmetered ") })
     }
 
+    @Test func `a dry run says that it holds the run back`() async throws {
+        let playground = try await awaiting()
+
+        let lines = try await playground.run("dry-run", "cleanup").errorLines
+
+        #expect(lines.first == "cleanup: would not start now")
+        #expect(
+            lines.count {
+                $0.hasPrefix("  constraint: network_unmetered: wanted unmetered, is ")
+                    && $0.hasSuffix("; the run itself asks for it)")
+            } == 1)
+        #expect(lines.count { $0.contains("storage_free") } == 1)
+    }
+
     @Test func `the history has it until the run starts by force`() async throws {
         let playground = try await awaiting()
 
