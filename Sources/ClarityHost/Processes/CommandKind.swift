@@ -1,10 +1,5 @@
 public import ClarityScheduler
 
-extension JobKind {
-    /// Any program, as the attempt itself.
-    public static let command = JobKind("command")
-}
-
 extension JobKindDeclaration {
     /// The kind `command`, for any catalogue: what `CommandPlan` reads and `CommandWorker` does.
     public static let command = JobKindDeclaration(

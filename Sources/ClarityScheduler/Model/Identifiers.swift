@@ -25,6 +25,9 @@ public struct JobID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
 /// What a job does: the name of a worker, such as `bulk-upload`.
 public struct JobKind: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// Any program, as the attempt itself; every other kind has a worker of this program.
+    public static let command = JobKind("command")
+
     public let rawValue: String
 
     /// Creates a kind from its name.

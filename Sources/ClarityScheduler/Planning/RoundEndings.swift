@@ -170,8 +170,10 @@ extension Round {
         case (.broke, .some): return .stopped(nil)
         case (.broke(.killedBySignal(9)), nil)
         where run.interruptions < Planner.toleratedInterruptions:
-            return .interrupted(Failure(.internalFault, "its worker was killed from outside"))
-        case (.broke(let fault), nil): return .again(fault.failure, wish: nil)
+            let name = AttemptFault.name(of: attempt.job.kind)
+            return .interrupted(Failure(.internalFault, "\(name) was killed from outside"))
+        case (.broke(let fault), nil):
+            return .again(fault.failure(of: attempt.job.kind), wish: nil)
         }
     }
 
@@ -212,24 +214,29 @@ extension Round {
 
 extension AttemptFault {
     /// The fault as a person reads it in the history.
-    public var failure: Failure {
-        switch self {
+    func failure(of kind: JobKind) -> Failure {
+        let name = AttemptFault.name(of: kind)
+        return switch self {
         case .notStarted(let reason):
-            Failure(.configuration, "its worker could not be started: \(reason)")
+            Failure(.configuration, "\(name) could not be started: \(reason)")
         case .exitedWithoutReport(let status):
             Failure(
-                .internalFault, "its worker exited with status \(status) and reported no outcome")
+                .internalFault, "\(name) exited with status \(status) and reported no outcome")
         case .killedBySignal(let signal):
-            Failure(.internalFault, "its worker was ended by signal \(signal)")
+            Failure(.internalFault, "\(name) was ended by signal \(signal)")
         case .malformedReport(let reason):
-            Failure(.internalFault, "its worker wrote something that is no report: \(reason)")
+            Failure(.internalFault, "\(name) wrote something that is no report: \(reason)")
         case .memoryLimitExceeded(let limit, let measured):
             Failure(
                 .internalFault,
-                "its worker took \(byteText(measured)) of memory, over its limit of "
+                "\(name) took \(byteText(measured)) of memory, over its limit of "
                     + byteText(limit))
         case .leftProcessesBehind:
-            Failure(.internalFault, "its worker ended and left processes running")
+            Failure(.internalFault, "\(name) ended and left processes running")
         }
+    }
+    /// What an attempt of a kind is called there.
+    static func name(of kind: JobKind) -> String {
+        kind == .command ? "its program" : "its worker"
     }
 }

@@ -186,6 +186,23 @@ struct EndingsTests {
         #expect(desk.store.attempts[RunID(1)]?[1]?.reason == reason)
     }
 
+    @Test func `of a command the program is what breaks`() throws {
+        var job = try job()
+        job.kind = JobKind("command")
+        var desk = PlanningDesk([job])
+        try desk.handle(.tick)
+
+        try desk.handle(
+            .finished(
+                RunID(1),
+                AttemptEnd(
+                    .broke(.memoryLimitExceeded(limitBytes: 64 << 20, measuredBytes: 65 << 20)))))
+
+        #expect(
+            desk.store.attempts[RunID(1)]?[1]?.reason
+                == "its program took 65 MiB of memory, over its limit of 64 MiB")
+    }
+
     @Test func `a run whose scheduler is gone is taken over at once`() throws {
         let store = MemoryRunStore()
         var dead = PlanningDesk([try job()], store: store, owner: "dead")
