@@ -64,17 +64,17 @@ extension HealthStore {
         guard try found != nil || hasQueued(first, connection) else { return (draw, true) }
         draw.wait = try requestWait(found?.rules ?? first, at: now, connection)
         guard draw.wait == nil else { return (draw, true) }
-        let room = try metered.map { try meteredRoom($0, at: now, connection) }
-        if let found, let room {
+        let budget = try metered.map { try meteredBudget($0, at: now, connection) }
+        if let found, let budget {
             // As it is or not at all: it is the same each time.
             let samples = try members(of: found.id, connection).map(\.sample)
-            draw.needsUnmetered = Int64(BatchRules.mostBytes(of: samples)) > room
-            guard !draw.needsUnmetered else { return (draw, true) }
+            draw.meteredWait = budget.wait(for: Int64(BatchRules.mostBytes(of: samples)))
+            guard draw.meteredWait == nil else { return (draw, true) }
         }
-        guard let found = try found ?? makeBatch(limit, first, room, &draw, connection, at: now),
+        guard let found = try found ?? makeBatch(limit, first, budget, &draw, connection, at: now),
             var batch = try take(found.id, found.rules, connection, at: now)
-        else { return (draw, draw.needsUnmetered) }
-        if room != nil {
+        else { return (draw, draw.meteredWait != nil) }
+        if budget != nil {
             batch.meteredEntry = try countMetered(
                 BatchRules.mostBytes(of: batch.samples), at: now, connection)
         }
@@ -108,10 +108,10 @@ extension HealthStore {
         try !fewestFailures(rules, connection).isEmpty
     }
 
-    /// Makes a batch of what is queued; `nil` when all that was looked at is kept back, or when not
-    /// one of it fits the room that there is.
+    /// Makes a batch of what is queued; `nil` when all that was looked at is kept back, or when the
+    /// budget has too little room for it.
     private func makeBatch(
-        _ limit: Int, _ rules: BatchRules, _ room: Int64?, _ draw: inout OutboxDraw,
+        _ limit: Int, _ rules: BatchRules, _ budget: MeteredBudget?, _ draw: inout OutboxDraw,
         _ connection: Connection, at now: Instant
     ) throws -> (id: Int64, rules: BatchRules)? {
         let fewest = try fewestFailures(rules, connection)
@@ -129,11 +129,16 @@ extension HealthStore {
         let fit = try chosen.compactMap { row in
             try opened(row, rules, &draw, connection).map { (row, $0) }
         }
-        if let room, let first = fit.first, Int64(BatchRules.mostBytes(of: [first.1])) > room {
-            draw.needsUnmetered = true
-            return nil
+        let samples = fit.map(\.1)
+        if let budget, let first = samples.first {
+            let whole = Array(samples.prefix(rules.prefix(of: samples)))
+            draw.meteredWait = budget.wait(
+                for: budget.wanted(
+                    first: Int64(BatchRules.mostBytes(of: [first])),
+                    whole: Int64(BatchRules.mostBytes(of: whole))))
+            guard draw.meteredWait == nil else { return nil }
         }
-        let count = rules.prefix(of: fit.map(\.1), within: room ?? .max)
+        let count = rules.prefix(of: samples, within: budget?.room ?? .max)
         let rows = fit.prefix(count).map(\.0)
         guard !rows.isEmpty else { return nil }
         return (try makeBatch(of: rows, rules.route, connection, at: now), rules)

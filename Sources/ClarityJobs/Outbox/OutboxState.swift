@@ -75,8 +75,9 @@ public struct OutboxDraw: Sendable {
     public var batch: OutboxBatch?
     /// How long nothing may be sent, when something waits and the hour's requests are used up.
     public var wait: Duration?
-    /// Whether something waits and does not fit what the metered budget leaves.
-    public var needsUnmetered = false
+    /// How long until what waits may fit the metered budget, at most an hour; `nil` when the budget
+    /// holds nothing back.
+    public var meteredWait: Duration?
     /// What was kept back on the way, with how many of each.
     public var refused: [Refused: Int64] = [:]
 

@@ -19,7 +19,9 @@ public enum DryRun {
             let (base, dialect) = (try options.backendURL(), try options.dialect())
             let store = try HealthStore.rehearsal(
                 of: options.stateDirectory(), environment: environment, clock: clock)
-            let transport = RehearsalTransport(user: try store.load(), show: show)
+            let rehearsal = RehearsalTransport(user: try store.load(), show: show)
+            // A metered budget is kept by what a run really sends.
+            let transport = MeasuredTransport(rehearsal)
             let client = APIClient(
                 base: base, dialect: dialect, memory: StoredDialects(store), transport: transport,
                 sessions: StoredSessions(store, backend: base), clock: clock,
@@ -36,7 +38,7 @@ public enum DryRun {
             let outcome = await work(context)
             show(
                 summary.text(
-                    order, requests: transport.requests,
+                    order, requests: rehearsal.requests,
                     isRemoval: order.kind == JobKind("cleanup")))
             return outcome
         } catch {

@@ -12,7 +12,12 @@ struct SendLater: Error {
                 Failure(
                     .work,
                     "the requests that the backend allows in an hour are used up; the rest follows "
-                        + "in \(Duration.seconds((wait.milliseconds + 999) / 1000).text)")))
+                        + "in \(text(wait))")))
+    }
+
+    /// A wait in whole seconds, none too few.
+    static func text(_ wait: Duration) -> String {
+        Duration.seconds((wait.milliseconds + 999) / 1000).text
     }
 
     /// The backend wants no more for now, although our count had room.

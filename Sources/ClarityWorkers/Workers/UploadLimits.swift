@@ -29,15 +29,18 @@ struct UploadLimits: Hashable, Sendable {
                         + "power")))
     }
 
-    /// What is said when the budget is used up.
-    static func budgetUsed(_ budget: Int64) -> SendLater {
+    /// What is said when the budget has no room for what waits: nothing has failed, and the run goes
+    /// on by itself, also on a connection that stays metered.
+    ///
+    /// - Parameter wait: until there may be room, or another connection.
+    static func budgetUsed(_ budget: Int64, _ wait: Duration) -> SendLater {
         SendLater(
-            outcome: .awaits(
-                .unmetered,
+            outcome: .snooze(
+                after: wait,
                 Failure(
                     .work,
                     "the \(sizeText(budget)) that may go over a metered connection in 24 h are used "
-                        + "up; the rest follows when it is not metered")))
+                        + "up; asked again in \(SendLater.text(wait))")))
     }
 
     /// A size in the largest unit that gives it exactly.

@@ -59,8 +59,8 @@ struct UploadPass {
                 metered: meteredBudget)
             count(draw.refused)
             if let wait = draw.wait { throw SendLater.budget(wait) }
-            if draw.needsUnmetered, let meteredBudget {
-                throw UploadLimits.budgetUsed(meteredBudget)
+            if let wait = draw.meteredWait, let meteredBudget {
+                throw UploadLimits.budgetUsed(meteredBudget, wait)
             }
             guard let batch = draw.batch else { return }
             try await send(batch, of: user)

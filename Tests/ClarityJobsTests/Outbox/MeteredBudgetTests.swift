@@ -18,7 +18,44 @@ import Testing
     ) {
         let entries = sent.map { (at: noon - .seconds($0.ago), bytes: $0.bytes) }
 
-        #expect(MeteredBudget.room(budget, after: entries, now: noon) == room)
+        #expect(MeteredBudget(budget, after: entries, now: noon).room == room)
+    }
+
+    @Test(
+        arguments: [
+            // Free as it is.
+            (100, [(60, 900)], nil), (1000, [], nil),
+            // With the oldest, with the two oldest, with all of it.
+            (200, [(86_000, 500), (85_000, 500)], 400),
+            (600, [(86_000, 500), (85_000, 500)], 1400),
+            (1000, [(86_000, 1), (85_000, 1)], 1400), (501, [(85_000, 500), (86_000, 500)], 1400),
+            // At most an hour, and never too soon by a clock that was put back.
+            (100, [(3600, 1000)], 3600), (100, [(-600, 1000)], 3600),
+            // More than there ever is.
+            (1001, [], 3600), (1001, [(86_000, 1)], 400), (1, [(86_000, .max), (9, .max)], 3600),
+        ] as [(Int64, [(Int64, Int64)], Int64?)])
+    func `the wait is until enough has left the day, at most an hour`(
+        wanted: Int64, sent: [(ago: Int64, bytes: Int64)], wait: Int64?
+    ) {
+        let entries = sent.map { (at: noon - .seconds($0.ago), bytes: $0.bytes) }
+
+        let found = MeteredBudget(1000, after: entries, now: noon).wait(for: wanted)
+
+        #expect(found == wait.map { .seconds($0) })
+    }
+
+    @Test(arguments: [
+        // All of it, when that is little.
+        (100, 500, 500), (100, 100, 100),
+        // A sixteenth, or the first sample when that is more.
+        (100, 5000, 1000), (1500, 5000, 1500), (1500, 1500, 1500),
+    ])
+    func `a batch that is cut short wants a sixteenth of the budget`(
+        first: Int64, whole: Int64, wanted: Int64
+    ) {
+        let budget = MeteredBudget(16_000, after: [], now: noon)
+
+        #expect(budget.wanted(first: first, whole: whole) == wanted)
     }
 
     private func draw(
@@ -38,7 +75,7 @@ import Testing
         try store.settle(batch, processingID: nil, at: noon)
         let second = try draw(store, budget)
 
-        #expect(batch.samples.count == 10 && !first.needsUnmetered)
+        #expect(batch.samples.count == 10 && first.meteredWait == nil)
         #expect(second.batch?.samples.count == 6)
     }
 
@@ -52,8 +89,8 @@ import Testing
         let full = try draw(store, budget)
         let later = try draw(store, budget, at: noon + .seconds(24 * 3600))
 
-        #expect(full.batch == nil && full.needsUnmetered)
-        #expect(later.batch?.samples.count == 10 && !later.needsUnmetered)
+        #expect(full.batch == nil && full.meteredWait == .seconds(3600))
+        #expect(later.batch?.samples.count == 10 && later.meteredWait == nil)
     }
 
     @Test func `a batch under way that does not fit stays as it is, and is not counted as sent`()
@@ -66,7 +103,7 @@ import Testing
         let held = try draw(store, 10_000)
         let free = try #require(try draw(store, nil).batch)
 
-        #expect(held.batch == nil && held.needsUnmetered)
+        #expect(held.batch == nil && held.meteredWait == .seconds(3600))
         #expect(free.samples.count == 100 && free.attempts == 2)
     }
 

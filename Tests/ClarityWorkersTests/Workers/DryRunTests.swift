@@ -9,11 +9,14 @@ import Testing
 @Suite struct DryRunTests {
     /// What is shown, and how it ends.
     private func rehearse(
-        _ bench: WorkBench, _ kind: String, _ options: [String: String] = [:]
+        _ bench: WorkBench, _ kind: String, _ options: [String: String] = [:],
+        conditions: OrderConditions = OrderConditions()
     ) async -> (outcome: Outcome, text: String) {
         let shown = Mutex<[String]>([])
+        var order = bench.order(kind, options)
+        order.conditions = conditions
         let outcome = await DryRun.run(
-            bench.order(kind, options), environment: [:], clock: bench.clock,
+            order, environment: [:], clock: bench.clock,
             show: { text in shown.withLock { $0.append(text) } })
         return (outcome, shown.withLock { $0 }.joined(separator: "\n"))
     }
@@ -84,6 +87,25 @@ import Testing
         let body = try #require(sent.body)
         #expect(text.contains("  body: \(body.count) bytes, blake2b-256 \(contentDigest(body))\n"))
         for header in sent.headers { #expect(text.contains("  \(header)\n")) }
+    }
+
+    @Test func `what a metered budget leaves room for is what is then sent`() async throws {
+        let desk = UploadDesk()
+        let bench = WorkBench { desk.take($0) }
+        try bench.enqueue(0..<1300)
+        try bench.logIn()
+        let options = ["metered_budget": "131072", "large_upload": "0"]
+        let metered = OrderConditions(metered: true)
+
+        let (dry, text) = await rehearse(bench, "bulk-upload", options, conditions: metered)
+        let (real, _) = await bench.attempt("bulk-upload", options, conditions: metered)
+
+        #expect(dry == real)
+        let bodies = bench.backend.requests.compactMap { $0.body?.count }
+        let shown = text.split(separator: "\n").filter { $0.hasPrefix("  body: ") }
+        #expect(bodies.count > 2)
+        #expect(shown.count == bodies.count)
+        for (line, size) in zip(shown, bodies) { #expect(line.hasPrefix("  body: \(size) bytes")) }
     }
 
     @Test func `a refresh shows its three calls`() async throws {

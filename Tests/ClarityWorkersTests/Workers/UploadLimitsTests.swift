@@ -78,18 +78,45 @@ import Testing
         let dry = try bench.states()
         let third = await bench.attempt("bulk-upload", options)
 
-        let used = Outcome.awaits(
-            .unmetered,
+        let used = Outcome.snooze(
+            after: .seconds(3600),
             Failure(
                 .work,
-                "the 128 KiB that may go over a metered connection in 24 h are used up; the rest "
-                    + "follows when it is not metered"))
+                "the 128 KiB that may go over a metered connection in 24 h are used up; asked again "
+                    + "in 1h"))
         #expect(first.outcome == used && second.outcome == used)
         #expect((120_000...131_072).contains(sent), "\(sent)")
         #expect(same <= 131_072)
         #expect((dry[.queued] ?? 0) > 600)
         #expect(third.outcome == .success)
         #expect(Set(desk.metricIDs).count == 1300)
+    }
+
+    @Test func `on a connection that stays metered the rest follows by and by`() async throws {
+        let bench = try bench()
+        try bench.enqueue(0..<1300)
+        let options = ["metered_budget": "131072", "large_upload": "0"]
+        var waits: [Duration] = []
+
+        var outcome = Outcome.success
+        while waits.count < 100 {
+            outcome =
+                await bench.attempt(
+                    "bulk-upload", options, conditions: OrderConditions(metered: true)
+                ).outcome
+            guard case .snooze(let wait, _) = outcome else { break }
+            waits.append(wait)
+            bench.clock.advance(by: wait)
+            try bench.logIn()
+        }
+
+        #expect(outcome == .success)
+        #expect(Set(desk.metricIDs).count == 1300)
+        #expect(waits.allSatisfy { $0 > .zero && $0 <= .seconds(3600) })
+        #expect((30...72).contains(waits.count), "\(waits.count)")
+        // What is left of the budget in the end is not used up in crumbs.
+        let bodies = bench.backend.requests.dropLast().compactMap { $0.body?.count }
+        #expect(bodies.allSatisfy { $0 > 1500 }, "\(bodies)")
     }
 
     @Test func `a budget that is over is whole again after a day`() async throws {
