@@ -44,6 +44,8 @@ extension HealthStore {
                 WHERE id = ?
                 """, .integer(row.start), .integer(row.end), .blob(row.tagBytes), sealed,
                 .integer(aggregate.asOf), .integer(id))
+            // They were about the former value.
+            try connection.run("DELETE FROM server_words WHERE id = ?", .integer(id))
         } else if ruling.needsRow {
             try connection.run(
                 """

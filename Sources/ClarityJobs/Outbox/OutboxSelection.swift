@@ -21,8 +21,8 @@ public struct OutboxSelection: Hashable, Sendable {
         state == nil && kind == nil && before == nil && reason == nil
     }
 
-    /// Whether it means what a person discarded.
-    public var meansDiscarded: Bool { reason == OutboxSelection.discarded }
+    /// Whether it means what a person discarded; in any case of letters.
+    public var meansDiscarded: Bool { reason?.lowercased() == OutboxSelection.discarded }
 
     /// What rows must fulfil, with the values to bind.
     ///

@@ -62,6 +62,7 @@ extension HealthStore {
                 WHERE id IN (\(ids))
                 """
             ) { _ in }
+            try connection.forEach("DELETE FROM server_words WHERE id IN (\(ids))") { _ in }
         }
     }
 
@@ -100,15 +101,15 @@ extension HealthStore {
 
     /// Forgets what was discarded, so that the next reading of its source finds it new.
     private func forget(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
-        let count = try inPortions(
+        try inPortions(
             selection, [.rejected], HealthStore.isDiscarded(true), .requeued,
             "a person wants back what was discarded"
         ) { connection, ids in
+            // With each portion: whatever ends this early, what is gone is read again.
+            try connection.run("DELETE FROM sources")
             try connection.forEach("DELETE FROM outbox WHERE id IN (\(ids))") { _ in }
             try countRemoved(Int64(connection.changes), connection)
         }
-        if count > 0 { try change { connection in try connection.run("DELETE FROM sources") } }
-        return count
     }
 
     /// Changes what is meant in portions, each with its entry of the audit log, until nothing is left.

@@ -1,3 +1,4 @@
+import SQLite
 import Testing
 
 @testable import ClarityJobs
@@ -93,6 +94,66 @@ import Testing
         #expect(shares.map(\.count) == [4] && count == 4 && anew.queued == 4)
         let sums = try store.arithmetic()
         #expect(sums.isBalanced && sums.counts[.rowsRemoved] == 4)
+    }
+
+    @Test func `the word for what was discarded counts in any case of letters`() throws {
+        let store = try filled()
+        _ = try store.discard(selection(.rejected))
+
+        #expect(try store.retry(selection(reason: "Discarded")) == 4)
+    }
+
+    @Test(arguments: ["sources", "outbox WHEN old.id > 5000"])
+    func `a retry that ends early loses nothing that no reading brings again`(
+        broken: String
+    ) throws {
+        let store = try folder.open()
+        _ = try store.enqueue(heartRates(0..<5100))
+        _ = try store.discard(selection(.queued))
+        try store.change { connection in
+            try connection.execute(
+                """
+                INSERT INTO sources (tag, stamp, read_at_ms)
+                    VALUES (x'00000000000000000000000000000001', 's', 0);
+                CREATE TRIGGER broken BEFORE DELETE ON \(broken)
+                BEGIN SELECT RAISE(ABORT, 'killed'); END;
+                """)
+        }
+
+        #expect(throws: HealthStoreError.self) {
+            _ = try store.retry(selection(reason: "discarded"))
+        }
+
+        let counts = try store.access { connection in
+            try connection.all(
+                "SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM sources)"
+            ) { [$0.integer(0), $0.integer(1)] }
+        }
+        #expect([[5100, 1], [100, 0]].contains(counts[0]), "\(counts)")
+    }
+
+    @Test func `what the backend said goes when a sample is sent again`() throws {
+        let store = try filled()
+        let before = try store.outboxSample(4)?.serverWords
+
+        _ = try store.retry(selection(reason: "`c`: d"))
+
+        #expect(before == "must be less than #")
+        #expect(try #require(try store.outboxSample(4)).serverWords == nil)
+    }
+
+    @Test func `what the backend said of a day goes with the value that it was said of`() throws {
+        let store = try folder.open()
+        _ = try store.enqueue(aggregates: [sample(.steps, 1, 100)], asOf: noon)
+        let batch = try #require(try store.nextBatch(limit: 9, at: noon))
+        try store.settle(
+            batch, processingID: nil, rejected: [0: "`a`: b"], words: [0: "odd"], at: noon)
+        let before = try store.outboxSample(1)?.serverWords
+
+        let counts = try store.enqueue(aggregates: [sample(.steps, 1, 200)], asOf: noon)
+
+        #expect(before == "odd" && counts.replaced == 1)
+        #expect(try #require(try store.outboxSample(1)).serverWords == nil)
     }
 
     @Test func `nothing that the backend may have is discarded`() throws {
