@@ -42,6 +42,9 @@ extension HealthStore {
     /// Ends a reading with what its portions did not bring, and notes in the same transaction that the
     /// file need not be read again.
     ///
+    /// One that was closed by another and summed up while it ran adds to the sum, which goes on
+    /// counting it as cut short.
+    ///
     /// - Parameters:
     ///   - counts: of the records and of the days and nights that came to nothing; `read` and `made`
     ///     are what the source says of all of them.
@@ -61,15 +64,45 @@ extension HealthStore {
                 """
                 UPDATE readings SET state = 'ended', interrupted = 0, finished_at_ms = ?, sealed = ?,
                     \(names.map { "\($0.rawValue) = ?" }.joined(separator: ", "))
-                WHERE id = ?
+                WHERE id = ? AND state IN ('open', 'interrupted')
                 """,
                 [
                     .integer(clock.now.millisecondsSince1970),
                     .blob(sealer.seal(told.sealedForm, for: .reading(reading.id))),
                 ] + names.map { .integer(counts[$0]) } + [.integer(reading.id)]
             ) { _ in }
+            if connection.changes == 0 { try endSummedUp(reading, counts, told, connection) }
             if let noted { try note(noted.path, noted.stamp, noted.reading, connection) }
         }
+    }
+
+    /// Counts what became nothing where the reading's portions have been counted since it was summed
+    /// up.
+    private func endSummedUp(
+        _ reading: Reading, _ counts: ReadingCounts, _ reasons: ReadingReasons,
+        _ connection: Connection
+    ) throws {
+        let names: [ReadingCounts.Name] = [
+            .paired, .folded, .repeated, .unmapped, .refused, .beforeSince, .madeRefused,
+            .madeBeforeSince,
+        ]
+        var rest = ReadingCounts()
+        for name in names { rest[name] = counts[name] }
+        rest[.read] = rest.sum(ReadingCounts.ofRead)
+        rest[.made] = rest.sum(ReadingCounts.ofMade)
+        try count(rest, of: reading, connection)
+        let sum = try ledgerRow(reading.id, connection) ?? rowWithoutSource(connection)
+        guard let sum else { return }
+        var all = sum.reasons ?? ReadingReasons()
+        all += reasons
+        try connection.run(
+            "UPDATE readings SET sealed = ? WHERE id = ?",
+            .blob(sealer.seal(all.sealedForm, for: .reading(sum.id))), .integer(sum.id))
+    }
+
+    private func rowWithoutSource(_ connection: Connection) throws -> LedgerRow? {
+        try connection.first("SELECT id FROM readings WHERE tag IS NULL") { $0.integer(0) }
+            .flatMap { try ledgerRow($0, connection) }
     }
 
     /// Ends a reading that an error cut short; what its portions brought counts as read.

@@ -183,6 +183,34 @@ import Testing
         #expect(try store.proveOutbox().findings == [])
     }
 
+    @Test(arguments: [false, true])
+    func `a reading that was summed up while it ran still ends with all its counts`(
+        hasSum: Bool
+    ) throws {
+        let store = try folder.open()
+        func read(_ times: Int) throws {
+            for _ in 0..<times {
+                try store.end(
+                    try store.beginReading(of: "/export.zip"), counts(read: 1, unmapped: 1),
+                    reasons(unmapped: ["Type": 1]))
+            }
+        }
+        if hasSum { try read(70) }
+        let long = try store.beginReading(of: "/export.zip")
+        _ = try store.commit(try store.prepare(heartRates(0..<3)), of: long)
+        try read(70)
+        _ = try store.commit(try store.prepare(heartRates(3..<5)), of: long)
+
+        try store.end(long, counts(read: 7, unmapped: 2), reasons(unmapped: ["Other": 2]))
+
+        let sums = try store.arithmetic()
+        let others: Int64 = hasSum ? 140 : 70
+        #expect(sums.isBalanced && sums.readings == others + 1 && sums.open == 0)
+        #expect(sums.counts[.read] == others + 7 && sums.counts[.queued] == 5)
+        #expect(sums.reasons.unmapped == ["Type": others, "Other": 2])
+        #expect(try store.proveOutbox().findings == [])
+    }
+
     @Test func `many sources leave a bounded ledger`() throws {
         let store = try folder.open()
         for index in 0..<400 {
