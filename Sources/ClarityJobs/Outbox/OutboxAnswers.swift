@@ -108,10 +108,13 @@ extension HealthStore {
     /// to be sent next; a sample refused alone is `rejected` with `reason`. So a batch of n with one
     /// bad sample takes at most 2 log2(n) + 1 requests more.
     ///
-    /// - Parameter mayHaveArrived: whether the backend may have kept some of the rest.
+    /// - Parameters:
+    ///   - mayHaveArrived: whether the backend may have kept some of the rest.
+    ///   - wordsOfAll: what the backend said of the batch; kept of a sample refused alone.
     public func split(
         _ batch: OutboxBatch, duplicates: [Int] = [], rejected: [Int: String] = [:],
-        words: [Int: String] = [:], mayHaveArrived: Bool = false, reason: String, at now: Instant
+        words: [Int: String] = [:], mayHaveArrived: Bool = false, wordsOfAll: String? = nil,
+        reason: String, at now: Instant
     ) throws(HealthStoreError) -> BatchSplit {
         try change { connection in
             let isSingle = batch.rows.count == 1
@@ -122,7 +125,10 @@ extension HealthStore {
             try settleNamed(batch, duplicates, rejected, words, connection)
             let rest = try sending(batch, connection)
             if isSingle {
-                for row in rest { try reject(row, reason, connection) }
+                for row in rest {
+                    try reject(row, reason, connection)
+                    if let wordsOfAll { try keepWords(wordsOfAll, of: row, connection) }
+                }
             } else {
                 let middle = (rest.count + 1) / 2
                 try regroup(
@@ -139,16 +145,33 @@ extension HealthStore {
     ///
     /// Not for a failure of the network: there the batch stays as it is and is sent again.
     ///
-    /// - Parameter mayHaveArrived: whether the backend may have kept it all the same.
+    /// - Parameters:
+    ///   - mayHaveArrived: whether the backend may have kept it all the same.
+    ///   - words: what the backend said; kept of the samples that are set aside.
     /// - Returns: how many were set aside.
     public func release(
-        _ batch: OutboxBatch, mayHaveArrived: Bool = false, reason: String, at now: Instant
+        _ batch: OutboxBatch, mayHaveArrived: Bool = false, words: String? = nil, reason: String,
+        at now: Instant
     ) throws(HealthStoreError) -> Int64 {
         try change { connection in
             guard try isSending(batch, connection) else { return 0 }
             try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
-            return try sendBack(batch.id, from: "sending", reason, at: now, connection).setAside
+            let setAside =
+                try sendBack(batch.id, from: "sending", reason, at: now, connection).setAside
+            guard let words, setAside > 0 else { return setAside }
+            for row in batch.rows where try isGivenUp(row, connection) {
+                try keepWords(words, of: row, connection)
+            }
+            return setAside
         }
+    }
+
+    /// Whether a sample is set aside for its failures.
+    private func isGivenUp(_ row: Int64, _ connection: Connection) throws -> Bool {
+        try connection.first(
+            "SELECT 1 FROM outbox WHERE id = ? AND state = 'setAside' AND failures >= ?",
+            .integer(row), .integer(Int64(OutboxState.failureLimit))
+        ) { $0.integer(0) } != nil
     }
 
     /// Sends back every batch that is being sent, as `release` does one.

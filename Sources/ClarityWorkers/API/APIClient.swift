@@ -29,6 +29,8 @@ public actor APIClient {
     let sessions: any SessionStore
     let clock: any WallClock
     let retryWait: Duration
+    /// What the backend said with the last answer to an upload, when that was a refusal.
+    var refusalWords: RefusalWords?
     var renewal: Task<Result<Session, APIError>, Never>?
 
     /// Creates a client of the backend at `base`, such as `https://host/api/v1`.

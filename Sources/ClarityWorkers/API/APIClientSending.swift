@@ -76,11 +76,16 @@ extension APIClient {
         let dialect = try await requests.dialect
         let call = request.call ?? .greeting
         let route = try dialect.route(call)
+        if [.uploadMetrics, .uploadSamples].contains(call) { refusalWords = nil }
         do throws(APIError) {
             return try await repeated(
                 request, isRepeatable: route.isRepeatable, isCounted: route.window != nil
             ) { response, now in
-                dialect.error(in: response, to: call, now: now)
+                let error = dialect.error(in: response, to: call, now: now)
+                if [.uploadMetrics, .uploadSamples].contains(call) {
+                    refusalWords = error.map { _ in RefusalWords(FaultReport(response.body)) }
+                }
+                return error
             }
         } catch {
             throw await explained(error)

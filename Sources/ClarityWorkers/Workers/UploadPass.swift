@@ -113,13 +113,14 @@ struct UploadPass {
             receipt = try await context.client.upload(upload)
         } catch {
             try noteBytes(of: batch, since: before)
-            return try failed(batch, error)
+            let words = await context.client.refusalWords
+            return try failed(batch, error, words)
         }
         try noteBytes(of: batch, since: before)
         try settled(batch, receipt)
     }
 
-    /// The bytes of bodies that went out so far; `nil` where nobody measures them, as in a rehearsal.
+    /// The bytes of bodies that went out so far; `nil` where nobody measures them.
     private var bodyBytes: Int64? { (context.transport as? MeasuredTransport)?.bodyBytes }
 
     private func noteBytes(of batch: OutboxBatch, since before: Int64?) throws {
@@ -166,12 +167,15 @@ struct UploadPass {
         }
     }
 
-    private mutating func failed(_ batch: OutboxBatch, _ error: APIError) throws {
+    /// - Parameter words: what the backend said, where it answered.
+    private mutating func failed(
+        _ batch: OutboxBatch, _ error: APIError, _ words: RefusalWords?
+    ) throws {
         switch error {
         case .validation(let indices):
-            try refused(batch, error.ruling.sentence, indices)
+            try refused(batch, error.ruling.sentence, indices, words)
         case .requestTooLarge, .rejected(status: 400):
-            try refused(batch, error.ruling.sentence)
+            try refused(batch, error.ruling.sentence, [], words)
         case .rateLimited(let wish):
             try notArrived(batch)
             guard rules(of: batch)?.requestsPerHour != nil else { throw error }
@@ -183,7 +187,7 @@ struct UploadPass {
             try keep(batch, error)
         case .server, .decoding, .tooLarge:
             guard !isHeld(batch) else { return try keep(batch, error) }
-            try release(batch, error)
+            try release(batch, error, words)
             breaks += 1
             if breaks >= UploadPass.breakLimit { throw error }
         case .blocked:
@@ -225,7 +229,8 @@ struct UploadPass {
 
     /// Looks for the samples at fault: those that the backend named, or else in halves.
     private mutating func refused(
-        _ batch: OutboxBatch, _ reason: String, _ indices: [Int] = []
+        _ batch: OutboxBatch, _ reason: String, _ indices: [Int] = [],
+        _ words: RefusalWords? = nil
     ) throws {
         refusals += 1
         guard refusals < UploadPass.refusalLimit else {
@@ -238,12 +243,14 @@ struct UploadPass {
         guard named.isEmpty else {
             let reasons = named.map { ($0, "the backend does not accept it") }
             try context.store.refuse(
-                batch, Dictionary(uniqueKeysWithValues: reasons), at: context.clock.now)
+                batch, Dictionary(uniqueKeysWithValues: reasons), words: words?.named ?? [:],
+                at: context.clock.now)
             counts.add(named.count, to: "samples_rejected")
             done += Int64(named.count)
             return
         }
-        let result = try context.store.split(batch, reason: reason, at: context.clock.now)
+        let result = try context.store.split(
+            batch, wordsOfAll: words?.whole, reason: reason, at: context.clock.now)
         if result == .rejected { rejectedAlone() }
     }
 
@@ -252,10 +259,14 @@ struct UploadPass {
         done += 1
     }
 
-    private mutating func release(_ batch: OutboxBatch, _ error: APIError) throws {
+    private mutating func release(
+        _ batch: OutboxBatch, _ error: APIError, _ words: RefusalWords? = nil
+    ) throws {
+        // Without a code it is what any server says that breaks.
+        let said = words.flatMap { $0.hasCode ? $0.whole : nil }
         let setAside = try context.store.release(
-            batch, mayHaveArrived: error.mayHaveArrived, reason: error.ruling.sentence,
-            at: context.clock.now)
+            batch, mayHaveArrived: error.mayHaveArrived, words: said,
+            reason: error.ruling.sentence, at: context.clock.now)
         counts.add(setAside, to: "samples_set_aside")
         done += setAside
     }

@@ -147,6 +147,81 @@ import Testing
         #expect(try bench.states() == [.accepted: 9, .rejected: 1])
     }
 
+    /// What is kept of the backend's words, of the samples in a state.
+    private func words(_ state: OutboxState, _ bench: WorkBench) throws -> [String?] {
+        var selection = OutboxSelection()
+        selection.state = state
+        let store = try bench.store()
+        return try store.outboxEntries(selection, limit: 9).entries.map {
+            try store.outboxSample($0.id)?.serverWords
+        }
+    }
+
+    @Test(arguments: [400, 422])
+    func `what the backend says of a sample that it names is kept without values`(status: Int)
+        async throws
+    {
+        let desk = desk
+        let bench = WorkBench { request in
+            request.metricIDs.count == 10
+                ? .status(
+                    status,
+                    """
+                    {"detail":[{"loc":["body","metrics",3,"x"],"type":"value_error",\
+                    "msg":"Input should be less than 51.5","input":50.375}]}
+                    """)
+                : desk.take(request)
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<10)
+
+        let (outcome, _) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == .success)
+        #expect(try words(.rejected, bench) == ["Input should be less than #"])
+    }
+
+    @Test(arguments: [
+        #"{"detail":"Validation failed: 50.5 is odd"}"#,
+        #"{"detail":[{"loc":["body","metrics"],"type":"t","msg":"Validation failed: 50.5 is odd"}]}"#,
+    ])
+    func `what the backend says of a sample that is refused alone is kept`(body: String)
+        async throws
+    {
+        let desk = desk
+        let bad = Sample(
+            kind: .heartRate, start: Instant(secondsSince1970: 1_700_000_000 + 4 * 60),
+            end: Instant(secondsSince1970: 1_700_000_000 + 4 * 60), value: .single(50.5))
+        let poison = MetricID(userID: WorkBench.user, sample: bad).description
+        let bench = WorkBench { request in
+            request.metricIDs.contains(poison) ? .status(400, body) : desk.take(request)
+        }
+        try bench.logIn()
+        try bench.enqueue(0..<10)
+
+        let (outcome, _) = await bench.attempt("bulk-upload")
+
+        #expect(outcome == .success)
+        #expect(try words(.rejected, bench) == ["Validation failed: # is odd"])
+    }
+
+    @Test(arguments: [
+        (#"{"detail":{"code":"SAVE_FAILED","message":"No room for 50.5"}}"#, "No room for #"),
+        (#"{"detail":"Internal Server Error"}"#, nil),
+    ])
+    func `what the backend says as it breaks is kept when a sample is set aside for it`(
+        body: String, kept: String?
+    ) async throws {
+        let bench = WorkBench { _ in .status(500, body) }
+        try bench.logIn()
+        try bench.enqueue(0..<1)
+
+        for _ in 1...6 { _ = await bench.attempt("bulk-upload") }
+
+        #expect(try bench.states() == [.setAside: 1])
+        #expect(try words(.setAside, bench) == [kept])
+    }
+
     @Test func `an answer that does not add up is asked again in halves`() async throws {
         let bench = WorkBench { request in
             let count = request.metricIDs.count

@@ -35,6 +35,8 @@ struct FaultReport {
     private(set) var code: String?
     /// Whether the body is an object in JSON at all.
     private(set) var isJSON = false
+    /// What the backend says of the refusal as a whole, without numbers and quotations.
+    private(set) var words: String?
     private var sentence = ""
 
     /// The metrics that are named, rising, each once.
@@ -54,6 +56,9 @@ struct FaultReport {
         isJSON = true
         code = wire.code.map(FaultReport.name).flatMap { $0 == FaultReport.unnamed ? nil : $0 }
         sentence = wire.sentence ?? ""
+        words =
+            ServerWords.redacted(sentence)
+            ?? wire.items.prefix(FaultReport.mostFaults).lazy.compactMap(\.words).first
     }
 
     /// Whether the backend's sentence begins with `words`.
