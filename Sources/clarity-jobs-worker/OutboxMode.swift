@@ -15,7 +15,7 @@ enum OutboxMode {
         let flags = Flags(
             Array(arguments.dropFirst()),
             values: ["state", "output", "in-state", "type", "before", "reason", "limit", "id"],
-            switches: ["all", "yes", "values"])
+            switches: ["all", "yes", "values", "quiet"])
         guard let action = arguments.first, let flags else {
             return Program.usageError(
                 "expected `outbox sums`, `list`, `show`, `retry` or `discard`")
@@ -61,7 +61,7 @@ enum OutboxMode {
         case .ndjson: entries.forEach { print($0.json) }
         case .table:
             entries.forEach { print($0.line) }
-            if total > Int64(entries.count) {
+            if total > Int64(entries.count), !flags.has("quiet") {
                 printError("\(total - Int64(entries.count)) more; see --limit")
             }
         }

@@ -130,7 +130,10 @@ public enum OutboxWish: String, Sendable {
             switch self {
             case .retry where isForgetting: "Read \(samples) again that were discarded?"
             case .retry: "Send \(samples) again?"
-            case .discard: "Give up \(samples)? The values are removed from this machine."
+            case .discard:
+                "Give up \(samples)? The values are removed from this machine"
+                    + (OutboxWish.haveMinutes(shares)
+                        ? "; the minutes of steps that `pat-analysis` sends stay." : ".")
             }
         return (lines(shares) + ["\(wish) [y/N] "]).joined(separator: "\n")
     }
@@ -154,6 +157,12 @@ public enum OutboxWish: String, Sendable {
             case .discard: ["discarded": .integer(count)]
             }
         return object.line
+    }
+
+    /// Whether steps are among them, whose minutes are kept apart from the outbox.
+    private static func haveMinutes(_ shares: [OutboxShare]) -> Bool {
+        let kinds: Set = [SampleKind.steps.rawValue, SampleKind.activity.rawValue]
+        return shares.contains { kinds.contains($0.kind) }
     }
 
     private static func counted(_ count: Int64) -> String {

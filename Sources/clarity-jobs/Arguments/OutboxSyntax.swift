@@ -43,7 +43,7 @@ extension CommandSyntax {
                 summary: "Gives samples up: they are not sent, and no export brings them back.",
                 details: [
                     "Says what it would do and asks on the terminal. The values are removed here; what",
-                    "the backend has stays there.",
+                    "the backend has stays there, and the minutes of steps that `pat-analysis` sends stay.",
                 ],
                 options: filters + wish),
         ])

@@ -12,6 +12,7 @@ struct OutboxCommand {
     func list() throws(CommandFailure) -> ExitStatus {
         var words = ["list"] + (try filters())
         if let limit = composition.arguments["limit"] { words += ["--limit", limit] }
+        if composition.console.isQuiet { words.append("--quiet") }
         try become(words)
     }
 

@@ -80,6 +80,8 @@ struct OutboxProgramTests {
 
         let list = try await playground.run("outbox", "list", "--in-state", "rejected")
         let json = try await playground.json("outbox", "list", "--type", "heart_rate", "-n", "2")
+        let cut = try await playground.run("outbox", "list", "-n", "2")
+        let quiet = try await playground.run("outbox", "list", "-n", "2", "-q")
         let show = try await playground.run("outbox", "show", "1")
         let object = try await playground.json("outbox", "show", "1")
         let missing = try await playground.run("outbox", "show", "99")
@@ -92,6 +94,8 @@ struct OutboxProgramTests {
                 == "1  heart_rate  2026-10-01T00:00:00Z  rejected  "
                 + "(the backend does not accept what was sent)")
         #expect(json.elements.count == 2 && json.elements[0]["state"].text == "rejected")
+        #expect(cut.errors == "1 more; see --limit\n")
+        #expect(quiet.outputLines.count == 2 && quiet.errors == "" && quiet.status == 0)
         #expect(show.outputLines.first == "sample 1: heart_rate" && show.status == 0)
         #expect(!show.output.contains("60") && !show.output.contains("Watch"))
         #expect(object["failures"].number == 0 && object["hold"] == .null)
