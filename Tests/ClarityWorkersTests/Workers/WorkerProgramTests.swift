@@ -67,8 +67,11 @@ import Testing
 
         #expect(end.status == 0)
         #expect(
-            end.reports.suffix(2) == [
-                "checkpoint whole c1", "outcome retry - work its time ended before everything was done",
+            end.reports.suffix(3) == [
+                "checkpoint whole c1",
+                "note its time ended after 1 page of metrics; the profile, the latest insights "
+                    + "and these pages are kept",
+                "outcome retry - work its time ended before everything was done",
             ])
     }
 
