@@ -56,18 +56,19 @@ extension HealthStore {
         try access { connection in
             // Without it a pull in between could show a sample twice or not at all.
             try connection.snapshot {
-                var unlinked: Set<String> = []
+                var hasUnlinked = false
                 var damaged: [SealingError] = []
                 for type in group.types {
                     damaged += try readPulled(
-                        type, in: span, flatten, &unlinked, connection, each: each)
+                        type, in: span, flatten, &hasUnlinked, connection, each: each)
                 }
-                // Before a row of an earlier version was listed anew only its id tells the sample.
+                // Of a row that was pulled before its sample was read, or by an earlier version,
+                // only the id tells the sample.
                 let user = try AuditLog(connection: connection, sealer: sealer).user()
-                let ids = unlinked.isEmpty ? nil : user.map { MetricIDs(userID: $0) }
+                let ids = hasUnlinked ? user.map { MetricIDs(userID: $0) } : nil
                 for kind in group.kinds {
                     damaged += try readOwn(kind, in: span, connection) { sample, asOf in
-                        if let ids, unlinked.contains(ids(sample).description) { return }
+                        if let ids, try isPulled(ids(sample), connection) { return }
                         each(
                             MetricRecord(
                                 start: sample.start, end: sample.end, origin: .source, asOf: asOf,
@@ -79,9 +80,15 @@ extension HealthStore {
         }
     }
 
+    private func isPulled(_ id: MetricID, _ connection: Connection) throws -> Bool {
+        try connection.first(
+            "SELECT EXISTS (SELECT 1 FROM metrics WHERE id = ?)", .text(id.description)
+        ) { $0.integer(0) == 1 } ?? false
+    }
+
     private func readPulled(
         _ type: String, in span: Range<Instant>, _ flatten: (CachedRow) -> MetricNumbers,
-        _ unlinked: inout Set<String>, _ connection: Connection, each: (MetricRecord) -> Void
+        _ hasUnlinked: inout Bool, _ connection: Connection, each: (MetricRecord) -> Void
     ) throws -> [SealingError] {
         var damaged: [SealingError] = []
         var opening = RowOpening(sealer)
@@ -91,7 +98,7 @@ extension HealthStore {
         let typePart = prefix.bytes[table.count...]
         try connection.forEach(
             """
-            SELECT metrics.id, timestamp_ms, metrics.sealed, as_of_s
+            SELECT metrics.id, timestamp_ms, metrics.sealed, as_of_s, sample IS NULL
             FROM metrics LEFT JOIN outbox ON outbox.id = sample
             WHERE type = ? AND timestamp_ms >= ? AND timestamp_ms < ?
             """,
@@ -101,6 +108,7 @@ extension HealthStore {
             ]
         ) { row in
             let time = row.integer(1)
+            if row.integer(4) == 1 { hasUnlinked = true }
             opening.begin(table)
             row.withBlob(0) { opening.append(counted: $0) }
             opening.append(typePart)
@@ -113,7 +121,6 @@ extension HealthStore {
             var numbers = opening.plain.withUnsafeBytes { MetricNumbers(form: $0) }
             if numbers == nil {
                 let id = row.text(0)
-                unlinked.insert(id.lowercased())
                 numbers = flatten(
                     CachedRow(id: id, type: type, timestamp: instant, json: opening.plain))
             }
@@ -131,9 +138,10 @@ extension HealthStore {
     /// The outbox's samples of a kind that can be read, were not refused and are in no pulled row.
     private func readOwn(
         _ kind: SampleKind, in span: Range<Instant>, _ connection: Connection,
-        each: (Sample, Instant?) -> Void
+        each: (Sample, Instant?) throws -> Void
     ) throws -> [SealingError] {
         var damaged: [SealingError] = []
+        var failure: (any Error)?
         try connection.forEach(
             """
             SELECT id, start_s, end_s, tag, sealed, as_of_s FROM outbox
@@ -152,8 +160,14 @@ extension HealthStore {
                 damaged.append(SealingError(table: "outbox", row: String(row.integer(0))))
                 return
             }
-            each(sample, row.optionalInteger(5).map { Instant(secondsSince1970: $0) })
+            guard failure == nil else { return }
+            do {
+                try each(sample, row.optionalInteger(5).map { Instant(secondsSince1970: $0) })
+            } catch {
+                failure = error
+            }
         }
+        if let failure { throw failure }
         return damaged
     }
 }

@@ -278,7 +278,16 @@ extension HealthStore {
             guard connection.changes > 0, let words = words[index] else { continue }
             try keepWords(words, of: batch.rows[index], connection)
         }
+        let user =
+            duplicates.isEmpty ? nil : try AuditLog(connection: connection, sealer: sealer).user()
+        let ids = user.map { MetricIDs(userID: $0) }
         for index in duplicates where batch.rows.indices.contains(index) {
+            // What the backend had may have been pulled before it was read here.
+            if let ids {
+                try connection.run(
+                    "UPDATE metrics SET sample = ? WHERE id = ? AND sample IS NULL",
+                    .integer(batch.rows[index]), .text(ids(batch.samples[index]).description))
+            }
             // One of the sends in doubt is why the backend has it.
             try connection.run(
                 """

@@ -75,6 +75,23 @@ import Testing
         #expect(try store.metricStocks().map(\.name) == ["heart_rate"])
     }
 
+    @Test func `a sample that was pulled before it was read from its source counts once`() throws {
+        let store = try store()
+        let samples = [sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)]
+        _ = try store.upsert([listed(samples[1])], into: .metrics, syncedAt: noon)
+
+        _ = try store.enqueue(samples)
+        let before = try read(store).numbers
+        let batch = try #require(try store.nextBatch(limit: 9, at: noon))
+        let index = try #require(batch.samples.firstIndex(of: samples[1]))
+        try store.settle(batch, processingID: "p", duplicates: [index], at: noon)
+
+        #expect(before == [61, 62])
+        #expect(try read(store).numbers == [61, 62])
+        // Which of them it is shows in the upload's answer.
+        #expect(try store.metricStocks().map(\.count) == [2])
+    }
+
     @Test func `two values of one instant of which one was pulled count as two`() throws {
         let store = try store()
         let samples = [sample(.heartRate, 1, 61), sample(.heartRate, 1, 64)]
