@@ -10,13 +10,16 @@ import Testing
     private struct Killed: Error {}
 
     private func rotation(
-        _ folder: StateFolder, to key: NewKey = .made, _ environment: [String: String] = [:]
+        _ folder: StateFolder, to key: NewKey = .made, _ environment: [String: String] = [:],
+        portion: Int = 2, patience: Duration = .seconds(60)
     ) -> KeyRotation {
         var rotation = KeyRotation(
             stateDirectory: folder.path, environment: environment, to: key,
             actor: AuditActor(program: "key rotate"), clock: FixedClock(noon))
-        rotation.portion = 2
-        rotation.patience = .zero
+        rotation.portion = portion
+        // A process that another test just starts has this one's descriptors until it runs its
+        // program.
+        rotation.patience = patience
         return rotation
     }
 
@@ -135,7 +138,7 @@ import Testing
         let filled = try FilledStore()
         let former = try Sealer(key(in: filled.folder))
         var stops: [(step: KeyRotation.Step, store: FilledStore)] = []
-        var first = rotation(filled.folder)
+        var first = rotation(filled.folder, portion: 4)
         first.after = { stops.append(($0, filled.copy())) }
         _ = try first.run()
         let portions = stops.count { $0.step == .portion }
@@ -157,7 +160,7 @@ import Testing
                 }
             }
 
-            let report = try rotation(store.folder).run()
+            let report = try rotation(store.folder, portion: 4).run()
 
             #expect((report.resumedFrom == nil) == begins)
             #expect(try opened(store.folder, by: former) == 0, "\(step)")
@@ -353,10 +356,13 @@ import Testing
         var user: HealthStore? = try filled.folder.open()
         let path = "\(filled.folder.path)/health.db"
 
-        let inUse = #expect(throws: HealthStoreError.self) { try rotation(filled.folder).run() }
+        let inUse = #expect(throws: HealthStoreError.self) {
+            try rotation(filled.folder, patience: .zero).run()
+        }
         let isUsed = user != nil
         user = nil
-        let lock = try StoreLock.alone(of: HealthFile(in: filled.folder.path), patience: .zero)
+        let lock = try StoreLock.alone(
+            of: HealthFile(in: filled.folder.path), patience: .seconds(60))
         let rotating = #expect(throws: HealthStoreError.self) {
             try StoreLock.share(
                 of: HealthFile(in: filled.folder.path), makesFile: false, patience: .zero)
