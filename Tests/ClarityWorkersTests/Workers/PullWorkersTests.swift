@@ -235,9 +235,11 @@ import Testing
         try bench.store().keepPullPlace("old", of: .metrics)
 
         let first = await bench.attempt("refresh", checkpoint: "whole old")
+        let place = try bench.store().pullRecord(of: .metrics).place
         let second = await bench.attempt("refresh")
 
         #expect(first.outcome != .success)
+        #expect(place == nil)
         #expect(second.outcome == .success)
         #expect(try bench.store().rowCount(of: .metrics) == 9)
     }
