@@ -83,6 +83,10 @@ let package = Package(
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],
             path: "Tests/ClarityTestSupport", swiftSettings: strict),
+        .target(
+            name: "ProgramTestSupport",
+            dependencies: ["ClarityTestSupport", "ClarityScheduler", "SQLite"],
+            path: "Tests/ProgramTestSupport", swiftSettings: strict),
         tests("JSONTests", ["JSON"]),
         tests("SQLiteTests", ["SQLite"]),
         tests("ClaritySchedulerTests", ["ClarityScheduler"]),
@@ -100,7 +104,14 @@ let package = Package(
             "CommandLineTests",
             [
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler",
-                "SQLite",
+                "ProgramTestSupport", "SQLite",
+            ]),
+        // What breaks the built programs, and the world around them, on purpose.
+        tests(
+            "ChaosTests",
+            [
+                "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler",
+                "ProgramTestSupport", "SQLite",
             ]),
         // The whole of it over a month, but for the processes of attempts.
         tests(

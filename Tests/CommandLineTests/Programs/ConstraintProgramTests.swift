@@ -1,4 +1,5 @@
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Testing
 
 @Suite("Constraints as the programs show them", .timeLimit(.minutes(5)))

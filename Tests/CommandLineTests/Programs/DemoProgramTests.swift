@@ -1,4 +1,5 @@
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Testing
 
 @Suite("The demo", .timeLimit(.minutes(5)))

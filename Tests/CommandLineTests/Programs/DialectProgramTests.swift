@@ -1,4 +1,5 @@
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Testing
 
 /// The programs against the sandbox in each dialect, found out by themselves.

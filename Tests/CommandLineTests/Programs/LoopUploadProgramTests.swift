@@ -1,4 +1,5 @@
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Testing
 
 /// Uploads to a backend that keeps one metric of each type in a request, takes five types and counts

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Testing
 
 /// What must not be shown by any command, whatever a backend answers with.

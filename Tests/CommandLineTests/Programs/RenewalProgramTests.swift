@@ -1,4 +1,5 @@
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Testing
 
 @Suite("the renewal of a session", .timeLimit(.minutes(5)))

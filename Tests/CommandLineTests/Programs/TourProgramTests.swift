@@ -2,6 +2,7 @@ import ClarityHost
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Testing
 
 @Suite("The tour", .timeLimit(.minutes(5)))

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Testing
 
 @Suite("The command line as a program", .timeLimit(.minutes(5)))

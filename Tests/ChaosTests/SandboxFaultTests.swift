@@ -1,4 +1,5 @@
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Testing
 
 /// A backend, or the way to it, that fails while 250 samples are uploaded in three requests.

@@ -36,6 +36,17 @@ extension Playground {
         try Connection(path: "\(statePath)/history.db", access: .readWrite).execute(sql)
     }
 
+    /// Every row of the outbox in one order, with what tells it from others under the same key.
+    func outboxRows() throws -> [String] {
+        try Connection(path: "\(statePath)/health.db", access: .readWrite).all(
+            """
+            SELECT kind || ' ' || start_s || ' ' || end_s || ' ' || hex(tag) || ' ' || state
+                || ' ' || length(sealed)
+            FROM outbox ORDER BY kind, start_s, end_s, tag
+            """
+        ) { $0.text(0) }
+    }
+
     /// The last run of a job, as `history` shows it.
     func lastRun(of job: String) async throws -> JSONValue {
         try #require(try await json("history", job, "-n", "1").elements.first)

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Testing
 
 @Suite("Many processes at once", .timeLimit(.minutes(5)))

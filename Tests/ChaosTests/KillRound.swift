@@ -1,5 +1,6 @@
 import ClarityScheduler
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Glibc
 import Testing
 

@@ -1,4 +1,5 @@
 import ClarityTestSupport
+@testable import ProgramTestSupport
 import Glibc
 import SQLite
 import Testing
@@ -107,17 +108,6 @@ extension Playground {
             hits.append(try Connection(path: path, access: .readWrite).outboxRows())
         }
         return hits
-    }
-
-    /// Every row of the outbox in one order, with what tells it from others under the same key.
-    func outboxRows() throws -> [String] {
-        try Connection(path: "\(statePath)/health.db", access: .readWrite).all(
-            """
-            SELECT kind || ' ' || start_s || ' ' || end_s || ' ' || hex(tag) || ' ' || state
-                || ' ' || length(sealed)
-            FROM outbox ORDER BY kind, start_s, end_s, tag
-            """
-        ) { $0.text(0) }
     }
 }
 
