@@ -24,11 +24,10 @@ public enum Attempt {
                 transport: transport,
                 sessions: StoredSessions(store, backend: base, environment: environment),
                 clock: clock, retryWait: try options.retryWait())
-            return await work(
-                WorkContext(
-                    order: order, store: store, client: client, transport: transport, clock: clock,
-                    zones: SourceZones(environment: environment), report: report,
-                    isEnding: isEnding))
+            let context = WorkContext(
+                order: order, store: store, client: client, transport: transport, clock: clock,
+                zones: SourceZones(environment: environment), report: report, isEnding: isEnding)
+            return await withTaskExecutorPreference(transport.executor) { await work(context) }
         } catch let error as TransportError {
             return outcome(of: APIError(error))
         } catch {

@@ -11,6 +11,8 @@ public final class MeasuredTransport: HTTPTransport {
     /// The bytes of all bodies so far; a stream, which no upload of samples is, does not count.
     public var bodyBytes: Int64 { bytes.load(ordering: .relaxed) }
 
+    public var executor: (any TaskExecutor)? { transport.executor }
+
     public func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
         bytes.add(Int64(request.body?.count ?? 0), ordering: .relaxed)
         return try await transport.send(request)

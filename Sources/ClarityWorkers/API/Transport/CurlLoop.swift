@@ -4,17 +4,28 @@ import ClarityScheduler
 import Synchronization
 
 /// The thread that moves all requests of one transport, and the way to it.
-final class CurlLoop: Sendable {
+///
+/// Also does the work of tasks that prefer it: a small request costs as much as the two changes of
+/// threads that it takes to make it from another. What such work blocks, it blocks for all requests.
+final class CurlLoop: TaskExecutor {
     private struct Inbox {
         var jobs: [CurlJob] = []
+        var work: [UnownedJob] = []
         var isEnding = false
         /// Why the loop takes no more.
         var end: TransportError?
+
+        mutating func take() -> (jobs: [CurlJob], work: [UnownedJob]) {
+            defer { (jobs, work) = ([], []) }
+            return (jobs, work)
+        }
     }
 
     private let multi: CurlMulti
     private let setup: CurlSetup
     private let inbox = Mutex(Inbox())
+    /// The `pthread_t` of the thread, 0 before it runs.
+    private let thread = Atomic<UInt>(0)
 
     /// Starts the thread, which runs until `end`.
     ///
@@ -34,7 +45,17 @@ final class CurlLoop: Sendable {
             if inbox.end == nil { inbox.jobs.append(job) }
             return inbox.end
         }
-        if let end { job.finish(.failure(end)) } else { multi.wakeUp() }
+        if let end { job.finish(.failure(end)) } else { rouse() }
+    }
+
+    /// Takes a step of a task; it is done in any case, elsewhere when the thread has ended.
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let hasEnded = inbox.withLock { inbox in
+            if inbox.end == nil { inbox.work.append(job) }
+            return inbox.end != nil
+        }
+        if hasEnded { globalConcurrentExecutor.enqueue(job) } else { rouse() }
     }
 
     /// Looks at once whether a job is cancelled.
@@ -44,6 +65,11 @@ final class CurlLoop: Sendable {
     func end() {
         inbox.withLock { $0.isEnding = true }
         multi.wakeUp()
+    }
+
+    /// Has the thread look into the inbox; by itself it does so before it waits.
+    private func rouse() {
+        if thread.load(ordering: .relaxed) != pthread_self() { multi.wakeUp() }
     }
 
     private func start() throws(TransportError) {
@@ -72,34 +98,37 @@ final class CurlLoop: Sendable {
     }
 
     private func run() {
+        thread.store(pthread_self(), ordering: .relaxed)
         let traffic = CurlTraffic(multi, setup)
         var end = TransportError.cancelled
         do throws(TransportError) {
-            while let jobs = next() {
+            while let (jobs, work) = next() {
                 jobs.forEach { traffic.begin($0) }
-                try multi.wait(atMost: try traffic.move())
+                work.forEach { $0.runSynchronously(on: asUnownedTaskExecutor()) }
+                let wait = try traffic.move()
+                if hasNothingNew { try multi.wait(atMost: wait) }
             }
         } catch {
             end = error
         }
         traffic.end(with: end)
-        let rest = inbox.withLock { inbox in
+        let (jobs, work) = inbox.withLock { inbox in
             inbox.end = end
-            defer { inbox.jobs = [] }
-            return inbox.jobs
+            return inbox.take()
         }
-        rest.forEach { $0.finish(.failure(end)) }
+        jobs.forEach { $0.finish(.failure(end)) }
+        work.forEach { globalConcurrentExecutor.enqueue($0) }
         // Here, where SIGPIPE is held back.
         multi.close()
     }
 
-    /// The jobs that have come; `nil` at the end.
-    private func next() -> [CurlJob]? {
-        inbox.withLock { inbox in
-            if inbox.isEnding { return nil }
-            defer { inbox.jobs = [] }
-            return inbox.jobs
-        }
+    /// What has come; `nil` at the end.
+    private func next() -> (jobs: [CurlJob], work: [UnownedJob])? {
+        inbox.withLock { $0.isEnding ? nil : $0.take() }
+    }
+
+    private var hasNothingNew: Bool {
+        inbox.withLock { $0.jobs.isEmpty && $0.work.isEmpty && !$0.isEnding }
     }
 }
 

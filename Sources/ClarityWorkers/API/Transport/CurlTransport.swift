@@ -8,7 +8,8 @@ import Synchronization
 /// offers it; answers may be compressed, and are limited by what they are when they are not. A
 /// cancelled task's connection is closed, or over HTTP/2 its stream, before `send` returns. A request
 /// over a kept connection that the server had closed is sent again by libcurl, at once and once, over
-/// a new one; a request with `isOnce` is not, since each has a connection of its own. One thread does all of it, and ends with the transport.
+/// a new one; a request with `isOnce` is not, since each has a connection of its own. One thread does
+/// all of it, and ends with the transport.
 public final class CurlTransport: HTTPTransport {
     /// How long things may take and how large they may be.
     public struct Limits: Hashable, Sendable {
@@ -74,6 +75,8 @@ public final class CurlTransport: HTTPTransport {
     }
 
     deinit { loop.end() }
+
+    public var executor: (any TaskExecutor)? { loop }
 
     public func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
         // The loop ends with the transport, and must not while anybody waits.

@@ -5,6 +5,14 @@ public protocol HTTPTransport: Sendable {
     /// - Throws: `TransportError` when there is no complete answer, `.cancelled` when the task was
     ///   cancelled before it came.
     func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse
+
+    /// Where a task that sends one request after the other does so at the least cost; `nil` where it
+    /// makes no difference.
+    var executor: (any TaskExecutor)? { get }
+}
+
+extension HTTPTransport {
+    public var executor: (any TaskExecutor)? { nil }
 }
 
 /// A complete answer.
