@@ -1,0 +1,76 @@
+@testable import ProgramTestSupport
+import SQLite
+import Testing
+
+/// What a history and the witnesses say about who ran when.
+struct CrowdEvidence {
+    /// Attempts of one job that ran at the same time, by the history.
+    let overlaps: [String]
+    /// Attempts that found another one of their job at work, by the witnesses themselves.
+    let twice: [Substring]
+    /// Attempts whose fencing token is not above that of the one before, by the witnesses themselves.
+    let unfenced: [String]
+    /// Runs that ended as failed, with their reasons.
+    let failures: [String]
+    /// Runs that have not ended.
+    let open: [String]
+    let runs: Int
+    let attempts: Int
+    /// The attempts that their schedulers did not live to end.
+    let interrupted: Int
+    /// The attempts that a witness wrote down.
+    let witnessed: Int
+
+    init(_ scene: CrowdScene) throws {
+        let path = "\(scene.playground.statePath)/history.db"
+        let history = try Connection(path: path, access: .readOnly)
+        overlaps = try history.all(
+            """
+            SELECT job || ': run ' || run_id || ' until ' || ended || ', run ' || next_run || ' from '
+                || next_start
+            FROM (SELECT job_id AS job, run_id, coalesce(attempts.finished_at_ms, 9e18) AS ended,
+                    lead(run_id) OVER by_start AS next_run,
+                    lead(attempts.started_at_ms) OVER by_start AS next_start
+                FROM attempts JOIN runs ON runs.id = run_id
+                WINDOW by_start AS (PARTITION BY job_id
+                    ORDER BY attempts.started_at_ms, run_id, number))
+            WHERE next_start < ended
+            """
+        ) { $0.text(0) }
+        failures = try history.all(
+            """
+            SELECT job_id || ' run ' || id || ': ' || failure_reason FROM runs
+            WHERE state = 'failed'
+            """
+        ) { $0.text(0) }
+        open = try history.all(
+            """
+            SELECT job_id || ' run ' || id || ' is ' || state FROM runs
+            WHERE finished_at_ms IS NULL
+            """
+        ) { $0.text(0) }
+        func count(_ sql: String) throws -> Int {
+            try history.first(sql) { Int($0.integer(0)) } ?? 0
+        }
+        runs = try count("SELECT count(*) FROM runs")
+        attempts = try count("SELECT count(*) FROM attempts")
+        interrupted = try count("SELECT count(*) FROM attempts WHERE result = 'interrupted'")
+
+        twice = try scene.lines(of: "twice")
+        let seen = try scene.lines(of: "seen")
+        witnessed = seen.count
+        unfenced = CrowdEvidence.unfenced(seen)
+    }
+
+    /// The lines `JOB RUN ATTEMPT GENERATION` whose token is not above all before it of the run.
+    static func unfenced(_ lines: [Substring]) -> [String] {
+        var highest: [Substring: Int] = [:]
+        return lines.compactMap { line in
+            let words = line.split(separator: " ")
+            guard words.count == 4, let generation = Int(words[3]) else { return String(line) }
+            let isHigher = generation > highest[words[1], default: 0]
+            highest[words[1]] = max(highest[words[1], default: 0], generation)
+            return isHigher ? nil : String(line)
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Glibc
+@testable import ProgramTestSupport
+
+/// A crowd on one state directory: thirty that ask for what is due, two loops, and whoever else comes
+/// by; now and then one of them, or its worker, is killed.
+struct CrowdRound {
+    let scene: CrowdScene
+    let plan: ChaosPlan
+    let length: Duration
+    let tally = CrowdTally()
+    let watch: LeaseWatch
+
+    init(_ scene: CrowdScene, _ plan: ChaosPlan, length: Duration) {
+        (self.scene, self.plan, self.length) = (scene, plan, length)
+        watch = LeaseWatch(statePath: scene.playground.statePath)
+    }
+
+    /// Lets them all come for `length`, and returns when the last is gone.
+    func run() async throws {
+        let deadline = ContinuousClock.now + length
+        try await withThrowingTaskGroup { group in
+            for lane in 0..<30 {
+                group.addTask { try await visit(until: deadline, "due \(lane)", isDue: true) }
+            }
+            for lane in 0..<5 {
+                group.addTask { try await visit(until: deadline, "others \(lane)", isDue: false) }
+            }
+            for lane in 0..<2 {
+                group.addTask { try await loop(until: deadline, "loop \(lane)") }
+            }
+            // The loops wait for visitors: they are told when the last has gone.
+            for _ in 0..<35 { try await group.next() }
+            await tally.close()
+            try await group.waitForAll()
+        }
+    }
+
+    private func goesOn(until deadline: ContinuousClock.Instant) async -> Bool {
+        guard ContinuousClock.now < deadline else { return false }
+        return await !tally.isHopeless
+    }
+
+    private func visit(
+        until deadline: ContinuousClock.Instant, _ lane: String, isDue: Bool
+    ) async throws {
+        var random = plan.generator("crowd \(lane)")
+        while await goesOn(until: deadline) {
+            let visitor =
+                isDue ? CrowdVisitor.due : try CrowdVisitor.draw(scene, using: &random)
+            let program = try scene.playground.start(visitor.arguments)
+            let isKilled = Int.random(in: 0..<16, using: &random) == 0
+            if isKilled { try await strike(program, visitor, using: &random) }
+            let result = await program.finish()
+            await tally.ended(visitor, result, wasKilled: isKilled)
+            try await watch.look()
+        }
+    }
+
+    /// Kills a program, its first worker or both, as soon as it has one.
+    private func strike(
+        _ program: ChildProgram, _ visitor: CrowdVisitor, using random: inout SeededGenerator
+    ) async throws {
+        let target = Int.random(in: 0..<3, using: &random)
+        // A command that has no worker is killed at once, before or after it has done its work.
+        let startsWorkers = visitor.name.hasPrefix("run")
+        let child = startsWorkers ? try await ProcessTable.firstChild(of: program.processID) : nil
+        if target != 0, let child, kill(child, SIGKILL) == 0 { await tally.killed("worker") }
+        if target != 1, ProcessTable.isAlive(program.processID) {
+            program.signal(SIGKILL)
+            await tally.killed(startsWorkers ? "run" : "other")
+        }
+    }
+
+    /// A loop that is asked to reload, drained, killed, or loses a worker, and comes back.
+    private func loop(until deadline: ContinuousClock.Instant, _ lane: String) async throws {
+        var random = plan.generator("crowd \(lane)")
+        while await goesOn(until: deadline) {
+            let program = try scene.playground.start(["loop"])
+            async let result = program.finish()
+            for _ in 0..<Int.random(in: 0...4, using: &random) {
+                await tally.wait(forMore: Int.random(in: 20...120, using: &random))
+                if Bool.random(using: &random) {
+                    program.signal(SIGHUP)
+                    await tally.killed("reload")
+                } else if let child = ProcessTable.children(of: program.processID).first,
+                    kill(child, SIGKILL) == 0
+                {
+                    await tally.killed("worker")
+                }
+            }
+            let isKilled = Bool.random(using: &random)
+            program.signal(isKilled ? SIGKILL : SIGTERM)
+            await tally.killed(isKilled ? "loop" : "drain")
+            let visitor = CrowdVisitor("loop", [], [143])
+            await tally.ended(visitor, await result, wasKilled: isKilled)
+        }
+    }
+
+    /// Lets everything that is left come to its end; returns the last words of what did not.
+    func settle() async throws -> [String] {
+        var words: [String] = []
+        func expect(_ arguments: [String], _ statuses: Set<Int32> = [0]) async throws -> Int32 {
+            let result = try await scene.playground.start(arguments).finish()
+            if !statuses.contains(result.status) {
+                words.append(
+                    "\(arguments.joined(separator: " ")) ended with \(result.status): "
+                        + result.errors)
+            }
+            return result.status
+        }
+        try scene.quiet()
+        _ = try await expect(["resume", "--all"])
+        // What was killed while it was read is read to its end.
+        for file in scene.imports { _ = try await expect(["import", file, "--quiet"]) }
+        for _ in 0..<12 {
+            guard try await expect(["run", "--due"], [0, 1, 75]) != 0 else { break }
+            // A run that waits for its backoff is done at once when it is asked for again.
+            for job in CrowdScene.jobs { _ = try await expect(["retry", job], [0, 64]) }
+        }
+        for job in ["upload", "status"] { _ = try await expect(["run", job]) }
+        _ = try await expect(["audit"])
+        return words
+    }
+}

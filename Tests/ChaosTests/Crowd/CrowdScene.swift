@@ -1,0 +1,137 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+import Synchronization
+import Testing
+
+/// One state directory for a crowd, with jobs that are due every few seconds.
+///
+/// The jobs of CLARITY send what is imported to a sandbox. Three more are witnesses: commands that
+/// hold a lock while they run and write down who they are, so that two of one job at once are
+/// noticed by something else than the history that would have allowed them.
+final class CrowdScene: Sendable {
+    static let witnesses = ["witness-skip", "witness-queue", "witness-replace"]
+    static let health = ["refresh", "upload", "status", "insights", "cleanup"]
+    static let jobs = health + witnesses
+    /// The minutes of the month that the samples of all files are taken from.
+    static let minutes = 0..<28 * 1440
+
+    let playground: Playground
+    let sandbox: Sandbox
+    /// What was written into any file: a sample a minute, whoever wrote it.
+    private let written = Mutex<Set<Int>>([])
+    private let files = Mutex<[String]>([])
+
+    /// The number of different samples in all files.
+    var samples: Int { written.withLock(\.count) }
+    /// The files that were written for `import`.
+    var imports: [String] { files.withLock(\.self) }
+
+    init() async throws {
+        playground = try await Playground(sandboxOptions: ["--processing-steps", "1"]) {
+            CrowdScene.jobFile(url: $0, folder: $1, every: ["1s", "2s", "3s"])
+        }
+        sandbox = try #require(playground.sandbox)
+        // So that something is always on its way when somebody is killed.
+        try await sandbox.addFault("POST /health-data/upload: latency=40ms x*")
+        try playground.folder.write("witness", Array(Self.witness.utf8))
+        try writeExport("export.xml", 0..<200)
+        try await playground.logIn()
+    }
+
+    /// Lets nothing fall due by itself any more.
+    func quiet() throws {
+        let text = Self.jobFile(
+            url: playground.url, folder: playground.folder.path, every: ["30d", "30d", "30d"])
+        try playground.folder.write("jobs.yaml", Array(text.utf8))
+    }
+
+    /// Writes an export of the samples of these minutes, and remembers them.
+    @discardableResult
+    func writeExport(_ name: String, _ minutes: Range<Int>) throws -> String {
+        let records = minutes.map { minute in
+            let (day, hour, minute) = (1 + minute / 1440, minute / 60 % 24, minute % 60)
+            let date =
+                "2026-10-\(Self.twoDigits(day)) \(Self.twoDigits(hour)):\(Self.twoDigits(minute)):00"
+            return """
+                 <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="Watch" \
+                unit="count/min" startDate="\(date) +0000" endDate="\(date) +0000" \
+                value="\(60 + (hour * 60 + minute) % 40)"/>
+                """
+        }
+        let text = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE HealthData [
+            ]>
+            <HealthData locale="en_GB">
+            \(records.joined(separator: "\n"))
+            </HealthData>
+
+            """
+        // Whole at once, as anybody who replaces a source should.
+        let draft = try playground.folder.write("\(name).draft", Array(text.utf8))
+        let path = "\(playground.folder.path)/\(name)"
+        try #require(rename(draft, path) == 0)
+        written.withLock { $0.formUnion(minutes) }
+        files.withLock { if !$0.contains(path) { $0.append(path) } }
+        return path
+    }
+
+    /// What the witnesses wrote under this name, a line each.
+    func lines(of name: String) throws -> [Substring] {
+        let path = "\(playground.folder.path)/\(name)"
+        guard access(path, F_OK) == 0 else { return [] }
+        return String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
+            .split(separator: "\n")
+    }
+
+    private static func twoDigits(_ number: Int) -> String {
+        number < 10 ? "0\(number)" : "\(number)"
+    }
+
+    /// `$1` is how long the work takes, in seconds. The sleeping child does not have the lock, so that
+    /// it is free as soon as the attempt's own process is gone.
+    private static let witness = """
+        exec 9>>"$CLARITY_JOB.lock"
+        if ! flock -n 9; then
+            echo "$CLARITY_JOB $CLARITY_RUN $CLARITY_ATTEMPT" >>twice
+            exit 70
+        fi
+        echo "$CLARITY_JOB $CLARITY_RUN $CLARITY_ATTEMPT $CLARITY_GENERATION" >>seen
+        sleep "$1" 9>&-
+
+        """
+
+    private static func jobFile(url: String, folder: String, every: [String]) -> String {
+        func witness(_ policy: String, _ seconds: String, every: String) -> String {
+            """
+              - id: witness-\(policy)
+                kind: command
+                schedule: { every: \(every) }
+                overlap: \(policy)
+                options: { command: [sh, \(folder)/witness, "\(seconds)"], folder: \(folder) }
+            """
+        }
+        return """
+            version: 1
+            backend: { url: \(url), retry_wait: 1ms }
+            sources:
+              - { kind: apple-health-export, path: \(folder)/export.xml }
+            store: { history: { keep_runs: 100000 } }
+            defaults: { max_parallel: 4, retry: { initial: 10s } }
+            jobs:
+              - { id: refresh, kind: refresh, class: app-refresh, schedule: { every: \(every[2]) } }
+              - id: upload
+                kind: bulk-upload
+                schedule: { every: \(every[1]) }
+                then: [status]
+              - { id: status, kind: processing-status, schedule: { every: \(every[1]) } }
+              - { id: insights, kind: insight-history, schedule: { every: \(every[2]) } }
+              - { id: cleanup, kind: cleanup, schedule: { every: \(every[2]) } }
+            \(witness("skip", "0.1", every: every[0]))
+            \(witness("queue", "0.3", every: every[0]))
+            \(witness("replace", "0.6", every: every[1]))
+
+            """
+    }
+}

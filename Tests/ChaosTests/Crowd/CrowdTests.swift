@@ -1,0 +1,139 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Testing
+
+@Suite("Many processes at once", .timeLimit(.minutes(15)))
+struct CrowdTests {
+    /// Ten minutes in `make chaos`, some seconds otherwise.
+    @Test func `a crowd is told of no lock, runs nothing twice and leaves nothing behind`()
+        async throws
+    {
+        let plan = ChaosPlan.current
+        let scene = try await CrowdScene()
+        let round = CrowdRound(scene, plan, length: .seconds(plan.size(slice: 10, whole: 600)))
+
+        try await round.run()
+        let leftovers = try await round.settle()
+
+        let evidence = try CrowdEvidence(scene)
+        let audit = try StateAudit(statePath: scene.playground.statePath)
+        let kept = audit.samples.values.reduce(0, +)
+        let (metrics, distinct) = (
+            try await scene.sandbox.count("metrics"),
+            try await scene.sandbox.count("distinct_metric_ids")
+        )
+        let (kills, crashes) = (await round.tally.kills, await round.tally.crashes)
+        let (longest, deadHolders) = (await round.watch.longest, await round.watch.deadHolders)
+        var line = ChaosLine("crowd")
+        line.rounds = await round.tally.count
+        line.faults = kills
+        line.faults["dead-holders"] = deadHolders
+        line.lost = scene.samples - distinct
+        line.doubled = metrics - distinct + evidence.overlaps.count + evidence.twice.count
+        line.stuck = evidence.open.count + audit.unsent
+        line.crashes = crashes
+        line.tell()
+
+        #expect(await round.tally.complaints == [])
+        #expect(leftovers == [])
+        #expect(evidence.overlaps == [])
+        #expect(evidence.twice == [])
+        #expect(evidence.unfenced == [])
+        #expect(evidence.failures == [])
+        #expect(evidence.open == [])
+        // A lease lasts for 60 s; somebody looks all the time.
+        #expect(longest < .seconds(65), "a lease was held by the dead for \(longest)")
+        #expect(kept == scene.samples)
+        #expect(audit.samples == ["confirmed": scene.samples])
+        #expect(distinct == scene.samples)
+        #expect(metrics == scene.samples)
+        #expect(audit.damage == [])
+        // The crowd was one: all of it came, some were killed, and the witnesses worked.
+        #expect(await round.tally.visits.keys.contains("loop"))
+        #expect(kills["run", default: 0] > 0 && kills["worker", default: 0] > 0, "\(kills)")
+        #expect(evidence.witnessed > 0 && evidence.attempts >= evidence.runs / 2)
+    }
+
+    @Test func `those that make the history together wait for each other`() async throws {
+        for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 60) {
+            let playground = try await Playground(sandboxOptions: nil) { _, folder in
+                """
+                version: 1
+                backend: { url: http://127.0.0.1:9 }
+                sources: []
+                jobs:
+                  - id: once
+                    kind: command
+                    schedule: { every: 30d }
+                    options: { command: [sh, -c, "echo ran >>ran"], folder: \(folder) }
+
+                """
+            }
+
+            let crowd = try (0..<30).map { _ in try playground.start(["run", "--due"]) }
+            var results: [ProgramResult] = []
+            for program in crowd { results.append(await program.finish()) }
+
+            let words = results.filter { $0.status != 0 || $0.errors != "" }
+                .map { "\($0.status): \($0.errors)" }
+            #expect(words == [])
+            #expect(try await playground.history("once").map(\.attempts) == [1])
+            let ran = try TemporaryFolder.read("\(playground.folder.path)/ran")
+            #expect(String(decoding: ran, as: UTF8.self) == "ran\n")
+        }
+    }
+
+    /// Four jobs are due at once, each finds its token refused, and a token to renew it with is good
+    /// once: whoever comes second with it is refused, even before the first has its answer.
+    @Test func `workers that find their session out of date together renew it once`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: ["--processing-steps", "1"])
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 250)
+        try await playground.logIn()
+        try await sandbox.expireTokens()
+        try await sandbox.addFault("POST /auth/refresh: latency=500ms")
+
+        let result = try await playground.run("run", "--due")
+        let session = try await playground.run("auth", "status")
+        let again = try await playground.run("run", "refresh")
+
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(session.status == 0, "\(session.errors)")
+        #expect(again.status == 0, "\(again.errors)")
+        #expect(try await sandbox.count("metrics") == 250)
+    }
+
+    /// Nobody but the backend knows the tokens that it gave out with an answer that never came: the
+    /// session is lost, and the samples are not.
+    @Test func `a kill between a renewal and its answer costs the login and nothing else`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: ["--processing-steps", "1"])
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 250)
+        try await playground.logIn()
+        try await sandbox.expireTokens()
+        try await sandbox.addFault("POST /auth/refresh: latency=600s")
+        let before = try await sandbox.answers("200")
+        let scheduler = try playground.start(["run", "upload"])
+        try await sandbox.wait(for: before + 1) { try await $0.answers("200") }
+
+        scheduler.signal(9)
+        _ = await scheduler.finish()
+        let rescue = try await playground.run("run", "--due")
+        try await playground.logIn()
+        let after = try await playground.run("run", "upload")
+
+        #expect(rescue.status == 77)
+        #expect(
+            rescue.errors.contains("the session has ended; run `clarity-jobs auth login`"),
+            "\(rescue.errors)")
+        #expect(after.status == 0, "\(after.errors)")
+        #expect(try await sandbox.count("metrics") == 250)
+        #expect(try await sandbox.count("distinct_metric_ids") == 250)
+        let audit = try StateAudit(statePath: playground.statePath)
+        #expect(audit.unsent == 0)
+    }
+}

@@ -1,0 +1,58 @@
+@testable import ProgramTestSupport
+import ClarityScheduler
+
+/// A call of `clarity-jobs` that somebody in the crowd makes, and how it may end.
+struct CrowdVisitor: Sendable {
+    /// The command's first words, for the account of who came.
+    let name: String
+    let arguments: [String]
+    /// The documented statuses that make sense here.
+    let statuses: Set<Int32>
+
+    init(_ name: String, _ more: [String] = [], _ statuses: Set<Int32> = [0]) {
+        self.name = name
+        arguments = name.split(separator: " ").map(String.init) + more
+        self.statuses = statuses
+    }
+
+    /// What cron asks for: done, waiting, or one of its runs was cancelled by somebody else.
+    static let due = CrowdVisitor("run --due", [], [0, 1, 75])
+
+    /// Draws a visitor, one in two of whom changes something.
+    static func draw(
+        _ scene: CrowdScene, using random: inout SeededGenerator
+    ) throws -> CrowdVisitor {
+        func job() -> String { CrowdScene.jobs.randomElement(using: &random) ?? "refresh" }
+        switch Int.random(in: 0..<20, using: &random) {
+        case 0, 1: return CrowdVisitor("run", [job()], [0, 1, 75])
+        case 2: return CrowdVisitor("run cleanup", [], [0, 1, 75])
+        // Nobody has to have an unfinished run, or one to do again.
+        case 3: return CrowdVisitor("cancel", [job()], [0, 64])
+        case 4: return CrowdVisitor("retry", [job()], [0, 64])
+        case 5: return CrowdVisitor("pause", [job(), "--for", "2s", "--reason", "crowd"])
+        case 6: return CrowdVisitor("resume --all")
+        case 7, 8, 9:
+            let start = Int.random(in: CrowdScene.minutes.dropLast(400), using: &random)
+            let count = Int.random(in: 1...400, using: &random)
+            let name = "import-\(Int.random(in: 0..<1 << 40, using: &random)).xml"
+            let file = try scene.writeExport(name, start..<start + count)
+            return CrowdVisitor("import", [file])
+        case 10:
+            let count = Int.random(in: 200...400, using: &random)
+            try scene.writeExport("export.xml", 0..<count)
+            return CrowdVisitor("sources")
+        case 11: return CrowdVisitor("explain", [job()])
+        case 12: return CrowdVisitor("outbox")
+        case 13: return CrowdVisitor("metrics")
+        case 14: return CrowdVisitor("history", [job(), "-n", "100", "--output", "json"])
+        case 15: return CrowdVisitor("key status")
+        case 16: return CrowdVisitor("audit log --verify")
+        case 17: return CrowdVisitor("list --output json")
+        case 18:
+            let run = Int.random(in: 1...200, using: &random)
+            // The run may not be there yet; one that is, was decided as it would be again.
+            return CrowdVisitor("explain --replay", [String(run)], [0, 64])
+        default: return CrowdVisitor("audit")
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import ClarityScheduler
+import Glibc
+@testable import ProgramTestSupport
+import SQLite
+
+/// Sees for how long the dead hold leases.
+actor LeaseWatch {
+    /// The longest that a lease was seen in the name of a scheduler that had ended.
+    private(set) var longest: Duration = .zero
+    /// How many leases were seen in such a name.
+    private(set) var deadHolders = 0
+
+    private let path: String
+    private var history: Connection?
+    private var since: [String: ContinuousClock.Instant] = [:]
+
+    init(statePath: String) { path = "\(statePath)/history.db" }
+
+    /// Looks who holds leases now.
+    func look() throws {
+        // Whoever comes first makes the file.
+        guard history != nil || access(path, F_OK) == 0 else { return }
+        let file = try history ?? Connection(path: path, access: .readOnly)
+        history = file
+        let tables = "SELECT 1 FROM sqlite_schema WHERE name = 'runs'"
+        guard try file.first(tables, map: { _ in true }) == true else { return }
+        let now = ContinuousClock.now
+        let leases = try file.all(
+            "SELECT id || ' ' || generation, lease_owner FROM runs WHERE state = 'running'"
+        ) { (lease: $0.text(0), owner: $0.text(1)) }
+        let dead = leases.filter { lease in
+            let process = lease.owner.split(separator: "-").first.flatMap { Int32($0) }
+            return process.map { !ProcessTable.isAlive($0) } ?? true
+        }.map(\.lease)
+        for lease in dead where since[lease] == nil {
+            since[lease] = now
+            deadHolders += 1
+        }
+        for (lease, first) in since {
+            longest = max(longest, now - first)
+            if !dead.contains(lease) { since[lease] = nil }
+        }
+    }
+}
