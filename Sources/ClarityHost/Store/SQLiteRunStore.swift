@@ -35,9 +35,9 @@ public final class SQLiteRunStore: RunStore {
         self.path = path
         connection = try rethrowing(path) {
             let connection = try Connection(path: path)
+            try connection.useWriteAheadLog()
             try connection.execute(
                 """
-                PRAGMA journal_mode = WAL;
                 PRAGMA synchronous = FULL;
                 PRAGMA wal_autocheckpoint = 4000;
                 """)
