@@ -55,7 +55,7 @@ struct CrowdTests {
     }
 
     @Test func `those that make the history together wait for each other`() async throws {
-        for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 60) {
+        for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 40) {
             let playground = try await Playground(sandboxOptions: nil) { _, folder in
                 """
                 version: 1
