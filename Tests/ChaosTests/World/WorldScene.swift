@@ -1,0 +1,123 @@
+import ClarityScheduler
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+import Testing
+
+/// A home with a person logged in and a sandbox, in which one fault of the world after the other is
+/// tried: each round has new samples, a command under the fault, a clean run, and the proof.
+///
+/// `@unchecked`: used by one task at a time.
+final class WorldScene: @unchecked Sendable {
+    /// What a person or cron does while the world is at fault.
+    enum Deed: String, CaseIterable, Sendable, CustomTestStringConvertible {
+        case upload = "run upload"
+        case refresh = "run refresh"
+        case insights = "run insights"
+        case cleanup = "run cleanup"
+        case everything = "run refresh upload status insights cleanup"
+        case importing = "import"
+        case rotation = "key rotate"
+
+        var testDescription: String { rawValue }
+
+        /// The words after `clarity-jobs`.
+        func arguments(_ playground: Playground) -> [String] {
+            let words = rawValue.split(separator: " ").map(String.init)
+            return self == .importing ? words + ["\(playground.folder.path)/export.xml"] : words
+        }
+    }
+
+    let playground: Playground
+    let sandbox: Sandbox
+    /// How many samples the export has.
+    private(set) var samples = 0
+
+    /// Logs in and, unless `isFresh`, lets everything run once.
+    init(
+        isFresh: Bool = false, statePrepared: (Playground) throws -> Void = { _ in },
+        jobFile: @escaping (_ url: String, _ folder: String) -> String = WorldScene.jobFile
+    ) async throws {
+        playground = try await Playground(
+            sandboxOptions: ["--processing-steps", "1"], jobFile: jobFile)
+        sandbox = try #require(playground.sandbox)
+        try statePrepared(playground)
+        try await playground.logIn()
+        guard !isFresh else { return }
+        try addSamples(24)
+        let result = try await settle()
+        try #require(result.status == 0, "\(result.errors)")
+    }
+
+    /// The five jobs, with batches that make an upload several requests, and little patience.
+    static func jobFile(url: String, folder: String) -> String {
+        Playground.standardJobFile(url: url, folder: folder)
+            .replacing(
+                "kind: bulk-upload", with: "kind: bulk-upload\n    options: { batch_size: 8 }")
+    }
+
+    /// Puts so many more samples into the export.
+    func addSamples(_ count: Int) throws {
+        samples += count
+        try playground.writeExport(heartRates: samples)
+    }
+
+    /// Lets every job run with nothing in the way; a backoff does not count for what is named.
+    func settle() async throws -> ProgramResult {
+        try await playground.run("run", "refresh", "upload", "status", "insights", "cleanup")
+    }
+
+    /// The clean run after a fault, and then the proof, with what the program said as findings.
+    ///
+    /// A key rotation that was cut short is finished first, as the message about it asks for.
+    func proof(after deed: Deed? = nil) async throws -> StateProof {
+        var complaints: [String] = []
+        if deed == .rotation {
+            let rotation = try await playground.run("key", "rotate")
+            if rotation.status != 0 {
+                complaints.append("key rotate: \(rotation.status): \(rotation.errors)")
+            }
+        }
+        let clean = try await settle()
+        if clean.status != 0 {
+            complaints.append("clean run: \(clean.status): \(clean.errors)")
+        }
+        var proof = try await StateProof(of: playground, samples: samples)
+        proof.findings += complaints
+        return proof
+    }
+}
+
+/// What a program may say and how it may end when the world is at fault.
+struct Manners {
+    /// What it did that it must not.
+    private(set) var offences: [String] = []
+    /// Whether the program, or its worker, was ended by a signal that nobody sent.
+    private(set) var isCrash = false
+
+    /// Judges a program's end.
+    ///
+    /// - Parameter statuses: those that the fault allows; a message is asked for with all but 0.
+    init(_ result: ProgramResult, statuses: Set<Int32>) {
+        let words = result.errors
+        for mark in [
+            "Fatal error", "swift-backtrace", "*** Signal", "Illegal instruction", "by signal",
+            "SIGILL", "SIGSEGV", "SIGABRT", "SIGTRAP", "SIGBUS", "core dumped",
+        ] where words.contains(mark) || result.output.contains(mark) {
+            isCrash = true
+            offences.append("says `\(mark)`")
+        }
+        if result.status > 128, !statuses.contains(result.status) {
+            isCrash = true
+            offences.append("ended by signal \(result.status - 128)")
+        } else if !statuses.contains(result.status) {
+            offences.append("status \(result.status)")
+        }
+        if result.status != 0, result.errorLines.isEmpty {
+            offences.append("status \(result.status) without a word")
+        }
+        // One line for what failed and one for each job that waits, or its run's notes.
+        if result.errorLines.count > 20 { offences.append("\(result.errorLines.count) lines") }
+        if !offences.isEmpty { offences.append(words) }
+    }
+}
