@@ -9,7 +9,7 @@ func awaiting(
     _ work: @escaping @Sendable (EventThread) async throws(CommandFailure) -> ExitStatus
 ) throws(CommandFailure) -> ExitStatus {
     guard let events = EventThread() else {
-        throw CommandFailure(.internalFault, "this process may open no more files")
+        throw CommandFailure(.unreachable, "this process may open no more files")
     }
     return try events.run { () throws(CommandFailure) in try await work(events) }
 }
