@@ -20,15 +20,20 @@ public struct EventClock: WallClock {
     /// at once when the task is cancelled or `span` is not above zero.
     ///
     /// More than 100 years count as 100 years. Where the process has no descriptor left for a timer,
-    /// it waits as `SystemClock` does.
+    /// it is up to a minute late after a suspend. `SystemClock` would not do there: libdispatch, by
+    /// which it waits, needs a descriptor as well, and traps when it gets none.
     public func sleep(for span: Duration) async {
         guard span > .zero else { return }
         let longest = Duration.seconds(100 * 366 * 86_400)
-        let (seconds, attoseconds) = min(span, longest).components
+        let bounded = min(span, longest)
+        let (seconds, attoseconds) = bounded.components
         // A timer that is set to nothing never rings.
         let nanoseconds = max(Int(attoseconds / 1_000_000_000), seconds == 0 ? 1 : 0)
         let timer = clinux_timer_after(Int(seconds), nanoseconds)
-        guard timer >= 0 else { return await machine.sleep(for: span) }
+        guard timer >= 0 else {
+            for await _ in events.alarm(after: bounded) {}
+            return
+        }
         for await _ in events.elements(of: [.counter(timer) { _ in }]) { return }
     }
 }

@@ -15,6 +15,7 @@ public final class EventThread: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
         var sources: [Int32: Take] = [:]
+        var alarms = Alarms()
         /// Whether the thread sleeps, or is about to, and must be woken for a job.
         var isAsleep = false
         var isRunning = false
@@ -102,17 +103,18 @@ public final class EventThread: TaskExecutor {
 
     /// Sleeps until a descriptor is ready or there is a job, and tells who listens.
     private func wait() {
-        let maySleep = state.withLock { state in
+        let patience = state.withLock { state in
             state.isAsleep = state.jobs.isEmpty
-            return state.isAsleep
+            return state.isAsleep ? state.alarms.patience(at: .now) : 0
         }
         var ready = [Int32](repeating: -1, count: Int(CLINUX_MOST_READY))
-        let count = clinux_poll_wait(poll, &ready, maySleep ? -1 : 0)
+        let count = clinux_poll_wait(poll, &ready, patience)
         let news = state.withLock { state in
             state.isAsleep = false
             // A signal interrupts it; the rest of its errors are those of wrong arguments. The count
             // of `wake` need not be read: each arrival is told once.
             return ready.prefix(Int(max(count, 0))).compactMap { state.sources[$0]?() }
+                + state.alarms.takeDue(at: .now)
         }
         news.forEach { $0() }
     }
@@ -146,6 +148,19 @@ public final class EventThread: TaskExecutor {
         }
         let descriptors = sources.map(\.descriptor)
         continuation.onTermination = { @Sendable [weak self] _ in self?.ignore(descriptors) }
+        return stream
+    }
+
+    /// A stream that ends after so much time, or with its consumer, and takes no descriptor.
+    func alarm(after span: Duration) -> AsyncStream<Never> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+        let number = state.withLock { state in
+            state.alarms.add(due: .now + span) { continuation.finish() }
+        }
+        continuation.onTermination = { @Sendable [weak self] _ in
+            self?.state.withLock { $0.alarms.remove(number) }
+        }
+        rouse()
         return stream
     }
 
