@@ -39,6 +39,8 @@ let package = Package(
         .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
         .executable(name: "clarity-jobs-sandbox", targets: ["clarity-jobs-sandbox"]),
         .executable(name: "house-jobs", targets: ["house-jobs"]),
+        // For tests alone, which load it before the programs; no release has it.
+        .library(name: "Faultline", type: .dynamic, targets: ["Faultline"]),
     ],
     targets: [
         // C libraries, each imported in one folder only.
@@ -80,6 +82,7 @@ let package = Package(
             path: "Examples/HouseJobs", exclude: ["jobs.yaml"], swiftSettings: strict),
 
         // Tests mirror the sources.
+        .target(name: "Faultline", path: "Tests/Faultline"),
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],
             path: "Tests/ClarityTestSupport", swiftSettings: strict),

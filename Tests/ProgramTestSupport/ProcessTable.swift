@@ -13,11 +13,23 @@ enum ProcessTable {
 
     /// Whether a process runs; one that has ended and waits to be reaped does not.
     static func isAlive(_ process: Int32) -> Bool {
+        guard let state = state(of: process) else { return false }
+        return state != "Z" && state != "X"
+    }
+
+    /// The letter that the kernel shows for a process; `nil` for one that is gone.
+    private static func state(of process: Int32) -> Character? {
         // `pid (name) state ...`, where the name may hold anything.
         let text = text("/proc/\(process)/stat")
-        guard let name = text.lastIndex(of: ")") else { return false }
-        let state = text[name...].dropFirst(2).first
-        return state != nil && state != "Z" && state != "X"
+        guard let name = text.lastIndex(of: ")") else { return nil }
+        return text[name...].dropFirst(2).first
+    }
+
+    /// Returns when a process has been stopped by a signal, or is gone.
+    static func waitForStop(of process: Int32) async throws {
+        try await blocking {
+            while isAlive(process), state(of: process) != "T" { sched_yield() }
+        }
     }
 
     /// Returns the first child of `parent` as soon as it has one; `nil` when it ends without.

@@ -1,0 +1,127 @@
+/* What goes over descriptors that may be files, pipes or connections, and what makes those. */
+#define _GNU_SOURCE
+#include "Strike.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum stream { UNWATCHED, REGULAR, LOCAL, TCP };
+
+/* What a descriptor is to the rules. */
+static enum stream kind_of(int descriptor) {
+    if (!faultline_is_on()) return UNWATCHED;
+    int error = errno, domain = 0, type = 0;
+    socklen_t size = sizeof domain;
+    struct stat status;
+    enum stream kind = UNWATCHED;
+    if (fstat(descriptor, &status) < 0) {
+        kind = UNWATCHED;
+    } else if (S_ISREG(status.st_mode)) {
+        kind = faultline_watches_file(descriptor) ? REGULAR : UNWATCHED;
+    } else if (S_ISFIFO(status.st_mode)) {
+        kind = LOCAL;
+    } else if (
+        S_ISSOCK(status.st_mode)
+        && getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0
+        && getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0) {
+        if (domain == AF_UNIX) kind = LOCAL;
+        if ((domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM) kind = TCP;
+    }
+    errno = error;
+    return kind;
+}
+
+/* The point of bytes that go out or come in; FAULTLINE_POINTS for none. What is heard from the
+   machine itself has none: whoever said it has passed its own. */
+static enum faultline_point point_of(int descriptor, int is_out) {
+    switch (kind_of(descriptor)) {
+    case REGULAR: return is_out ? FAULTLINE_WRITE : FAULTLINE_READ;
+    case LOCAL: return is_out ? FAULTLINE_TELL : FAULTLINE_POINTS;
+    case TCP: return is_out ? FAULTLINE_SEND : FAULTLINE_RECEIVE;
+    case UNWATCHED: break;
+    }
+    return FAULTLINE_POINTS;
+}
+
+#define PASS(descriptor, is_out, size, call)                                                       \
+    enum faultline_point point = point_of(descriptor, is_out);                                     \
+    if (point == FAULTLINE_POINTS) return call;                                                    \
+    struct passing passing;                                                                        \
+    if (faultline_begin(&passing, point, size)) return -1;                                         \
+    return faultline_end(&passing, call)
+
+ssize_t write(int descriptor, const void *bytes, size_t size) {
+    NEXT(write);
+    PASS(descriptor, 1, &size, next(descriptor, bytes, size));
+}
+
+ssize_t read(int descriptor, void *bytes, size_t size) {
+    NEXT(read);
+    PASS(descriptor, 0, &size, next(descriptor, bytes, size));
+}
+
+ssize_t send(int descriptor, const void *bytes, size_t size, int flags) {
+    NEXT(send);
+    PASS(descriptor, 1, &size, next(descriptor, bytes, size, flags));
+}
+
+ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
+    NEXT(sendmsg);
+    PASS(descriptor, 1, NULL, next(descriptor, message, flags));
+}
+
+ssize_t recv(int descriptor, void *bytes, size_t size, int flags) {
+    NEXT(recv);
+    PASS(descriptor, 0, &size, next(descriptor, bytes, size, flags));
+}
+
+ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
+    NEXT(recvmsg);
+    PASS(descriptor, 0, NULL, next(descriptor, message, flags));
+}
+
+int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
+    NEXT(connect);
+    if (kind_of(descriptor) != TCP) return next(descriptor, address, size);
+    struct passing passing;
+    if (faultline_begin(&passing, FAULTLINE_CONNECT, NULL)) return -1;
+    return faultline_end(&passing, next(descriptor, address, size));
+}
+
+/* EAI_AGAIN is what it says; an errno is EAI_SYSTEM. */
+static int resolved(const struct passing *passing, int code) {
+    if (!passing->error) return code;
+    return passing->error < 0 ? passing->error : EAI_SYSTEM;
+}
+
+int getaddrinfo(
+    const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **result) {
+    NEXT(getaddrinfo);
+    if (!faultline_is_on()) return next(name, service, hints, result);
+    struct passing passing;
+    if (faultline_begin(&passing, FAULTLINE_RESOLVE, NULL)) return resolved(&passing, 0);
+    int code = next(name, service, hints, result);
+    faultline_end(&passing, code);
+    if (passing.error && code == 0) freeaddrinfo(*result);
+    return resolved(&passing, code);
+}
+
+/* It returns its errno. One that fails after it was made would leave a child to nobody. */
+int posix_spawn(
+    pid_t *process, const char *path, const posix_spawn_file_actions_t *actions,
+    const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) {
+    NEXT(posix_spawn);
+    if (!faultline_is_on()) {
+        return next(process, path, actions, attributes, arguments, environment);
+    }
+    struct passing passing;
+    if (faultline_begin(&passing, FAULTLINE_SPAWN, NULL)) return passing.error;
+    int code = next(process, path, actions, attributes, arguments, environment);
+    faultline_end(&passing, code);
+    return code;
+}
