@@ -51,7 +51,8 @@ enum ProcessTable {
         }
     }
 
-    private static func names(in path: String) -> [String] {
+    /// The names in a folder that begin with a digit.
+    static func names(in path: String) -> [String] {
         guard let folder = opendir(path) else { return [] }
         defer { closedir(folder) }
         var names: [String] = []
@@ -64,7 +65,8 @@ enum ProcessTable {
         return names
     }
 
-    private static func text(_ path: String) -> String {
+    /// The first 4 KiB of a file; empty when it cannot be read.
+    static func text(_ path: String) -> String {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return "" }
         defer { close(file) }

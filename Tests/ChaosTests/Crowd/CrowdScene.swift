@@ -21,28 +21,41 @@ final class CrowdScene: Sendable {
     /// What was written into any file: a sample a minute, whoever wrote it.
     private let written = Mutex<Set<Int>>([])
     private let files = Mutex<[String]>([])
+    private let sourceLength = Mutex(0)
+    /// The lines of the job file that bound what is kept and how long an attempt takes.
+    private let limits: String
 
     /// The number of different samples in all files.
     var samples: Int { written.withLock(\.count) }
     /// The files that were written for `import`.
     var imports: [String] { files.withLock(\.self) }
 
-    init() async throws {
+    /// Starts the sandbox and logs in.
+    ///
+    /// - Parameters:
+    ///   - keptRuns: how many finished runs of each job the history keeps.
+    ///   - timeout: how long an attempt may take.
+    init(keptRuns: Int = 100_000, timeout: String = "15m") async throws {
+        limits =
+            "store: { history: { keep_runs: \(keptRuns) } }\n"
+            + "defaults: { max_parallel: 4, timeout: \(timeout), retry: { initial: 10s } }"
         playground = try await Playground(sandboxOptions: ["--processing-steps", "1"]) {
-            CrowdScene.jobFile(url: $0, folder: $1, every: ["1s", "2s", "3s"])
+            [limits] in
+            CrowdScene.jobFile(url: $0, folder: $1, limits: limits, every: ["1s", "2s", "3s"])
         }
         sandbox = try #require(playground.sandbox)
         // So that something is always on its way when somebody is killed.
         try await sandbox.addFault("POST /health-data/upload: latency=40ms x*")
         try playground.folder.write("witness", Array(Self.witness.utf8))
-        try writeExport("export.xml", 0..<200)
+        try growSource(by: 200)
         try await playground.logIn()
     }
 
     /// Lets nothing fall due by itself any more.
     func quiet() throws {
         let text = Self.jobFile(
-            url: playground.url, folder: playground.folder.path, every: ["30d", "30d", "30d"])
+            url: playground.url, folder: playground.folder.path, limits: limits,
+            every: ["30d", "30d", "30d"])
         try playground.folder.write("jobs.yaml", Array(text.utf8))
     }
 
@@ -77,6 +90,16 @@ final class CrowdScene: Sendable {
         return path
     }
 
+    /// Writes the source of the job file anew: what it had and some samples more, as the next export
+    /// of a phone would.
+    func growSource(by more: Int) throws {
+        // One writer at a time, or an older file could take the place of a newer one.
+        try sourceLength.withLock { length in
+            length = min(length + more, Self.minutes.count)
+            try writeExport("export.xml", 0..<length)
+        }
+    }
+
     /// What the witnesses wrote under this name, a line each.
     func lines(of name: String) throws -> [Substring] {
         let path = "\(playground.folder.path)/\(name)"
@@ -102,7 +125,9 @@ final class CrowdScene: Sendable {
 
         """
 
-    private static func jobFile(url: String, folder: String, every: [String]) -> String {
+    private static func jobFile(
+        url: String, folder: String, limits: String, every: [String]
+    ) -> String {
         func witness(_ policy: String, _ seconds: String, every: String) -> String {
             """
               - id: witness-\(policy)
@@ -117,8 +142,7 @@ final class CrowdScene: Sendable {
             backend: { url: \(url), retry_wait: 1ms }
             sources:
               - { kind: apple-health-export, path: \(folder)/export.xml }
-            store: { history: { keep_runs: 100000 } }
-            defaults: { max_parallel: 4, retry: { initial: 10s } }
+            \(limits)
             jobs:
               - { id: refresh, kind: refresh, class: app-refresh, schedule: { every: \(every[2]) } }
               - id: upload

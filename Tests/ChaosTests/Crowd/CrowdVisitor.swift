@@ -38,8 +38,7 @@ struct CrowdVisitor: Sendable {
             let file = try scene.writeExport(name, start..<start + count)
             return CrowdVisitor("import", [file])
         case 10:
-            let count = Int.random(in: 200...400, using: &random)
-            try scene.writeExport("export.xml", 0..<count)
+            try scene.growSource(by: Int.random(in: 1...20, using: &random))
             return CrowdVisitor("sources")
         case 11: return CrowdVisitor("explain", [job()])
         case 12: return CrowdVisitor("outbox")

@@ -1,0 +1,65 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import SQLite
+import Testing
+
+@Suite("A loop that runs many jobs", .timeLimit(.minutes(20)))
+struct LeakTests {
+    /// Sixty jobs that are due every second, and a pull that goes through the worker.
+    private static func jobFile(url: String, folder: String) -> String {
+        let commands = (0..<60).map { number in
+            """
+              - { id: true-\(number), kind: command, schedule: { every: 1s }, \
+            options: { command: ["true"] } }
+            """
+        }
+        return """
+            version: 1
+            backend: { url: \(url), retry_wait: 1ms }
+            sources: []
+            store: { history: { keep_runs: 5 } }
+            defaults: { max_parallel: 8 }
+            jobs:
+              - { id: refresh, kind: refresh, class: app-refresh, schedule: { every: 2s } }
+            \(commands.joined(separator: "\n"))
+
+            """
+    }
+
+    @Test func `keeps neither memory nor descriptors, threads or files of them`() async throws {
+        let plan = ChaosPlan.current
+        let wanted = plan.size(slice: 240, whole: 10_000)
+        let playground = try await Playground(jobFile: Self.jobFile)
+        try await playground.logIn()
+
+        let loop = try WatchedLoop(playground, every: plan.size(slice: 40, whole: 500))
+        while loop.runs < wanted {
+            #expect(try await loop.next(), "the loop ended")
+        }
+        let end = await loop.end()
+
+        var line = ChaosLine("leaks")
+        line.rounds = loop.runs
+        line.crashes = end.status == 143 ? 0 : 1
+        line.tell()
+        print(loop.curve)
+        #expect(end.status == 143, "\(end.errors)")
+        #expect(loop.faults == [])
+        let last = try #require(loop.samples.last?.vitals)
+        let descriptors = Trend(loop.samples, \.descriptors)
+        // Eight attempts at once, with a few each; what is kept would come to thousands.
+        #expect(descriptors.most <= 120, "\(loop.curve)")
+        #expect(Trend(loop.samples, \.threads).most <= 12, "\(loop.curve)")
+        #expect(last.files <= 12, "\(loop.curve)")
+        guard plan.isWhole else { return }
+        // 64 bytes a run would be 640 KiB here, and the loop grows by that in no year.
+        let memory = Trend(loop.samples, \.memoryKiB)
+        #expect(memory.slope * 1024 < 64, "\(memory.slope * 1024) bytes a run\n\(loop.curve)")
+        #expect(descriptors.slope * 10_000 < 10, "\(loop.curve)")
+        // Five finished runs of each job are kept, and what 200 more leave behind until they go.
+        let history = try Connection(path: "\(playground.statePath)/history.db", access: .readOnly)
+        let rows = try history.first("SELECT count(*) FROM runs") { Int($0.integer(0)) }
+        #expect(try #require(rows) <= 61 * 5 + 500)
+        #expect(Trend(loop.samples, \.logBytes).most <= 20 * 1_048_576, "\(loop.curve)")
+    }
+}

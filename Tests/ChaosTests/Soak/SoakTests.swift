@@ -1,0 +1,102 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Glibc
+@testable import ProgramTestSupport
+import SQLite
+import Testing
+
+@Suite("A loop under load for a long time", .timeLimit(.minutes(45)))
+struct SoakTests {
+    /// The faults of the backend that come and go; `hang` ends at the job's timeout.
+    private static let faults = [
+        "POST /health-data/upload: 503 retry-after=1", "POST /health-data/upload: drop, reset",
+        "POST /health-data/upload: truncate", "GET /health-data: 500, garbage",
+        "GET /health-data: hang", "GET /insights/history/*: 429 retry-after=1", "* /*: expire",
+    ]
+
+    /// Half an hour in `make chaos`, some seconds otherwise.
+    @Test func `grows in nothing, whatever happens to its backend, its sources and its readers`()
+        async throws
+    {
+        let plan = ChaosPlan.current
+        var random = plan.generator("soak")
+        let scene = try await CrowdScene(keptRuns: 40, timeout: "5s")
+        let loop = try WatchedLoop(scene.playground, every: plan.size(slice: 10, whole: 100))
+        let deadline = ContinuousClock.now + .seconds(plan.size(slice: 6, whole: 1800))
+        var (events, readers): ([String: Int], [Connection]) = ([:], [])
+
+        while ContinuousClock.now < deadline {
+            try #require(try await loop.next(), "the loop ended")
+            switch Int.random(in: 0..<60, using: &random) {
+            case 0:
+                try await scene.sandbox.addFault(
+                    Self.faults.randomElement(using: &random) ?? Self.faults[0])
+                events["fault", default: 0] += 1
+            case 1, 2:
+                try scene.growSource(by: Int.random(in: 1...5, using: &random))
+                events["source", default: 0] += 1
+            case 4:
+                loop.program.signal(SIGHUP)
+                events["reload", default: 0] += 1
+            case 5 where readers.isEmpty:
+                readers = try ["history.db", "health.db"].map { name in
+                    let path = "\(scene.playground.statePath)/\(name)"
+                    let reader = try Connection(path: path, access: .readOnly)
+                    // From here on the log has to keep what is newer than this.
+                    try reader.execute("BEGIN; SELECT count(*) FROM sqlite_schema")
+                    return reader
+                }
+                events["reader", default: 0] += 1
+            case 6: readers = []
+            default: break
+            }
+        }
+        readers = []
+        try loop.look()
+        let end = await loop.end()
+
+        try await scene.sandbox.clearFaults()
+        let leftovers = try await CrowdRound(scene, plan, length: .zero).settle()
+        let evidence = try CrowdEvidence(scene)
+        let audit = try StateAudit(statePath: scene.playground.statePath)
+        let distinct = try await scene.sandbox.count("distinct_metric_ids")
+        let metrics = try await scene.sandbox.count("metrics")
+        var line = ChaosLine("soak")
+        line.rounds = loop.runs
+        line.faults = events
+        line.lost = scene.samples - audit.samples.values.reduce(0, +)
+        line.doubled = metrics - distinct
+        line.stuck = evidence.open.count
+        line.crashes = end.status == 143 ? 0 : 1
+        line.tell()
+        print(loop.curve)
+
+        #expect(end.status == 143, "\(end.errors)")
+        #expect(leftovers == [])
+        #expect(evidence.open == [] && evidence.overlaps == [] && evidence.twice == [])
+        #expect(audit.samples == ["confirmed": scene.samples] && audit.damage == [])
+        #expect(distinct == scene.samples && metrics == scene.samples)
+        try expectNoGrowth(loop, isWhole: plan.isWhole)
+        guard plan.isWhole else { return }
+        for event in ["fault", "source", "reload", "reader"] {
+            #expect(events[event, default: 0] > 5, "\(events)")
+        }
+        // 40 of each job are kept, failures apart, and what 200 more leave behind until they go.
+        #expect(evidence.runs <= CrowdScene.jobs.count * 40 * 2 + 500, "\(evidence.runs) runs")
+    }
+
+    private func expectNoGrowth(_ loop: WatchedLoop, isWhole: Bool) throws {
+        let curve: Comment = "\(loop.curve)"
+        let samples = loop.samples
+        #expect(Trend(samples, \.descriptors).most <= 120, curve)
+        #expect(Trend(samples, \.threads).most <= 12, curve)
+        // The two databases with their logs, the key, the locks, and drafts of the moment.
+        #expect(Trend(samples, \.files).most <= 20, curve)
+        // 16 MiB is where the log begins anew; a reader that holds it makes it longer for a while.
+        #expect(try #require(samples.last).vitals.logBytes <= 36 << 20, curve)
+        guard isWhole else { return }
+        let memory = Trend(samples, \.memoryKiB)
+        #expect(memory.slope * 1024 < 64, "\(memory.slope * 1024) bytes a run\n\(loop.curve)")
+        #expect(Trend(samples, \.descriptors).slope * 10_000 < 10, curve)
+    }
+}

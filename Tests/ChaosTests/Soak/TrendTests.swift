@@ -1,0 +1,24 @@
+import Testing
+
+@Suite("A trend")
+struct TrendTests {
+    @Test func `is what a quantity grows by, whatever it jitters`() {
+        let points: [(x: Double, y: Double)] = (0..<100).map { step in
+            let jitter: Double = step % 2 == 0 ? 3 : -3
+            return (Double(step), 5 + Double(step) / 2 + jitter)
+        }
+
+        #expect(abs(Trend(points).slope - 0.5) < 0.01)
+        #expect(Trend(points).least == 2.5)
+    }
+
+    @Test func `of what stays as it is, or of too little, is none`() {
+        let still: [(x: Double, y: Double)] = (0..<100).map { step in
+            (Double(step), step % 2 == 0 ? 7 : 9)
+        }
+
+        #expect(abs(Trend(still).slope) < 0.01)
+        #expect(Trend([(x: 1, y: 1)]).slope == 0)
+        #expect(Trend([(x: Double, y: Double)]()).slope == 0)
+    }
+}
