@@ -15,6 +15,8 @@ struct DatabaseCopy {
         self.drafts = drafts
     }
 
+    /// - Throws: `SQLiteError` for files that cannot be read; for one that is damaged, and not just
+    ///   copied in the middle of somebody's writing.
     func copy(into target: Connection) throws(SQLiteError) {
         for _ in 1...3 where try copyUndisturbed(into: target) { return }
         // A writer is at work, so its `-shm` file is there already and reading through it adds
@@ -22,13 +24,20 @@ struct DatabaseCopy {
         try Connection(path: path, access: .readOnly).copy(into: target)
     }
 
-    /// Copies the files as they lie; `false` when one of them changed meanwhile.
+    /// Copies the files as they lie; `false` when one of them changed meanwhile, whatever SQLite
+    /// thought of the copy.
     private func copyUndisturbed(into target: Connection) throws(SQLiteError) -> Bool {
         let before = stamps()
-        if before[1] == nil {
-            try Connection(path: path, access: .immutable).copy(into: target)
-        } else {
-            guard try copyWithLog(into: target) else { return false }
+        do throws(SQLiteError) {
+            if before[1] == nil {
+                try Connection(path: path, access: .immutable).copy(into: target)
+            } else {
+                guard try copyWithLog(into: target) else { return false }
+            }
+        } catch {
+            // In the middle of a checkpoint the first page tells of pages that are not there yet.
+            if stamps() != before { return false }
+            throw error
         }
         return stamps() == before
     }
