@@ -14,7 +14,7 @@ help:
 	@echo 'make test     builds and runs the tests'
 	@echo 'make bench    measures the release beside its peers, some ten minutes, and writes Benchmarks/RESULTS.md'
 	@echo 'make conformance  drives the stand-in backend by the deployed one'"'"'s schema, some five minutes'
-	@echo 'make fuzz     makes up damaged exports for FUZZ_SECONDS, 60 without it, and looks for faults'
+	@echo 'make fuzz     makes up what others may write, for FUZZ_SECONDS each, 60 without it, and looks for faults'
 	@echo 'make lint     checks the form of the code'
 	@echo 'make format   puts the code into that form'
 	@echo 'make release  leaves programs that run without Swift, and what belongs to them, in dist/'
@@ -47,7 +47,7 @@ conformance: setup
 
 FUZZ_SECONDS ?= 60
 fuzz: setup
-	@scripts/fuzz $(FUZZ_SECONDS)
+	@scripts/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 lint: setup
 	$(SWIFT) format lint --strict --recursive $(SWIFT_FILES)

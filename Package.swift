@@ -115,6 +115,8 @@ let package = Package(
             [
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler",
                 "ProgramTestSupport", "SQLite",
+                // What texts from elsewhere are handed to without a program around it.
+                "ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityWorkers", "JSON",
             ]),
         // The whole of it over a month, but for the processes of attempts.
         tests(

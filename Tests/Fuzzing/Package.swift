@@ -1,21 +1,59 @@
 // swift-tools-version: 6.2
-// A package of its own, since all that it is made of is built with the fuzzer's marks in it.
-// `make fuzz` builds and runs it.
+// A package of its own, since all that it is made of is built with the fuzzer's marks in it: the
+// product's own sources, by the links in Linked/. `make fuzz` builds and runs it.
 import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+func part(
+    _ name: String, _ dependencies: [Target.Dependency] = [], without: [String] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Linked/Sources/\(name)", exclude: without,
+        swiftSettings: strict)
+}
+
+func system(_ name: String, _ package: String) -> Target {
+    .systemLibrary(name: name, path: "Linked/Sources/\(name)", pkgConfig: package)
+}
 
 let package = Package(
     name: "clarity-fuzzing",
-    dependencies: [.package(name: "clarity-jobs", path: "../..")],
     targets: [
+        system("CSQLite", "sqlite3"), system("CYAML", "yaml-0.1"), system("CCurl", "libcurl"),
+        system("CSodium", "libsodium"), system("CArchive", "libarchive"),
+        system("CMicroHTTPD", "libmicrohttpd"),
+        .target(name: "CLinux", path: "Linked/Sources/CLinux"),
+        .target(name: "CSystemd", path: "Linked/Sources/CSystemd"),
+        part("JSON"), part("SQLite", ["CSQLite"]), part("ClarityScheduler"),
+        part("ClaritySystem", ["ClarityScheduler"]),
+        part(
+            "ClarityHost",
+            ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
+        part("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "SQLite", "CSodium"]),
+        part(
+            "ClarityWorkers",
+            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CCurl", "CArchive"]),
+        // A library here, without its main function.
+        part(
+            "clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD"], without: ["Program.swift"]),
+        .target(
+            name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],
+            path: "Linked/ClarityTestSupport", swiftSettings: strict),
+        .target(
+            name: "FuzzProperties",
+            dependencies: [
+                "ClarityHost", "ClarityJobs", "ClarityScheduler", "ClaritySystem",
+                "ClarityWorkers", "JSON", "SQLite", "ClarityTestSupport", "clarity-jobs-sandbox",
+            ],
+            path: "Linked/Properties", swiftSettings: strict),
         .executableTarget(
-            name: "fuzz-scanner",
-            dependencies: [.product(name: "ClarityWorkers", package: "clarity-jobs")],
-            swiftSettings: [
-                .swiftLanguageMode(.v6),
-                .enableUpcomingFeature("ExistentialAny"),
-                .enableUpcomingFeature("InternalImportsByDefault"),
-                .enableUpcomingFeature("MemberImportVisibility"),
-                .treatAllWarnings(as: .error),
-            ])
+            name: "fuzz", dependencies: ["FuzzProperties"], swiftSettings: strict),
     ]
 )

@@ -1,0 +1,54 @@
+/// A part of the programs that reads what others wrote, with what must hold whatever they write.
+///
+/// The properties stand here once: a coverage-guided fuzzer looks for texts that break them
+/// (`make fuzz`), and the tests hold them against the kept texts and seeded mutations of those.
+struct FuzzTarget: Sendable {
+    /// A text held against the properties.
+    typealias Check = (_ text: UnsafeBufferPointer<UInt8>) throws -> Void
+
+    /// The name on the command line and of the folder of kept texts.
+    let name: String
+    /// Makes the check with all that it needs; the check is for one thread at a time.
+    let makeCheck: @Sendable () throws -> Check
+
+    static let all = [
+        FuzzTarget(name: "answers", makeCheck: AnswerProperties.makeCheck),
+        FuzzTarget(name: "archive", makeCheck: ArchiveProperties.makeCheck),
+        FuzzTarget(name: "jobfile", makeCheck: JobFileProperties.makeCheck),
+        FuzzTarget(name: "lines", makeCheck: LineProperties.makeCheck),
+        FuzzTarget(name: "requests", makeCheck: RequestProperties.makeCheck),
+        FuzzTarget(name: "scanner", makeCheck: { ScannerProperties.check }),
+        FuzzTarget(name: "schedules", makeCheck: ScheduleProperties.makeCheck),
+        FuzzTarget(name: "spool", makeCheck: SpoolProperties.makeCheck),
+    ]
+}
+
+/// A property that a text breaks.
+struct BrokenProperty: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// Ends the check of a text that breaks a property.
+func demand(_ holds: Bool, _ property: @autoclosure () -> String) throws(BrokenProperty) {
+    if !holds { throw BrokenProperty(description: property()) }
+}
+
+/// Ends the check where a text that people will see could steer their terminal.
+func demandHarmless(_ text: String, _ where: String) throws(BrokenProperty) {
+    let scalar = text.unicodeScalars.first { scalar in
+        switch scalar.value {
+        case 0x0A: false
+        case 0..<0x20, 0x7F...0x9F, 0x202A...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+    try demand(scalar == nil, "U+\(String(scalar?.value ?? 0, radix: 16)) is shown in \(`where`)")
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// The first byte, which draws what is done, and the text behind it; `nil` of no text.
+    var drawn: (draw: UInt8, text: UnsafeBufferPointer<UInt8>)? {
+        guard let first, count > 1 else { return nil }
+        return (first, UnsafeBufferPointer(rebasing: dropFirst()))
+    }
+}

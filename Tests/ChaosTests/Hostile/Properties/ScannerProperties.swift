@@ -1,0 +1,99 @@
+import ClarityJobs
+import ClarityScheduler
+
+@testable import ClarityWorkers
+
+/// What must hold for every text of an export, however it is damaged.
+enum ScannerProperties {
+    /// 2026-11-15T00:00:00Z.
+    private static let now = Instant(secondsSince1970: 1_794_700_800)
+
+    static func check(_ bytes: UnsafeBufferPointer<UInt8>) throws {
+        // The first byte says in what pieces the text comes: not too many, since an unfinished tag
+        // is looked at again with each.
+        guard let (first, text) = bytes.drawn else { return }
+        let piece = max(Int(first) % 61, text.count / 32)
+
+        let whole = try read(text, piece: text.count, windowSize: 1 << 16)
+        let pieced = try read(text, piece: piece + 1, windowSize: 64)
+
+        try demand(whole.events == pieced.events, "pieces change what is found")
+        try demand(whole.report == pieced.report, "pieces change the report")
+        let bare = try scan(text, piece: piece + 16)
+        try demand(whole.events == bare.events, "bare pieces change what is found")
+        try demand(whole.report == bare.report, "bare pieces change the report")
+        try demand(whole.report.bytesRead == Int64(text.count), "not all bytes are read")
+        let records = whole.report.elements["Record"] ?? 0
+        try demand(records == whole.events.records, "a record has no event")
+        for (name, count) in whole.report.malformations {
+            let offsets = whole.report.offsets[name] ?? []
+            try demand(offsets.count == min(8, Int(count)), "a malformation has no place")
+            try demand(offsets == offsets.sorted(), "places out of order")
+            try demand(
+                offsets.allSatisfy { $0 >= 0 && $0 < text.count }, "a place outside the text")
+            try demand(offsets.first == whole.report.firstOffsets[name], "two first places")
+        }
+        // Days and nights take longer than all else, so only one text in a hundred is mapped.
+        if first % 128 == 0 {
+            try demand(mapped(text).unexplained == 0, "a record that no count explains")
+        }
+    }
+
+    private static func read(
+        _ text: UnsafeBufferPointer<UInt8>, piece: Int, windowSize: Int
+    ) throws -> (events: EventDigest, report: SourceReport) {
+        let digest = EventDigest()
+        var reading = ExportReading(
+            source: PieceSource(text, piece: piece), mapper: DigestHandler(digest: digest),
+            windowSize: windowSize)
+        return (digest, try reading.run { _, _ in })
+    }
+
+    /// Scans without a window: each piece lies with what is left before it in memory of just its
+    /// length, so that the sanitizer sees a read beyond its end.
+    private static func scan(
+        _ text: UnsafeBufferPointer<UInt8>, piece: Int
+    ) throws -> (events: EventDigest, report: SourceReport) {
+        let digest = EventDigest()
+        var scanner = ExportScanner(mapper: DigestHandler(digest: digest))
+        var start = 0
+        var end = 0
+        while end < text.count {
+            end = min(end + piece, text.count)
+            let exact = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: end - start)
+            defer { exact.deallocate() }
+            _ = exact.initialize(fromContentsOf: text[start..<end])
+            start += try scanner.consume(Bytes(exact)) { _, _ in }
+        }
+        return (digest, try scanner.finish(rest: end - start, isBroken: false) { _, _ in })
+    }
+
+    /// The same with what the records mean.
+    private static func mapped(_ text: UnsafeBufferPointer<UInt8>) throws -> SourceReport {
+        var reading = ExportReading(
+            source: PieceSource(text, piece: text.count), mapper: RecordMapper(now: now),
+            windowSize: 1 << 16)
+        return try reading.run { _, _ in }
+    }
+}
+
+/// A text in pieces.
+private final class PieceSource: ByteSource {
+    private let text: UnsafeBufferPointer<UInt8>
+    private let piece: Int
+    private var given = 0
+
+    var total: Int64? { Int64(text.count) }
+
+    init(_ text: UnsafeBufferPointer<UInt8>, piece: Int) {
+        self.text = text
+        self.piece = piece
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
+        let count = min(piece, buffer.count, text.count - given)
+        buffer.copyBytes(from: text[given..<given + count])
+        given += count
+        return count
+    }
+}

@@ -1,0 +1,141 @@
+import ClarityScheduler
+import ClaritySystem
+
+/// An expression of a job file names instants that go on, or it is refused in words that can be
+/// shown; looking for the next one ends.
+enum ScheduleProperties {
+    static func makeCheck() throws -> FuzzTarget.Check {
+        let zones = try KeptZones().zones
+        return { text in try check(text, zones) }
+    }
+
+    /// The first byte draws what the text is, the second the zone, and eight more the instant.
+    private static func check(_ bytes: UnsafeBufferPointer<UInt8>, _ zones: [Zone]) throws {
+        guard bytes.count > 10 else { return }
+        let zone = zones[Int(bytes[1]) % zones.count]
+        let drawn = bytes[2..<10].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let text = String(decoding: bytes[10...], as: UTF8.self)
+        // Most within three centuries around 1970, some at the ends of what can be said.
+        let within = Int64(truncatingIfNeeded: drawn) % 4_733_510_400_000
+        let ends: [Int64] = [.min, .max, -62_167_219_200_000, 253_402_300_799_999]
+        let instant = Instant(
+            millisecondsSince1970: drawn % 16 == 0 ? ends[Int(drawn >> 4 % 4)] : within)
+        switch bytes[0] % 6 {
+        case 0: try cron(text, zone, from: instant)
+        case 1: try calendar(text, zone, from: instant)
+        case 2: try duration(text, from: instant)
+        case 3: try window(text, zone, from: instant)
+        case 4: try zoneFile(Array(bytes[10...]), from: instant)
+        default: try moment(text)
+        }
+    }
+
+    private static func cron(_ text: String, _ zone: Zone, from instant: Instant) throws {
+        let expression: CronExpression
+        do throws(CronError) {
+            expression = try CronExpression(text)
+        } catch {
+            return
+        }
+        let schedule = Schedule.cron(expression, zone)
+        try demand(
+            expression.neverFires == schedule.neverFires || schedule.neverFires,
+            "an expression that never fires has an occurrence")
+        try check(schedule, from: instant)
+    }
+
+    private static func calendar(_ text: String, _ zone: Zone, from instant: Instant) throws {
+        let expression: CalendarExpression
+        do throws(CalendarError) {
+            expression = try CalendarExpression(text)
+        } catch {
+            return
+        }
+        try check(Schedule.calendar(expression, zone), from: instant)
+    }
+
+    private static func duration(_ text: String, from instant: Instant) throws {
+        guard let span = Duration(text: text) else { return }
+        try demand(span >= .zero && span <= .seconds(100 * 366 * 86_400), "a span out of bounds")
+        try demand(Duration(text: span.text.filter { $0 != " " }) == span, "a span read otherwise")
+        guard span >= .milliseconds(1), !instant.isExtreme else { return }
+        try check(.every(span), from: instant)
+        try check(.every(span, phase: .seconds(1)), from: instant)
+    }
+
+    private static func window(_ text: String, _ zone: Zone, from instant: Instant) throws {
+        let window: Window
+        do throws(WindowError) {
+            window = try Window(text)
+        } catch {
+            return try demand(error.got.count <= 60, "a message without end")
+        }
+        try demand(try Window(window.description) == window, "a window that is read otherwise")
+        guard !instant.isExtreme else { return }
+        let windows = Windows([window], in: zone)
+        var place = instant
+        for _ in 0..<6 {
+            guard let next = windows.nextChange(after: place) else { return }
+            try demand(next > place, "a change that is not later")
+            try demand(
+                windows.isOpen(at: next) != windows.isOpen(at: place), "a change of nothing")
+            try demand(
+                windows.isOpen(at: next - .milliseconds(1)) == windows.isOpen(at: place),
+                "a change that comes late")
+            place = next
+        }
+    }
+
+    private static func zoneFile(_ bytes: [UInt8], from instant: Instant) throws {
+        let zone: Zone
+        do throws(ZoneError) {
+            zone = try Zone(identifier: "Made/Up", tzif: bytes)
+        } catch {
+            return
+        }
+        guard !instant.isExtreme else { return }
+        try demand(
+            abs(zone.offset(at: instant).milliseconds) < 30 * 3_600_000, "an offset of days")
+        try check(.cron(try CronExpression("30 2 * * *"), zone), from: instant)
+    }
+
+    /// An instant in words of RFC 3339.
+    private static func moment(_ text: String) throws {
+        guard let instant = Instant(rfc3339: text) else { return }
+        let shown = "\(instant)"
+        guard shown.utf8.first != UInt8(ascii: "-"), shown.utf8.count <= 24 else { return }
+        try demand(Instant(rfc3339: shown) == instant, "an instant that is read otherwise")
+    }
+
+    /// What holds of every schedule: the next occurrence is later, is the first of those that are
+    /// due by then, and is among the latest.
+    static func check(_ schedule: Schedule, from start: Instant) throws {
+        var place = start
+        for _ in 0..<5 {
+            guard let next = schedule.next(after: place, anchor: start) else { return }
+            try demand(next > place, "the next occurrence is not later")
+            // What is closer than the occurrence's own instant finds the same.
+            let before = next - .milliseconds(1)
+            if before > place {
+                try demand(
+                    schedule.next(after: before, anchor: start) == next, "another occurrence")
+            }
+            let due = schedule.due(after: place, through: next, anchor: start)
+            try demand(
+                due == DueOccurrences(first: next, latest: next, count: 1), "not due when it is")
+            try demand(
+                schedule.latest(2, after: place, through: next, anchor: start) == [next],
+                "not the latest when it is")
+            place = next
+        }
+        let all = schedule.due(after: start, through: place, anchor: start)
+        try demand(all?.count == 5 && all?.latest == place, "due by another count")
+    }
+}
+
+extension Instant {
+    /// Whether it lies where other instants around it cannot be said.
+    fileprivate var isExtreme: Bool {
+        !(-62_167_219_200_000...253_402_300_799_999).contains(millisecondsSince1970)
+    }
+}
