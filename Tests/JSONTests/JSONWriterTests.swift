@@ -10,6 +10,9 @@ struct JSONWriterTests {
             (.string("line\nfeed\ttab\rreturn"), "\"line\\nfeed\\ttab\\rreturn\""),
             (.string("\u{1B}[31m\u{7F}"), "\"\\u001b[31m\\u007f\""),
             (.string("\u{9B}31m\u{A0}\u{80}"), "\"\\u009b31m\u{A0}\\u0080\""),
+            // What turns the direction of a text, or ends a line of it where nothing else does.
+            (.string("a\u{202E}b\u{2069}\u{200F}"), "\"a\\u202eb\\u2069\\u200f\""),
+            (.string("\u{61C}\u{61D}\u{2028}\u{2030}"), "\"\\u061c\u{61D}\\u2028\u{2030}\""),
             (.string("h\u{E9} \u{1F600}"), "\"h\u{E9} \u{1F600}\""), (.array([]), "[]"),
             (.object([]), "{}"), (.number(2.5), "2.5"), (.number(.infinity), "null"),
             (.number(.nan), "null"), (.integer(.min), "-9223372036854775808"),
@@ -27,7 +30,8 @@ struct JSONWriterTests {
 
     @Test func `what is written is read again as it was`() throws {
         let value: JSON = [
-            "text": "a\u{0}b\u{7F}\u{85}\u{A0}\u{E9}\u{1F600}\"\\", "numbers": [-1, 0.1, 1e300],
+            "text": "a\u{0}b\u{7F}\u{85}\u{A0}\u{E9}\u{1F600}\u{202E}\u{61C}\"\\",
+            "numbers": [-1, 0.1, 1e300],
             "nested": [[], [:], [.null, true]],
         ]
 

@@ -56,7 +56,7 @@ import Testing
         ),
         ("outcome success", "line 1: expected a newline at the end"),
         ("outcome success\nnote late\n", "line 2: expected nothing after the outcome"),
-        ("count a minus\n", "line 1: expected a count for `a`"),
+        ("count a minus\n", "line 1: expected a count after its name"),
     ])
     func `what is no report is a fault that does not quote it`(_ text: String, _ fault: String) {
         #expect(Self.reader(text).fault == fault)

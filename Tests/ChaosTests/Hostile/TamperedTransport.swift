@@ -1,0 +1,49 @@
+import Synchronization
+import Testing
+
+@testable import ClarityWorkers
+
+/// A transport to a backend in this process, one of whose answers can be tampered with.
+final class TamperedTransport: HTTPTransport {
+    private let dialect: String
+    /// The backend, where it is not in the hands of a request.
+    private let backend: Mutex<StandInBackend>
+    private let tamper = Mutex<(call: APICall, change: @Sendable ([UInt8]) -> HTTPResponse)?>(nil)
+    private let seen = Mutex<[APICall: [UInt8]]>([:])
+
+    init(_ dialect: String) throws {
+        self.dialect = dialect
+        backend = Mutex(try StandInBackend(dialect))
+    }
+
+    /// The last right answers that were successes.
+    var rightAnswers: [APICall: [UInt8]] { seen.withLock { $0 } }
+
+    /// From now on the answers to a call are made by `change`.
+    func tamper(_ call: APICall, _ change: @escaping @Sendable ([UInt8]) -> HTTPResponse) {
+        tamper.withLock { $0 = (call, change) }
+    }
+
+    func clear() { tamper.withLock { $0 = nil } }
+
+    func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
+        var headers: [String: String] = [:]
+        for header in request.headers { headers[header.name.lowercased()] = header.text }
+        let target = request.url.drop { $0 != ":" }.dropFirst(3).drop { $0 != "/" }
+        let right = backend.withLock { backend in
+            backend.answer(
+                request.method.rawValue, String(target), headers: headers,
+                body: request.body ?? [])
+        }
+        guard let call = request.call else {
+            return HTTPResponse(status: right.status, body: right.body)
+        }
+        if (200..<300).contains(right.status) { seen.withLock { $0[call] = right.body } }
+        if let tamper = tamper.withLock({ $0 }), tamper.call == call {
+            return tamper.change(right.body)
+        }
+        var fields: [String: String] = [:]
+        for header in right.headers { fields[header.name.lowercased()] = header.value }
+        return HTTPResponse(status: right.status, headers: fields, body: right.body)
+    }
+}
