@@ -21,14 +21,20 @@ struct Table {
     }
 }
 
-/// The text without what could steer a terminal: control characters become `?`.
+/// The text without what could steer a terminal or turn the direction of the text: each such
+/// character becomes `?`.
 func printable(_ text: String) -> String {
-    guard text.unicodeScalars.contains(where: isControl) else { return text }
+    guard text.unicodeScalars.contains(where: steers) else { return text }
     var result = String.UnicodeScalarView()
-    for scalar in text.unicodeScalars { result.append(isControl(scalar) ? "?" : scalar) }
+    for scalar in text.unicodeScalars { result.append(steers(scalar) ? "?" : scalar) }
     return String(result)
 }
 
-private func isControl(_ scalar: Unicode.Scalar) -> Bool {
-    scalar.properties.generalCategory == .control
+private func steers(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    // Two of the format characters join what is one picture or one word.
+    case .format: scalar.value != 0x200C && scalar.value != 0x200D
+    case .control, .lineSeparator, .paragraphSeparator: true
+    default: false
+    }
 }

@@ -19,4 +19,10 @@ struct TableTests {
 
         #expect(table.lines.last == "?[2Jred?31m?next")
     }
+
+    @Test func `what turns the direction of a text cannot either, what joins a picture may`() {
+        #expect(printable("a\u{202E}b\u{2066}c\u{2028}d") == "a?b?c?d")
+        #expect(
+            printable("\u{1F468}\u{200D}\u{1F467} h\u{E9}") == "\u{1F468}\u{200D}\u{1F467} h\u{E9}")
+    }
 }
