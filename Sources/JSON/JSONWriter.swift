@@ -1,8 +1,8 @@
 extension JSON {
     /// The value as UTF-8 on one line, without spaces.
     ///
-    /// Every control character is escaped, those from U+007F to U+009F too, for the result may be
-    /// shown on a terminal. A number that is not finite, which JSON cannot say, becomes null.
+    /// Every control character is escaped, those from U+007F to U+009F too, and what turns the
+    /// direction of a text, for the result may be shown on a terminal. A number that is not finite, which JSON cannot say, becomes null.
     public var bytes: [UInt8] {
         var writer = JSONWriter(isIndented: false)
         writer.write(self)
@@ -79,32 +79,57 @@ private struct JSONWriter {
 
     private mutating func write(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
-        // The first byte of U+0080 to U+00BF, of which the second tells what becomes of it.
-        var isLatin = false
-        for byte in text.utf8 {
-            if isLatin {
-                isLatin = false
-                if byte < 0xA0 {
-                    escape(byte)
-                } else {
-                    bytes += [0xC2, byte]
-                }
-                continue
-            }
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-            case 0x0A: bytes += #"\n"#.utf8
-            case 0x0D: bytes += #"\r"#.utf8
-            case 0x09: bytes += #"\t"#.utf8
-            case 0..<0x20, 0x7F: escape(byte)
-            case 0xC2: isLatin = true
-            default: bytes.append(byte)
-            }
+        var text = text
+        text.withUTF8 { utf8 in
+            var place = 0
+            while place < utf8.count { place += write(utf8[place...]) }
         }
         bytes.append(UInt8(ascii: "\""))
     }
 
-    private mutating func escape(_ code: UInt8) {
-        bytes += "\\u00\(code < 16 ? "0" : "")\(String(code, radix: 16))".utf8
+    /// Writes the first character of a rest of valid UTF-8, or the first byte of a harmless one.
+    ///
+    /// - Returns: how many bytes were written.
+    private mutating func write(_ rest: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
+        let (byte, start) = (rest[rest.startIndex], rest.startIndex)
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+        case 0x0A: bytes += #"\n"#.utf8
+        case 0x0D: bytes += #"\r"#.utf8
+        case 0x09: bytes += #"\t"#.utf8
+        case 0..<0x20, 0x7F: escape(UInt16(byte))
+        // U+0080 to U+009F.
+        case 0xC2 where rest[start + 1] < 0xA0:
+            escape(UInt16(rest[start + 1]))
+            return 2
+        // The Arabic letter mark.
+        case 0xD8 where rest[start + 1] == 0x9C:
+            escape(0x061C)
+            return 2
+        case 0xE2:
+            let code = 0x2000 | UInt16(rest[start + 1] & 0x3F) << 6 | UInt16(rest[start + 2] & 0x3F)
+            guard JSONWriter.turns(code) else {
+                bytes += rest.prefix(3)
+                return 3
+            }
+            escape(code)
+            return 3
+        default: bytes.append(byte)
+        }
+        return 1
+    }
+
+    /// Whether a character of U+2000 to U+2FFF turns the direction of the text around it, or ends
+    /// a line of it.
+    private static func turns(_ code: UInt16) -> Bool {
+        switch code {
+        case 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+
+    private mutating func escape(_ code: UInt16) {
+        let digits = String(code, radix: 16)
+        bytes += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
     }
 }
