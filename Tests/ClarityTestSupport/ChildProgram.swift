@@ -34,7 +34,17 @@ public final class ChildProgram: @unchecked Sendable {
         return String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
     }
 
-    /// Starts a program with exactly this environment.
+    /// The options of the sanitizers (`scripts/sanitize`), where there are any.
+    private static let sanitizers: [String: String] = {
+        let names = ["ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "ASAN_SYMBOLIZER_PATH"]
+        let pairs = names.compactMap { name in
+            getenv(name).map { (name, String(cString: $0)) }
+        }
+        return Dictionary(uniqueKeysWithValues: pairs)
+    }()
+
+    /// Starts a program with exactly this environment, and what a sanitizer that watches these tests
+    /// is to do.
     public init(_ path: String, _ arguments: [String], environment: [String: String]) throws {
         var pipes: [Int32] = [-1, -1, -1, -1, -1, -1]
         for pair in 0..<3 {
@@ -49,7 +59,8 @@ public final class ChildProgram: @unchecked Sendable {
         posix_spawn_file_actions_adddup2(&actions, pipes[3], 1)
         posix_spawn_file_actions_adddup2(&actions, pipes[5], 2)
         let words = ([path] + arguments).map { strdup($0) } + [nil]
-        let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        let surroundings = environment.merging(ChildProgram.sanitizers) { own, _ in own }
+        let variables = surroundings.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { (words + variables).forEach { free($0) } }
         var child: pid_t = 0
         let code = posix_spawn(&child, path, &actions, nil, words, variables)
