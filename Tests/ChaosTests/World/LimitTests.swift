@@ -15,20 +15,21 @@ struct LimitTests {
         // What this process has open and lets its children have counts with theirs. Below the first
         // the loader finds no descriptor for the libraries, and no program begins.
         let inherited = try LimitTests.inheritedDescriptors()
-        let all = Array(inherited + 1...inherited + 40)
-        let limits = ChaosPlan.current.isWhole ? all : Array(all.shuffled(using: &random).prefix(4))
+        let all = Array(inherited + 5...inherited + 40)
+        let limits =
+            ChaosPlan.current.isWhole ? all : all.shuffled(using: &random).prefix(2) + [all[6]]
         var line = ChaosLine("world-limits")
 
         for limit in limits {
             try scene.addSamples(4)
-            let result = try await scene.run(["--nofile=\(limit):\(limit)"], .everything)
+            let result = try await scene.run(
+                WorldScene.Deed.everything.arguments(scene.playground),
+                through: ["/usr/bin/prlimit", "--nofile=\(limit):\(limit)"])
 
-            // 78 where the limit, which is a setting of the machine, lets no worker start.
-            let manners = Manners(result, statuses: [0, 69, 74, 75, 78])
             line.rounds += 1
             if result.status != 0 { line.faults["descriptors", default: 0] += 1 }
-            if manners.isCrash { line.crashes += 1 }
-            #expect(manners.offences == [], "\(limit) descriptors")
+            // 78 where the limit, which is a setting of the machine, lets no worker start.
+            line.judge(result, statuses: [0, 69, 74, 75, 78], "\(limit) descriptors")
         }
         let proof = try await scene.proof()
         line.add(proof)
@@ -36,6 +37,86 @@ struct LimitTests {
 
         #expect(proof.holds, "\(proof)")
         #expect(line.faults["descriptors", default: 0] > 0)
+    }
+
+    @Test func `with ever less memory an attempt fails with its reason, and loses nothing`()
+        async throws
+    {
+        let scene = try await WorldScene(jobFile: LimitTests.impatient)
+        var random = ChaosPlan.current.generator("world-memory")
+        // Below the first of these the loader has no room for the libraries of the program itself;
+        // above the last there is always enough.
+        let all = Array(stride(from: 44, through: 200, by: 4))
+        let limits =
+            ChaosPlan.current.isWhole
+            ? all : Array(all.prefix(20).shuffled(using: &random).prefix(2))
+        var line = ChaosLine("world-limits")
+
+        for limit in limits {
+            try scene.addSamples(4)
+            let result = try await scene.run(
+                ["run", "upload", "--verbose"],
+                through: ["/usr/bin/prlimit", "--as=\(limit << 20)"])
+            let told = try await scene.playground.history("upload").first
+
+            line.rounds += 1
+            if result.status != 0 { line.faults["memory", default: 0] += 1 }
+            line.judge(result, statuses: LimitTests.outOfMemory, "\(limit) MiB")
+            #expect(told?.state != "running", "\(limit) MiB")
+            if told?.state == "failed" { #expect(told?.failure?.isEmpty == false) }
+        }
+        let proof = try await scene.proof()
+        line.add(proof)
+        line.tell()
+
+        #expect(proof.holds, "\(proof)")
+        #expect(line.faults["memory", default: 0] > 0)
+    }
+
+    @Test func `a loop lives on when its workers have no memory`() async throws {
+        let scene = try await WorldScene(isFresh: true, jobFile: LimitTests.impatient)
+        try scene.addSamples(24)
+        // Enough for the loop, which has few libraries, and too little for a worker.
+        let program = "\(ChildProgram.folder)/clarity-jobs"
+        let loop = try ChildProgram(
+            "/usr/bin/prlimit", ["--as=\(72 << 20)", program, "loop"],
+            environment: [
+                "CLARITY_JOBS_CONFIG": scene.playground.jobFilePath,
+                "CLARITY_JOBS_STATE": scene.playground.statePath,
+                "HOME": scene.playground.folder.path, "PATH": "/usr/bin:/bin",
+            ])
+
+        let jobs: Set = ["refresh", "upload", "status", "insights", "cleanup"]
+        var failed: Set<String> = []
+        while failed != jobs, let line = await loop.readErrorLine() {
+            // `upload: to be tried again at ...`; the loader speaks as well.
+            let job = line.prefix { $0 != ":" }
+            if jobs.contains(String(job)) { failed.insert(String(job)) }
+        }
+        let isAlive = ProcessTable.isAlive(loop.processID)
+        loop.signal(SIGTERM)
+        let end = await loop.finish()
+        let proof = try await scene.proof()
+
+        var line = ChaosLine("world-limits")
+        line.rounds = 1
+        line.faults["memory"] = failed.count
+        line.judge(end, statuses: [143], "the loop")
+        line.add(proof)
+        line.tell()
+        #expect(failed == jobs)
+        #expect(isAlive)
+        #expect(proof.holds, "\(proof)")
+    }
+
+    /// 1, 70 or 75 as the run fails for good or is to be tried again, 124 where its worker waited
+    /// for a thread until its time was over.
+    private static let outOfMemory: Set<Int32> = [0, 69, 70, 74, 75, 124]
+
+    /// Jobs that end soon: a worker without memory may wait for some.
+    private static func impatient(url: String, folder: String) -> String {
+        WorldScene.jobFile(url: url, folder: folder)
+            .replacing("kind: bulk-upload", with: "kind: bulk-upload\n    timeout: 20s")
     }
 
     /// How many descriptors a child of this process begins with.
@@ -46,28 +127,5 @@ struct LimitTests {
             if flags >= 0, flags & FD_CLOEXEC == 0 { count += 1 }
         }
         return count
-    }
-}
-
-extension WorldScene {
-    /// Does a deed under limits of prlimit(1).
-    func run(_ limits: [String], _ deed: Deed) async throws -> ProgramResult {
-        try await ChildProgram.run(
-            "/usr/bin/prlimit",
-            limits + ["\(ChildProgram.folder)/clarity-jobs"] + deed.arguments(playground),
-            environment: [
-                "CLARITY_JOBS_CONFIG": playground.jobFilePath,
-                "CLARITY_JOBS_STATE": playground.statePath, "HOME": playground.folder.path,
-                "PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no",
-            ])
-    }
-}
-
-extension ChaosLine {
-    /// Counts what a proof found.
-    mutating func add(_ proof: StateProof) {
-        lost += proof.lost
-        doubled += proof.doubled
-        stuck += proof.stuck
     }
 }

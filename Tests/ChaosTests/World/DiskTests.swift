@@ -1,0 +1,61 @@
+import ClarityScheduler
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+import Testing
+
+@Suite("A disk that is full", .serialized, .timeLimit(.minutes(15)))
+struct DiskTests {
+    @Test func `at whatever write the space ends, nothing is lost`() async throws {
+        let sweep = WorldSweep(
+            part: "world-disk",
+            kinds: [
+                .init(point: .write, action: "ENOSPC"), .init(point: .write, action: "EDQUOT"),
+            ],
+            deeds: [.upload, .refresh, .insights, .cleanup, .everything, .importing, .rotation],
+            statuses: [0, 74])
+
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 3, whole: 500))
+
+        line.tell()
+        #expect(line.faults.values.reduce(0, +) > 0)
+    }
+
+    @Test(.enabled(if: TinyDisk.isAllowed, "this process may not mount a file system"))
+    func `a disk that fills in the middle of an upload ends it, and space completes it`()
+        async throws
+    {
+        var random = ChaosPlan.current.generator("world-tmpfs")
+        var line = ChaosLine("world-disk")
+        for _ in 0..<ChaosPlan.current.size(slice: 1, whole: 20) {
+            let disk = OneDisk()
+            let scene = try await WorldScene(isFresh: true) { playground in
+                disk.disk = try TinyDisk(on: playground.statePath, kibibytes: 4096)
+            }
+            defer { disk.disk?.remove() }
+            let tiny = try #require(disk.disk)
+            try scene.addSamples(400)
+            let uploads = Int.random(in: 0...40, using: &random)
+
+            let upload = try scene.playground.start(["run", "upload"])
+            try await scene.sandbox.wait(for: uploads) { try await $0.count("uploads") }
+            try await blocking { try tiny.fill() }
+            let full = await upload.finish()
+            let next = try await scene.playground.run("run", "refresh")
+            try tiny.makeSpace(kibibytes: 30_000)
+            let proof = try await scene.proof()
+
+            line.rounds += 1
+            if full.status != 0 || next.status != 0 { line.faults["full-disk", default: 0] += 1 }
+            line.judge(full, statuses: [0, 74], "full after \(uploads) uploads")
+            line.judge(next, statuses: [0, 74], "on a full disk")
+            line.add(proof)
+            #expect(proof.holds, "full after \(uploads) uploads: \(proof)")
+        }
+        line.tell()
+        #expect(line.faults["full-disk", default: 0] > 0)
+    }
+
+    /// What a closure that does not escape hands out.
+    private final class OneDisk { var disk: TinyDisk? }
+}

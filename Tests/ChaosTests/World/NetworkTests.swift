@@ -1,0 +1,148 @@
+import ClarityScheduler
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+import Testing
+
+@Suite("A network that fails", .serialized, .timeLimit(.minutes(15)))
+struct NetworkTests {
+    /// How a run may end that did not reach its backend.
+    private static let statuses: Set<Int32> = [0, 69, 75]
+
+    @Test func `at whatever send or receive a connection breaks, nothing is lost or doubled`()
+        async throws
+    {
+        let sweep = WorldSweep(
+            part: "world-network",
+            kinds: [
+                .init(point: .send, action: "ECONNRESET", whens: [.before, .after]),
+                .init(point: .send, action: "short"),
+                .init(point: .send, action: "EINTR", mayGoOn: false),
+                .init(point: .receive, action: "ECONNRESET", whens: [.before, .after]),
+                .init(point: .receive, action: "short"),
+                .init(point: .receive, action: "EINTR", mayGoOn: false),
+                .init(point: .connect, action: "ECONNRESET", whens: [.before, .after]),
+                .init(point: .connect, action: "ETIMEDOUT"),
+            ],
+            deeds: [.upload, .refresh, .insights, .everything], statuses: NetworkTests.statuses)
+
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 3, whole: 240))
+
+        line.tell()
+        #expect(line.faults.values.reduce(0, +) > 0)
+    }
+
+    /// Each kind of request that a full flow makes, by method and path.
+    private static let requests = [
+        "GET /auth/me", "POST /health-data/upload", "GET /health-data",
+        "GET /health-data/processing/*", "GET /insights/history/*", "GET /insights/*",
+        "POST /auth/refresh",
+    ]
+
+    @Test
+    func `whichever request is dropped, cut, reset or left without an answer, all is made good`()
+        async throws
+    {
+        var all: [(request: String, fault: String)] = []
+        for request in NetworkTests.requests {
+            for fault in ["drop", "reset", "truncate", "hang"] {
+                for passed in 0..<3 {
+                    let pass = passed == 0 ? "" : "pass x\(passed), "
+                    for times in ["", " x*"] where fault != "hang" || times.isEmpty {
+                        all.append((request, "\(request): \(pass)\(fault)\(times)"))
+                    }
+                }
+            }
+        }
+        var random = ChaosPlan.current.generator("world-requests")
+        let chosen = all.shuffled(using: &random)
+            .prefix(ChaosPlan.current.size(slice: 2, whole: .max))
+        let scene = try await WorldScene(jobFile: NetworkTests.impatient)
+        var line = ChaosLine("world-network")
+
+        for (request, fault) in chosen {
+            try scene.addSamples(32)
+            if request == "POST /auth/refresh" { try await scene.sandbox.expireTokens() }
+            try await scene.sandbox.addFault(fault)
+            let result = try await scene.run(.everything, [:])
+            try await scene.sandbox.clearFaults()
+            let proof = try await scene.proof()
+
+            line.rounds += 1
+            line.faults["sandbox-fault", default: 0] += 1
+            line.judge(result, statuses: NetworkTests.statuses.union([124]), fault)
+            line.add(proof)
+            #expect(proof.holds, "\(fault): \(proof)")
+        }
+        line.tell()
+    }
+
+    @Test(.enabled(if: NetworkNamespace.isPermitted, "no network of a test's own"))
+    func `a host that vanishes in the middle of an upload costs a time limit and no more`()
+        async throws
+    {
+        let network = try NetworkNamespace()
+        let scene = try await WorldScene(in: network, jobFile: NetworkTests.impatient)
+        var line = ChaosLine("world-network")
+        for uploads in 0..<ChaosPlan.current.size(slice: 1, whole: 6) {
+            try scene.addSamples(64)
+            let taken = try await scene.sandbox.count("uploads")
+            let upload = try scene.playground.start(["run", "upload"])
+            try await scene.sandbox.wait(for: taken + uploads) { try await $0.count("uploads") }
+            // From here on every packet is dropped, of connections that are open as well.
+            try network.ip("link set lo down")
+            let result = await upload.finish()
+            try network.ip("link set lo up")
+            let proof = try await scene.proof()
+
+            line.rounds += 1
+            line.faults["link-down", default: 0] += 1
+            line.judge(
+                result, statuses: NetworkTests.statuses.union([124]), "after \(uploads) uploads")
+            line.add(proof)
+            #expect(proof.holds, "after \(uploads) uploads: \(proof)")
+        }
+        line.tell()
+    }
+
+    @Test(.enabled(if: NetworkNamespace.isPermitted, "no network of a test's own"))
+    func `a name that nobody resolves is said in a line`() async throws {
+        let network = try NetworkNamespace()
+        let playground = try await Playground(sandboxOptions: nil, in: network) {
+            _, folder in
+            Playground.standardJobFile(url: "https://clarity.example/api/v1", folder: folder)
+        }
+        let faultline = Faultline(counts: "\(playground.folder.path)/counts")
+        let resolve = Faultline.Rule(
+            program: .worker, point: .resolve, when: .before, nth: 1, goesOn: true,
+            action: "EAI_AGAIN")
+        let login = ["auth", "login", "--email", "demo@example.com", "--password-stdin"]
+
+        // Once by the resolver's own failure in a network without one, once by a made one.
+        let unresolved = try await playground.start(login).finish(input: "Demo-Passw0rd!\n")
+        let later = try await playground.start(
+            login, environment: faultline.environment(rules: [resolve])
+        ).finish(input: "Demo-Passw0rd!\n")
+        let struck = try faultline.struck()
+
+        var line = ChaosLine("world-network")
+        line.rounds = 2
+        line.faults = ["no-resolver": 1, "eai-again": struck]
+        for result in [unresolved, later] {
+            line.judge(result, statuses: [69], "a name that nobody resolves")
+            #expect(result.errorLines.count == 1, "\(result.errors)")
+            #expect(result.errors.contains("no network"), "\(result.errors)")
+        }
+        line.tell()
+        #expect(struck > 0)
+    }
+
+    /// An upload that is given up soon where nobody answers.
+    private static func impatient(url: String, folder: String) -> String {
+        WorldScene.jobFile(url: url, folder: folder)
+            .replacing("class: app-refresh,", with: "class: app-refresh, timeout: 2s,")
+            .replacing("kind: bulk-upload", with: "kind: bulk-upload\n    timeout: 2s")
+            .replacing("kind: processing-status,", with: "kind: processing-status, timeout: 2s,")
+            .replacing("kind: insight-history,", with: "kind: insight-history, timeout: 2s,")
+    }
+}

@@ -1,0 +1,180 @@
+import ClarityScheduler
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+import Testing
+
+/// One fault of the world after the other at the numbered points of what the programs do: each call
+/// that writes a file, each that receives from the backend, and so on.
+///
+/// First each deed is done without a fault and its calls are counted. The rules that follow from the
+/// counts are drawn, and each is a round: new samples, the deed under the rule, a clean run, the
+/// proof.
+struct WorldSweep {
+    /// A way in which one kind of call fails.
+    struct Kind: Sendable {
+        var point: Faultline.Point
+        var action: String
+        var whens: [Faultline.When] = [.before]
+        /// Whether it may also fail from some call on, until the program gives up.
+        var mayGoOn = true
+    }
+
+    /// A rule for a deed.
+    struct Round: Sendable, CustomStringConvertible {
+        var deed: WorldScene.Deed
+        var rule: Faultline.Rule
+
+        var description: String { "`\(deed.rawValue)` under \(rule)" }
+    }
+
+    let part: String
+    let kinds: [Kind]
+    let deeds: [WorldScene.Deed]
+    /// How the disturbed program may end.
+    let statuses: Set<Int32>
+    /// How the job file differs from the usual one.
+    var jobFile = WorldScene.jobFile
+
+    /// How many rounds are done side by side; each lane has a home of its own.
+    private var lanes: Int { ChaosPlan.current.size(slice: 1, whole: 3) }
+
+    /// Does so many rounds and checks each.
+    ///
+    /// - Returns: what they came to, which must be told.
+    func run(rounds wanted: Int) async throws -> ChaosLine {
+        let all = try await plan()
+        try #require(!all.isEmpty, "there is nothing to strike")
+        var random = ChaosPlan.current.generator(part)
+        let chosen = all.shuffled(using: &random).prefix(wanted)
+        return try await withThrowingTaskGroup(of: ChaosLine.self) { group in
+            for lane in 0..<lanes {
+                let rounds = chosen.enumerated().filter { $0.offset % lanes == lane }.map(\.element)
+                group.addTask { try await self.run(rounds) }
+            }
+            var line = ChaosLine(part)
+            for try await other in group { line.add(other) }
+            return line
+        }
+    }
+
+    /// Every rule for every call of every deed.
+    private func plan() async throws -> [Round] {
+        let scene = try await WorldScene(jobFile: jobFile)
+        var rounds: [Round] = []
+        for deed in deeds {
+            try scene.addSamples(8)
+            let counting = Faultline(counts: "\(scene.playground.folder.path)/counts")
+            counting.reset()
+            let result = try await scene.run(
+                deed, counting.environment(folder: scene.playground.folder.path))
+            try #require(result.status == 0, "\(deed.rawValue): \(result.errors)")
+            for kind in kinds {
+                for program in Faultline.Program.allCases {
+                    let count = try counting.count(of: kind.point, program: program)
+                    for nth in 1..<max(count, 0) + 1 {
+                        for when in kind.whens {
+                            for goesOn in kind.mayGoOn ? [false, true] : [false] {
+                                rounds.append(
+                                    Round(
+                                        deed: deed,
+                                        rule: Faultline.Rule(
+                                            program: program, point: kind.point, when: when,
+                                            nth: nth, goesOn: goesOn, action: kind.action)))
+                            }
+                        }
+                    }
+                }
+            }
+            let clean = try await scene.settle()
+            try #require(clean.status == 0, "\(clean.errors)")
+        }
+        return rounds
+    }
+
+    /// Does rounds in one home.
+    private func run(_ rounds: [Round]) async throws -> ChaosLine {
+        var scene = try await WorldScene(jobFile: jobFile)
+        var line = ChaosLine(part)
+        for round in rounds {
+            try scene.addSamples(8)
+            let faultline = Faultline(counts: "\(scene.playground.folder.path)/counts")
+            faultline.reset()
+            let result = try await scene.run(
+                round.deed,
+                faultline.environment(rules: [round.rule], folder: scene.playground.folder.path))
+            let struck = try faultline.struck()
+            let proof = try await scene.proof(after: round.deed)
+            line.rounds += 1
+            // A call that was not made this time cannot fail; a deed never makes them all alike.
+            if struck > 0 {
+                line.faults["\(round.rule.point)-\(round.rule.action.lowercased())", default: 0] +=
+                    1
+            }
+            line.judge(result, statuses: statuses, "\(round)")
+            line.add(proof)
+            #expect(proof.holds, "\(round), which ended with \(result.status): \(proof)")
+            if !proof.holds { scene = try await WorldScene(jobFile: jobFile) }
+        }
+        return line
+    }
+}
+
+extension WorldScene {
+    /// What a program is ended with that is not done within a minute and a half.
+    static let hangs: Int32 = 137
+
+    /// Does a deed with something added to its environment.
+    func run(_ deed: Deed, _ environment: [String: String]) async throws -> ProgramResult {
+        try await run(
+            deed.arguments(playground), through: ["/usr/bin/timeout", "-s", "KILL", "90"],
+            environment)
+    }
+
+    /// Runs `clarity-jobs` through other programs.
+    func run(
+        _ arguments: [String], through words: [String], _ environment: [String: String] = [:]
+    ) async throws -> ProgramResult {
+        var surroundings = [
+            "CLARITY_JOBS_CONFIG": playground.jobFilePath,
+            "CLARITY_JOBS_STATE": playground.statePath, "HOME": playground.folder.path,
+            "PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no",
+        ]
+        surroundings.merge(environment) { $1 }
+        let program = "\(ChildProgram.folder)/clarity-jobs"
+        let command = playground.network?.command(program, arguments)
+        let all = words + [command?.program ?? program] + (command?.arguments ?? arguments)
+        return try await ChildProgram.run(
+            all[0], Array(all.dropFirst()), environment: surroundings)
+    }
+}
+
+extension ChaosLine {
+    /// Counts what a proof found.
+    mutating func add(_ proof: StateProof) {
+        lost += proof.lost
+        doubled += proof.doubled
+        stuck += proof.stuck
+    }
+
+    /// Adds another line of the same part.
+    mutating func add(_ other: ChaosLine) {
+        rounds += other.rounds
+        faults.merge(other.faults, uniquingKeysWith: +)
+        lost += other.lost
+        doubled += other.doubled
+        stuck += other.stuck
+        crashes += other.crashes
+    }
+
+    /// Checks how a program ended that was disturbed, and counts a crash or that it never ended.
+    mutating func judge(
+        _ result: ProgramResult, statuses: Set<Int32>, _ what: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        if result.status == WorldScene.hangs { stuck += 1 }
+        let manners = Manners(result, statuses: statuses)
+        if manners.isCrash, result.status != WorldScene.hangs { crashes += 1 }
+        #expect(manners.offences == [], "\(what)", sourceLocation: sourceLocation)
+    }
+}
