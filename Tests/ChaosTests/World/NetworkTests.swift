@@ -26,7 +26,7 @@ struct NetworkTests {
             ],
             deeds: [.upload, .refresh, .insights, .everything], statuses: NetworkTests.statuses)
 
-        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 3, whole: 240))
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 240))
 
         line.tell()
         #expect(line.faults.values.reduce(0, +) > 0)
@@ -56,7 +56,7 @@ struct NetworkTests {
         }
         var random = ChaosPlan.current.generator("world-requests")
         let chosen = all.shuffled(using: &random)
-            .prefix(ChaosPlan.current.size(slice: 2, whole: .max))
+            .prefix(ChaosPlan.current.size(slice: 1, whole: .max))
         let scene = try await WorldScene(jobFile: NetworkTests.impatient)
         var line = ChaosLine("world-network")
 

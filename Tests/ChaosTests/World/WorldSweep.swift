@@ -43,14 +43,18 @@ struct WorldSweep {
     ///
     /// - Returns: what they came to, which must be told.
     func run(rounds wanted: Int) async throws -> ChaosLine {
-        let all = try await plan()
-        try #require(!all.isEmpty, "there is nothing to strike")
         var random = ChaosPlan.current.generator(part)
+        let home = try await WorldScene(jobFile: jobFile)
+        // To count what a deed does takes as long as a round: the slice takes two.
+        let deeds = deeds.shuffled(using: &random)
+            .prefix(ChaosPlan.current.size(slice: 2, whole: .max))
+        let all = try await plan(deeds, in: home)
+        try #require(!all.isEmpty, "there is nothing to strike")
         let chosen = all.shuffled(using: &random).prefix(wanted)
         return try await withThrowingTaskGroup(of: ChaosLine.self) { group in
             for lane in 0..<lanes {
                 let rounds = chosen.enumerated().filter { $0.offset % lanes == lane }.map(\.element)
-                group.addTask { try await self.run(rounds) }
+                group.addTask { try await self.run(rounds, in: lane == 0 ? home : nil) }
             }
             var line = ChaosLine(part)
             for try await other in group { line.add(other) }
@@ -58,9 +62,10 @@ struct WorldSweep {
         }
     }
 
-    /// Every rule for every call of every deed.
-    private func plan() async throws -> [Round] {
-        let scene = try await WorldScene(jobFile: jobFile)
+    /// Every rule for every call of these deeds.
+    private func plan(
+        _ deeds: some Sequence<WorldScene.Deed>, in scene: WorldScene
+    ) async throws -> [Round] {
         var rounds: [Round] = []
         for deed in deeds {
             try scene.addSamples(8)
@@ -92,9 +97,9 @@ struct WorldSweep {
         return rounds
     }
 
-    /// Does rounds in one home.
-    private func run(_ rounds: [Round]) async throws -> ChaosLine {
-        var scene = try await WorldScene(jobFile: jobFile)
+    /// Does rounds in one home, or in a new one.
+    private func run(_ rounds: [Round], in home: WorldScene?) async throws -> ChaosLine {
+        var scene = if let home { home } else { try await WorldScene(jobFile: jobFile) }
         var line = ChaosLine(part)
         for round in rounds {
             try scene.addSamples(8)
