@@ -1,0 +1,39 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+
+/// The clocks of the programs that are started with its environment, moved by the test.
+///
+/// The library that strikes (Faultline) has them: the wall clock goes where it is set, and a suspend
+/// is time that CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not. Timers of the kernel that run
+/// meanwhile do not notice, which the kernel's own would.
+struct WorldClock {
+    static let hour: Int64 = 3_600_000
+
+    private let path: String
+    private let folder: TemporaryFolder
+
+    init(in folder: TemporaryFolder) throws {
+        self.folder = folder
+        path = "\(folder.path)/clock"
+        try set(wall: 0, suspended: 0)
+    }
+
+    var environment: [String: String] {
+        ["LD_PRELOAD": Faultline.library, "FAULTLINE_CLOCK": path]
+    }
+
+    /// Sets how many milliseconds the wall clock is ahead, and how many the machine has slept; at
+    /// once, in every process.
+    func set(wall: Int64, suspended: Int64) throws {
+        let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw TemporaryFolder.Errno(code: errno) }
+        defer { close(file) }
+        let numbers = [wall, suspended]
+        let size = numbers.count * 8
+        // In place: the programs have it mapped.
+        guard pwrite(file, numbers, size, 0) == size else {
+            throw TemporaryFolder.Errno(code: errno)
+        }
+    }
+}
