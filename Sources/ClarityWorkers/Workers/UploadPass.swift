@@ -190,8 +190,9 @@ struct UploadPass {
             try release(batch, error, words)
             breaks += 1
             if breaks >= UploadPass.breakLimit { throw error }
-        case .blocked:
-            // A firewall may have a limit of its own, which only a smaller batch passes.
+        case .blocked, .clockRefused:
+            // A firewall may have a limit of its own, which only a smaller batch passes; and a batch
+            // keeps the time that it was made at, which the next one has anew.
             try context.store.putBack(
                 batch, reason: error.ruling.sentence, at: context.clock.now)
             throw error

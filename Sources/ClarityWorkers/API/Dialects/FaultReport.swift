@@ -33,6 +33,8 @@ struct FaultReport {
     private(set) var faults: [Fault] = []
     /// The backend's name for the refusal; `nil` when it gives none that is a name.
     private(set) var code: String?
+    /// Whether the time of sending is named, which is none of a metric's.
+    private(set) var namesSendingTime = false
     /// Whether the body is an object in JSON at all.
     private(set) var isJSON = false
     /// What the backend says of the refusal as a whole, without numbers and quotations.
@@ -53,6 +55,9 @@ struct FaultReport {
             let wire = lenient({ try JSONDecoder().decode(Wire.self, from: Data(body)) })
         else { return }
         faults = FaultReport(wire.items).faults
+        namesSendingTime = wire.items.prefix(FaultReport.mostFaults).contains { item in
+            [["client_timestamp"], ["body", "client_timestamp"]].contains(item.path)
+        }
         isJSON = true
         code = wire.code.map(FaultReport.name).flatMap { $0 == FaultReport.unnamed ? nil : $0 }
         sentence = wire.sentence ?? ""

@@ -33,6 +33,9 @@ public enum APIError: Error, Hashable, Sendable {
     case conflict(indices: [Int])
     /// The backend refused what was sent; carries the metrics at fault when it named them.
     case validation(indices: [Int])
+    /// The backend refused an upload for the time at which it says to have been sent: this
+    /// machine's clock is wrong, or the backend's. No sample is at fault.
+    case clockRefused
     /// The request is larger than the backend takes at once.
     case requestTooLarge
     /// The backend wants fewer requests; `after` is its wish when it is a believable one.

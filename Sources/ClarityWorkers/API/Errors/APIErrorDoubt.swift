@@ -10,8 +10,9 @@ extension APIError {
             true
         case .transport(let error): error.mayHaveSent
         case .offline, .tls, .notLoggedIn, .unauthorized, .secondFactorRequired, .sessionEnded,
-            .forbidden, .notFound, .conflict, .validation, .requestTooLarge, .rateLimited,
-            .rejected, .redirected, .refused, .store, .notOffered, .noSuchCall, .dialectUnknown,
+            .forbidden, .notFound, .conflict, .validation, .clockRefused, .requestTooLarge,
+            .rateLimited, .rejected, .redirected, .refused, .store, .notOffered, .noSuchCall,
+            .dialectUnknown,
             .dialectChanged, .gone, .blocked, .unavailable, .accountLocked, .loginUnclear,
             .emailNotVerified, .signupClosed, .accountExists, .passwordRefused, .codeRefused,
             .tokenUnclear, .renewalRefused, .loginsUsedUp,

@@ -95,6 +95,11 @@ extension APIError {
             final(.work, "the backend already has \(metrics(indices)) (409)")
         case .validation(let indices):
             final(.work, "the backend does not accept \(metrics(indices))")
+        case .clockRefused:
+            later(
+                .configuration,
+                "the backend does not accept `client_timestamp`, when an upload says that it was sent; "
+                    + "check this machine's clock")
         case .requestTooLarge:
             final(.work, "the request is larger than the backend takes at once")
         case .rateLimited(let after):

@@ -55,7 +55,8 @@ extension APIError {
         }
     }
 
-    /// Reads which metrics a refusal of a whole upload is about; `nil` when it names none.
+    /// Reads which metrics a refusal of a whole upload is about; `nil` when it names none, nor the
+    /// time of sending.
     ///
     /// What the backend has already, after an upload whose answer was lost, is no fault of a metric:
     /// as such it counts only when nothing else is named, and comes again when the others are out.
@@ -66,6 +67,8 @@ extension APIError {
         let refused = report.indices { !$0.isDuplicate && ($0.hasCode || !isConflict) }
         if !refused.isEmpty {
             self = .validation(indices: refused)
+        } else if report.namesSendingTime, !isConflict {
+            self = .clockRefused
         } else if !report.faults.isEmpty {
             self = .conflict(indices: report.indices)
         } else {

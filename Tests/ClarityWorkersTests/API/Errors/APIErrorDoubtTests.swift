@@ -20,7 +20,7 @@ struct APIErrorDoubtTests {
         .transport(.pinMismatch), .notLoggedIn, .unauthorized, .loginUnclear, .tokenUnclear,
         .secondFactorRequired, .sessionEnded, .emailNotVerified, .accountLocked(for: .seconds(1)),
         .signupClosed, .accountExists, .passwordRefused, .codeRefused, .forbidden, .notFound,
-        .conflict(indices: []), .validation(indices: [1]), .requestTooLarge,
+        .conflict(indices: []), .validation(indices: [1]), .clockRefused, .requestTooLarge,
         .rateLimited(after: nil), .rejected(status: 400), .redirected(status: 307),
         .unavailable(status: 400), .blocked, .gone, .noSuchCall(status: 404), .notOffered("it"),
         .renewalRefused(status: 500), .loginsUsedUp(until: morning), .dialectUnknown,

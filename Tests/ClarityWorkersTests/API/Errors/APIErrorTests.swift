@@ -130,6 +130,10 @@ struct APIErrorTests {
             .validation(indices: [1, 7]), .fail, .work,
             "the backend does not accept 2 of the metrics"),
         Row(
+            .clockRefused, .retry, .configuration,
+            "the backend does not accept `client_timestamp`, when an upload says that it was sent; "
+                + "check this machine's clock"),
+        Row(
             .requestTooLarge, .fail, .work,
             "the request is larger than the backend takes at once"),
         Row(
@@ -219,7 +223,7 @@ struct APIErrorTests {
     @Test func `every error is in the table`() {
         let names = APIErrorTests.rows.map { "\($0.error)".prefix { $0 != "(" } }
 
-        #expect(Set(names).count == 43)
+        #expect(Set(names).count == 44)
     }
 
     static let transportRows: [(TransportError, APIError)] = [
@@ -270,6 +274,14 @@ struct APIErrorTests {
     static let namedRows: [(Int, String, APIError)] = [
         (422, #"{"field":"metrics[3].steps","code":"out_of_range"}"#, .validation(indices: [3])),
         (400, #"{"field":"metrics[3].steps"}"#, .validation(indices: [3])),
+        (422, #"{"field":"client_timestamp"}"#, .clockRefused),
+        (422, #"{"loc":["body","client_timestamp"],"type":"datetime_past"}"#, .clockRefused),
+        // The metrics that are named with it are at fault whatever the clock says.
+        (
+            422, #"{"loc":["body","client_timestamp"]},{"field":"metrics[2].steps"}"#,
+            .validation(indices: [2])
+        ),
+        (422, #"{"field":"client_timestamp.metrics[2]"}"#, .validation(indices: [])),
         (
             422, #"{"field":"metrics[3].metric_id","code":"duplicate_metric_id"}"#,
             .conflict(indices: [3])
