@@ -23,17 +23,49 @@ public struct Migrations: Sendable {
 
     /// Takes the steps that the file still lacks, all in one transaction.
     ///
-    /// - Throws: `Fault` for a file that is not ours or too new, which is left as it is;
-    ///   `SQLiteError` for everything else, which rolls back.
-    public func migrate(_ connection: Connection) throws {
-        if try version(of: connection) == steps.count { return }
+    /// - Parameter keeping: called with the version found, while nobody else can write and before
+    ///   anything has changed, for a file that has rows; another connection still reads the file.
+    /// - Throws: `Fault` for a file that is not ours or too new, which is left as it is; what
+    ///   `keeping` throws, `SQLiteError` for everything else, which roll back.
+    public func migrate(
+        _ connection: Connection, keeping: (Int) throws -> Void = { _ in }
+    ) throws {
+        // Whoever comes second waits for the first, whose copy of a large file takes its time.
+        let deadline = ContinuousClock.now + .seconds(120)
+        while true {
+            if try version(of: connection) == steps.count { return }
+            do {
+                return try take(connection, keeping)
+            } catch let error as SQLiteError where error.isBusy {
+                guard ContinuousClock.now < deadline else { throw error }
+            }
+        }
+    }
+
+    private func take(_ connection: Connection, _ keeping: (Int) throws -> Void) throws {
         try connection.transaction {
             // Another process may have migrated while this one waited for the lock.
             let found = try readVersion(of: connection)
+            if found < steps.count, try hasRows(connection) { try keeping(found) }
             for step in steps[found...] { try connection.execute(step) }
             try connection.execute("PRAGMA application_id = \(applicationID)")
             try connection.execute("PRAGMA user_version = \(steps.count)")
         }
+    }
+
+    private func hasRows(_ connection: Connection) throws -> Bool {
+        let tables = try connection.all(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        ) { $0.text(0) }
+        for table in tables {
+            let name = table.replacing("\"", with: "\"\"")
+            if try connection.first("SELECT 1 FROM \"\(name)\" LIMIT 1", map: { $0.integer(0) })
+                != nil
+            {
+                return true
+            }
+        }
+        return false
     }
 
     /// The version of an existing file, 0 for an empty one.

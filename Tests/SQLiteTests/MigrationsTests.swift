@@ -122,3 +122,53 @@ private final class Flag: Sendable {
     var isSet: Bool { state.load(ordering: .acquiring) }
     func set() { state.store(true, ordering: .releasing) }
 }
+
+/// What is kept of a file before its schema changes.
+@Suite struct KeepingMigrationsTests {
+    private let file = TemporaryFile()
+    private let one = Migrations(applicationID: 7, steps: ["CREATE TABLE a (x INTEGER)"])
+    private let two = Migrations(
+        applicationID: 7, steps: ["CREATE TABLE a (x INTEGER)", "ALTER TABLE a ADD COLUMN y TEXT"])
+
+    private struct Refusal: Error {}
+
+    @Test func `a file with rows is kept as it was before its first new step`() throws {
+        let connection = try Connection(path: file.path)
+        try connection.useWriteAheadLog()
+        try one.migrate(connection)
+        try connection.run("INSERT INTO a VALUES (5)")
+        var seen: [Int64] = []
+        var versions: [Int] = []
+
+        try two.migrate(connection) { version in
+            versions.append(version)
+            // As a backup sees it: through a connection of its own.
+            let other = try Connection(path: file.path, access: .readOnly)
+            seen = try other.all("SELECT x, (SELECT count(*) FROM pragma_table_info('a')) FROM a") {
+                $0.integer(0) * 10 + $0.integer(1)
+            }
+        }
+
+        #expect(versions == [1] && seen == [51])
+        #expect(try two.version(of: connection) == 2)
+    }
+
+    @Test func `nothing is kept of a file without rows, or one that is up to date`() throws {
+        let connection = try Connection(path: file.path)
+        try one.migrate(connection) { _ in throw Refusal() }
+        try two.migrate(connection) { _ in throw Refusal() }
+        try connection.run("INSERT INTO a VALUES (5, 'b')")
+        try two.migrate(connection) { _ in throw Refusal() }
+    }
+
+    @Test func `a file that cannot be kept stays as it is`() throws {
+        let connection = try Connection(path: file.path)
+        try one.migrate(connection)
+        try connection.run("INSERT INTO a VALUES (5)")
+
+        #expect(throws: Refusal.self) { try two.migrate(connection) { _ in throw Refusal() } }
+
+        #expect(try one.version(of: connection) == 1)
+        #expect(try connection.all("SELECT * FROM a") { $0.integer(0) } == [5])
+    }
+}
