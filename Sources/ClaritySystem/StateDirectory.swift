@@ -31,6 +31,60 @@ public struct StateDirectory: Hashable, Sendable {
         return folder
     }
 
+    /// The right to use what is in it, for as long as the result lives: a restore waits for its end.
+    ///
+    /// - Throws: `StateDirectoryError` while its files are being put back to an earlier state, and
+    ///   when that was cut short.
+    public func share() throws(StateDirectoryError) -> FolderLock {
+        let lock: FolderLock?
+        do throws(FolderLock.Fault) {
+            lock = try FolderLock.take(path, LOCK_SH, patience: .seconds(2))
+        } catch {
+            throw StateDirectoryError(path: path, errno: error.errno)
+        }
+        guard let lock else {
+            throw StateDirectoryError(
+                path: path, problem: "it is being restored; try again when that has ended")
+        }
+        try StateDirectory.demandWhole(path)
+        return lock
+    }
+
+    /// The right to put its files back to an earlier state, for as long as the result lives.
+    ///
+    /// - Returns: `nil` when others use them for longer than `patience`.
+    public func alone(patience: Duration) throws(StateDirectoryError) -> FolderLock? {
+        do throws(FolderLock.Fault) {
+            return try FolderLock.take(path, LOCK_EX, patience: patience)
+        } catch {
+            throw StateDirectoryError(path: path, errno: error.errno)
+        }
+    }
+
+    /// The same as `share` for who only reads; `nil` where there is no such folder, or none that can be read,
+    /// which the reading itself will say.
+    public static func shareIfThere(_ path: String) throws(StateDirectoryError) -> FolderLock? {
+        guard access(path, R_OK) == 0 else { return nil }
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
+        return try StateDirectory(checked: path).share()
+    }
+
+    /// Makes sure that no restore was cut short in the middle.
+    ///
+    /// - Throws: `StateDirectoryError` that says how to finish it.
+    public static func demandWhole(_ path: String) throws(StateDirectoryError) {
+        guard access("\(path)/\(restoringName)", F_OK) == 0 else { return }
+        throw StateDirectoryError(
+            path: path,
+            problem: "a restore was cut short; finish it with `clarity-jobs restore`")
+    }
+
+    /// The folder in it that holds what a restore has yet to put in place.
+    public static let restoringName = "restoring"
+
+    private init(checked path: String) { self.path = path }
+
     private static func make(_ path: String) throws(StateDirectoryError) {
         var partial = path.hasPrefix("/") ? "" : "."
         for part in path.split(separator: "/") {

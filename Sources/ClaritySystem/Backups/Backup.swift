@@ -1,0 +1,72 @@
+@preconcurrency import Glibc
+
+/// A folder with a manifest and the files that it names.
+public struct Backup: Sendable {
+    /// The name of the manifest's file.
+    static let manifestName = "manifest"
+
+    public let path: String
+    public let manifest: BackupManifest
+
+    /// Reads a backup's manifest, and looks whether its files have the sizes that it says.
+    ///
+    /// - Throws: `BackupError.damaged` when they have not; `unusable` for a folder without a
+    ///   manifest, or that is somebody else's or a link.
+    public init(at path: String) throws(BackupError) {
+        guard let status = try DurableFile.status(of: path) else {
+            throw .unusable(path: path, problem: "there is no such backup")
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw .unusable(path: path, problem: "it is no folder")
+        }
+        let name = "\(path)/\(Backup.manifestName)"
+        guard let text = try DurableFile.text(of: name, atMost: 64 << 10) else {
+            throw .unusable(path: path, problem: "it has no manifest, so it is no backup")
+        }
+        guard let manifest = BackupManifest(text: text) else {
+            throw .damaged(path: path, problem: "its manifest does not agree with itself")
+        }
+        for file in manifest.files {
+            guard let status = try DurableFile.status(of: "\(path)/\(file.name)") else {
+                throw .damaged(path: path, problem: "`\(file.name)` is missing")
+            }
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                throw .damaged(path: path, problem: "`\(file.name)` is no ordinary file")
+            }
+            guard status.st_size == file.sizeBytes else {
+                throw .damaged(
+                    path: path,
+                    problem: "`\(file.name)` has \(status.st_size) bytes, not \(file.sizeBytes)")
+            }
+        }
+        self.path = path
+        self.manifest = manifest
+    }
+
+    /// The folder's own name.
+    public var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+
+    /// Copies a file of the backup, and makes sure that the copy is what was backed up.
+    ///
+    /// - Throws: `BackupError.damaged` when its digest is another.
+    public func copy(_ file: BackupManifest.File, to target: String) throws(BackupError) {
+        try DurableFile.copy("\(path)/\(file.name)", to: target)
+        try compare(target, with: file)
+    }
+
+    /// Makes sure that every file is what was backed up, byte for byte.
+    ///
+    /// - Throws: `BackupError.damaged`.
+    public func verify() throws(BackupError) {
+        for file in manifest.files { try compare("\(path)/\(file.name)", with: file) }
+    }
+
+    private func compare(_ path: String, with file: BackupManifest.File) throws(BackupError) {
+        let facts = try DurableFile.facts(of: path)
+        guard facts.digest == file.digest else {
+            throw .damaged(
+                path: self.path,
+                problem: "`\(file.name)` is not what was written: its digest differs")
+        }
+    }
+}

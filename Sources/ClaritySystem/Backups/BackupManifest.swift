@@ -1,0 +1,115 @@
+public import ClarityScheduler
+
+/// What a backup holds, as a small text beside its files; the last line proves the others.
+///
+/// It names no value and no key: `key` tells two master keys apart and is made from the key in one
+/// direction only.
+public struct BackupManifest: Hashable, Sendable {
+    /// Why a backup was made.
+    public enum Reason: String, CaseIterable, Sendable {
+        /// A person or a timer asked for it.
+        case asked
+        /// The program was about to change the file's schema.
+        case beforeMigration = "before-migration"
+    }
+
+    /// One database of the backup.
+    public struct File: Hashable, Sendable {
+        /// The file's name, in the backup and in the state directory.
+        public var name: String
+        /// The version of its schema.
+        public var version: Int
+        public var sizeBytes: Int64
+        /// SHA-256, as 64 hex digits.
+        public var digest: String
+
+        /// Describes a file.
+        public init(name: String, version: Int, sizeBytes: Int64, digest: String) {
+            self.name = name
+            self.version = version
+            self.sizeBytes = sizeBytes
+            self.digest = digest
+        }
+    }
+
+    public var madeAt: Instant
+    public var reason: Reason
+    /// The version of the program that made it.
+    public var program: String
+    /// Which master key opens it; `nil` without health data.
+    public var key: String?
+    public var files: [File]
+
+    /// Describes a backup.
+    public init(
+        madeAt: Instant, reason: Reason, program: String, key: String?, files: [File]
+    ) {
+        self.madeAt = madeAt
+        self.reason = reason
+        self.program = program
+        self.key = key
+        self.files = files
+    }
+
+    /// The bytes of all files together.
+    public var sizeBytes: Int64 { files.reduce(0) { $0 + $1.sizeBytes } }
+
+    /// Whether a file of this name is in it.
+    public func has(_ name: String) -> Bool { files.contains { $0.name == name } }
+
+    /// The text that `init(text:)` reads: a line a fact, and at the end the digest of those before.
+    var text: String {
+        var lines = [
+            BackupManifest.firstLine, "made \(madeAt)", "reason \(reason.rawValue)",
+            "program \(program)",
+        ]
+        if let key { lines.append("key \(key)") }
+        for file in files {
+            lines.append("file \(file.name) \(file.version) \(file.sizeBytes) \(file.digest)")
+        }
+        let body = lines.map { $0 + "\n" }.joined()
+        return "\(body)digest \(SHA256.hex(of: body.utf8))\n"
+    }
+
+    /// Reads `text`; `nil` for anything else, one changed byte included.
+    init?(text: String) {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard lines.count >= 2, lines.last == "" else { return nil }
+        let body = lines.dropLast(2).map { $0 + "\n" }.joined()
+        guard lines[lines.count - 2] == "digest \(SHA256.hex(of: body.utf8))" else { return nil }
+        var facts: [Substring: Substring] = [:]
+        files = []
+        for line in lines.dropLast(2).dropFirst() {
+            let words = line.split(separator: " ")
+            if words.count == 5, words[0] == "file", let version = Int(words[2]), version >= 0,
+                let size = Int64(words[3]), size >= 0, BackupManifest.isName(words[1])
+            {
+                files.append(
+                    File(
+                        name: String(words[1]), version: version, sizeBytes: size,
+                        digest: String(words[4])))
+            } else if words.count == 2, facts[words[0]] == nil {
+                facts[words[0]] = words[1]
+            } else {
+                return nil
+            }
+        }
+        guard lines[0] == BackupManifest.firstLine, !files.isEmpty,
+            Set(files.map(\.name)).count == files.count,
+            let made = facts["made"].flatMap({ Instant(rfc3339: String($0)) }),
+            let reason = facts["reason"].flatMap({ Reason(rawValue: String($0)) }),
+            let program = facts["program"]
+        else { return nil }
+        madeAt = made
+        self.reason = reason
+        self.program = String(program)
+        key = facts["key"].map(String.init)
+    }
+
+    private static let firstLine = "clarity-jobs backup 1"
+
+    /// A name that leads nowhere else than into the folder it is used in.
+    private static func isName(_ name: Substring) -> Bool {
+        !name.hasPrefix(".") && !name.contains("/") && !name.utf8.contains { $0 < 0x21 }
+    }
+}

@@ -1,0 +1,166 @@
+@preconcurrency import Glibc
+
+/// What is done to files so that a loss of power undoes all of it or nothing; no symbolic link is
+/// followed in the last part of a path.
+public enum DurableFile {
+    /// Makes a file of mode 0600 where there is none, whatever the umask.
+    public static func make(_ path: String) throws(BackupError) {
+        let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL)
+        defer { close(descriptor) }
+        guard fchmod(descriptor, 0o600) == 0 else { throw .file(path: path, errno: errno) }
+    }
+
+    /// Writes a new file of mode 0600, on the disk to stay; its folder is not synced.
+    static func write(_ text: String, to path: String) throws(BackupError) {
+        let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL)
+        defer { close(descriptor) }
+        guard fchmod(descriptor, 0o600) == 0 else { throw .file(path: path, errno: errno) }
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            // A write of nothing sets no number: there was no room.
+            guard count > 0 else { throw .file(path: path, errno: count == 0 ? ENOSPC : errno) }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
+    }
+
+    /// The text of a small file; `nil` where there is none.
+    static func text(of path: String, atMost limit: Int) throws(BackupError) -> String? {
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw .file(path: path, errno: errno)
+        }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        var length = 0
+        while length < bytes.count {
+            let count = bytes.withUnsafeMutableBytes {
+                read(descriptor, $0.baseAddress.map { $0 + length }, $0.count - length)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw .file(path: path, errno: errno) }
+            if count == 0 { break }
+            length += count
+        }
+        guard length <= limit else { throw .unusable(path: path, problem: "it is too large") }
+        return String(decoding: bytes[..<length], as: UTF8.self)
+    }
+
+    /// Copies a file of this user's to a new one of mode 0600, on the disk to stay.
+    static func copy(_ path: String, to target: String) throws(BackupError) {
+        let destination = try opened(target, O_WRONLY | O_CREAT | O_EXCL)
+        defer { close(destination) }
+        guard fchmod(destination, 0o600) == 0 else { throw .file(path: target, errno: errno) }
+        try forEachBlock(of: path) { block throws(BackupError) in
+            var rest = block[...]
+            while !rest.isEmpty {
+                let count = Glibc.write(
+                    destination, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else {
+                    throw .file(path: target, errno: count == 0 ? ENOSPC : errno)
+                }
+                rest = rest.dropFirst(count)
+            }
+        }
+        guard fsync(destination) == 0 else { throw .file(path: target, errno: errno) }
+    }
+
+    /// A file's size and SHA-256.
+    static func facts(of path: String) throws(BackupError) -> (bytes: Int64, digest: String) {
+        var digest = SHA256()
+        var size: Int64 = 0
+        try forEachBlock(of: path) { block throws(BackupError) in
+            digest.update(block)
+            size += Int64(block.count)
+        }
+        return (size, digest.finish())
+    }
+
+    /// Brings a file, or a folder's names, to the disk.
+    public static func sync(_ path: String) throws(BackupError) {
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
+    }
+
+    /// Gives a file or folder another name on the same disk.
+    static func rename(_ path: String, to target: String) throws(BackupError) {
+        guard Glibc.rename(path, target) == 0 else { throw .file(path: target, errno: errno) }
+    }
+
+    /// The names in a folder, sorted; a folder that is not there has none.
+    static func names(in folder: String) throws(BackupError) -> [String] {
+        guard let listing = opendir(folder) else {
+            if errno == ENOENT { return [] }
+            throw .file(path: folder, errno: errno)
+        }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while let entry = readdir(listing) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// Removes a folder with the files in it; what is not there is no error.
+    public static func removeFolder(_ path: String) throws(BackupError) {
+        for name in try names(in: path) {
+            guard unlink("\(path)/\(name)") == 0 || errno == ENOENT else {
+                throw .file(path: "\(path)/\(name)", errno: errno)
+            }
+        }
+        guard rmdir(path) == 0 || errno == ENOENT else { throw .file(path: path, errno: errno) }
+    }
+
+    /// What a path is, without following a link there; `nil` for nothing.
+    static func status(of path: String) throws(BackupError) -> stat? {
+        var status = stat()
+        if lstat(path, &status) == 0 { return status }
+        guard errno == ENOENT else { throw .file(path: path, errno: errno) }
+        return nil
+    }
+
+    private static func opened(_ path: String, _ flags: Int32) throws(BackupError) -> Int32 {
+        let descriptor = open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
+        return descriptor
+    }
+
+    private static func forEachBlock(
+        of path: String, _ body: (UnsafeRawBufferPointer) throws(BackupError) -> Void
+    ) throws(BackupError) {
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .file(path: path, errno: errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw .unusable(path: path, problem: "it is no ordinary file")
+        }
+        var buffer = [UInt8](repeating: 0, count: 1 << 18)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw .file(path: path, errno: errno) }
+            if count == 0 { return }
+            let block = buffer
+            let result: Result<Void, BackupError> = block.withUnsafeBytes { bytes in
+                do throws(BackupError) {
+                    try body(UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
+                    return .success(())
+                } catch {
+                    return .failure(error)
+                }
+            }
+            try result.get()
+        }
+    }
+}

@@ -1,0 +1,38 @@
+@preconcurrency import Glibc
+
+/// A lock on a folder itself (flock(2)), which ends with the last reference to it or, by the kernel,
+/// with the process. It leaves no file.
+public final class FolderLock: Sendable {
+    private let descriptor: Int32
+
+    private init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// The system refused; carries the reason's number.
+    struct Fault: Error {
+        var errno: Int32
+    }
+
+    /// Takes it alone, or a share of it.
+    ///
+    /// - Parameter kind: `LOCK_EX` or `LOCK_SH`.
+    /// - Returns: `nil` when others hold it for longer than `patience`.
+    static func take(
+        _ folder: String, _ kind: Int32, patience: Duration
+    ) throws(Fault) -> FolderLock? {
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Fault(errno: errno) }
+        let lock = FolderLock(descriptor)
+        let deadline = ContinuousClock.now + patience
+        while flock(descriptor, kind | LOCK_NB) != 0 {
+            if errno == EINTR { continue }
+            // A disk of another machine may know no such locks; then there is nobody to wait for.
+            if [EBADF, EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP].contains(errno) { return lock }
+            guard errno == EWOULDBLOCK else { throw Fault(errno: errno) }
+            guard ContinuousClock.now < deadline else { return nil }
+            usleep(20_000)
+        }
+        return lock
+    }
+}
