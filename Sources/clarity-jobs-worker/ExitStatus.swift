@@ -1,5 +1,6 @@
 import ClarityJobs
 import ClarityScheduler
+import ClaritySystem
 import ClarityWorkers
 
 /// How this program ends, in the words of `sysexits.h` where it has them.
@@ -47,6 +48,29 @@ enum ExitStatus: Int32 {
     init(of error: any Error) {
         self.init(outcome(of: error))
         if let error = error as? HealthStoreError, error.isBusy { self = .deferred }
+    }
+
+    /// Says on the error output why nothing was backed up or restored.
+    init(ofBackup error: any Error) {
+        switch error {
+        case let error as BackupError:
+            complain(error.description)
+            if case .busy = error {
+                self = .deferred
+            } else {
+                self = error.isDisk ? .disk : .configuration
+            }
+        case let error as RestoreError:
+            complain(error.description)
+            self =
+                switch error {
+                case .inUse: .deferred
+                case .noBackup: .disk
+                case .nothingDamaged, .otherKey, .newer, .otherUser: .configuration
+                }
+        case let error as StateDirectoryError: self.init(of: HealthStoreError.directory(error))
+        default: self.init(of: error)
+        }
     }
 
     /// What it means that a file cannot be read that was named.

@@ -1,5 +1,6 @@
 import ClarityJobs
 import ClarityScheduler
+import ClaritySystem
 import ClarityWorkers
 
 /// Logs out: tells the backend, and forgets the session or removes everything that belongs to the
@@ -25,6 +26,7 @@ struct Logout {
         guard try store.hasUserData() else {
             // What an earlier logout could not give up is given up now.
             _ = try store.wipe()
+            try removeCopies()
             throw APIError.notLoggedIn
         }
         if flags.data == .ask, let refusal = try unlessAgreed(store) { return refusal }
@@ -37,6 +39,7 @@ struct Logout {
             fault = error
         }
         let receipt = try store.wipe()
+        try removeCopies()
         if flags.isJSON {
             print(LogoutText.json(receipt))
         } else {
@@ -44,6 +47,18 @@ struct Logout {
         }
         // The backend was not told, or did not listen: everything here is gone all the same.
         return fault.map { ExitStatus(outcome(of: $0)) } ?? .done
+    }
+
+    /// Removes what the state directory has of the same data: its backups, and what restores have
+    /// moved aside. Copies elsewhere are the person's.
+    private func removeCopies() throws {
+        let state = try flags.value("state")
+        do throws(BackupError) {
+            try BackupFolder(ofState: state).removeAll()
+            try Replacement.removeAsides(in: state)
+        } catch {
+            throw HealthStoreError.copies(error)
+        }
     }
 
     /// Whose data it is; `nil` when nobody knows, or what tells is damaged: that must keep nobody from

@@ -13,6 +13,10 @@ import CLinux
                clarity-jobs-worker key rotate --state DIR [--new-key-file FILE | --new-key-variable NAME]
                    [--output table|json|ndjson] [--verbose]
                clarity-jobs-worker key status --state DIR [--output table|json|ndjson]
+               clarity-jobs-worker backup make --state DIR [--in DIR] [--keep N] [--output table|json|ndjson]
+               clarity-jobs-worker backup list --state DIR [--in DIR] [--output table|json|ndjson]
+               clarity-jobs-worker restore --state DIR --history-version N --backend URL [--dialect D]
+                   [--route R] [--hold] [--from BACKUP] [--dry-run] [--output table|json|ndjson]
                clarity-jobs-worker audit log --state DIR [--since INSTANT] [--output table|json|ndjson]
                clarity-jobs-worker audit verify --state DIR [--output table|json|ndjson]
                clarity-jobs-worker audit outbox --state DIR [--found N] [--offence] [--output table|json|ndjson]
@@ -47,6 +51,8 @@ import CLinux
         case "dry-run" where arguments.count == 1: await DryRunMode.run()
         case "auth": await AuthMode.run(Array(arguments.dropFirst()))
         case "key": KeyMode.run(Array(arguments.dropFirst()))
+        case "backup": BackupMode.run(Array(arguments.dropFirst()))
+        case "restore": RestoreMode.run(Array(arguments.dropFirst()))
         case "audit": AuditMode.run(Array(arguments.dropFirst()))
         case "outbox": OutboxMode.run(Array(arguments.dropFirst()))
         case "import": ImportMode.run(Array(arguments.dropFirst()))

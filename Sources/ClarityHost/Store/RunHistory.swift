@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import ClaritySystem
 @preconcurrency import Glibc
 import SQLite
 
@@ -7,6 +8,8 @@ public struct RunHistory: ~Copyable {
     let connection: Connection?
     let path: String
     let leases: Leases
+    /// What keeps the file from being put back to an earlier state meanwhile.
+    private let share: FolderLock?
 
     /// Opens the history of a state directory for reading; one that does not exist yet is empty.
     ///
@@ -17,22 +20,31 @@ public struct RunHistory: ~Copyable {
     /// - Throws: `RunStoreError` when it exists and cannot be read.
     public init(inDirectory directory: String) throws(RunStoreError) {
         let path = "\(directory)/history.db"
-        self.path = path
-        leases = Leases(folder: "\(directory)/owners", ownOwner: nil)
-        connection = try rethrowing(path) {
-            guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
-            let isOpenElsewhere = access("\(path)-wal", F_OK) == 0
-            let connection = try Connection(
-                path: path, access: isOpenElsewhere ? .readOnly : .immutable)
-            let version = try historyMigrations.version(of: connection)
-            if version == 0 { return nil }
-            if version == historyMigrations.steps.count { return connection }
-            let copy = try Connection(path: "")
-            try connection.copy(into: copy)
-            try historyMigrations.migrate(copy)
-            return copy
+        let (share, connection) = try rethrowing(path) {
+            (try StateDirectory.shareIfThere(directory), try RunHistory.connection(path))
         }
+        self.path = path
+        self.share = share
+        self.connection = connection
+        leases = Leases(folder: "\(directory)/owners", ownOwner: nil)
     }
+
+    private static func connection(_ path: String) throws -> Connection? {
+        guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
+        let isOpenElsewhere = access("\(path)-wal", F_OK) == 0
+        let connection = try Connection(
+            path: path, access: isOpenElsewhere ? .readOnly : .immutable)
+        let version = try historyMigrations.version(of: connection)
+        if version == 0 { return nil }
+        if version == historyMigrations.steps.count { return connection }
+        let copy = try Connection(path: "")
+        try connection.copy(into: copy)
+        try historyMigrations.migrate(copy)
+        return copy
+    }
+
+    /// The newest version of the schema that this program knows.
+    public static var newestVersion: Int { historyMigrations.steps.count }
 
     /// The ledger as it is.
     public func ledger() throws(RunStoreError) -> Ledger {

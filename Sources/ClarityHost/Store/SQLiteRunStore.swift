@@ -11,6 +11,8 @@ public final class SQLiteRunStore: RunStore {
     private let path: String
     private let leases: Leases
     private let nudges: Nudges
+    /// What keeps the files from being put back to an earlier state meanwhile.
+    private let share: FolderLock
     /// The lock behind this process's leases.
     public let leaseLock: LeaseLock
     private var cache = LedgerCache()
@@ -23,6 +25,7 @@ public final class SQLiteRunStore: RunStore {
     public init(in directory: StateDirectory, uniqueNumber: UInt64) throws(RunStoreError) {
         let owners: String
         do throws(StateDirectoryError) {
+            share = try directory.share()
             owners = try directory.makeFolder("owners")
             leaseLock = try LeaseLock(folder: owners, uniqueNumber: uniqueNumber)
         } catch {
@@ -41,7 +44,9 @@ public final class SQLiteRunStore: RunStore {
                 PRAGMA synchronous = FULL;
                 PRAGMA wal_autocheckpoint = 4000;
                 """)
-            try historyMigrations.migrate(connection)
+            try historyMigrations.migrate(connection) { _ in
+                try HistoryBackup.makeBeforeMigration(of: path, in: directory)
+            }
             // Only now: a migration makes tables anew that others refer to.
             try connection.execute("PRAGMA foreign_keys = ON")
             return connection
@@ -118,9 +123,15 @@ func rethrowing<Result>(
         let text = "cannot use history `\(path)`: \(error)"
         if error.isDisk { throw .disk(text) }
         if error.isAccess { throw .unreachable(text) }
-        if error.isDamage { throw .unusable(text) }
+        if error.isDamage { throw .disk("\(text); \(DamageAdvice.words(about: path))") }
         if error.isConstraint { throw .refused(text) }
         throw .unreachable(text)
+    } catch let error as BackupError {
+        let text = "cannot bring history `\(path)` up to date: \(error)"
+        if error.isDisk { throw .disk(text) }
+        throw .unreachable(text)
+    } catch let error as StateDirectoryError {
+        throw error.isDisk ? .disk(error.description) : .unreachable(error.description)
     } catch Migrations.Fault.foreign {
         throw .unusable("cannot use history `\(path)`: it belongs to another program")
     } catch Migrations.Fault.newer(let found, let known) {

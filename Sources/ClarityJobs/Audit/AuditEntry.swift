@@ -12,6 +12,10 @@ public enum AuditAction: String, CaseIterable, Sendable {
     case requeued
     /// Data was written out of the sealed store.
     case exported
+    /// A copy of everything was made, as sealed as it is here.
+    case backedUp = "backed up"
+    /// The data was put back to an earlier state.
+    case restored
     case loggedIn = "logged in"
     case loggedOut = "logged out"
     case keyRotated = "key rotated"

@@ -47,10 +47,11 @@ extension HealthStore {
             // They were about the former value.
             try connection.run("DELETE FROM server_words WHERE id = ?", .integer(id))
         } else if ruling.needsRow {
+            let doubtful = try RestoredDoubt(connection)
             try connection.run(
                 """
-                INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s)
-                VALUES (?, ?, ?, ?, ?, ?)
+                INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s\(doubtful.column))
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6\(doubtful.value))
                 """, .text(row.kind.rawValue), .integer(row.start), .integer(row.end),
                 .blob(row.tagBytes), sealed, .integer(aggregate.asOf))
         }

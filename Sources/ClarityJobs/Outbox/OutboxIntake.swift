@@ -101,9 +101,11 @@ extension HealthStore {
     ) throws -> Int64 {
         guard !portion.rows.isEmpty else { return 0 }
         let before = connection.totalChanges
+        let doubtful = try RestoredDoubt(connection)
         try connection.withStatement(
             """
-            INSERT INTO outbox (kind, start_s, end_s, tag, sealed) VALUES (?, ?, ?, ?, ?)
+            INSERT INTO outbox (kind, start_s, end_s, tag, sealed\(doubtful.column))
+            VALUES (?1, ?2, ?3, ?4, ?5\(doubtful.value))
             ON CONFLICT DO NOTHING
             """
         ) { statement in

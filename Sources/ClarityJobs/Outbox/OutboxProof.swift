@@ -42,10 +42,13 @@ extension HealthStore {
     /// The most findings of one rule that are told one by one.
     private static let findingLimit = 100
 
-    /// Checks the whole outbox, in one state of the file.
+    /// Checks every page of the file and the whole outbox, in one state of it.
+    ///
+    /// - Throws: `damaged` for a file that does not hold together.
     public func proveOutbox() throws(HealthStoreError) -> OutboxProof {
         try access { connection in
             try connection.snapshot {
+                try connection.demandSoundness()
                 var proof = OutboxProof()
                 try proveLedger(&proof, connection)
                 try proveStates(&proof, connection)

@@ -97,7 +97,10 @@ public struct KeyRotation {
         from key: MasterKey, in place: MasterKeySource.Place?
     ) throws -> KeyRotationReport {
         let connection = try Connection(path: file.path, access: .readWrite)
-        try HealthStore.prepare(connection)
+        let keyID = try key.identifier()
+        try HealthStore.prepare(connection) { _ in
+            try HealthBackup.makeBeforeMigration(of: file.path, keyID: keyID)
+        }
         // What a row was before is written over and not only given up.
         try connection.execute("PRAGMA secure_delete = ON")
         var resumedFrom: Instant?

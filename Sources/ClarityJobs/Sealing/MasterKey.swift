@@ -32,6 +32,11 @@ public struct MasterKey: Sendable {
         return MasterKey(bytes: bytes)
     }
 
+    /// Tells this key from others, and nothing more: 16 hex digits made of a subkey.
+    func identifier() throws(MasterKeyError) -> String {
+        hexEncoded(Array(try subkey(.naming).prefix(8)))
+    }
+
     /// The subkey for one purpose: as independent of its siblings as if it were random.
     func subkey(_ purpose: KeyPurpose) throws(MasterKeyError) -> [UInt8] {
         try prepareSodium()
@@ -58,6 +63,8 @@ enum KeyPurpose: UInt64 {
     case tagging = 2
     /// The head of the audit log.
     case heading = 3
+    /// The name by which a key is told from others.
+    case naming = 4
 }
 
 /// Makes libsodium ready; cheap when it already is.

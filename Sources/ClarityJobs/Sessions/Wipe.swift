@@ -28,6 +28,7 @@ extension HealthStore {
         ("minutes", nil), ("day_zone", nil), ("readings", nil), ("server_words", nil),
         ("pulls", nil),
         ("analyses", "analyses"), ("insight_requests", nil), ("missing_texts", nil),
+        ("restorations", nil),
     ]
 
     /// What a wipe leaves: nothing of a user is in it but, sealed, who did what in the audit log.

@@ -21,6 +21,12 @@ struct HealthFile: Sendable {
         return stat(path, &status) == 0 && status.st_size > 0
     }
 
+    /// The same, or a restore was cut short in the middle, when the file may be missing; opening it
+    /// then says so.
+    var isKept: Bool {
+        exists || access("\(directory)/\(StateDirectory.restoringName)", F_OK) == 0
+    }
+
     /// Whether there is a write-ahead log with something in it.
     var hasLog: Bool {
         var status = stat()
@@ -30,8 +36,15 @@ struct HealthFile: Sendable {
     /// Looks whether every file that is there is this user's own; touches nothing.
     ///
     /// - Throws: `foreignFile` for one of another user, a symbolic link, or what is no file: somebody
-    ///   else could have put it there to be written through or read from.
+    ///   else could have put it there to be written through or read from; `directory` where a
+    ///   restore was cut short.
     func check() throws(HealthStoreError) {
+        try demandWhole()
+        try checkFiles()
+    }
+
+    /// The same in the middle of a restore.
+    func checkFiles() throws(HealthStoreError) {
         for path in HealthFile.suffixes.map({ path + $0 }) + [lockPath] {
             var status = stat()
             guard lstat(path, &status) == 0 else {
@@ -58,6 +71,15 @@ struct HealthFile: Sendable {
         }
         for suffix in HealthFile.suffixes {
             guard chmod(path + suffix, 0o600) == 0 || errno == ENOENT else { throw fault() }
+        }
+    }
+
+    /// Makes sure that no restore was cut short in the middle.
+    func demandWhole() throws(HealthStoreError) {
+        do throws(StateDirectoryError) {
+            try StateDirectory.demandWhole(directory)
+        } catch {
+            throw .directory(error)
         }
     }
 

@@ -19,7 +19,7 @@ enum HealthSchema {
             applicationID: applicationID,
             steps: [
                 version1, uploads, sessions, vault, dialects, minutes, intake, ledger, pulled,
-                analyses, knownInsights,
+                analyses, knownInsights, restorations,
             ])
     }
 

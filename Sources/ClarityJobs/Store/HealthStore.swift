@@ -16,6 +16,8 @@ import Synchronization
 /// only inside `access`, while `lock` is held, and `lookout` only while `looking` is.
 public final class HealthStore: @unchecked Sendable {
     let sealer: Sealer
+    /// Which master key the store is sealed with; not the key.
+    let keyID: String
     let path: String
     /// Who uses the store, for the audit log.
     let actor: AuditActor
@@ -56,7 +58,7 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Whether a state directory has a store; opening one where there is none makes it.
     public static func exists(in stateDirectory: String) -> Bool {
-        HealthFile(in: stateDirectory).exists
+        HealthFile(in: stateDirectory).isKept
     }
 
     /// Takes a connection, brings its schema up to date and checks the key.
@@ -69,8 +71,13 @@ public final class HealthStore: @unchecked Sendable {
         self.actor = actor
         self.clock = clock
         do {
+            keyID = try key.identifier()
             connection = try open()
-            try HealthStore.prepare(connection)
+            let keyID = keyID
+            try HealthStore.prepare(connection) { _ in
+                guard share != nil else { return }
+                try HealthBackup.makeBeforeMigration(of: path, keyID: keyID)
+            }
             let isRotating = try RotationState(connection) != nil
             do {
                 sealer = try Canary.sealer(key, connection)
@@ -87,7 +94,9 @@ public final class HealthStore: @unchecked Sendable {
     }
 
     /// Makes a connection to the file one as all have it, and brings the file up to date.
-    static func prepare(_ connection: Connection) throws {
+    ///
+    /// - Parameter keeping: keeps the file as it is; called before its schema changes.
+    static func prepare(_ connection: Connection, keeping: (Int) throws -> Void) throws {
         // First, so that a file that is not ours stays as it is.
         _ = try HealthSchema.migrations.version(of: connection)
         // Only where it is another (2 is incremental): SQLite writes it down again each time.
@@ -101,7 +110,7 @@ public final class HealthStore: @unchecked Sendable {
             PRAGMA foreign_keys = ON;
             PRAGMA trusted_schema = OFF;
             """)
-        try HealthSchema.migrations.migrate(connection)
+        try HealthSchema.migrations.migrate(connection, keeping: keeping)
     }
 
     /// Reads: several queries in `body` may see different states of the file.
@@ -188,7 +197,11 @@ public final class HealthStore: @unchecked Sendable {
     static func described(_ error: any Error, _ path: String) -> HealthStoreError {
         switch error {
         case let error as HealthStoreError: error
+        case let error as SQLiteError where error.isDamage:
+            .damaged(error, path: path, advice: DamageAdvice.words(about: path))
         case let error as SQLiteError: .database(error, path: path)
+        case let error as BackupError: .backup(error, path: path)
+        case let error as StateDirectoryError: .directory(error)
         case let error as SealingError: .sealing(error, path: path)
         case let error as Migrations.Fault: .schema(error, path: path)
         case let error as MasterKeyError: .key(error)

@@ -32,6 +32,12 @@ public enum HealthStoreError: Error, Sendable {
     case changedHands
     /// SQLite refused.
     case database(SQLiteError, path: String)
+    /// The file is no database, or does not hold together; with what a person can do about it.
+    case damaged(SQLiteError, path: String, advice: String)
+    /// A backup cannot be made, and so what wanted one was not done.
+    case backup(BackupError, path: String)
+    /// A wipe could not remove what the state directory has of the same data.
+    case copies(BackupError)
 
     /// The same as a worker's failure.
     public var failure: Failure {
@@ -48,11 +54,12 @@ public enum HealthStoreError: Error, Sendable {
             case .loggedOut, .changedHands: .credential
             // As for the history beside it, which the same fault makes unreachable.
             case .directory(let error): error.isDisk ? .disk : .unreachable
-            case .sealing: .disk
+            case .sealing, .damaged: .disk
+            case .backup(let error, _), .copies(let error): error.isDisk ? .disk : .unreachable
             case .database(let error, _):
                 if error.isBusy || error.isAccess {
                     .unreachable
-                } else if error.isDisk || error.isDamage {
+                } else if error.isDisk {
                     .disk
                 } else {
                     .internalFault
@@ -99,6 +106,10 @@ extension HealthStoreError: CustomStringConvertible {
         case .loggedOut: "nobody is logged in; run `clarity-jobs auth login`"
         case .changedHands: "a logout has removed everything since this began"
         case .database(let error, let path): "cannot use `\(path)`: \(error)"
+        case .copies(let error): "the data is removed, but not its backups: \(error)"
+        case .damaged(let error, let path, let advice):
+            "cannot use `\(path)`: \(error); \(advice)"
+        case .backup(let error, let path): "cannot bring `\(path)` up to date: \(error)"
         }
     }
 }

@@ -22,6 +22,8 @@ struct StoreOpening {
         file = HealthFile(in: directory)
         try file.check()
         let known = try StoreLock.share(of: file, makesFile: false)
+        // Asked again: a restore may have been cut short while this one waited.
+        try file.demandWhole()
         let first = try HealthStore.key(of: file, environment) {
             source throws(MasterKeyError) in try source.create()
         }
@@ -94,7 +96,7 @@ struct KeyCheck {
             try DatabaseCopy(of: file.path, draftsIn: drafts).copy(into: copy)
             return answer(copy, sealer)
         } catch {
-            throw .database(error, path: file.path)
+            throw HealthStore.described(error, file.path)
         }
     }
 

@@ -137,7 +137,7 @@ extension CommandSyntax {
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
             .importing, .sources, .summary, .metrics, .insights, .profile, .archive, .outbox, .auth,
-            .key,
+            .key, .backup, .restore,
             CommandSyntax(
                 name: "sandbox", summary: "Starts a stand-in for the backend, on this machine.",
                 operands: "[OPTION...]",

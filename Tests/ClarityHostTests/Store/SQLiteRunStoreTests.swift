@@ -113,9 +113,9 @@ struct SQLiteRunStoreTests {
 
         #expect(
             error
-                == .unusable(
+                == .disk(
                     "cannot use history `\(bed.path)/history.db`: file is not a database "
-                        + "(SQLite 26)"))
+                        + "(SQLite 26); there is no backup to restore"))
     }
 
     @Test func `the state folder is open to its owner alone`() throws {

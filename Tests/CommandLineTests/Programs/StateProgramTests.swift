@@ -158,9 +158,9 @@ struct StateProgramTests {
 
         let line =
             "clarity-jobs: cannot use history `\(playground.statePath)/history.db`: "
-            + "file is not a database (SQLite 26)"
-        #expect(list.isRefusal(69, line))
-        #expect(run.isRefusal(69, line))
+            + "file is not a database (SQLite 26); there is no backup to restore"
+        #expect(list.isRefusal(74, line), "\(list)")
+        #expect(run.isRefusal(74, line), "\(run)")
         #expect(try playground.folder.contents()["state/history.db"] == bytes)
     }
 

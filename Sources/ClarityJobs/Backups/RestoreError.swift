@@ -1,0 +1,37 @@
+/// Why a state directory is not put back to an earlier state; nothing has changed then.
+public enum RestoreError: Error, Hashable, Sendable {
+    /// There is no backup that could be used.
+    case noBackup(folder: String)
+    /// No file is damaged or missing, and no backup was named.
+    case nothingDamaged
+    /// Other processes use the state directory.
+    case inUse(path: String)
+    /// The backup is sealed with another master key; carries the names of both.
+    case otherKey(backup: String, wanted: String, present: String)
+    /// A file of the backup is a newer version's.
+    case newer(backup: String, file: String, found: Int, known: Int)
+    /// The files are another user's than the backup's.
+    case otherUser(backup: String)
+}
+
+extension RestoreError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .noBackup(let folder): "there is no backup in `\(folder)` that could be restored"
+        case .nothingDamaged:
+            "no file is damaged or missing; name a backup to go back to what it has"
+        case .inUse(let path):
+            "`\(path)` is in use by other processes; try again when they have ended, or stop the "
+                + "loop meanwhile"
+        case .otherKey(let backup, let wanted, let present):
+            "the backup `\(backup)` is sealed with the master key \(wanted), and the key that is "
+                + "there is \(present)"
+        case .newer(let backup, let file, let found, let known):
+            "`\(file)` of the backup `\(backup)` has version \(found), this program knows \(known); "
+                + "update the program"
+        case .otherUser(let backup):
+            "the backup `\(backup)` belongs to another user; give this one a state directory of "
+                + "its own"
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import ClaritySystem
+import SQLite
+
+/// Which file comes from which backup.
+struct RestorePlan {
+    /// The files that a backup can have, with the numbers that mark them as ours (PRAGMA
+    /// application_id).
+    private static let files: [(name: String, applicationID: Int64)] = [
+        ("history.db", 0x434C_4A48), ("health.db", HealthSchema.applicationID),
+    ]
+
+    let directory: String
+    let historyVersion: Int
+    /// Which master key there is; `nil` for none.
+    let keyID: String?
+
+    /// What is put back: all that a chosen backup has, else each damaged or missing file from the
+    /// newest backup that has it and is sound.
+    func items(
+        _ chosen: Backup?, _ passedOver: inout [String]
+    ) throws -> [StateRestore.Item] {
+        if let chosen {
+            try chosen.verify()
+            try demandKey(of: chosen)
+            return try chosen.manifest.files.map { file in
+                guard RestorePlan.files.contains(where: { $0.name == file.name }) else {
+                    throw BackupError.damaged(
+                        path: chosen.path, problem: "this program knows no `\(file.name)`")
+                }
+                return .init(file: file, backup: chosen, fault: try fault(of: file.name))
+            }
+        }
+        let folder = BackupFolder(ofState: directory)
+        let backups = try folder.entries().compactMap(\.backup)
+        var items: [StateRestore.Item] = []
+        var isDamaged = false
+        for (name, _) in RestorePlan.files {
+            guard let fault = try fault(of: name) else { continue }
+            // A file that no backup has ever had was never there.
+            let candidates = backups.filter { $0.manifest.has(name) }
+            guard fault != RestorePlan.missing || !candidates.isEmpty else { continue }
+            isDamaged = true
+            guard let backup = newestSound(candidates, &passedOver),
+                let file = backup.manifest.files.first(where: { $0.name == name })
+            else { continue }
+            try demandKey(of: backup)
+            items.append(.init(file: file, backup: backup, fault: fault))
+        }
+        guard !items.isEmpty else {
+            throw isDamaged
+                ? RestoreError.noBackup(folder: folder.path) : RestoreError.nothingDamaged
+        }
+        return items
+    }
+
+    /// Makes sure that a copy is a database of ours that this program can read.
+    func demand(_ item: StateRestore.Item, at path: String) throws {
+        guard let known = RestorePlan.files.first(where: { $0.name == item.file.name }) else {
+            return
+        }
+        let (owner, version) = try facts(path)
+        guard owner == known.applicationID else {
+            throw BackupError.damaged(
+                path: item.backup.path,
+                problem: "`\(item.file.name)` is no database of this program")
+        }
+        let newest =
+            item.file.name == "history.db" ? historyVersion : HealthSchema.migrations.steps.count
+        guard version <= newest else {
+            throw RestoreError.newer(
+                backup: item.backup.name, file: item.file.name, found: version, known: newest)
+        }
+    }
+
+    private static let missing = "it is missing"
+
+    private func newestSound(_ backups: [Backup], _ passedOver: inout [String]) -> Backup? {
+        for backup in backups {
+            do throws(BackupError) {
+                try backup.verify()
+                return backup
+            } catch {
+                passedOver.append(error.description)
+            }
+        }
+        return nil
+    }
+
+    private func demandKey(of backup: Backup) throws {
+        guard let wanted = backup.manifest.key else { return }
+        guard let keyID else { throw HealthStoreError.lostKey(path: backup.path) }
+        guard wanted == keyID else {
+            throw RestoreError.otherKey(backup: backup.name, wanted: wanted, present: keyID)
+        }
+    }
+
+    /// What is wrong with a file that is there, in words; `nil` when nothing is.
+    ///
+    /// Nobody else uses it, and its log stays as it is.
+    private func fault(of name: String) throws -> String? {
+        let path = "\(directory)/\(name)"
+        guard try StateFile.isThere(path) else { return RestorePlan.missing }
+        // Without a log it is read so that nothing appears beside it.
+        let hasLog = try StateFile.isThere("\(path)-wal")
+        do throws(SQLiteError) {
+            let file = try Connection(path: path, access: hasLog ? .readOnly : .immutable)
+            try file.demandSoundness()
+            let owner = try file.first("PRAGMA application_id") { $0.integer(0) } ?? 0
+            let isOurs = RestorePlan.files.contains { $0.name == name && $0.applicationID == owner }
+            return isOurs ? nil : "it is no database of this program"
+        } catch {
+            guard error.isDamage || error.isDisk else { throw HealthStore.described(error, path) }
+            return error.description
+        }
+    }
+
+    private func facts(_ path: String) throws -> (owner: Int64, version: Int) {
+        do throws(SQLiteError) {
+            let file = try Connection(path: path, access: .immutable)
+            try file.demandSoundness()
+            return (
+                try file.first("PRAGMA application_id") { $0.integer(0) } ?? 0,
+                try file.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
+            )
+        } catch {
+            throw HealthStore.described(error, path)
+        }
+    }
+}

@@ -1,0 +1,92 @@
+public import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+
+/// What a restore has to know of the backend: whether it would keep a sample twice.
+public struct RestoredDoubling {
+    private let backend: String?
+    private let dialect: String?
+    private let route: String?
+    private let isHeld: Bool
+
+    /// Takes what the job file says; `nil` for what it does not.
+    public init(backend: String?, dialect: String?, route: String?, isHeld: Bool) {
+        self.backend = backend
+        self.dialect = dialect
+        self.route = route
+        self.isHeld = isHeld
+    }
+
+    /// What the backend does, by the job file's dialect or by the one that the store remembers; one
+    /// that nobody knows is taken for one that keeps both.
+    public func callAsFunction(_ store: HealthStore) throws -> StateRestore.Doubling {
+        let remembered = try backend.flatMap { try store.dialect(of: $0) }
+        let known =
+            dialect.flatMap { Dialect.named($0) } ?? remembered.flatMap { Dialect.named($0) }
+        let wanted = route.flatMap { UploadRoute(rawValue: $0) }
+        let door = known.flatMap { $0.doors[wanted ?? $0.standardRoute] }
+        return .init(isPossible: !(door?.isIdempotent ?? false), isHeld: isHeld)
+    }
+}
+
+extension StateRestore.Report {
+    /// Lines for people.
+    public func lines(isRehearsal: Bool) -> [String] {
+        if isResumed {
+            return ["finished a restore that was cut short\(placeText)"].map(\.forReport)
+        }
+        var lines = passedOver
+        for item in items {
+            let verb = isRehearsal ? "would restore" : "restored"
+            let fault = item.fault.map { " (\($0))" } ?? ""
+            lines.append("\(verb) \(item.file.name)\(fault) as of \(item.backup.manifest.madeAt)")
+        }
+        if aside != nil { lines.append("what was there is kept\(placeText)") }
+        guard let health else { return lines.map(\.forReport) }
+        lines.append(
+            health.keepsLog
+                ? "the audit log goes on where it ended"
+                : "the audit log's entries since then are lost, and it says so")
+        if !health.keepsSession {
+            lines.append(
+                "the login is the backup's: if the backend does not take it any more, run "
+                    + "`clarity-jobs auth login`")
+        }
+        if health.doubtful > 0 {
+            lines.append(
+                "\(health.doubtful) samples may have been sent since, and the backend would keep "
+                    + "both: "
+                    + (health.held > 0 ? "they wait for you" : "they count as possibly sent"))
+        }
+        return lines.map(\.forReport)
+    }
+
+    private var placeText: String { aside.map { ", in \($0)" } ?? "" }
+
+    /// An object with `restored`, `aside`, `resumed`, and of health data what became of it.
+    public func json(isRehearsal: Bool) -> String {
+        var json = JSONWriter()
+        json.object { json in
+            json.field("dry_run", isRehearsal)
+            json.field("resumed", isResumed)
+            json.array("restored") { json in
+                for item in items {
+                    json.object { json in
+                        json.field("file", item.file.name)
+                        json.field("backup", item.backup.name)
+                        json.field("as_of", item.backup.manifest.madeAt.description)
+                        if let fault = item.fault { json.field("fault", fault) }
+                    }
+                }
+            }
+            if let aside { json.field("aside", aside) }
+            if let health {
+                json.field("keeps_log", health.keepsLog)
+                json.field("keeps_session", health.keepsSession)
+                json.field("doubtful_samples", number: Int(health.doubtful))
+                json.field("held_samples", number: Int(health.held))
+            }
+        }
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,39 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import ClarityWorkers
+
+/// Puts the state directory back to a backup.
+enum RestoreMode {
+    static func run(_ arguments: [String]) -> ExitStatus {
+        let names = ["state", "history-version", "backend", "dialect", "route", "from", "output"]
+        guard let flags = Flags(arguments, values: names, switches: ["hold", "dry-run"]) else {
+            return Program.usageError("expected `restore` with its flags")
+        }
+        do {
+            let state = try flags.value("state")
+            guard let version = Int(try flags.value("history-version")) else {
+                return Program.usageError("`--history-version` is a number")
+            }
+            let rule = RestoredDoubling(
+                backend: flags["backend"], dialect: flags["dialect"], route: flags["route"],
+                isHeld: flags.has("hold"))
+            let isRehearsal = flags.has("dry-run")
+            let report = try StateRestore(
+                stateDirectory: state, environment: keyEnvironment(), historyVersion: version,
+                actor: AuditActor(program: "restore"), clock: SystemClock(),
+                doubling: rule.callAsFunction
+            ).run(try flags["from"].map { try Backup(at: $0) }, isRehearsal: isRehearsal)
+            if flags.form == .table {
+                report.lines(isRehearsal: isRehearsal).forEach { print($0) }
+            } else {
+                print(report.json(isRehearsal: isRehearsal))
+            }
+            return .done
+        } catch let error as Flags.Missing {
+            return Program.usageError("`--\(error.name)` is missing")
+        } catch {
+            return ExitStatus(ofBackup: error)
+        }
+    }
+}

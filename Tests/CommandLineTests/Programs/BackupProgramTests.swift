@@ -1,0 +1,186 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+import SQLite
+import Testing
+
+@Suite("Backups of the state directory", .timeLimit(.minutes(5)))
+struct BackupProgramTests {
+    /// A playground with a session, some samples sent, and both files in use.
+    private func filled() async throws -> Playground {
+        let playground = try await Playground.quick()
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 30)
+        let upload = try await playground.run("run", "upload")
+        #expect(upload.status == 0, "\(upload.errors)")
+        return playground
+    }
+
+    private func backups(_ playground: Playground) throws -> [String] {
+        try playground.folder.contents().keys.filter { $0.hasPrefix("state/backups/") }.sorted()
+    }
+
+    /// Takes the last step of both schemas back, as an earlier version's files are.
+    private func makeOlder(_ playground: Playground) throws {
+        try playground.change("DROP TABLE attempt_outputs; PRAGMA user_version = 3")
+        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
+            "DROP TABLE restorations; PRAGMA user_version = 11")
+    }
+
+    private func rows(_ path: String) throws -> [Int64] {
+        let file = try Connection(path: path, access: .immutable)
+        let tables = try file.all(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+        ) { $0.text(0) }
+        return try tables.map { name in
+            try file.first("SELECT count(*) FROM \(name)") { $0.integer(0) } ?? -1
+        }
+    }
+
+    @Test func `a backup has both files, sealed and closed to others, and not the key`()
+        async throws
+    {
+        let playground = try await filled()
+
+        let made = try await playground.run("backup")
+        let listed = try await playground.json("backup", "list").elements
+        let log = try await playground.run("audit", "log")
+        let proof = try await playground.run("audit", "log", "--verify")
+
+        #expect(made.status == 0 && made.errors == "")
+        let lines = made.output.split(separator: "\n")
+        #expect(lines.count == 2 && lines[0].hasPrefix("backed up history.db and health.db, "))
+        let words =
+            #/it opens with the master key [0-9a-f]{16} alone, which is not in it; that key is now in the file `.*/state/master.key`/#
+        #expect(lines.last?.wholeMatch(of: words) != nil, "\(made.output)")
+        let one = try #require(listed.first)
+        #expect(listed.count == 1 && one["reason"] == .string("asked"))
+        let path = try #require(made.output.firstRange(of: "/state/backups/")).lowerBound
+        #expect(made.output[path...].hasPrefix("/state/backups/2"))
+        let names = try backups(playground)
+        #expect(names.filter { $0.hasSuffix("master.key") } == [])
+        #expect(names.count == 4, "\(names)")
+        for name in names {
+            var status = stat()
+            lstat("\(playground.folder.path)/\(name)", &status)
+            let wanted: mode_t = status.st_mode & S_IFMT == S_IFDIR ? 0o700 : 0o600
+            #expect(status.st_mode & 0o777 == wanted, "\(name)")
+        }
+        #expect(log.output.contains("backed up"), "\(log.output)")
+        #expect(proof.status == 0)
+    }
+
+    @Test func `a backup is made while a loop works, and holds what was committed`() async throws {
+        let playground = try await filled()
+        let loop = try playground.start(["loop"])
+        _ = await loop.readErrorLine()
+
+        let made = try await playground.run("backup", "\(playground.folder.path)/elsewhere")
+        loop.signal(SIGTERM)
+        let end = await loop.finish()
+
+        #expect(made.status == 0, "\(made.errors)")
+        #expect(end.status == 143)
+        let name = try #require(
+            try playground.folder.contents().keys.first {
+                $0.hasPrefix("elsewhere/") && $0.hasSuffix("health.db")
+            })
+        let copy = try Connection(
+            path: "\(playground.folder.path)/\(name)", access: .immutable)
+        #expect(try copy.first("SELECT count(*) FROM outbox") { $0.integer(0) } == 30)
+        #expect(try copy.first("PRAGMA integrity_check") { $0.text(0) } == "ok")
+    }
+
+    @Test(.enabled(if: TinyDisk.isAllowed, "this process may not mount a file system"))
+    func `a full disk is one line and 74, and nothing half is left`() async throws {
+        let playground = try await filled()
+        let disk = try TinyDisk(on: "\(playground.statePath)/backups", kibibytes: 64)
+        defer { disk.remove() }
+
+        let made = try await playground.run("backup")
+
+        #expect(made.status == 74 && made.output == "" && made.errorLines.count == 1)
+        #expect(
+            made.errors.contains("no room for a backup in `\(playground.statePath)/backups`: it"),
+            "\(made.errors)")
+        #expect(try backups(playground) == [])
+    }
+
+    @Test func `only so many stay, and a number that is none is refused`() async throws {
+        let playground = try await filled()
+
+        for _ in 0..<4 { _ = try await playground.run("backup", "--keep", "2") }
+        let listed = try await playground.json("backup", "list").elements
+        let wrong = try await playground.run("backup", "--keep", "0")
+
+        #expect(listed.count == 2)
+        #expect(
+            wrong.isRefusal(64, "clarity-jobs: --keep is a number from 1 to 1000, got `0`"),
+            "\(wrong)")
+    }
+
+    @Test func `where nothing was ever kept there is nothing to back up`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let made = try await playground.run("backup")
+        let listed = try await playground.run("backup", "list")
+
+        #expect(
+            made.isRefusal(
+                78,
+                "clarity-jobs: nothing is kept in `\(playground.statePath)` yet, so there is nothing "
+                    + "to back up"), "\(made)")
+        #expect(listed.status == 0 && listed.output == "" && listed.errors == "")
+        #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
+    }
+
+    @Test func `each file of an earlier version is kept once before it is changed`() async throws {
+        let playground = try await filled()
+        try makeOlder(playground)
+        let before = try rows("\(playground.statePath)/history.db")
+        let outbox = try rows("\(playground.statePath)/health.db")
+
+        // All of them find it old at once.
+        let crowd = try (0..<6).map { number in
+            try playground.start(number % 2 == 0 ? ["run", "upload"] : ["run", "status"])
+        }
+        for member in crowd {
+            let end = await member.finish()
+            #expect([0, 75].contains(end.status), "\(end.errors)")
+        }
+
+        let listed = try await playground.json("backup", "list").elements
+        #expect(listed.count == 2)
+        for backup in listed { #expect(backup["reason"] == .string("before-migration")) }
+        let names = try backups(playground).filter { $0.hasSuffix(".db") }
+        #expect(names.count == 2)
+        for name in names {
+            let path = "\(playground.folder.path)/\(name)"
+            let copy = try Connection(path: path, access: .immutable)
+            let version = try copy.first("PRAGMA user_version") { $0.integer(0) }
+            #expect(version == (name.hasSuffix("history.db") ? 3 : 11))
+            #expect(try rows(path) == (name.hasSuffix("history.db") ? before : outbox))
+        }
+    }
+
+    @Test(.enabled(if: TinyDisk.isAllowed, "this process may not mount a file system"))
+    func `without room for a backup a file of an earlier version stays as it is`() async throws {
+        let playground = try await filled()
+        try makeOlder(playground)
+        let disk = try TinyDisk(on: "\(playground.statePath)/backups", kibibytes: 16)
+        defer { disk.remove() }
+
+        let run = try await playground.run("run", "cleanup")
+
+        #expect(run.status == 74 && run.output == "" && run.errorLines.count == 1)
+        let start =
+            "clarity-jobs: cannot bring history `\(playground.statePath)/history.db` up to date: "
+            + "no room for a backup in `\(playground.statePath)/backups`: it wants "
+        #expect(run.errors.hasPrefix(start), "\(run.errors)")
+        for (name, version) in [("history", Int64(3)), ("health", 11)] {
+            let file = try Connection(
+                path: "\(playground.statePath)/\(name).db", access: .readWrite)
+            #expect(try file.first("PRAGMA user_version") { $0.integer(0) } == version)
+        }
+    }
+}
