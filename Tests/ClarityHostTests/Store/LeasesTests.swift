@@ -62,6 +62,29 @@ struct LeasesTests {
         #expect(try slow.ledger().open[RunID(1)]?.lease?.standing == .held)
     }
 
+    /// A lock gets its name when it is locked; whoever is killed in between leaves a file without one.
+    @Test(arguments: [
+        // No process has such a number (proc(5), `pid_max`), or this one has it.
+        (holder: "4194305", age: 3600, isLeft: false), ("4194305", 1, true),
+        ("\(getpid())", 3600, true),
+    ])
+    func `a lock that never got its name is removed once its process is gone and it is old`(
+        holder: String, age: Int, isLeft: Bool
+    ) throws {
+        let folder = "\(bed.path)/owners"
+        _ = try bed.open()
+        let draft = "\(folder)/.\(holder)-abc"
+        let file = creat(draft, 0o600)
+        try #require(file >= 0)
+        close(file)
+        let then = timespec(tv_sec: time(nil) - age, tv_nsec: 0)
+        try #require(utimensat(AT_FDCWD, draft, [then, then], 0) == 0)
+
+        _ = try bed.open()
+
+        #expect((access(draft, F_OK) == 0) == isLeft)
+    }
+
     @Test func `a process that waits to be reaped has ended`() throws {
         var child: pid_t = 0
         let words: [UnsafeMutablePointer<CChar>?] = [strdup("/bin/true"), nil]

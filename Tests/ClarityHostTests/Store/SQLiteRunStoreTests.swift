@@ -65,6 +65,38 @@ struct SQLiteRunStoreTests {
         #expect(try inFile() == (Instant.noon + .seconds(199)).millisecondsSince1970)
     }
 
+    /// What is newer than the snapshot of a reader has to stay in the log, which grows for as long as
+    /// he reads: here to some 30 MiB, where it begins anew at 16 MiB.
+    @Test func `a log that a reader has made long is short again when he has gone`() throws {
+        let (store, _) = try bed.open()
+        let path = "\(bed.path)/history.db"
+        let jobs = try (0..<60).map {
+            try #require(JobID("job-\($0)-\(String(repeating: "x", count: 60))"))
+        }
+        func write(_ count: Int) throws {
+            for second in 0..<count {
+                let clock = JobClock(anchor: .noon, considered: .noon + .seconds(second))
+                try store.decide { _ in jobs.map { .setClock($0, clock) } }
+                store.tidy()
+            }
+        }
+        func logSize() -> Int {
+            var attributes = stat()
+            return stat("\(path)-wal", &attributes) == 0 ? Int(attributes.st_size) : 0
+        }
+        try write(1)
+        let reader = try Connection(path: path, access: .readOnly)
+        try reader.execute("BEGIN; SELECT count(*) FROM job_records")
+        try write(1500)
+        let longest = logSize()
+
+        try reader.execute("COMMIT")
+        try write(10)
+
+        #expect(longest > 20 << 20, "\(longest)")
+        #expect(logSize() <= 17 << 20, "\(logSize())")
+    }
+
     @Test func `reading the history leaves the folder as it was, byte for byte`() throws {
         let (store, _) = try bed.open()
         let run = try enqueuedRun()
