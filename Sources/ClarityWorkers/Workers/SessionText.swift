@@ -1,5 +1,6 @@
 public import ClarityJobs
 public import ClarityScheduler
+import JSON
 
 // Who is logged in, for people and for programs; the tokens are in neither.
 
@@ -49,26 +50,17 @@ public struct SessionStatus: Sendable {
     /// `logged_in_at`, `renewed_at`, `last_refusal` (`at`, `reason`), `logins_left` and
     /// `next_login_at`; what is not known or never was is null.
     public var json: String {
-        var json = JSONWriter()
-        json.object { json in
-            json.field("email", session.email)
-            json.field("user_id", session.userID)
-            json.field("backend", session.backend)
-            json.field("expires_at", session.expiresAt)
-            json.instant("logged_in_at", record?.loggedInAt)
-            json.instant("renewed_at", record?.renewedAt)
-            if let refusal = record?.refusal {
-                json.object("last_refusal") { json in
-                    json.field("at", refusal.at)
-                    json.field("reason", refusal.reason)
-                }
-            } else {
-                json.null("last_refusal")
-            }
-            json.field("logins_left", number: allowance.left)
-            json.instant("next_login_at", allowance.nextAt)
+        let refusal: JSON? = record?.refusal.map {
+            ["at": .text($0.at), "reason": .string($0.reason)]
         }
-        return String(decoding: json.bytes, as: UTF8.self)
+        let object: JSON = [
+            "email": .string(session.email), "user_id": .string(session.userID),
+            "backend": .string(session.backend), "expires_at": .text(session.expiresAt),
+            "logged_in_at": .text(record?.loggedInAt), "renewed_at": .text(record?.renewedAt),
+            "last_refusal": refusal ?? .null, "logins_left": .count(allowance.left),
+            "next_login_at": .text(allowance.nextAt),
+        ]
+        return object.line
     }
 
     private var renewal: String {
@@ -83,15 +75,5 @@ public struct SessionStatus: Sendable {
     private static func line(_ allowance: LoginAllowance) -> String {
         let left = "logins left: \(allowance.left) of \(LoginAllowance.limit)"
         return left + (allowance.nextAt.map { ", the next at \($0)" } ?? "")
-    }
-}
-
-extension JSONWriter {
-    fileprivate mutating func instant(_ name: String, _ instant: Instant?) {
-        if let instant {
-            field(name, instant)
-        } else {
-            null(name)
-        }
     }
 }
