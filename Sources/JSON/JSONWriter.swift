@@ -2,7 +2,8 @@ extension JSON {
     /// The value as UTF-8 on one line, without spaces.
     ///
     /// Every control character is escaped, those from U+007F to U+009F too, and what turns the
-    /// direction of a text, for the result may be shown on a terminal. A number that is not finite, which JSON cannot say, becomes null.
+    /// direction of a text, for the result may be shown on a terminal. A number that is not finite,
+    /// which JSON cannot say, becomes null.
     public var bytes: [UInt8] {
         var writer = JSONWriter(isIndented: false)
         writer.write(self)

@@ -7,7 +7,19 @@ func complain(_ message: String) {
     printError("\(name): \(message)")
 }
 
-func printError(_ text: String) { fputs("\(text)\n", stderr) }
+/// Writes lines to the error output; U+FFFD stands for what would steer a terminal or turn the
+/// direction of the text, since a path or a name can have that in it.
+func printError(_ text: String) {
+    var shown = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+        switch scalar.properties.generalCategory {
+        case .control where scalar == "\n": shown.append(scalar)
+        case .control, .format, .lineSeparator, .paragraphSeparator: shown.append("\u{FFFD}")
+        default: shown.append(scalar)
+        }
+    }
+    fputs("\(String(shown))\n", stderr)
+}
 
 /// The variables that say where the master key is, where temporary files go, and which zone this
 /// machine is in.
