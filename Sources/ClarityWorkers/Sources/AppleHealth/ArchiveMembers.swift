@@ -52,9 +52,28 @@ final class ArchiveMembers {
         return archive_entry_size(entry)
     }
 
+    /// How the member is compressed, in libarchive's word, which stands at the end of what it calls
+    /// the format: `ZIP 2.0 (deflation)`.
+    private var method: String {
+        let format = archive_format_name(archive).map { String(cString: $0) } ?? ""
+        return String(format.drop { $0 != "(" }.dropFirst().prefix { $0 != ")" })
+    }
+
+    /// The methods that take little memory whatever the archive says: of LZMA and the like it says
+    /// itself how much, up to 4 GiB, and no phone makes such a one.
+    private static var modestMethods: Set<String> {
+        ["uncompressed", "deflation", "deflation-64-bit", "bzip"]
+    }
+
     /// The next block of the member, valid until the next call; `nil` at its end.
     func nextBlock() throws(ByteSourceBreak) -> UnsafeRawBufferPointer? {
         if let broken { throw broken }
+        guard ArchiveMembers.modestMethods.contains(method) else {
+            let error = ByteSourceBreak(
+                reason: "it is compressed by \(method), which is not read; zip it anew")
+            broken = error
+            throw error
+        }
         var block: UnsafeRawPointer?
         var count = 0
         var offset: Int64 = 0
