@@ -146,7 +146,10 @@ extension AttemptReport {
             guard !name.isEmpty, name.utf8.count <= 100 else {
                 throw MalformedLine(expected: "a count's name")
             }
-            self = .count(name: name, try number(name))
+            guard let value = Int64(word()), value >= 0 else {
+                throw MalformedLine(expected: "a count after its name")
+            }
+            self = .count(name: name, value)
         case "note": self = .note(unescaped(rest))
         case "checkpoint": self = .checkpoint(unescaped(rest))
         case "event":
