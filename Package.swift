@@ -58,7 +58,7 @@ let package = Package(
         library("JSON"),
         library("SQLite", ["CSQLite"]),
         library("ClarityScheduler"),
-        library("ClaritySystem", ["ClarityScheduler"]),
+        library("ClaritySystem", ["ClarityScheduler", "CSodium"]),
         library(
             "ClarityHost",
             ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
