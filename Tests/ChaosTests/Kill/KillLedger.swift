@@ -1,0 +1,123 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import SQLite
+import Testing
+
+/// What the backend and the state directory hold when a life is over, in numbers.
+struct KillLedger: Sendable {
+    /// Samples at the backend, each once, and the copies beyond that.
+    var distinct = 0
+    var copies = 0
+    /// Insights and analyses that the backend was asked for and made.
+    var insights = 0
+    var analyses = 0
+    /// The samples of the outbox by state.
+    var samples: [String: Int] = [:]
+    /// How many copies too many there may be, as the outbox says.
+    var possibleCopies = 0
+    /// Insights of which nobody knows yet whether they were asked for; their run waits.
+    var doubtfulInsights = 0
+    /// The jobs whose run has no end.
+    var open: [String] = []
+    /// What SQLite and the program's own proof find wrong.
+    var damage: [String] = []
+
+    /// Reads it, with the program's own proof of its history and its outbox.
+    init(_ playground: Playground) async throws {
+        let sandbox = try #require(playground.sandbox)
+        let state = try StateAudit(statePath: playground.statePath)
+        distinct = try await sandbox.count("samples")
+        copies = try await sandbox.count("doubled")
+        samples = state.samples
+        possibleCopies = state.possibleCopies
+        damage = state.damage
+        open = try KillLedger.openRuns(playground)
+        let health = try Connection(
+            path: "\(playground.statePath)/health.db", access: .readOnly)
+        doubtfulInsights =
+            try health.first("SELECT count(*) FROM insight_requests WHERE state = 'sending'") {
+                Int($0.integer(0))
+            } ?? 0
+        let backend = try Connection(
+            path: "\(playground.folder.path)/sandbox/sandbox.db", access: .readOnly)
+        for (kind, count) in try backend.all(
+            "SELECT kind, count(*) FROM work GROUP BY kind",
+            map: {
+                ($0.text(0), Int($0.integer(1)))
+            })
+        {
+            if kind == "insight" { insights = count }
+            if kind == "analysis" { analyses = count }
+        }
+        let audit = try await playground.run("audit")
+        if audit.status != 0 {
+            damage += audit.outputLines + audit.errorLines + ["audit ended with \(audit.status)"]
+        }
+        let log = try await playground.run("audit", "log", "--verify")
+        if log.status != 0 { damage += log.errorLines + ["audit log ended with \(log.status)"] }
+    }
+
+    /// The jobs with a run that waits or runs.
+    static func openRuns(_ playground: Playground) throws -> [String] {
+        try Connection(path: "\(playground.statePath)/history.db", access: .readWrite).all(
+            """
+            SELECT job_id || ' is ' || state || coalesce(' until ' || not_before_ms, '')
+            FROM runs WHERE state IN ('enqueued', 'running') ORDER BY id
+            """
+        ) { $0.text(0) }
+    }
+
+    /// What was not to be, against what an undisturbed life of the same comes to.
+    struct Verdict {
+        var lost = 0
+        var doubled = 0
+        var stuck = 0
+        var findings: [String] = []
+    }
+
+    /// Judges what a kill has left behind, after the run that sets it right.
+    func verdict(_ setting: KillSetting, undisturbed: KillLedger) -> Verdict {
+        var verdict = Verdict()
+        func find(_ isWrong: Bool, _ words: String) {
+            if isWrong { verdict.findings.append(words) }
+        }
+        let held = samples["setAside", default: 0] - undisturbed.samples["setAside", default: 0]
+        verdict.lost = max(0, undisturbed.distinct - distinct - max(0, held))
+        find(verdict.lost > 0, "\(verdict.lost) samples are lost")
+        find(distinct > undisturbed.distinct, "the backend has \(distinct) samples")
+
+        // Nobody but a backend that keeps every copy may have one, and none that was not told of.
+        let allowed = setting.backend == .resend ? possibleCopies : 0
+        verdict.doubled = max(0, copies - undisturbed.copies - allowed)
+        find(verdict.doubled > 0, "\(copies) copies, \(possibleCopies) of them told of")
+        find(held != 0 && setting.backend != .hold, "\(held) samples more are set aside")
+        find(
+            setting.backend == .hold && possibleCopies > 0,
+            "\(possibleCopies) possible copies where none is sent twice")
+
+        let waiting = samples["queued", default: 0] + samples["sending", default: 0]
+        find(waiting > 0, "\(waiting) samples were not sent")
+        for state in ["rejected", "discarded"] {
+            let more = samples[state, default: 0] - undisturbed.samples[state, default: 0]
+            find(more != 0, "\(more) samples more are \(state)")
+        }
+        if setting.way != .cleanup {
+            let (all, usual) = (
+                samples.values.reduce(0, +), undisturbed.samples.values.reduce(0, +)
+            )
+            find(all != usual, "the outbox has \(all) samples, \(usual) undisturbed")
+        }
+
+        // An insight that may have been asked for is looked for during some minutes first.
+        let isPatient = doubtfulInsights > 0
+        let stuck = open.filter { !(isPatient && $0.hasPrefix("insight is enqueued")) }
+        verdict.stuck = stuck.count
+        find(!stuck.isEmpty, "no end: \(stuck.joined(separator: ", "))")
+        find(
+            insights > undisturbed.insights || insights < undisturbed.insights && !isPatient,
+            "\(insights) insights, \(undisturbed.insights) undisturbed")
+        find(analyses < undisturbed.analyses, "\(analyses) of \(undisturbed.analyses) analyses")
+        for line in damage { find(true, line) }
+        return verdict
+    }
+}

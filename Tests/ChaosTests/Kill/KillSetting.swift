@@ -1,0 +1,207 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Testing
+
+/// What a life consists of that is cut short: a backend, and what a person or cron asks for there.
+struct KillSetting: Hashable, Sendable, CustomStringConvertible {
+    /// The backend's contract, and what becomes of a sample that may have arrived.
+    enum Backend: String, CaseIterable, Sendable {
+        /// It knows a sample that it has.
+        case blueprint
+        /// It keeps every copy; what was not answered is sent again and counted.
+        case resend
+        /// It keeps every copy; what was not answered is set aside for a person.
+        case hold
+    }
+
+    /// What is running when the kill comes.
+    enum Way: String, CaseIterable, Sendable {
+        case due = "run --due"
+        case loop
+        case upload = "run upload"
+        case pull = "run refresh insights"
+        case study = "run upload analysis insight"
+        case cleanup = "run cleanup"
+        case auditUpload = "run audit"
+        case commands = "run note"
+        case importing = "import"
+        case retry = "outbox retry"
+        case discard = "outbox discard"
+        case rotate = "key rotate"
+        case logOut = "auth logout"
+    }
+
+    var backend: Backend
+    var way: Way
+    /// Whether the access token has ended, so that the way begins with a renewal.
+    var isExpired = false
+
+    var description: String { "\(backend)/\(way.rawValue)\(isExpired ? "/expired" : "")" }
+
+    /// The heart rates of the export: few where each is refused by itself.
+    var heartRates: Int { [.retry, .discard].contains(way) ? 12 : 130 }
+
+    /// The words of the command that is cut short.
+    func arguments(_ playground: Playground) -> [String] {
+        switch way {
+        case .due: ["run", "--due"]
+        case .loop: ["loop"]
+        case .upload: ["run", "upload"]
+        case .pull: ["run", "refresh", "insights"]
+        case .study: ["run", "upload", "analysis", "insight"]
+        case .cleanup: ["run", "--force", "cleanup"]
+        case .auditUpload: ["run", "--force", "audit"]
+        case .commands: ["run", "--force", "note"]
+        case .importing: ["import", "\(playground.folder.path)/export.xml"]
+        case .retry: ["outbox", "retry", "--all", "--yes"]
+        case .discard: ["outbox", "discard", "--all", "--yes"]
+        case .rotate: ["key", "rotate"]
+        case .logOut: ["auth", "logout", "--keep-data"]
+        }
+    }
+
+    /// Whether a scheduler runs workers; else one program becomes the other.
+    var hasScheduler: Bool {
+        switch way {
+        case .importing, .retry, .discard, .rotate, .logOut: false
+        default: true
+        }
+    }
+
+    /// Makes a playground that is logged in and has its export, with a job of every kind.
+    func playground() async throws -> Playground {
+        let contract =
+            backend == .blueprint ? [] : ["--dialect", "loop", "--quirks", "measured"]
+        let playground = try await Playground(
+            sandboxOptions: contract + ["--processing-steps", "1"], jobFile: jobFile)
+        try playground.writeStudy(heartRates: heartRates)
+        try await playground.logIn()
+        return playground
+    }
+
+    /// Does what must have been before the way has something to do.
+    func prepare(_ playground: Playground) async throws {
+        let sandbox = try #require(playground.sandbox)
+        switch way {
+        case .due, .loop, .upload, .importing, .pull, .commands, .study: break
+        case .rotate, .logOut, .auditUpload, .cleanup:
+            let result = try await playground.run("run", "upload")
+            #expect(result.status == 0, "\(self): \(result.errors)")
+        case .retry, .discard:
+            let path = backend == .blueprint ? "/health-data/upload" : "/healthkit"
+            try await sandbox.addFault("POST \(path): 422 x*")
+            _ = try await playground.run("run", "upload")
+            try await sandbox.clearFaults()
+        }
+        if isExpired { try await sandbox.expireTokens() }
+    }
+
+    /// Does what the person does who comes back to it, so that in the end all ways come to the same.
+    func repeated(_ playground: Playground) async throws -> [ProgramResult] {
+        switch way {
+        case .importing, .rotate:
+            return [try await playground.start(arguments(playground)).finish()]
+        case .retry:
+            let again = try await playground.start(arguments(playground)).finish()
+            return [again, try await playground.run("run", "--force", "upload")]
+        case .discard:
+            let again = try await playground.start(arguments(playground)).finish()
+            let back = try await playground.run(
+                "outbox", "retry", "--reason", "discarded", "--yes")
+            return [again, back, try await playground.run("run", "--force", "upload")]
+        case .logOut:
+            let again = try await playground.start(arguments(playground)).finish()
+            try await playground.logIn()
+            return [again]
+        default: return []
+        }
+    }
+
+    private func jobFile(url: String, folder: String) -> String {
+        let ambiguous =
+            switch backend {
+            case .blueprint: ""
+            case .resend: ", on_ambiguous: resend"
+            case .hold: ", on_ambiguous: hold"
+            }
+        let patience = backend == .blueprint ? "" : "options: { give_up_after: 1s }"
+        let receiver =
+            url.firstRange(of: "/api/").map { "\(url[..<$0.lowerBound])/_sandbox/audit" } ?? url
+        return """
+            version: 1
+            backend: { url: \(url), retry_wait: 1ms }
+            sources:
+              - { kind: apple-health-export, path: \(folder)/export.xml }
+            jobs:
+              - { id: refresh, kind: refresh, class: app-refresh, schedule: { every: 4h } }
+              - id: upload
+                kind: bulk-upload
+                schedule: { every: 1h }
+                options: { batch_size: 20\(ambiguous) }
+                then: [status, analysis]
+              - id: status
+                kind: processing-status
+                schedule: { every: 15m }
+                \(patience)
+              - id: insights
+                kind: insight-history
+                schedule: { every: 12h }
+                on: [upload-completed]
+              # Queued, so that one comes after the upload whatever is under way at its end.
+              - { id: analysis, kind: pat-analysis, schedule: { every: 1d }, overlap: queue }
+              - id: insight
+                kind: insight-generate
+                schedule: { every: 1d }
+                on: [analysis-completed]
+                overlap: queue
+              - id: cleanup
+                kind: cleanup
+                schedule: { every: 1d }
+                options: { retain: \(way == .cleanup ? "1d" : "900d") }
+              - id: audit
+                kind: audit-upload
+                schedule: { every: 1d }
+                options: { url: \(receiver) }
+              - id: note
+                kind: command
+                schedule: { every: 1d }
+                options: { command: ["true"] }
+                then: [echo]
+              - { id: echo, kind: command, schedule: { every: 1d }, options: { command: ["true"] } }
+
+            """
+    }
+}
+
+extension Playground {
+    /// Puts an export with heart rates, a minute apart, and a week of steps to be analysed.
+    fileprivate func writeStudy(heartRates count: Int) throws {
+        var text = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE HealthData [
+            ]>
+            <HealthData locale="en_GB">
+             <ExportDate value="2026-10-08 09:00:00 +0000"/>
+
+            """
+        func record(_ type: String, _ unit: String, _ start: String, _ end: String, _ value: Int) {
+            text += """
+                 <Record type="HKQuantityTypeIdentifier\(type)" sourceName="Watch" unit="\(unit)" \
+                startDate="\(start):00 +0000" endDate="\(end):00 +0000" value="\(value)"/>
+
+                """
+        }
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        for day in 1...8 {
+            for hour in 7..<(day == 8 ? 9 : 22) {
+                let time = "2026-10-0\(day) \(two(hour))"
+                record("StepCount", "count", "\(time):00", "\(time):40", 400 + 40 * hour)
+            }
+        }
+        for number in 0..<count {
+            let minute = "2026-10-02 \(two(number / 60)):\(two(number % 60))"
+            record("HeartRate", "count/min", minute, minute, 60 + number % 40)
+        }
+        try folder.write("export.xml", Array("\(text)</HealthData>\n".utf8))
+    }
+}

@@ -1,0 +1,141 @@
+import ClarityScheduler
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+import Testing
+
+/// Kills at any point of the lives of both programs.
+///
+/// `CLARITY_CHAOS_ROUND` runs one round of a seed alone, or with `40-60` those.
+@Suite("A kill at any instant loses nothing and doubles nothing", .timeLimit(.minutes(60)))
+struct KillTests {
+    /// How many rounds run at the same time.
+    private static let lanes = 3
+
+    @Test func `whoever is killed wherever, the next run sets it right`() async throws {
+        let plan = ChaosPlan.current
+        let rounds = KillTests.wanted ?? 0..<plan.size(slice: 24, whole: 1000)
+
+        let reports = try await KillTests.inLanes(Array(rounds)) { round in
+            let report = try await KillTests.drawn(round)
+            KillTests.record(report, "CLARITY_CHAOS_ROUND=\(round)")
+            return report
+        }
+
+        KillTests.tell("kill", reports)
+    }
+
+    @Test(.enabled(if: ChaosPlan.current.isWhole))
+    func `of a plain upload, no commit and no send is left out`() async throws {
+        let setting = KillSetting(backend: .blueprint, way: .upload)
+        let life = try await KillTests.lives.life(setting)
+        var all: [KillRound] = []
+        for victim in [KillRound.Victim.worker, .scheduler] {
+            for program in [Faultline.Program.worker, .scheduler] {
+                // A scheduler cannot kill its worker and live.
+                if victim == .worker, program == .scheduler { continue }
+                for point in [Faultline.Point.commit, .send] {
+                    for when in Faultline.When.allCases {
+                        for nth in 0..<life.count(point, program) {
+                            let rule = Faultline.Rule(
+                                program: program, point: point, when: when, nth: nth + 1,
+                                action: victim == .scheduler && program == .worker
+                                    ? "kill-parent" : "kill")
+                            all.append(KillRound(setting, victim, rule))
+                        }
+                    }
+                }
+            }
+        }
+
+        let reports = try await KillTests.inLanes(all) { round in
+            let report = try await round.run(against: life)
+            KillTests.record(report, "each")
+            return report
+        }
+
+        KillTests.tell("kill-each", reports)
+        let missed = reports.filter { !$0.hit }.map(\.title)
+        #expect(missed == [])
+    }
+
+    // MARK: Rounds
+
+    /// The rounds that the environment asks for; `nil` for all.
+    private static var wanted: Range<Int>? {
+        guard let text = getenv("CLARITY_CHAOS_ROUND").map({ String(cString: $0) }) else {
+            return nil
+        }
+        let ends = text.split(separator: "-").compactMap { Int($0) }
+        guard let first = ends.first, let last = ends.last, first <= last else { return nil }
+        return first..<last + 1
+    }
+
+    private static let lives = UndisturbedLives()
+
+    /// The round of this number.
+    private static func drawn(_ round: Int) async throws -> KillRound.Report {
+        var random = ChaosPlan.current.generator("kill round \(round)")
+        let ways = KillSetting.Way.allCases
+        // Each way as often as every other; the longest lives more often.
+        let way = round % 2 == 0 ? ways[round / 2 % ways.count] : ways[round / 2 % 3]
+        // In a slice each way meets one backend, since each setting wants a life to compare with.
+        let backends = KillSetting.Backend.allCases
+        let backend =
+            ChaosPlan.current.isWhole
+            ? backends.randomElement(using: &random) ?? .blueprint
+            : backends[(ways.firstIndex(of: way) ?? 0) % backends.count]
+        var setting = KillSetting(backend: backend, way: way)
+        setting.isExpired = ChaosPlan.current.isWhole && round % 7 == 0 && setting.hasScheduler
+        let life = try await lives.life(setting)
+        let drawn = KillRound(setting, life, using: &random)
+        do {
+            return try await drawn.run(against: life)
+        } catch {
+            // One that cannot be counted to its end is a finding, and no end of the others.
+            var report = KillRound.Report(title: drawn.title, victim: drawn.victim)
+            report.findings = ["\(error)"]
+            return report
+        }
+    }
+
+    /// Does something with each element, a few at a time; the results in the elements' order.
+    private static func inLanes<Element: Sendable, Result: Sendable>(
+        _ elements: [Element], _ body: @escaping @Sendable (Element) async throws -> Result
+    ) async throws -> [Result] {
+        try await withThrowingTaskGroup(of: (Int, Result).self) { group in
+            var results: [Int: Result] = [:]
+            for (place, element) in elements.enumerated() {
+                if place >= lanes, let (done, result) = try await group.next() {
+                    results[done] = result
+                }
+                group.addTask { (place, try await body(element)) }
+            }
+            for try await (done, result) in group { results[done] = result }
+            return elements.indices.compactMap { results[$0] }
+        }
+    }
+
+    /// Names a round that found something, as soon as it has.
+    private static func record(_ report: KillRound.Report, _ name: String) {
+        guard !report.findings.isEmpty else { return }
+        Issue.record("CLARITY_CHAOS_SEED=\(ChaosPlan.current.seed) \(name): \(report)")
+    }
+
+    /// Tells the sum of the rounds.
+    private static func tell(_ part: String, _ reports: [KillRound.Report]) {
+        var line = ChaosLine(part)
+        line.rounds = reports.count
+        for report in reports {
+            if report.hit { line.faults["kill-\(report.victim)", default: 0] += 1 }
+            if report.lostSession { line.faults["session-lost", default: 0] += 1 }
+            line.lost += report.lost
+            line.doubled += report.doubled
+            line.stuck += report.stuck
+            line.crashes += report.crashes
+        }
+        line.tell()
+        let hits = reports.count { $0.hit }
+        #expect(hits > 0)
+    }
+}

@@ -1,0 +1,60 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Testing
+
+/// A life that nobody cuts short: what it comes to, and how many points there are to strike at.
+struct UndisturbedLife: Sendable {
+    let ledger: KillLedger
+    let scheduler: [Faultline.Point: Int]
+    let worker: [Faultline.Point: Int]
+
+    /// Lives it.
+    init(_ setting: KillSetting) async throws {
+        let playground = try await setting.playground()
+        let faultline = Faultline(counts: "\(playground.folder.path)/counts")
+        try await setting.prepare(playground)
+
+        let end = try await KillRound.live(
+            setting, playground, faultline.environment(folder: playground.folder.path))
+
+        #expect([0, 143].contains(end.status), "\(setting): \(end.status) \(end.errors)")
+        func counts(_ program: Faultline.Program) throws -> [Faultline.Point: Int] {
+            Dictionary(
+                uniqueKeysWithValues: try Faultline.Point.allCases.map {
+                    ($0, try faultline.count(of: $0, program: program))
+                })
+        }
+        scheduler = try counts(.scheduler)
+        worker = try counts(.worker)
+        for result in try await setting.repeated(playground) {
+            #expect(result.status == 0, "\(setting): \(result.errors)")
+        }
+        let due = try await playground.run("run", "--due")
+        #expect(due.status == 0, "\(setting): \(due.errors)")
+        try await KillRound.setRight(playground)
+        ledger = try await KillLedger(playground)
+        #expect(ledger.damage == [] && ledger.open == [], "\(setting): \(ledger)")
+        #expect(ledger.distinct >= setting.heartRates, "\(setting): \(ledger)")
+    }
+
+    /// How often a point is passed by whom.
+    func count(_ point: Faultline.Point, _ program: Faultline.Program?) -> Int {
+        switch program {
+        case .scheduler: scheduler[point, default: 0]
+        case .worker: worker[point, default: 0]
+        case nil: scheduler[point, default: 0] + worker[point, default: 0]
+        }
+    }
+}
+
+/// The undisturbed lives, each lived once by whoever first asks for it.
+actor UndisturbedLives {
+    private var lives: [KillSetting: Task<UndisturbedLife, any Error>] = [:]
+
+    func life(_ setting: KillSetting) async throws -> UndisturbedLife {
+        if let known = lives[setting] { return try await known.value }
+        let task = Task { try await UndisturbedLife(setting) }
+        lives[setting] = task
+        return try await task.value
+    }
+}
