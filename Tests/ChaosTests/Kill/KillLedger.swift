@@ -22,6 +22,9 @@ struct KillLedger: Sendable {
     /// What SQLite and the program's own proof find wrong.
     var damage: [String] = []
 
+    /// One of nothing.
+    init() {}
+
     /// Reads it, with the program's own proof of its history and its outbox.
     init(_ playground: Playground) async throws {
         let sandbox = try #require(playground.sandbox)

@@ -1,0 +1,108 @@
+import Testing
+
+/// What judges a kill must find what is wrong, or a thousand rounds without a finding say nothing.
+@Suite("The judgement of a kill")
+struct KillLedgerTests {
+    /// A way in which a life differs from an undisturbed one, and what is to be found in it.
+    struct Case: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var backend = KillSetting.Backend.blueprint
+        var lost = 0
+        var doubled = 0
+        var stuck = 0
+        var findings: [String] = []
+        var change: @Sendable (inout KillLedger) -> Void
+    }
+
+    @Test(arguments: [
+        Case(testDescription: "nothing differs") { _ in },
+        Case(testDescription: "two are lost", lost: 2, findings: ["2 samples are lost"]) {
+            $0.distinct -= 2
+        },
+        Case(
+            testDescription: "one is not sent", lost: 1,
+            findings: ["1 samples are lost", "1 samples were not sent"]
+        ) {
+            $0.distinct -= 1
+            $0.samples = ["confirmed": 99, "sending": 1]
+        },
+        Case(
+            testDescription: "one is forgotten",
+            findings: ["the outbox has 99 samples, 100 undisturbed"]
+        ) { $0.samples = ["confirmed": 99] },
+        Case(
+            testDescription: "copies where none may be", doubled: 3,
+            findings: ["3 copies, 3 of them told of"]
+        ) {
+            $0.copies = 3
+            $0.possibleCopies = 3
+        },
+        Case(testDescription: "copies that are told of", backend: .resend) {
+            $0.copies = 3
+            $0.possibleCopies = 20
+        },
+        Case(
+            testDescription: "copies that are not", backend: .resend, doubled: 1,
+            findings: ["21 copies, 20 of them told of"]
+        ) {
+            $0.copies = 21
+            $0.possibleCopies = 20
+        },
+        Case(testDescription: "held, and not arrived", backend: .hold) {
+            $0.distinct -= 20
+            $0.samples = ["confirmed": 80, "setAside": 20]
+        },
+        Case(
+            testDescription: "held, and more missing", backend: .hold, lost: 1,
+            findings: ["1 samples are lost"]
+        ) {
+            $0.distinct -= 21
+            $0.samples = ["confirmed": 80, "setAside": 20]
+        },
+        Case(
+            testDescription: "held by who sends again", backend: .resend,
+            findings: ["20 samples more are set aside"]
+        ) { $0.samples = ["confirmed": 80, "setAside": 20] },
+        Case(
+            testDescription: "rejected", findings: ["1 samples more are rejected"]
+        ) { $0.samples = ["confirmed": 99, "rejected": 1] },
+        Case(
+            testDescription: "a run without end", stuck: 1, findings: ["no end: upload is running"]
+        ) { $0.open = ["upload is running"] },
+        Case(testDescription: "an insight that is looked for") {
+            $0.insights -= 1
+            $0.doubtfulInsights = 1
+            $0.open = ["insight is enqueued until 7"]
+        },
+        Case(
+            testDescription: "an insight that nobody looks for", stuck: 1,
+            findings: ["no end: insight is enqueued until 7", "23 insights, 24 undisturbed"]
+        ) {
+            $0.insights -= 1
+            $0.open = ["insight is enqueued until 7"]
+        },
+        Case(testDescription: "a second insight", findings: ["25 insights, 24 undisturbed"]) {
+            $0.insights += 1
+        },
+        Case(testDescription: "damage", findings: ["row 3 missing from index"]) {
+            $0.damage = ["row 3 missing from index"]
+        },
+    ])
+    func `finds what is wrong and nothing else`(row: Case) {
+        var undisturbed = KillLedger()
+        undisturbed.distinct = 100
+        undisturbed.insights = 24
+        undisturbed.analyses = 1
+        undisturbed.samples = ["confirmed": 100]
+        var ledger = undisturbed
+        row.change(&ledger)
+
+        let verdict = ledger.verdict(
+            KillSetting(backend: row.backend, way: .due), undisturbed: undisturbed)
+
+        #expect(verdict.findings == row.findings)
+        #expect(verdict.lost == row.lost)
+        #expect(verdict.doubled == row.doubled)
+        #expect(verdict.stuck == row.stuck)
+    }
+}
