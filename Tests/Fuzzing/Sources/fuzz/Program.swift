@@ -2,16 +2,16 @@
 
 @testable import FuzzProperties
 
-/// `fuzz TARGET [OPTION...] [CORPUS...]`: hands texts that libFuzzer makes up to a target's check,
-/// for ever or as long as its options say. A text that breaks a property ends the program as a
-/// crash does.
+/// `FUZZ_TARGET=NAME fuzz [OPTION...] [CORPUS...]`: hands texts that libFuzzer makes up to a target's
+/// check, for ever or as long as its options say. A text that breaks a property ends the program as a
+/// crash does. The name stands in the environment, since libFuzzer starts itself again, with its own
+/// arguments alone, to merge.
 @main
 struct Program {
     static func main() {
-        let words = CommandLine.arguments
-        guard words.count > 1, let target = FuzzTarget.all.first(where: { $0.name == words[1] })
-        else {
-            fputs("usage: fuzz \(FuzzTarget.all.map(\.name).joined(separator: "|"))\n", stderr)
+        let name = getenv("FUZZ_TARGET").map { String(cString: $0) }
+        guard let target = FuzzTarget.all.first(where: { $0.name == name }) else {
+            fputs("FUZZ_TARGET: \(FuzzTarget.all.map(\.name).joined(separator: "|"))\n", stderr)
             exit(64)
         }
         do {
@@ -19,24 +19,15 @@ struct Program {
         } catch {
             give(up: "cannot begin: \(error)")
         }
-        // The target's name is none of libFuzzer's own arguments.
-        var arguments =
-            [CommandLine.unsafeArgv[0]]
-            + (2..<words.count).map {
-                CommandLine.unsafeArgv[$0]
+        var count = CommandLine.argc
+        var arguments: Arguments = CommandLine.unsafeArgv
+        let status = runFuzzer(&count, &arguments) { bytes, count in
+            do {
+                try check(UnsafeBufferPointer(start: bytes, count: count))
+            } catch {
+                give(up: "does not hold: \(error)")
             }
-        arguments.append(nil)
-        var count = Int32(arguments.count - 1)
-        let status = arguments.withUnsafeMutableBufferPointer { arguments in
-            var start = arguments.baseAddress
-            return runFuzzer(&count, &start) { bytes, count in
-                do {
-                    try check(UnsafeBufferPointer(start: bytes, count: count))
-                } catch {
-                    give(up: "does not hold: \(error)")
-                }
-                return 0
-            }
+            return 0
         }
         exit(status)
     }
@@ -50,10 +41,12 @@ private func give(up why: String) -> Never {
     abort()
 }
 
+private typealias Arguments = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+
 /// libFuzzer's own main function, which takes what is to be tried.
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runFuzzer(
     _ count: UnsafeMutablePointer<Int32>,
-    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>,
+    _ arguments: UnsafeMutablePointer<Arguments>,
     _ test: @convention(c) (UnsafePointer<UInt8>?, Int) -> Int32
 ) -> Int32
