@@ -173,7 +173,8 @@ struct TerminalSafetyTests {
                     found.append("\(error)")
                 }
             }
-            if result.status > 128 { found.append("\(command) ended with \(result.status)") }
+            let hasCrashed = (result.output + result.errors).contains("ended by signal")
+            if result.status > 128 || hasCrashed { found.append("\(command) crashed") }
             return found
         }
     }
