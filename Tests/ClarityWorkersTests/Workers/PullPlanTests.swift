@@ -34,6 +34,8 @@ import Testing
 
     @Test(arguments: [
         ("whole abc", PullPlan.Phase.whole, "abc"), ("recent 1 abc", .recent, "abc"),
+        // A cursor is whatever a backend calls it.
+        ("whole a b", .whole, "a b"), ("recent 1 a b", .recent, "a b"),
         ("recent 0 a b c", .recent, "a b c"),
         // Of an earlier version, whose checkpoint was the place alone.
         ("abc", .whole, "abc"), ("recent x abc", .whole, "recent x abc"),
