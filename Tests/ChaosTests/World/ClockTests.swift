@@ -4,7 +4,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("A clock that is wrong", .serialized, .timeLimit(.minutes(10)))
+@Suite("A clock that is wrong", .serialized, .timeLimit(.minutes(40)))
 struct ClockTests {
     @Test func `whatever the clock does between runs, each occurrence has one fate`()
         async throws

@@ -4,7 +4,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("A disk that is full", .serialized, .timeLimit(.minutes(15)))
+@Suite("A disk that is full", .serialized, .timeLimit(.minutes(40)))
 struct DiskTests {
     @Test func `at whatever write the space ends, nothing is lost`() async throws {
         let sweep = WorldSweep(
@@ -15,7 +15,7 @@ struct DiskTests {
             deeds: [.upload, .refresh, .insights, .cleanup, .everything, .importing, .rotation],
             statuses: [0, 74])
 
-        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 500))
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 400))
 
         line.tell()
         #expect(line.faults.values.reduce(0, +) > 0)

@@ -4,7 +4,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("A disk that fails", .serialized, .timeLimit(.minutes(15)))
+@Suite("A disk that fails", .serialized, .timeLimit(.minutes(40)))
 struct FileErrorTests {
     @Test func `whatever call on a file fails or does half, nothing is lost`() async throws {
         let sweep = WorldSweep(
@@ -25,7 +25,7 @@ struct FileErrorTests {
             // 65 and 66 for the job file or an import that cannot be read, 77 and 78 for the key.
             statuses: [0, 65, 66, 69, 74, 75, 77, 78])
 
-        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 3, whole: 500))
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 3, whole: 400))
 
         line.tell()
         #expect(line.faults.values.reduce(0, +) > 0)

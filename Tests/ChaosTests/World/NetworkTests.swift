@@ -4,7 +4,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("A network that fails", .serialized, .timeLimit(.minutes(15)))
+@Suite("A network that fails", .serialized, .timeLimit(.minutes(40)))
 struct NetworkTests {
     /// How a run may end that did not reach its backend.
     private static let statuses: Set<Int32> = [0, 69, 75]
@@ -26,7 +26,7 @@ struct NetworkTests {
             ],
             deeds: [.upload, .refresh, .insights, .everything], statuses: NetworkTests.statuses)
 
-        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 240))
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 160))
 
         line.tell()
         #expect(line.faults.values.reduce(0, +) > 0)

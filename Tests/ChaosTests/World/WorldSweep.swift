@@ -175,10 +175,11 @@ extension ChaosLine {
     /// Checks how a program ended that was disturbed, and counts a crash or that it never ended.
     mutating func judge(
         _ result: ProgramResult, statuses: Set<Int32>, _ what: String,
-        sourceLocation: SourceLocation = #_sourceLocation
+        isWorkerExpendable: Bool = false, sourceLocation: SourceLocation = #_sourceLocation
     ) {
         if result.status == WorldScene.hangs { stuck += 1 }
-        let manners = Manners(result, statuses: statuses)
+        let manners = Manners(
+            result, statuses: statuses, isWorkerExpendable: isWorkerExpendable)
         if manners.isCrash, result.status != WorldScene.hangs { crashes += 1 }
         #expect(manners.offences == [], "\(what)", sourceLocation: sourceLocation)
     }
