@@ -124,8 +124,11 @@ struct Manners {
         if ![0, 75, 143].contains(result.status), result.errorLines.isEmpty {
             offences.append("status \(result.status) without a word")
         }
-        // One line for what failed and one for each job that waits, or its run's notes.
-        if result.errorLines.count > 20 { offences.append("\(result.errorLines.count) lines") }
+        // One line for what failed and one for each job that waits, or its run's notes; the runtime
+        // says more about its own end.
+        if !isWorkerExpendable, result.errorLines.count > 20 {
+            offences.append("\(result.errorLines.count) lines")
+        }
         if !offences.isEmpty { offences.append(words) }
     }
 }
