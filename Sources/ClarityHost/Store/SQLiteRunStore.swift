@@ -43,6 +43,8 @@ public final class SQLiteRunStore: RunStore {
                 """
                 PRAGMA synchronous = FULL;
                 PRAGMA wal_autocheckpoint = 4000;
+                -- Those 4,000 pages: a reader may hold the log while it grows beyond them.
+                PRAGMA journal_size_limit = 16777216;
                 """)
             try historyMigrations.migrate(connection) { _ in
                 try HistoryBackup.makeBeforeMigration(of: path, in: directory)
