@@ -44,10 +44,24 @@ struct Leases {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if !name.hasPrefix("."), name != ownOwner, !isAlive(name, patience: .seconds(1)) {
-                unlink("\(folder)/\(name)")
-            }
+            let isGone =
+                name.hasPrefix(".")
+                ? isLeftDraft(name) : name != ownOwner && !isAlive(name, patience: .seconds(1))
+            if isGone { unlink("\(folder)/\(name)") }
         }
+    }
+
+    /// Whether a name is that of a lock file which its process did not live to finish (`LeaseLock`).
+    ///
+    /// That takes no time, so one that is a minute old and whose process is gone is nobody's. A process
+    /// of another container is gone to this one, which is why its age counts as well.
+    private func isLeftDraft(_ name: String) -> Bool {
+        guard let processID = name.dropFirst().split(separator: "-").first.flatMap({ pid_t($0) }),
+            Leases.hasEnded(processID)
+        else { return false }
+        var status = stat()
+        return lstat("\(folder)/\(name)", &status) == 0
+            && time(nil) - status.st_mtim.tv_sec > 60
     }
 
     /// Whether any process still holds the lock of `owner`.
