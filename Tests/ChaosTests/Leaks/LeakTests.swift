@@ -28,11 +28,11 @@ struct LeakTests {
 
     @Test func `keeps neither memory nor descriptors, threads or files of them`() async throws {
         let plan = ChaosPlan.current
-        let wanted = plan.size(slice: 240, whole: 10_000)
+        let wanted = plan.size(slice: 150, whole: 10_000)
         let playground = try await Playground(jobFile: Self.jobFile)
         try await playground.logIn()
 
-        let loop = try WatchedLoop(playground, every: plan.size(slice: 40, whole: 500))
+        let loop = try WatchedLoop(playground, every: plan.size(slice: 30, whole: 500))
         while loop.runs < wanted {
             #expect(try await loop.next(), "the loop ended")
         }
