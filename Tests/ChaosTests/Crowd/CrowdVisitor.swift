@@ -23,7 +23,7 @@ struct CrowdVisitor: Sendable {
         _ scene: CrowdScene, using random: inout SeededGenerator
     ) throws -> CrowdVisitor {
         func job() -> String { CrowdScene.jobs.randomElement(using: &random) ?? "refresh" }
-        switch Int.random(in: 0..<20, using: &random) {
+        switch Int.random(in: 0..<21, using: &random) {
         case 0, 1: return CrowdVisitor("run", [job()], [0, 1, 75])
         case 2: return CrowdVisitor("run cleanup", [], [0, 1, 75])
         // Nobody has to have an unfinished run, or one to do again.
@@ -51,6 +51,7 @@ struct CrowdVisitor: Sendable {
             let run = Int.random(in: 1...200, using: &random)
             // The run may not be there yet; one that is, was decided as it would be again.
             return CrowdVisitor("explain --replay", [String(run)], [0, 64])
+        case 19: return CrowdVisitor("backup", ["--keep", "2"])
         default: return CrowdVisitor("audit")
         }
     }
