@@ -38,12 +38,17 @@ struct PullPlan: Hashable {
     ///   - record: what is known of former runs.
     init(checkpoint: String?, record: PullRecord) {
         if let checkpoint {
-            let parts = checkpoint.split(separator: " ", maxSplits: 2).map(String.init)
+            // What stands behind the words is the backend's own, blanks and all.
+            let parts = checkpoint.split(
+                separator: " ", maxSplits: 2, omittingEmptySubsequences: false
+            ).map(String.init)
             if parts.count == 3, parts[0] == "recent", let count = Int(parts[1]) {
                 (phase, cursor, unchanged) = (.recent, parts[2], count)
             } else {
                 phase = .whole
-                cursor = parts.count == 2 && parts[0] == "whole" ? parts[1] : checkpoint
+                cursor =
+                    parts.count > 1 && parts[0] == "whole"
+                    ? String(checkpoint.dropFirst(6)) : checkpoint
             }
         } else {
             // Before anything was gone through the whole list is news.
