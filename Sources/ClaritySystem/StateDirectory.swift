@@ -35,27 +35,19 @@ public struct StateDirectory: Hashable, Sendable {
     ///
     /// - Throws: `StateDirectoryError` while its files are being put back to an earlier state, and
     ///   when that was cut short.
-    public func share() throws(StateDirectoryError) -> FolderLock {
-        let lock: FolderLock?
-        do throws(FolderLock.Fault) {
-            lock = try FolderLock.take(path, LOCK_SH, patience: .seconds(2))
-        } catch {
-            throw StateDirectoryError(path: path, errno: error.errno)
-        }
-        guard let lock else {
-            throw StateDirectoryError(
-                path: path, problem: "it is being restored; try again when that has ended")
-        }
-        try StateDirectory.demandWhole(path)
+    public func share() throws(StateDirectoryError) -> AdvisoryLock {
+        let (lock, code) = try StateDirectory.lock(path, makesFile: true)
+        guard let lock else { throw StateDirectoryError(path: path, errno: code) }
         return lock
     }
 
     /// The right to put its files back to an earlier state, for as long as the result lives.
     ///
     /// - Returns: `nil` when others use them for longer than `patience`.
-    public func alone(patience: Duration) throws(StateDirectoryError) -> FolderLock? {
-        do throws(FolderLock.Fault) {
-            return try FolderLock.take(path, LOCK_EX, patience: patience)
+    public func alone(patience: Duration) throws(StateDirectoryError) -> AdvisoryLock? {
+        do throws(AdvisoryLock.Fault) {
+            return try AdvisoryLock.take(
+                "\(path)/\(StateDirectory.lockName)", LOCK_EX, patience: patience, makesFile: true)
         } catch {
             throw StateDirectoryError(path: path, errno: error.errno)
         }
@@ -63,11 +55,28 @@ public struct StateDirectory: Hashable, Sendable {
 
     /// The same as `share` for who only reads; `nil` where there is no such folder, or none that can be read,
     /// which the reading itself will say.
-    public static func shareIfThere(_ path: String) throws(StateDirectoryError) -> FolderLock? {
-        guard access(path, R_OK) == 0 else { return nil }
-        var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
-        return try StateDirectory(checked: path).share()
+    public static func shareIfThere(_ path: String) throws(StateDirectoryError) -> AdvisoryLock? {
+        try lock(path, makesFile: false).lock
+    }
+
+    /// A share of the lock, or why the system gives none.
+    private static func lock(
+        _ path: String, makesFile: Bool
+    ) throws(StateDirectoryError) -> (lock: AdvisoryLock?, code: Int32) {
+        let lock: AdvisoryLock?
+        do throws(AdvisoryLock.Fault) {
+            lock = try AdvisoryLock.take(
+                "\(path)/\(lockName)", LOCK_SH, patience: .seconds(2), makesFile: makesFile)
+        } catch {
+            try demandWhole(path)
+            return (nil, error.errno)
+        }
+        guard let lock else {
+            throw StateDirectoryError(
+                path: path, problem: "it is being restored; try again when that has ended")
+        }
+        try demandWhole(path)
+        return (lock, 0)
     }
 
     /// Makes sure that no restore was cut short in the middle.
@@ -83,7 +92,8 @@ public struct StateDirectory: Hashable, Sendable {
     /// The folder in it that holds what a restore has yet to put in place.
     public static let restoringName = "restoring"
 
-    private init(checked path: String) { self.path = path }
+    /// The file in it whose lock says who uses it: not the folder itself, whose lock is the session's.
+    private static let lockName = "state.lock"
 
     private static func make(_ path: String) throws(StateDirectoryError) {
         var partial = path.hasPrefix("/") ? "" : "."

@@ -9,7 +9,7 @@ public struct RunHistory: ~Copyable {
     let path: String
     let leases: Leases
     /// What keeps the file from being put back to an earlier state meanwhile.
-    private let share: FolderLock?
+    private let share: AdvisoryLock?
 
     /// Opens the history of a state directory for reading; one that does not exist yet is empty.
     ///

@@ -12,7 +12,7 @@ public final class SQLiteRunStore: RunStore {
     private let leases: Leases
     private let nudges: Nudges
     /// What keeps the files from being put back to an earlier state meanwhile.
-    private let share: FolderLock
+    private let share: AdvisoryLock
     /// The lock behind this process's leases.
     public let leaseLock: LeaseLock
     private var cache = LedgerCache()

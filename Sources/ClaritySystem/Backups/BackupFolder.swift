@@ -143,10 +143,10 @@ public struct BackupFolder: Sendable {
 
     private static let draftMark = ".draft-"
 
-    private func lock() throws(BackupError) -> FolderLock {
-        let lock: FolderLock?
-        do throws(FolderLock.Fault) {
-            lock = try FolderLock.take(path, LOCK_EX, patience: patience)
+    private func lock() throws(BackupError) -> AdvisoryLock {
+        let lock: AdvisoryLock?
+        do throws(AdvisoryLock.Fault) {
+            lock = try AdvisoryLock.take(path, LOCK_EX, patience: patience)
         } catch {
             throw .file(path: path, errno: error.errno)
         }
