@@ -66,7 +66,7 @@ enum ExitStatus: Int32 {
                 switch error {
                 case .inUse: .deferred
                 case .noBackup: .disk
-                case .nothingDamaged, .otherKey, .newer, .otherUser: .configuration
+                case .nothingDamaged, .otherKey, .newer, .newerFile, .otherUser: .configuration
                 }
         case let error as StateDirectoryError: self.init(of: HealthStoreError.directory(error))
         default: self.init(of: error)

@@ -56,6 +56,8 @@ enum ExitStatus: Int32, CaseIterable {
         switch error {
         case .unreachable, .unusable: self = .unreachable
         case .disk: self = .disk
+        // As for the health data; waiting changes nothing.
+        case .newer: self = .configuration
         case .refused: self = .internalFault
         }
     }

@@ -38,6 +38,8 @@ public final class SQLiteRunStore: RunStore {
         self.path = path
         connection = try rethrowing(path) {
             let connection = try Connection(path: path)
+            // First, so that a file that is not ours stays as it is.
+            _ = try historyMigrations.version(of: connection)
             try connection.useWriteAheadLog()
             try connection.execute(
                 """
@@ -137,9 +139,9 @@ func rethrowing<Result>(
     } catch Migrations.Fault.foreign {
         throw .unusable("cannot use history `\(path)`: it belongs to another program")
     } catch Migrations.Fault.newer(let found, let known) {
-        throw .unusable(
-            "cannot use history `\(path)`: its schema is version \(found), this program knows "
-                + "\(known); use the newer program")
+        throw .newer(
+            "history `\(path)` has version \(found), this program knows \(known); use a newer "
+                + "clarity-jobs")
     } catch {
         throw .refused("cannot use history `\(path)`: \(error)")
     }

@@ -10,6 +10,8 @@ public enum RestoreError: Error, Hashable, Sendable {
     case otherKey(backup: String, wanted: String, present: String)
     /// A file of the backup is a newer version's.
     case newer(backup: String, file: String, found: Int, known: Int)
+    /// A file that is there is a newer version's, and no backup was named to take its place.
+    case newerFile(path: String, found: Int, known: Int)
     /// The files are another user's than the backup's.
     case otherUser(backup: String)
 }
@@ -28,7 +30,10 @@ extension RestoreError: CustomStringConvertible {
                 + "there is \(present)"
         case .newer(let backup, let file, let found, let known):
             "`\(file)` of the backup `\(backup)` has version \(found), this program knows \(known); "
-                + "update the program"
+                + "use a newer clarity-jobs"
+        case .newerFile(let path, let found, let known):
+            "`\(path)` has version \(found), this program knows \(known); use a newer clarity-jobs, "
+                + "or name a backup of before it to go back to"
         case .otherUser(let backup):
             "the backup `\(backup)` belongs to another user; give this one a state directory of "
                 + "its own"

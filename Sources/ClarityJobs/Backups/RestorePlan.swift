@@ -27,7 +27,8 @@ struct RestorePlan {
                     throw BackupError.damaged(
                         path: chosen.path, problem: "this program knows no `\(file.name)`")
                 }
-                return .init(file: file, backup: chosen, fault: try fault(of: file.name))
+                return .init(
+                    file: file, backup: chosen, fault: try fault(of: file.name, mayBeNewer: true))
             }
         }
         let folder = BackupFolder(ofState: directory)
@@ -35,7 +36,7 @@ struct RestorePlan {
         var items: [StateRestore.Item] = []
         var isDamaged = false
         for (name, _) in RestorePlan.files {
-            guard let fault = try fault(of: name) else { continue }
+            guard let fault = try fault(of: name, mayBeNewer: false) else { continue }
             // A file that no backup has ever had was never there.
             let candidates = backups.filter { $0.manifest.has(name) }
             guard fault != RestorePlan.missing || !candidates.isEmpty else { continue }
@@ -64,12 +65,15 @@ struct RestorePlan {
                 path: item.backup.path,
                 problem: "`\(item.file.name)` is no database of this program")
         }
-        let newest =
-            item.file.name == "history.db" ? historyVersion : HealthSchema.migrations.steps.count
+        let newest = newestVersion(of: item.file.name)
         guard version <= newest else {
             throw RestoreError.newer(
                 backup: item.backup.name, file: item.file.name, found: version, known: newest)
         }
+    }
+
+    private func newestVersion(of name: String) -> Int {
+        name == "history.db" ? historyVersion : HealthSchema.migrations.steps.count
     }
 
     private static let missing = "it is missing"
@@ -97,21 +101,33 @@ struct RestorePlan {
     /// What is wrong with a file that is there, in words; `nil` when nothing is.
     ///
     /// Nobody else uses it, and its log stays as it is.
-    private func fault(of name: String) throws -> String? {
+    ///
+    /// - Parameter mayBeNewer: whether a newer version's file may be put aside; what it has is then
+    ///   read no further than that.
+    /// - Throws: `RestoreError.newerFile` otherwise.
+    private func fault(of name: String, mayBeNewer: Bool) throws -> String? {
         let path = "\(directory)/\(name)"
         guard try StateFile.isThere(path) else { return RestorePlan.missing }
         // Without a log it is read so that nothing appears beside it.
         let hasLog = try StateFile.isThere("\(path)-wal")
+        let version: Int
         do throws(SQLiteError) {
             let file = try Connection(path: path, access: hasLog ? .readOnly : .immutable)
             try file.demandSoundness()
             let owner = try file.first("PRAGMA application_id") { $0.integer(0) } ?? 0
             let isOurs = RestorePlan.files.contains { $0.name == name && $0.applicationID == owner }
-            return isOurs ? nil : "it is no database of this program"
+            guard isOurs else { return "it is no database of this program" }
+            version = try file.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
         } catch {
             guard error.isDamage || error.isDisk else { throw HealthStore.described(error, path) }
             return error.description
         }
+        let newest = newestVersion(of: name)
+        guard version > newest else { return nil }
+        guard mayBeNewer else {
+            throw RestoreError.newerFile(path: path, found: version, known: newest)
+        }
+        return "it has version \(version), this program knows \(newest)"
     }
 
     private func facts(_ path: String) throws -> (owner: Int64, version: Int) {

@@ -99,7 +99,7 @@ extension HealthStoreError: CustomStringConvertible {
         case .sealing(let error, let path): "`\(path)`: \(error)"
         case .schema(.foreign, let path): "`\(path)` is not a health database of this program"
         case .schema(.newer(let found, let known), let path):
-            "`\(path)` has version \(found), this program knows \(known); update the program"
+            "`\(path)` has version \(found), this program knows \(known); use a newer clarity-jobs"
         case .directory(let error): error.description
         case .otherUser(let path):
             "`\(path)` belongs to another user; give this one a state directory of its own"

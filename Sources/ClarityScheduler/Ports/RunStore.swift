@@ -28,8 +28,10 @@ public enum RunStoreError: Error, Hashable, Sendable {
     case unreachable(String)
     /// The disk is full or fails.
     case disk(String)
-    /// The file is damaged, foreign or from a newer version.
+    /// The file is damaged or foreign.
     case unusable(String)
+    /// A newer program wrote the file, and only that can use it.
+    case newer(String)
     /// A rule of the schema refused a change: a fault of this program.
     case refused(String)
 }
@@ -37,7 +39,9 @@ public enum RunStoreError: Error, Hashable, Sendable {
 extension RunStoreError: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .unreachable(let text), .disk(let text), .unusable(let text), .refused(let text): text
+        case .unreachable(let text), .disk(let text), .unusable(let text), .newer(let text),
+            .refused(let text):
+            text
         }
     }
 }

@@ -131,10 +131,9 @@ struct SQLiteRunStoreTests {
         let newest = historyMigrations.steps.count
         #expect(
             error
-                == .unusable(
-                    "cannot use history `\(bed.path)/history.db`: its schema is version 99, "
-                        + "this program knows \(newest); use the newer program"
-                ))
+                == .newer(
+                    "history `\(bed.path)/history.db` has version 99, this program knows "
+                        + "\(newest); use a newer clarity-jobs"))
     }
 
     @Test func `a file that is no database is refused in one line`() throws {
