@@ -1,4 +1,5 @@
 import ClarityTestSupport
+import Glibc
 import Testing
 
 /// A home of its own for the built programs: a folder, a job file, a state directory and, when asked
@@ -16,12 +17,23 @@ final class Playground: Sendable {
     var jobFilePath: String { "\(folder.path)/jobs.yaml" }
 
     /// Makes the folder, starts the sandbox with its options, and writes a job file.
+    ///
+    /// - Parameters:
+    ///   - isInMemory: whether its folder lies in memory where the machine has room for that.
+    ///   - sandboxFile: what the sandbox finds as its `sandbox.db`, and so need not make.
     init(
         sandboxOptions: [String]? = [], in network: NetworkNamespace? = nil,
+        isInMemory: Bool = false, sandboxFile: [UInt8]? = nil,
         jobFile: ((_ url: String, _ folder: String) -> String)? = nil
     ) async throws {
-        folder = try TemporaryFolder()
+        folder = try TemporaryFolder(isInMemory: isInMemory)
         self.network = network
+        if let sandboxFile {
+            guard mkdir("\(folder.path)/sandbox", 0o700) == 0 else {
+                throw TemporaryFolder.Errno(code: errno)
+            }
+            try folder.write("sandbox/sandbox.db", sandboxFile)
+        }
         if let sandboxOptions {
             sandbox = try await Sandbox(
                 data: "\(folder.path)/sandbox", sandboxOptions, in: network)

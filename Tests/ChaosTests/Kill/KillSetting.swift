@@ -68,12 +68,18 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// How the sandbox is told which contract it keeps.
+    private var contract: [String] {
+        backend == .blueprint ? [] : ["--dialect", "loop", "--quirks", "measured"]
+    }
+
+    private static let seeds = SandboxSeeds()
+
     /// Makes a playground that is logged in and has its export, with a job of every kind.
     func playground() async throws -> Playground {
-        let contract =
-            backend == .blueprint ? [] : ["--dialect", "loop", "--quirks", "measured"]
         let playground = try await Playground(
-            sandboxOptions: contract + ["--processing-steps", "1"], jobFile: jobFile)
+            sandboxOptions: contract + ["--processing-steps", "1"], isInMemory: true,
+            sandboxFile: try await KillSetting.seeds.file(contract), jobFile: jobFile)
         try playground.writeStudy(heartRates: heartRates)
         try await playground.logIn()
         return playground

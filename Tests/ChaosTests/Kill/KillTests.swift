@@ -10,7 +10,7 @@ import Testing
 @Suite("A kill at any instant loses nothing and doubles nothing", .timeLimit(.minutes(60)))
 struct KillTests {
     /// How many rounds run at the same time.
-    private static let lanes = 3
+    private static let lanes = 4
 
     @Test func `whoever is killed wherever, the next run sets it right`() async throws {
         let plan = ChaosPlan.current

@@ -1,0 +1,36 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import SQLite
+import Testing
+
+/// What a sandbox makes when it starts with nothing, made once for each contract.
+///
+/// Its person's password is hashed with one iteration in place of the usual thousands, since a
+/// thousand rounds that start a sandbox and log in there would do little else than hash.
+actor SandboxSeeds {
+    private var files: [[String]: Task<[UInt8], any Error>] = [:]
+
+    /// The bytes of `sandbox.db`.
+    func file(_ options: [String]) async throws -> [UInt8] {
+        if let known = files[options] { return try await known.value }
+        let task = Task { try await SandboxSeeds.make(options) }
+        files[options] = task
+        return try await task.value
+    }
+
+    private static func make(_ options: [String]) async throws -> [UInt8] {
+        let playground = try await Playground(sandboxOptions: options, isInMemory: true)
+        let path = "\(playground.folder.path)/seed.db"
+        let database = try Connection(
+            path: "\(playground.folder.path)/sandbox/sandbox.db", access: .readWrite)
+        // `Demo-Passw0rd!` by PBKDF2 with HMAC-SHA-256, the salt `clarity-sandbox!`, one iteration.
+        try database.execute(
+            """
+            UPDATE users SET iterations = 1, salt = CAST('clarity-sandbox!' AS BLOB),
+                password = x'4ac822d1bd94c7a27a1804fddbbf9c7ebb60ebc722dc8eef27d9c2763aabe86f'
+            WHERE email = 'demo@example.com'
+            """)
+        try database.execute("VACUUM INTO '\(path)'")
+        return try TemporaryFolder.read(path)
+    }
+}
