@@ -27,8 +27,17 @@ public struct StateDirectory: Hashable, Sendable {
     /// - Throws: `StateDirectoryError` when it cannot be made or entered.
     public func makeFolder(_ name: String) throws(StateDirectoryError) -> String {
         let folder = "\(path)/\(name)"
+        try StateDirectory.demandNoLink(folder)
         try StateDirectory.make(folder)
+        // Asked again: what is made in it would go to where a link leads.
+        try StateDirectory.demandNoLink(folder)
         return folder
+    }
+
+    private static func demandNoLink(_ path: String) throws(StateDirectoryError) {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return }
+        throw StateDirectoryError(path: path, problem: "it is a symbolic link")
     }
 
     /// The right to use what is in it, for as long as the result lives: a restore waits for its end.
@@ -120,11 +129,19 @@ public struct StateDirectoryError: Error, Hashable, Sendable {
     public var problem: String
     /// Whether the disk is full or fails.
     public var isDisk = false
+    /// Whether it is a file in the directory, and not the directory, that cannot be used.
+    private var isFile = false
 
     /// Says what is wrong with the folder.
     public init(path: String, problem: String) {
         self.path = path
         self.problem = problem
+    }
+
+    /// Says what is wrong with a file in the folder.
+    public init(file path: String, problem: String) {
+        self.init(path: path, problem: problem)
+        isFile = true
     }
 
     /// Says what the system said.
@@ -135,5 +152,7 @@ public struct StateDirectoryError: Error, Hashable, Sendable {
 }
 
 extension StateDirectoryError: CustomStringConvertible {
-    public var description: String { "cannot use state directory `\(path)`: \(problem)" }
+    public var description: String {
+        "cannot use \(isFile ? "" : "state directory ")`\(path)`: \(problem)"
+    }
 }

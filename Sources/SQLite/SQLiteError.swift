@@ -10,6 +10,9 @@ public struct SQLiteError: Error, Hashable, Sendable {
     /// The statement's text with its placeholders, when one was involved.
     public var statement: String?
 
+    /// The error of a database of which nothing is left: SQLite itself takes it for a new one.
+    public static let emptied = SQLiteError(code: 11, message: "it is empty, and once was not")
+
     /// Creates an error.
     public init(code: Int32, message: String, statement: String? = nil) {
         self.code = code

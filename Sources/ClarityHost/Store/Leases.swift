@@ -68,7 +68,7 @@ struct Leases {
     ///
     /// Waits up to `patience` for the workers of a scheduler that is gone.
     private func isAlive(_ owner: String, patience: Duration) -> Bool {
-        let descriptor = open("\(folder)/\(owner)", O_RDONLY | O_CLOEXEC)
+        let descriptor = open("\(folder)/\(owner)", O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         let processID = owner.split(separator: "-").first.flatMap { pid_t($0) }

@@ -19,7 +19,7 @@ struct Nudges {
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             guard !name.hasPrefix("."), name != ownOwner else { continue }
-            let file = openat(descriptor, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
+            let file = openat(descriptor, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)
             guard file >= 0 else { continue }
             // Over the last one, so that the file never grows.
             var byte: UInt8 = 0x0A

@@ -30,6 +30,7 @@ public struct RunHistory: ~Copyable {
     }
 
     private static func connection(_ path: String) throws -> Connection? {
+        try demandUsable(path)
         guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
         let isOpenElsewhere = access("\(path)-wal", F_OK) == 0
         let connection = try Connection(

@@ -37,6 +37,7 @@ public final class SQLiteRunStore: RunStore {
         let path = "\(directory.path)/history.db"
         self.path = path
         connection = try rethrowing(path) {
+            try demandUsable(path)
             let connection = try Connection(path: path)
             // First, so that a file that is not ours stays as it is.
             _ = try historyMigrations.version(of: connection)
@@ -113,6 +114,15 @@ extension LedgerChange {
             false
         }
     }
+}
+
+/// Looks at a history's place before SQLite opens what lies there.
+///
+/// - Throws: `StateDirectoryError` for what is no ordinary file, `SQLiteError.emptied`.
+func demandUsable(_ path: String) throws {
+    let place = DatabasePlace(path)
+    try place.demandPlain()
+    if place.isEmptied { throw SQLiteError.emptied }
 }
 
 /// Runs `body` and says every failure of SQLite in the store's terms.

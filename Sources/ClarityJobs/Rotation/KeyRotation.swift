@@ -71,7 +71,7 @@ public struct KeyRotation {
     /// - Throws: `rotation` for what the change lacks, with nothing written; what opening the store
     ///   throws.
     public func run() throws(HealthStoreError) -> KeyRotationReport {
-        guard file.exists else { throw .rotation(.nothingKept, path: file.path) }
+        guard file.isKept else { throw .rotation(.nothingKept, path: file.path) }
         try file.check()
         let first = try presentKey()
         do throws(HealthStoreError) {

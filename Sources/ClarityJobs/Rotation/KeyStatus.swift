@@ -31,7 +31,7 @@ public struct KeyStatus: Hashable, Sendable {
         stateDirectory: String, environment: [String: String]
     ) throws(HealthStoreError) -> KeyStatus? {
         let file = HealthFile(in: stateDirectory)
-        guard file.exists else { return nil }
+        guard file.isKept else { return nil }
         try file.check()
         let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
         let found: (key: MasterKey, place: MasterKeySource.Place)?

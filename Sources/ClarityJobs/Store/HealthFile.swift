@@ -1,5 +1,6 @@
 import ClaritySystem
 @preconcurrency import Glibc
+import SQLite
 
 /// The file with health data in a state directory.
 struct HealthFile: Sendable {
@@ -21,10 +22,13 @@ struct HealthFile: Sendable {
         return stat(path, &status) == 0 && status.st_size > 0
     }
 
-    /// The same, or a restore was cut short in the middle, when the file may be missing; opening it
-    /// then says so.
+    /// The same, or what opening it then says: a restore was cut short in the middle, when the file
+    /// may be missing, the file was emptied, or something else lies in its place.
     var isKept: Bool {
-        exists || access("\(directory)/\(StateDirectory.restoringName)", F_OK) == 0
+        var status = stat()
+        let isOther = lstat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+        return exists || isOther || DatabasePlace(path).isEmptied
+            || access("\(directory)/\(StateDirectory.restoringName)", F_OK) == 0
     }
 
     /// Whether there is a write-ahead log with something in it.
@@ -37,10 +41,11 @@ struct HealthFile: Sendable {
     ///
     /// - Throws: `foreignFile` for one of another user, a symbolic link, or what is no file: somebody
     ///   else could have put it there to be written through or read from; `directory` where a
-    ///   restore was cut short.
+    ///   restore was cut short; `damaged` for a file of which nothing is left.
     func check() throws(HealthStoreError) {
         try demandWhole()
         try checkFiles()
+        if DatabasePlace(path).isEmptied { throw HealthStore.described(SQLiteError.emptied, path) }
     }
 
     /// The same in the middle of a restore.
