@@ -2,6 +2,7 @@ import ClarityScheduler
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
+import SQLite
 import Testing
 
 /// One kill at a point of a life, and the run that sets it right.
@@ -93,14 +94,15 @@ struct KillRound: Sendable {
         report.disturbed = disturbed.status
         var results = try await setting.repeated(playground)
         var rescue = try await playground.run("run", "--due")
-        if rescue.status == 77, setting.isExpired, report.hit {
+        if rescue.status == 77, setting.isExpired, report.hit,
+            try await KillRound.isRenewalUnanswered(playground)
+        {
             report.lostSession = true
             try await playground.logIn()
             rescue = try await playground.run("run", "--due", "--force")
         }
         report.rescue = rescue.status
         results.append(rescue)
-        try await KillRound.setRight(playground)
 
         let ledger = try await KillLedger(playground)
         let verdict = ledger.verdict(setting, undisturbed: life.ledger)
@@ -121,6 +123,20 @@ struct KillRound: Sendable {
         return report
     }
 
+    /// Whether the backend has renewed a session and nobody here has heard of it: the one case in
+    /// which a person must log in again.
+    private static func isRenewalUnanswered(_ playground: Playground) async throws -> Bool {
+        let backend = try Connection(
+            path: "\(playground.folder.path)/sandbox/sandbox.db", access: .readOnly)
+        // Those that there were have been expired.
+        let renewals =
+            try backend.first("SELECT count(*) FROM tokens WHERE kind = 'access'") {
+                $0.integer(0)
+            } ?? 0
+        let status = try await playground.run("auth", "status", "--output", "json")
+        return try renewals > 0 && JSONValue(status.output)["renewed_at"] == .null
+    }
+
     /// Runs the way to its end, or to that of the process; a loop is drained when each job was heard of.
     static func live(
         _ setting: KillSetting, _ playground: Playground, _ environment: [String: String]
@@ -137,12 +153,5 @@ struct KillRound: Sendable {
         }
         program.signal(SIGTERM)
         return await program.finish()
-    }
-
-    /// What else is due by now, as the next calls of cron would find it: chains and events.
-    static func setRight(_ playground: Playground) async throws {
-        for _ in 0..<3 where try !KillLedger.openRuns(playground).isEmpty {
-            _ = try await playground.run("run", "--due")
-        }
     }
 }

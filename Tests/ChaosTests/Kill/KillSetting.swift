@@ -28,6 +28,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         case retry = "outbox retry"
         case discard = "outbox discard"
         case rotate = "key rotate"
+        case backup
         case logOut = "auth logout"
     }
 
@@ -56,6 +57,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         case .retry: ["outbox", "retry", "--all", "--yes"]
         case .discard: ["outbox", "discard", "--all", "--yes"]
         case .rotate: ["key", "rotate"]
+        case .backup: ["backup"]
         case .logOut: ["auth", "logout", "--keep-data"]
         }
     }
@@ -63,7 +65,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
     /// Whether a scheduler runs workers; else one program becomes the other.
     var hasScheduler: Bool {
         switch way {
-        case .importing, .retry, .discard, .rotate, .logOut: false
+        case .importing, .retry, .discard, .rotate, .backup, .logOut: false
         default: true
         }
     }
@@ -90,7 +92,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         let sandbox = try #require(playground.sandbox)
         switch way {
         case .due, .loop, .upload, .importing, .pull, .commands, .study: break
-        case .rotate, .logOut, .auditUpload, .cleanup:
+        case .rotate, .backup, .logOut, .auditUpload, .cleanup:
             let result = try await playground.run("run", "upload")
             #expect(result.status == 0, "\(self): \(result.errors)")
         case .retry, .discard:
@@ -107,6 +109,9 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         switch way {
         case .importing, .rotate:
             return [try await playground.start(arguments(playground)).finish()]
+        case .backup:
+            let again = try await playground.start(arguments(playground)).finish()
+            return [again] + (try await playground.triedBackups())
         case .retry:
             let again = try await playground.start(arguments(playground)).finish()
             return [again, try await playground.run("run", "--force", "upload")]
@@ -181,6 +186,18 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Playground {
+    /// Rehearses a restore of each backup that is listed: one that was cut short must not be.
+    fileprivate func triedBackups() async throws -> [ProgramResult] {
+        let list = try await json("backup", "list").elements
+        #expect(!list.isEmpty)
+        var results: [ProgramResult] = []
+        for backup in list {
+            let name = try #require(backup["name"].text)
+            results.append(try await run("restore", name, "--dry-run"))
+        }
+        return results
+    }
+
     /// Puts an export with heart rates, a minute apart, and a week of steps to be analysed.
     fileprivate func writeStudy(heartRates count: Int) throws {
         var text = """

@@ -31,7 +31,6 @@ struct UndisturbedLife: Sendable {
         }
         let due = try await playground.run("run", "--due")
         #expect(due.status == 0, "\(setting): \(due.errors)")
-        try await KillRound.setRight(playground)
         ledger = try await KillLedger(playground)
         #expect(ledger.damage == [] && ledger.open == [], "\(setting): \(ledger)")
         #expect(ledger.distinct >= setting.heartRates, "\(setting): \(ledger)")
