@@ -39,7 +39,9 @@ struct AuditCommand {
     }
 
     private func hasOutbox(_ file: JobFile) -> Bool {
-        access("\(composition.statePath(file))/health.db", F_OK) == 0
+        // A link that leads nowhere is something to speak of as well.
+        faccessat(
+            AT_FDCWD, "\(composition.statePath(file))/health.db", F_OK, AT_SYMLINK_NOFOLLOW) == 0
     }
 
     private func proveOutbox(
