@@ -15,13 +15,9 @@ public enum DurableFile {
         let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL)
         defer { close(descriptor) }
         guard fchmod(descriptor, 0o600) == 0 else { throw .file(path: path, errno: errno) }
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            // A write of nothing sets no number: there was no room.
-            guard count > 0 else { throw .file(path: path, errno: count == 0 ? ENOSPC : errno) }
-            rest = rest.dropFirst(count)
+        let bytes = Array(text.utf8)
+        try bytes.withUnsafeBufferPointer { bytes throws(BackupError) in
+            try write(UnsafeRawBufferPointer(bytes), to: descriptor, at: path)
         }
         guard fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
     }
@@ -55,16 +51,7 @@ public enum DurableFile {
         defer { close(destination) }
         guard fchmod(destination, 0o600) == 0 else { throw .file(path: target, errno: errno) }
         try forEachBlock(of: path) { block throws(BackupError) in
-            var rest = block[...]
-            while !rest.isEmpty {
-                let count = Glibc.write(
-                    destination, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else {
-                    throw .file(path: target, errno: count == 0 ? ENOSPC : errno)
-                }
-                rest = rest.dropFirst(count)
-            }
+            try write(block, to: destination, at: target)
         }
         guard fsync(destination) == 0 else { throw .file(path: target, errno: errno) }
     }
@@ -134,6 +121,20 @@ public enum DurableFile {
         return descriptor
     }
 
+    private static func write(
+        _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, at path: String
+    ) throws(BackupError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = Glibc.write(
+                descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if count < 0, errno == EINTR { continue }
+            // A write of nothing sets no number: there was no room.
+            guard count > 0 else { throw .file(path: path, errno: count == 0 ? ENOSPC : errno) }
+            rest = rest.dropFirst(count)
+        }
+    }
+
     private static func forEachBlock(
         of path: String, _ body: (UnsafeRawBufferPointer) throws(BackupError) -> Void
     ) throws(BackupError) {
@@ -151,16 +152,9 @@ public enum DurableFile {
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw .file(path: path, errno: errno) }
             if count == 0 { return }
-            let block = buffer
-            let result: Result<Void, BackupError> = block.withUnsafeBytes { bytes in
-                do throws(BackupError) {
-                    try body(UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
-                    return .success(())
-                } catch {
-                    return .failure(error)
-                }
+            try buffer.withUnsafeBufferPointer { bytes throws(BackupError) in
+                try body(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[..<count])))
             }
-            try result.get()
         }
     }
 }
