@@ -32,7 +32,7 @@ let package = Package(
         .target(name: "CLinux", path: "Linked/Sources/CLinux"),
         .target(name: "CSystemd", path: "Linked/Sources/CSystemd"),
         part("JSON"), part("SQLite", ["CSQLite"]), part("ClarityScheduler"),
-        part("ClaritySystem", ["ClarityScheduler"]),
+        part("ClaritySystem", ["ClarityScheduler", "CSodium"]),
         part(
             "ClarityHost",
             ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),

@@ -6,8 +6,8 @@ struct JobAssembly {
     let defaults: DefaultsDraft
     let settings: [String: String]
     let checks: KnownChecks
-    /// The kinds whose workers are told of the machine's conditions.
-    let heeding: Set<JobKind>
+    /// What the catalogue says of each kind.
+    let kinds: [JobKind: JobKindDeclaration]
 
     /// The job; what is at fault in it is reported, and only its id and kind are needed for it.
     func job(_ entry: JobDraft.Listed, _ decoding: inout Decoding) -> Job? {
@@ -41,7 +41,8 @@ struct JobAssembly {
             timeout: common.timeout?.value, warning: draft.warning?.value,
             stall: common.stall?.value,
             memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.standardMemoryLimitBytes,
-            heedsConditions: heeding.contains(kind),
+            heedsConditions: kinds[kind]?.heedsConditions ?? false,
+            tells: kinds[kind]?.events ?? [],
             then: (draft.then?.value ?? []).compactMap(\.value))
         job.options = settings.merging(draft.options) { _, own in own }
         if let warning = draft.warning, job.warning >= job.timeout {

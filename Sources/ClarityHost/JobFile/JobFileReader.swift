@@ -12,7 +12,7 @@ public struct JobFileReader: Sendable {
     let workingDirectory: String
     private let localZone: String
     private let host: String
-    private let heeding: Set<JobKind>
+    private let kinds: [JobKind: JobKindDeclaration]
 
     /// Creates a reader.
     ///
@@ -36,7 +36,8 @@ public struct JobFileReader: Sendable {
         self.workingDirectory = workingDirectory
         self.localZone = localZone
         self.host = host
-        heeding = Set(catalogue.kinds.filter(\.heedsConditions).map(\.kind))
+        kinds = Dictionary(
+            catalogue.kinds.map { ($0.kind, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Reads a file's bytes; `path` is its name in messages, and its folder that of relative paths.
@@ -81,7 +82,7 @@ public struct JobFileReader: Sendable {
         JobGraph(listed).check(&decoding)
         let assembly = JobAssembly(
             defaults: defaults, settings: draft.settings, checks: checks,
-            heeding: heeding)
+            kinds: kinds)
         let jobs = listed.compactMap { assembly.job($0, &decoding) }
         let disabled = listed.filter { $0.draft.isEnabled?.value == false }
             .compactMap { $0.draft.id?.value }

@@ -6,7 +6,7 @@ extension JobKindDeclaration {
     static let processingStatus = JobKindDeclaration(
         JobKind("processing-status"),
         summary: "asks what became of accepted uploads and analyses",
-        options: [giveUpAfter])
+        options: [giveUpAfter], events: [.uploadCompleted, .analysisCompleted])
 
     static let patAnalysis = JobKindDeclaration(
         JobKind("pat-analysis"),
@@ -19,7 +19,7 @@ extension JobKindDeclaration {
                 "form", .choice(["steps", "actigraphy"]), standard: "steps",
                 summary: "as what the week is sent: as steps or as measurements of movement"),
             giveUpAfter,
-        ])
+        ], events: [.analysisCompleted])
 
     static let insightGenerate = JobKindDeclaration(
         JobKind("insight-generate"),
@@ -38,7 +38,7 @@ extension JobKindDeclaration {
                 "context", .choice(["none", "summary"]), standard: "summary",
                 summary: "what goes along with the numbers of the analysis: nothing, or days and "
                     + "counts of samples"),
-        ])
+        ], events: [.insightGenerated])
 
     private static let giveUpAfter = OptionDeclaration(
         "give_up_after", .duration(.seconds(1)...days(366)),

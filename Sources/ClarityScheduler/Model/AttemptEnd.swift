@@ -32,6 +32,16 @@ public struct AttemptEnd: Hashable, Sendable {
     }
 }
 
+extension AttemptEnd {
+    /// Whether all that happened in it is known: it said how it ended, or never began.
+    var hasLastWord: Bool {
+        switch result {
+        case .reported, .broke(.notStarted): true
+        case .broke: false
+        }
+    }
+}
+
 /// A way for a worker to end without a valid report; every one makes the attempt a failed one.
 public enum AttemptFault: Hashable, Sendable {
     /// The program could not be started.

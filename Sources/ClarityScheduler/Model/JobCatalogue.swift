@@ -57,16 +57,20 @@ public struct JobKindDeclaration: Hashable, Sendable {
     /// Whether its worker asks what `AttemptOrder.conditions` says; of other kinds nobody measures
     /// anything for it.
     public var heedsConditions: Bool
+    /// What its attempts may tell of. When one ends without a word, all of it counts as told: what
+    /// was done may be kept already, and nobody would tell of it again.
+    public var events: Set<EventName>
 
     /// Declares a kind.
     public init(
         _ kind: JobKind, summary: String, options: [OptionDeclaration] = [],
-        heedsConditions: Bool = false
+        heedsConditions: Bool = false, events: Set<EventName> = []
     ) {
         self.kind = kind
         self.summary = summary
         self.options = options
         self.heedsConditions = heedsConditions
+        self.events = events
     }
 }
 

@@ -63,6 +63,8 @@ public struct Job: Hashable, Sendable {
     public var memoryLimitBytes: Int64
     /// Whether its worker is told `AttemptOrder.conditions`.
     public var heedsConditions: Bool
+    /// What its attempts may tell of (`JobKindDeclaration.events`).
+    public var tells: Set<EventName>
     /// The jobs whose runs follow a success of this one.
     public var then: [JobID]
     public var options: [String: String]
@@ -78,7 +80,7 @@ public struct Job: Hashable, Sendable {
         overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest,
         timeout: Duration? = nil, warning: Duration? = nil, stall: Duration? = nil,
         memoryLimitBytes: Int64 = Job.standardMemoryLimitBytes,
-        heedsConditions: Bool = false, then: [JobID] = [],
+        heedsConditions: Bool = false, tells: Set<EventName> = [], then: [JobID] = [],
         options: [String: String] = [:]
     ) {
         self.id = id
@@ -102,6 +104,7 @@ public struct Job: Hashable, Sendable {
         self.stall = stall
         self.memoryLimitBytes = memoryLimitBytes
         self.heedsConditions = heedsConditions
+        self.tells = tells
         self.then = then
         self.options = options
     }

@@ -6,7 +6,7 @@ extension Round {
         touch(attempt.job.id)
         // What happened, happened, whatever becomes of the attempt. The job itself does not hear it,
         // so that none keeps itself going for ever.
-        for name in end.events.sorted() { enqueueRuns(on: name, besides: attempt.job.id) }
+        hear(end.events.union(end.hasLastWord ? [] : attempt.job.tells), of: attempt.job)
         // Whoever took the lease over writes this run's future now.
         guard var run = run(id), run.state == .running, run.lease?.standing == .mine else {
             return
@@ -104,6 +104,7 @@ extension Round {
                 }
             }
             put(run)
+            if let job = planner.jobs[run.job] { hear(job.tells, of: job) }
             add(
                 .putAttempt(
                     Attempt(
@@ -111,6 +112,12 @@ extension Round {
                         finishedAt: moment.wall, result: .interrupted, stopReason: .leaseLost,
                         reason: failure.reason)))
         }
+    }
+
+    /// Enqueues who waits for what an attempt told of or, where it had no last word, may have done
+    /// without telling. A run too many finds nothing to do; one too few nobody would ever miss.
+    private mutating func hear(_ events: Set<EventName>, of teller: Job) {
+        for name in events.sorted() { enqueueRuns(on: name, besides: teller.id) }
     }
 
     /// Kills the attempts whose run another process has taken over.

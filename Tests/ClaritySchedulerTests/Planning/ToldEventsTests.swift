@@ -72,6 +72,58 @@ struct ToldEventsTests {
         #expect(desk.store.runs[RunID(1)]?.state != .succeeded)
     }
 
+    @Test(arguments: [
+        AttemptFault.killedBySignal(9), .killedBySignal(11), .exitedWithoutReport(status: 3),
+        .malformedReport("no such word"), .leftProcessesBehind,
+        .memoryLimitExceeded(limitBytes: 1, measuredBytes: 2),
+    ])
+    func `an attempt that ended without a word may have kept what it would have told`(
+        fault: AttemptFault
+    ) throws {
+        var desk = PlanningDesk([try teller(), try job("b", schedule: nil, events: [done])])
+        try desk.handle(.tick)
+
+        try desk.handle(.finished(RunID(1), AttemptEnd(.broke(fault))))
+
+        #expect(desk.store.runs.values.filter { $0.job.rawValue == "b" }.map(\.trigger) == [.event])
+    }
+
+    @Test func `an attempt that never began has kept nothing`() throws {
+        var desk = PlanningDesk([try teller(), try job("b", schedule: nil, events: [done])])
+        try desk.handle(.tick)
+
+        try desk.handle(.finished(RunID(1), AttemptEnd(.broke(.notStarted("no such file")))))
+
+        #expect(desk.store.runs.values.filter { $0.job.rawValue == "b" }.isEmpty)
+    }
+
+    @Test func `an attempt that tells of nothing in the end is believed`() throws {
+        var desk = PlanningDesk([try teller(), try job("b", schedule: nil, events: [done])])
+        try desk.handle(.tick)
+
+        try desk.handle(.finished(RunID(1), .success()))
+
+        #expect(desk.store.runs.values.filter { $0.job.rawValue == "b" }.isEmpty)
+    }
+
+    @Test func `whoever rescues a run takes what it may have told for told`() throws {
+        let jobs = [try teller(), try job("b", schedule: nil, events: [done])]
+        var desk = PlanningDesk(jobs)
+        try desk.handle(.tick)
+        desk.store.lapseLeases(of: "me")
+        var other = PlanningDesk(jobs, store: desk.store, owner: "other")
+
+        try other.handle(.tick)
+
+        #expect(other.store.runs.values.filter { $0.job.rawValue == "b" }.map(\.trigger) == [.event])
+    }
+
+    private func teller() throws -> Job {
+        var teller = try job("a", events: [done])
+        teller.tells = [done]
+        return teller
+    }
+
     @Test func `what nobody waits for changes nothing`() throws {
         var desk = PlanningDesk([try job("a")])
         try desk.handle(.tick)

@@ -3,6 +3,7 @@ import ClarityScheduler
 import ClarityTestSupport
 @preconcurrency import Glibc
 import Synchronization
+import Testing
 
 @testable import ClarityWorkers
 
@@ -69,6 +70,9 @@ final class WorkBench: Sendable {
         let outcome = await Attempt.run(
             order, environment: [:], clock: clock, transport: { backend },
             report: { report in reports.withLock { $0.take(report) } }, isEnding: isEnding)
+        // What a kind tells and does not declare would be lost with an attempt that was killed.
+        let declared = clarityCatalogue.kinds.first { $0.kind == order.kind }?.events ?? []
+        #expect(declared.isSuperset(of: reports.withLock { $0.events }))
         return (outcome, reports.withLock { $0 })
     }
 
