@@ -1,6 +1,8 @@
 import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
+// In a target that also imports C libraries, `timespec` may belong to this module of the toolchain.
+import SwiftOverlayShims
 
 /// Tells what a lease found in the store is worth.
 ///
