@@ -13,7 +13,10 @@ struct FieldFault: Error, Hashable {
 }
 
 extension FieldFault: CustomStringConvertible {
-    var description: String { "\(field.map { "`\($0)`: " } ?? "")got \(got), wanted \(wanted)" }
+    var description: String {
+        // A field's name is of whoever wrote the file.
+        "\(field.map { "`\($0.forReport)`: " } ?? "")got \(got), wanted \(wanted)"
+    }
 }
 
 /// A sample as any program writes it: an object of JSON.

@@ -113,7 +113,8 @@ private final class RequestBench {
         var request = Request(
             method: words.first.map(String.init) ?? "GET", path: String(target.first ?? "/"))
         for pair in (target.count > 1 ? target[1] : "").split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1)
+            let parts = pair.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             request.query[String(parts[0])] = parts.count > 1 ? String(parts[1]) : ""
         }
         let type = String(decoding: lines[1], as: UTF8.self)

@@ -115,6 +115,10 @@ import Testing
                 "`vlaue`: got a field of no meaning, wanted one of kind, start, end, value, unit, source, aggregate"
             ),
             (
+                #"{"kind":"heart_rate","start":"2026-01-02T00:00:00Z","a\u001b[2Jb\u007f":61}"#,
+                "`a\u{FFFD}[2Jb\u{FFFD}`: got a field of no meaning, wanted one of kind, start, end, value, unit, source, aggregate"
+            ),
+            (
                 #"{"kind":"blood_pressure","start":"2026-01-02T00:00:00Z","value":120}"#,
                 "`value`: got a number, wanted an object of systolic, diastolic"
             ),
