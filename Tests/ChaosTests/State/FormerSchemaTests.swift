@@ -1,0 +1,174 @@
+@testable import ClarityHost
+@testable import ClarityJobs
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+import SQLite
+import Testing
+
+/// Files as every earlier version of the schemas had them.
+@Suite("State files of earlier versions", .timeLimit(.minutes(10)))
+struct FormerSchemaTests {
+    /// FNV-1a of each step's text; one that is added adds its own here, and none ever changes.
+    static let steps: [(String, Migrations, [UInt64])] = [
+        (
+            "history", historyMigrations,
+            [
+                0x0fd8_9031_654d_5f22, 0x24b2_300e_d818_5cf9, 0x1452_7481_f6a6_ce9a,
+                0x286b_7112_2146_e176,
+            ]
+        ),
+        (
+            "health", HealthSchema.migrations,
+            [
+                0xc6d7_ad14_076e_12af, 0x0757_f3b1_adea_f027, 0xd1cc_d13c_a198_02da,
+                0xdf13_74f2_8db4_cc90, 0x7eec_822c_0a25_7b3f, 0x5ace_be1b_b677_6158,
+                0xfd5c_0fe1_0355_0438, 0x6ed1_2b93_7dc7_1913, 0x9748_027d_61d9_48f1,
+                0x30ee_34a7_9fc3_d9b0, 0xc15a_5d3c_506d_ef32, 0x7c7d_e206_b64d_0540,
+            ]
+        ),
+    ]
+
+    @Test(arguments: FormerSchemaTests.steps)
+    func `a step is what it was`(name: String, migrations: Migrations, sums: [UInt64]) {
+        let found = migrations.steps.map { text in
+            text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
+                ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3
+            }
+        }
+
+        #expect(found == sums, "\(name)")
+    }
+
+    @Test func `files of every earlier version open, keep their rows and are sent once`()
+        async throws
+    {
+        let kept = try await KeptState()
+        let playground = kept.playground
+        let pulled = try await playground.run("run", "refresh", "insights", "--force")
+        try #require(pulled.status == 0, "\(pulled.errors)")
+        try await kept.keep()
+        var random = ChaosPlan.current.generator("state-versions")
+        var line = ChaosLine("state-versions")
+        let newest = HealthSchema.migrations.steps.count
+        let others = (2..<newest).shuffled(using: &random)
+        for version in [1] + others.prefix(ChaosPlan.current.size(slice: 2, whole: newest)) {
+            try await kept.putBack()
+            let historyVersion = 1 + version % (historyMigrations.steps.count - 1)
+            let history = try FormerFile(
+                "\(playground.statePath)/history.db", historyMigrations, historyVersion)
+            let health = try FormerFile(
+                "\(playground.statePath)/health.db", HealthSchema.migrations, version)
+            if version < 4 {
+                let source = MasterKeySource(
+                    stateDirectory: playground.statePath, environment: [:])
+                try health.forgetAuditLog(try #require(try source.load()))
+            }
+
+            let list = try await playground.run("list")
+            let resume = try await playground.run("resume", "--all")
+            let audit = try await playground.run("audit")
+
+            line.rounds += 1
+            line.faults["health-\(version)", default: 0] += 1
+            line.faults["history-\(historyVersion)", default: 0] += 1
+            for result in [list, resume, audit] {
+                #expect(result.status == 0, "\(version): \(result)")
+            }
+            for file in [history, health] {
+                let lost = try file.lost()
+                if !lost.isEmpty { line.lost += 1 }
+                #expect(lost == [], "\(version)")
+            }
+            let faults = try await kept.faultsAfterCleanRun()
+            #expect(faults.isEmpty, "\(version): \(faults)")
+        }
+        line.tell()
+    }
+}
+
+/// A database that has been made one of an earlier version, by the steps up to it, with the rows of
+/// the present one as far as it has columns for them.
+private struct FormerFile {
+    private let path: String
+    private let migrations: Migrations
+    /// How many rows each table had.
+    private var counts: [String: Int64] = [:]
+
+    init(_ path: String, _ migrations: Migrations, _ version: Int) throws {
+        self.path = path
+        self.migrations = migrations
+        let draft = "\(path).former"
+        do {
+            let former = try Connection(path: draft)
+            for step in migrations.steps[..<version] { try former.execute(step) }
+            try former.execute(
+                """
+                PRAGMA application_id = \(migrations.applicationID);
+                PRAGMA user_version = \(version);
+                ATTACH '\(path)' AS present;
+                """)
+            for table in try FormerFile.tables("main", former) {
+                let columns = try FormerFile.columns(table, "main", former)
+                let common = try FormerFile.columns(table, "present", former)
+                    .filter(columns.contains).joined(separator: ", ")
+                if !common.isEmpty {
+                    try former.execute(
+                        """
+                        INSERT OR REPLACE INTO main.\(table) (\(common))
+                        SELECT \(common) FROM present.\(table)
+                        """)
+                } else if table == "job_clocks" {
+                    try former.execute(
+                        """
+                        INSERT INTO job_clocks
+                        SELECT job_id, anchor_at_ms, considered_until_ms, era
+                        FROM present.job_records WHERE anchor_at_ms IS NOT NULL
+                        """)
+                }
+                counts[table] = try FormerFile.count(table, former)
+            }
+            try former.execute("DETACH present")
+        }
+        for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+        try #require(rename(draft, path) == 0)
+        try #require(chmod(path, 0o600) == 0)
+        // What is proved of nothing is not proved.
+        try #require(counts["runs"] ?? counts["outbox"] ?? 0 > 0)
+    }
+
+    /// Lets the canary say what it said before there was an audit log, which it tells of.
+    func forgetAuditLog(_ key: MasterKey) throws {
+        let sealed = try Sealer(key).seal([], for: Canary.row)
+        try Connection(path: path, access: .readWrite)
+            .run("UPDATE canary SET sealed = ?", .blob(sealed))
+    }
+
+    /// The tables that have fewer rows than they had; the former clocks of jobs are in their records.
+    func lost() throws -> [String] {
+        let file = try Connection(path: path, access: .readWrite)
+        let version = try file.first("PRAGMA user_version") { Int($0.integer(0)) }
+        var lost = version == migrations.steps.count ? [] : ["it has version \(version ?? -1)"]
+        for (table, count) in counts {
+            let now = try FormerFile.count(table == "job_clocks" ? "job_records" : table, file)
+            if now < count { lost.append("\(table): \(now) of \(count) rows") }
+        }
+        return lost
+    }
+
+    private static func tables(_ schema: String, _ file: Connection) throws -> [String] {
+        try file.all(
+            "SELECT name FROM \(schema).sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        ) { $0.text(0) }
+    }
+
+    private static func columns(
+        _ table: String, _ schema: String, _ file: Connection
+    ) throws -> [String] {
+        try file.all("SELECT name FROM pragma_table_info('\(table)', '\(schema)')") { $0.text(0) }
+    }
+
+    private static func count(_ table: String, _ file: Connection) throws -> Int64 {
+        try file.first("SELECT count(*) FROM \(table)") { $0.integer(0) } ?? 0
+    }
+}
