@@ -159,13 +159,11 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
                 kind: insight-history
                 schedule: { every: 12h }
                 on: [upload-completed]
-              # Queued, so that one comes after the upload whatever is under way at its end.
-              - { id: analysis, kind: pat-analysis, schedule: { every: 1d }, overlap: queue }
+              - { id: analysis, kind: pat-analysis, schedule: { every: 1d } }
               - id: insight
                 kind: insight-generate
                 schedule: { every: 1d }
                 on: [analysis-completed]
-                overlap: queue
               - id: cleanup
                 kind: cleanup
                 schedule: { every: 1d }

@@ -34,8 +34,11 @@ struct ClockTests {
             let what = "\(wall / WorldClock.hour) h ahead, \(suspended / WorldClock.hour) h slept"
             line.rounds += 1
             line.faults["step", default: 0] += 1
-            line.judge(due, statuses: [0, 75], what)
-            line.judge(again, statuses: [0, 75], what)
+            for result in [due, again] {
+                // 78: of a run that the backend has refused for our clock as often as it may be.
+                let isRefused = result.errors.contains("`client_timestamp`")
+                line.judge(result, statuses: isRefused ? [0, 75, 78] : [0, 75], what)
+            }
             #expect(audit.status == 0, "\(what): \(audit.output)")
             // One run of each of the five at most, and the one that follows an upload.
             #expect(try await scene.runCount() - before <= 6, "\(what)")
