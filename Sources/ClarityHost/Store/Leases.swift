@@ -1,8 +1,6 @@
 import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
-// In a target that also imports C libraries, `timespec` may belong to this module of the toolchain.
-import SwiftOverlayShims
 
 /// Tells what a lease found in the store is worth.
 ///
@@ -61,9 +59,7 @@ struct Leases {
         guard let processID = name.dropFirst().split(separator: "-").first.flatMap({ pid_t($0) }),
             Leases.hasEnded(processID)
         else { return false }
-        var status = stat()
-        return lstat("\(folder)/\(name)", &status) == 0
-            && time(nil) - status.st_mtim.tv_sec > 60
+        return secondsSinceWritten("\(folder)/\(name)") ?? 0 > 60
     }
 
     /// Whether any process still holds the lock of `owner`.
