@@ -55,7 +55,7 @@ enum ImportMode {
         guard let complaint = account.complaint else { return .done }
         account.faults.forEach(printError)
         complain(complaint)
-        return .faultyInput
+        return account.report.brokeAt?.isOfDisk == true ? .disk : .faultyInput
     }
 
     /// Takes the signals over; the first thing that the program does. The first one is the wish to

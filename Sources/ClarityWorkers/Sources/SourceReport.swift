@@ -81,11 +81,14 @@ public struct SourceBreak: Hashable, Sendable {
     public var byteOffset: Int64
     /// Why, as a fragment: `the file ends inside a tag`.
     public var reason: String
+    /// Whether the disk did not give the bytes; else they are the source's fault.
+    public var isOfDisk: Bool
 
     /// Creates a break.
-    public init(byteOffset: Int64, reason: String) {
+    public init(byteOffset: Int64, reason: String, isOfDisk: Bool = false) {
         self.byteOffset = byteOffset
         self.reason = reason
+        self.isOfDisk = isOfDisk
     }
 }
 

@@ -90,7 +90,7 @@ struct SourceImport {
         told?.add(result.report)
         return result.report.brokeAt.map { broken in
             Failure(
-                .work,
+                broken.isOfDisk ? .disk : .work,
                 "`\(source.name)` breaks off at byte \(broken.byteOffset) of its text: "
                     + "\(broken.reason); what was read before it is kept")
         }

@@ -50,7 +50,9 @@ final class WorldScene: @unchecked Sendable {
         try await playground.logIn()
         guard !isFresh else { return }
         try addSamples(24)
-        let result = try await settle()
+        var result = try await settle()
+        // On a machine that is busy with the rest of the chaos, an attempt's time may be too short.
+        if result.status == 75 { result = try await settle() }
         try #require(result.status == 0, "\(result.errors)")
     }
 

@@ -206,6 +206,21 @@ import Testing
         #expect(again.reports.tally["samples_duplicate"] == 10)
     }
 
+    @Test(arguments: [(true, Failure.Category.disk), (false, .work)])
+    func `what the disk does not give is no fault of the file`(
+        isOfDisk: Bool, category: Failure.Category
+    ) throws {
+        var source = ScriptedSource(path: "/none")
+        source.report.brokeAt = SourceBreak(
+            byteOffset: 7, reason: "input/output error", isOfDisk: isOfDisk)
+        let bench = try bench()
+        var reading = SourceImport(try bench.context { _ in })
+
+        let failure = try reading.run([source])
+
+        #expect(failure?.category == category)
+    }
+
     @Test func `a missing source does not hold back what waits`() async throws {
         let bench = try bench()
         try bench.enqueue(0..<3)

@@ -1,4 +1,5 @@
 import CArchive
+import Glibc
 
 /// A zip archive, and the blocks of the member at which it stands.
 ///
@@ -21,7 +22,10 @@ final class ArchiveMembers {
         self.file = file
         archive_read_support_format_zip(archive)
         guard archive_read_open_fd(archive, file.descriptor, 1 << 18) == ARCHIVE_OK else {
-            throw .damaged(path: path, reason: reason)
+            let fault = fault
+            throw fault.isOfDisk
+                ? .unreadable(path: path, reason: fault.reason)
+                : .damaged(path: path, reason: fault.reason)
         }
     }
 
@@ -34,7 +38,7 @@ final class ArchiveMembers {
         switch archive_read_next_header(archive, &entry) {
         case ARCHIVE_OK, ARCHIVE_WARN: return true
         case ARCHIVE_EOF: return false
-        default: throw ByteSourceBreak(reason: reason)
+        default: throw fault
         }
     }
 
@@ -81,13 +85,23 @@ final class ArchiveMembers {
         case ARCHIVE_OK: break
         case ARCHIVE_EOF: return nil
         // The last block of a member with a wrong checksum or size comes with the warning.
-        case ARCHIVE_WARN: broken = ByteSourceBreak(reason: reason)
+        case ARCHIVE_WARN: broken = fault
         default:
-            let error = ByteSourceBreak(reason: reason)
+            let error = fault
             broken = error
             throw error
         }
         return UnsafeRawBufferPointer(start: block, count: count)
+    }
+
+    /// Why the archive goes no further. Of its own reasons libarchive says that the form is wrong
+    /// (EILSEQ) or a number below 0; of a failed read(2) the system's.
+    private var fault: ByteSourceBreak {
+        let code = archive_errno(archive)
+        guard [EIO, ENXIO, ESTALE, ETIMEDOUT].contains(code) else {
+            return ByteSourceBreak(reason: reason)
+        }
+        return ByteSourceBreak(reason: String(cString: strerror(code)).lowercased(), isOfDisk: true)
     }
 
     private var reason: String {

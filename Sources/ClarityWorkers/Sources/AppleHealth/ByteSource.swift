@@ -17,6 +17,8 @@ extension ByteSource {
 /// Why a source gives no more bytes before its end.
 struct ByteSourceBreak: Error {
     var reason: String
+    /// Whether the disk did not give the bytes; else they are the source's fault.
+    var isOfDisk = false
 }
 
 /// Tells an export by its first bytes, since its name is in the phone's language.

@@ -60,7 +60,8 @@ struct ExportReading<Mapper: ExportHandler> {
             rest: window.bytes.count, isBroken: broken != nil, each)
         report.attachments = source.attachments
         if let broken {
-            report.brokeAt = SourceBreak(byteOffset: bytesRead, reason: broken.reason)
+            report.brokeAt = SourceBreak(
+                byteOffset: bytesRead, reason: broken.reason, isOfDisk: broken.isOfDisk)
         }
         return report
     }

@@ -64,7 +64,8 @@ final class FileSource: ByteSource {
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
         let count = retrying { Glibc.read(file.descriptor, buffer.baseAddress, buffer.count) }
         guard count >= 0 else {
-            throw ByteSourceBreak(reason: String(cString: strerror(errno)).lowercased())
+            throw ByteSourceBreak(
+                reason: String(cString: strerror(errno)).lowercased(), isOfDisk: true)
         }
         return count
     }

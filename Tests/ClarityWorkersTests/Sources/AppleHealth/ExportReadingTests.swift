@@ -144,6 +144,22 @@ import Testing
             report.brokeAt == SourceBreak(byteOffset: Int64(text.count), reason: "wrong checksum"))
     }
 
+    @Test func `bytes that the disk does not give are the disk's fault`() throws {
+        // Nothing of a process begins at 0, and reading there fails with EIO (proc(5)).
+        let path = "/proc/self/mem"
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16, alignment: 1)
+        defer { buffer.deallocate() }
+        let text = FileSource(try OpenFile(path: path))
+
+        let ofText = #expect(throws: ByteSourceBreak.self) { try text.read(into: buffer) }
+        #expect(throws: SourceError.unreadable(path: path, reason: "input/output error")) {
+            try ArchiveMembers(try OpenFile(path: path), path: path)
+        }
+
+        #expect(ofText?.isOfDisk == true)
+        #expect(ofText?.reason == "input/output error")
+    }
+
     @Test func `progress tells the bytes read and the whole`() throws {
         var told: [SourceProgress] = []
         var reading = ExportReading(
