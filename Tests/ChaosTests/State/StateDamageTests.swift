@@ -11,7 +11,7 @@ struct StateDamageTests {
         let playground = kept.playground
         var random = ChaosPlan.current.generator("state-damage")
         var line = ChaosLine("state-damage")
-        for _ in 0..<ChaosPlan.current.size(slice: 4, whole: 160) {
+        for _ in 0..<ChaosPlan.current.size(slice: 4, whole: 120) {
             try await kept.putBack()
             let damage = try Damage(using: &random) { name in
                 try TemporaryFolder.read("\(playground.statePath)/\(name)").count / 4096

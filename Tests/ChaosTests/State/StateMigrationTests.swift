@@ -56,7 +56,7 @@ struct StateMigrationTests {
         try #require(points > 10)
         var random = ChaosPlan.current.generator("state-migration \(change.rawValue)")
         var line = ChaosLine("state-migration")
-        for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 60) {
+        for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 40) {
             try await kept.putBack()
             faultline.reset()
             let rule = Faultline.Rule(

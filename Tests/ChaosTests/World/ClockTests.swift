@@ -14,7 +14,7 @@ struct ClockTests {
         let clock = try WorldClock(in: scene.playground.folder)
         var line = ChaosLine("world-clock")
         var suspended: Int64 = 0
-        for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 60) {
+        for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 40) {
             let wall = Int64.random(in: -72...72, using: &random) * WorldClock.hour
             if Bool.random(using: &random) {
                 suspended += Int64.random(in: 1...48, using: &random) * WorldClock.hour

@@ -15,7 +15,7 @@ struct DiskTests {
             deeds: [.upload, .refresh, .insights, .cleanup, .everything, .importing, .rotation],
             statuses: [0, 74])
 
-        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 400))
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 240))
 
         line.tell()
         #expect(line.faults.values.reduce(0, +) > 0)

@@ -26,7 +26,7 @@ struct NetworkTests {
             ],
             deeds: [.upload, .refresh, .insights, .everything], statuses: NetworkTests.statuses)
 
-        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 160))
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 120))
 
         line.tell()
         #expect(line.faults.values.reduce(0, +) > 0)
