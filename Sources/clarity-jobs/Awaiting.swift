@@ -11,5 +11,7 @@ func awaiting(
     guard let events = EventThread() else {
         throw CommandFailure(.unreachable, "this process may open no more files")
     }
+    // What the work has cancelled ends too.
+    defer { events.doReady() }
     return try events.run { () throws(CommandFailure) in try await work(events) }
 }

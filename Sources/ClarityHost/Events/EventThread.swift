@@ -77,6 +77,14 @@ public final class EventThread: TaskExecutor {
         return try result.get()
     }
 
+    /// Does what is ready, and waits for nothing: tasks that were cancelled end, and let go of what
+    /// they held. Of tasks that never rest a few steps.
+    public func doReady() {
+        occupy()
+        defer { leave() }
+        for _ in 0..<16 where !doJobs() { return }
+    }
+
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         state.withLock { $0.jobs.append(job) }
@@ -84,21 +92,34 @@ public final class EventThread: TaskExecutor {
     }
 
     private func run(until isOver: () -> Bool) {
-        state.withLock { state in
-            precondition(!state.isRunning, "one thread runs it at a time")
-            state.isRunning = true
-        }
-        defer { state.withLock { $0.isRunning = false } }
+        occupy()
+        defer { leave() }
         while true {
-            let jobs = state.withLock { state in
-                defer { state.jobs = [] }
-                return state.jobs
-            }
-            for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+            doJobs()
             if isOver() { return }
             // Looks at the descriptors after each round of jobs, however many more there are.
             wait()
         }
+    }
+
+    private func occupy() {
+        state.withLock { state in
+            precondition(!state.isRunning, "one thread runs it at a time")
+            state.isRunning = true
+        }
+    }
+
+    private func leave() { state.withLock { $0.isRunning = false } }
+
+    /// Does the jobs that there are; false when there were none.
+    @discardableResult
+    private func doJobs() -> Bool {
+        let jobs = state.withLock { state in
+            defer { state.jobs = [] }
+            return state.jobs
+        }
+        for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+        return !jobs.isEmpty
     }
 
     /// Sleeps until a descriptor is ready or there is a job, and tells who listens.

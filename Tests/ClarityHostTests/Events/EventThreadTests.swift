@@ -69,6 +69,28 @@ struct EventThreadTests {
         #expect(journal.entries == ["between", "left"])
     }
 
+    @Test func `what was cancelled with the work lets go of what it held`() async throws {
+        final class Held: Sendable {}
+
+        let isLeft = try await blocking { [events] in
+            let box = events.run { () -> Weak in
+                let held = Held()
+                let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
+                let task = Task(executorPreference: events) {
+                    for await _ in stream { _ = held }
+                    _ = (held, continuation)
+                }
+                await Task.yield()
+                defer { task.cancel() }
+                return Weak(held)
+            }
+            events.doReady()
+            return box.object != nil
+        }
+
+        #expect(!isLeft)
+    }
+
     @Test func `what arrives while it sleeps becomes an element`() async throws {
         let pipe = try TestPipe()
 
@@ -216,4 +238,11 @@ struct EventThreadTests {
 
         #expect(heard)
     }
+}
+
+/// A reference that keeps nothing alive.
+private final class Weak: @unchecked Sendable {
+    private(set) weak var object: AnyObject?
+
+    init(_ object: AnyObject) { self.object = object }
 }
