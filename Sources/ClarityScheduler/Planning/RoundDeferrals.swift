@@ -95,9 +95,19 @@ extension Round {
     private mutating func tooEarly(_ run: Run, _ job: Job) -> Deferral? {
         guard let notBefore = run.notBefore, notBefore > moment.wall else { return nil }
         // What lies further ahead than anything can put it comes from a clock that was set back.
-        let longest = run.attempts > 0 ? job.retry.longestWait : job.catchUp.longestSpread
+        let longest =
+            switch (run.attempts, run.trigger) {
+            case (0, .event): job.retry.initial
+            case (0, _): job.catchUp.longestSpread
+            default: job.retry.longestWait
+            }
         guard notBefore - moment.wall <= longest else { return nil }
         wake(after: notBefore - moment.wall)
+        if run.attempts == 0, run.trigger == .event {
+            return Deferral(
+                .backoff, subject: "backoff", wanted: "\(notBefore) or later",
+                measured: "too early", source: "what may have told of the event broke")
+        }
         guard run.attempts > 0 else {
             return Deferral(
                 .notDue, subject: "catch_up", wanted: "\(notBefore) or later",

@@ -6,7 +6,8 @@ extension Round {
         touch(attempt.job.id)
         // What happened, happened, whatever becomes of the attempt. The job itself does not hear it,
         // so that none keeps itself going for ever.
-        hear(end.events.union(end.hasLastWord ? [] : attempt.job.tells), of: attempt.job)
+        for name in end.events.sorted() { enqueueRuns(on: name, besides: attempt.job.id) }
+        if !end.hasLastWord { suppose(attempt.job.tells, toldBy: attempt.job, in: run(id)) }
         // Whoever took the lease over writes this run's future now.
         guard var run = run(id), run.state == .running, run.lease?.standing == .mine else {
             return
@@ -104,7 +105,7 @@ extension Round {
                 }
             }
             put(run)
-            if let job = planner.jobs[run.job] { hear(job.tells, of: job) }
+            if let job = planner.jobs[run.job] { suppose(job.tells, toldBy: job, in: run) }
             add(
                 .putAttempt(
                     Attempt(
@@ -114,10 +115,15 @@ extension Round {
         }
     }
 
-    /// Enqueues who waits for what an attempt told of or, where it had no last word, may have done
-    /// without telling. A run too many finds nothing to do; one too few nobody would ever miss.
-    private mutating func hear(_ events: Set<EventName>, of teller: Job) {
-        for name in events.sorted() { enqueueRuns(on: name, besides: teller.id) }
+    /// Enqueues who waits for what an attempt without a last word may have done without telling. A run
+    /// too many finds nothing to do; one too few nobody would ever miss.
+    ///
+    /// What was itself started by an event has others wait a while, so that jobs that hear of each
+    /// other and break do not chase each other.
+    private mutating func suppose(_ events: Set<EventName>, toldBy teller: Job, in run: Run?) {
+        for name in events.sorted() {
+            enqueueRuns(on: name, besides: teller.id, isDelayed: run?.trigger == .event)
+        }
     }
 
     /// Kills the attempts whose run another process has taken over.

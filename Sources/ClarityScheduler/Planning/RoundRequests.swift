@@ -69,10 +69,14 @@ extension Round {
     ///
     /// An event during a run asks for another one after it: what it tells of may have come too late
     /// for the run.
-    mutating func enqueueRuns(on name: EventName, besides teller: JobID? = nil) {
+    /// Where `isDelayed`, not before the first of the job's waits after a failure.
+    mutating func enqueueRuns(
+        on name: EventName, besides teller: JobID? = nil, isDelayed: Bool = false
+    ) {
         for job in planner.jobs.jobs(on: name) where job.id != teller {
             if openRuns(of: job.id).contains(where: { $0.state == .enqueued }) { continue }
-            enqueue(job, .event, for: moment.wall)
+            let notBefore = isDelayed ? moment.wall + job.retry.initial : nil
+            enqueue(job, .event, for: moment.wall, notBefore: notBefore)
         }
     }
 

@@ -118,6 +118,22 @@ struct ToldEventsTests {
         #expect(other.store.runs.values.filter { $0.job.rawValue == "b" }.map(\.trigger) == [.event])
     }
 
+    @Test func `two that break and hear of each other wait before each turn`() throws {
+        var jobs = [try teller(), try job("b", schedule: nil, events: [done])]
+        jobs[1].tells = [done]
+        for index in jobs.indices { jobs[index].retry.attempts = 1 }
+        var desk = PlanningDesk(jobs)
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), AttemptEnd(.broke(.killedBySignal(11)))))
+
+        let plan = try desk.handle(.finished(RunID(2), AttemptEnd(.broke(.killedBySignal(11)))))
+
+        let next = try #require(desk.store.runs[RunID(3)])
+        #expect(plan.started.isEmpty)
+        #expect(next.job == jobs[0].id)
+        #expect(next.notBefore == desk.moment.wall + jobs[0].retry.initial)
+    }
+
     private func teller() throws -> Job {
         var teller = try job("a", events: [done])
         teller.tells = [done]
