@@ -12,7 +12,7 @@ help:
 	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine,'
 	@echo '              in both dialects, and with the faults that the deployed backend has'
 	@echo 'make test     builds and runs the tests'
-	@echo 'make chaos    breaks all that can be broken, within an hour or so; CHAOS="--seed 7 --part kill"'
+	@echo 'make chaos    breaks all that can be broken; CHAOS="--seed 7 --part kill"'
 	@echo 'make bench    measures the release beside its peers, some ten minutes, and writes Benchmarks/RESULTS.md'
 	@echo 'make conformance  drives the stand-in backend by the deployed one'"'"'s schema, some five minutes'
 	@echo 'make fuzz     makes up what others may write, for FUZZ_SECONDS each, 60 without it, and looks for faults'

@@ -57,6 +57,7 @@ extension KeyRotationReport {
             "\(rows) rows are sealed with the new key",
         ]
         if damaged > 0 { lines.append("\(damaged) rows were damaged before and stay so") }
+        lines.append("backups of before open with the former key alone; make a new one")
         if let placeToFill {
             lines.append("put the new key into \(placeToFill) now: the former one opens nothing")
         }

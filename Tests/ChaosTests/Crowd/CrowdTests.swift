@@ -2,7 +2,7 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-@Suite("Many processes at once", .timeLimit(.minutes(15)))
+@Suite("Many processes at once", .timeLimit(.minutes(25)))
 struct CrowdTests {
     /// Ten minutes in `make chaos`, some seconds otherwise.
     @Test func `a crowd is told of no lock, runs nothing twice and leaves nothing behind`()

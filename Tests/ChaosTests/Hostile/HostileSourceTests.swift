@@ -141,7 +141,7 @@ struct HostileSourceTests {
     @Test(arguments: ["spaces", "tag", "attribute", "text"])
     func `a bomb is read in bounded memory`(sort: String) async throws {
         let plan = ChaosPlan.current
-        let size = plan.size(slice: 16 << 20, whole: 10 << 30)
+        let size = plan.size(slice: 16 << 20, whole: 2 << 30)
         let open = [
             "spaces": "", "tag": "<Record ", "attribute": "<Record value=\"", "text": "<x>y",
         ]

@@ -33,7 +33,7 @@ struct LocalRowsTests {
         var line = ChaosLine("hostile-server-rows-\(dialect)")
         var gone: [String] = []
 
-        for round in 0..<ChaosPlan.current.size(slice: 4, whole: 250) {
+        for round in 0..<ChaosPlan.current.size(slice: 4, whole: 60) {
             let (draw, name) = (generator.next(), "\(round)")
             backend.tamper { asked, answer in
                 guard asked.target.contains("/health-data") || asked.target.contains("/history")

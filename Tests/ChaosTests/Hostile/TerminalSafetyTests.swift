@@ -2,7 +2,7 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-@Suite("What steers a terminal", .timeLimit(.minutes(10)))
+@Suite("What steers a terminal", .timeLimit(.minutes(40)))
 struct TerminalSafetyTests {
     /// A title, a colour by one byte and by two, a line that goes back, another direction.
     static let attack = "\u{1B}]0;pwned\u{7}\u{9B}31m\r\u{8}\u{7F}\u{202E}\u{2066}\u{85}"

@@ -5,7 +5,7 @@ import SQLite
 import Testing
 
 /// A file of which nothing is left is not taken for one that was never begun.
-@Suite("State files cut to nothing", .timeLimit(.minutes(5)))
+@Suite("State files cut to nothing", .timeLimit(.minutes(15)))
 struct EmptiedFileTests {
     /// What wants the one file or the other.
     private static func commands(_ name: String) -> [[String]] {

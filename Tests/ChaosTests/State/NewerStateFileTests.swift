@@ -5,7 +5,7 @@ import SQLite
 import Testing
 
 /// A file that a newer program wrote is left to that program.
-@Suite("Newer state files", .timeLimit(.minutes(5)))
+@Suite("Newer state files", .timeLimit(.minutes(15)))
 struct NewerStateFileTests {
     /// One of the two files, and the commands that want it.
     struct Case: CustomTestStringConvertible, Sendable {

@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 /// What somebody has put in the place of a file or folder of the state directory.
-@Suite("Planted state files", .timeLimit(.minutes(5)))
+@Suite("Planted state files", .timeLimit(.minutes(15)))
 struct PlantedFileTests {
     enum Kind: String, CaseIterable, Sendable {
         case link, danglingLink, pipe, folder
