@@ -16,10 +16,10 @@ import Testing
 
     private func make(
         _ reason: BackupManifest.Reason = .asked, at seconds: Int64, keep: Int = 7,
-        sizeBytes: Int64 = 0
+        sizeBytes: Int64 = 0, in chosen: BackupFolder? = nil, key: String = "k"
     ) throws -> Backup {
-        try backups.make(
-            reason, at: Instant(secondsSince1970: seconds), key: "k", sizeBytes: sizeBytes,
+        try (chosen ?? backups).make(
+            reason, at: Instant(secondsSince1970: seconds), key: key, sizeBytes: sizeBytes,
             keep: keep
         ) { draft in
             try DurableFile.write("content \(seconds)", to: "\(draft)/health.db")
@@ -78,6 +78,55 @@ import Testing
         }
 
         #expect(try DurableFile.names(in: backups.path) == ["19700101T000001Z"])
+    }
+
+    @Test func `a folder that a person names may be reached over a link`() throws {
+        mkdir("\(folder.path)/real", 0o700)
+        symlink("real", "\(folder.path)/link")
+        let linked = BackupFolder(at: "\(folder.path)/link")
+
+        for second in 1...3 { _ = try make(at: Int64(second), keep: 2, in: linked) }
+
+        #expect(try linked.entries().compactMap { $0.backup?.name }.count == 2)
+    }
+
+    @Test func `a draft that somebody planted leads nowhere and stops nothing`() throws {
+        let elsewhere = "\(folder.path)/elsewhere"
+        mkdir(elsewhere, 0o700)
+        try folder.write("elsewhere/theirs", [1])
+        _ = try make(at: 1)
+        symlink(elsewhere, "\(backups.path)/.draft-a-link")
+        try folder.write("state/backups/.draft-file", [1])
+        mkdir("\(backups.path)/.draft-deep", 0o700)
+        mkdir("\(backups.path)/.draft-deep/inner", 0o700)
+        try folder.write("state/backups/.draft-deep/inner/file", [1])
+        symlink(elsewhere, "\(backups.path)/.draft-deep/inner/link")
+
+        let made = Result { try make(at: 2) }
+
+        #expect(throws: Never.self) { try made.get() }
+        #expect(try TemporaryFolder.read("\(elsewhere)/theirs") == [1])
+        #expect(
+            try DurableFile.names(in: backups.path) == ["19700101T000001Z", "19700101T000002Z"])
+    }
+
+    @Test func `the backup just made stays, whatever the clock said before`() throws {
+        _ = try make(at: 100, keep: 1)
+        let second = Result { try make(at: 50, keep: 1) }
+
+        #expect(throws: Never.self) { try second.get() }
+        #expect(try backups.entries().compactMap { $0.backup?.name } == ["19700101T000050Z"])
+    }
+
+    @Test func `in a folder that two share each keeps its own`() throws {
+        let shared = BackupFolder(at: "\(folder.path)/shared")
+        for second in 1...3 {
+            _ = try make(at: Int64(second), keep: 2, in: shared, key: "one")
+            _ = try make(at: Int64(second), keep: 2, in: shared, key: "other")
+        }
+
+        let keys = try shared.entries().compactMap { $0.backup?.manifest.key }
+        #expect(keys.sorted() == ["one", "one", "other", "other"])
     }
 
     @Test func `less room than it wants is refused before anything is written`() throws {

@@ -1,0 +1,125 @@
+import ClarityTestSupport
+import SQLite
+import Testing
+
+@testable import ClarityJobs
+@testable import ClarityScheduler
+@testable import ClaritySystem
+
+/// What a restore makes of samples that wait for a person or for other rules.
+@Suite struct StateRestoreTests {
+    private let folder: TemporaryFolder
+    private var state: String { "\(folder.path)/state" }
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func store() throws -> HealthStore {
+        try HealthStore(stateDirectory: state, environment: [:])
+    }
+
+    private func backUp() throws -> Backup {
+        let receipt = try StateBackup(
+            stateDirectory: state, environment: [:], actor: AuditActor(), clock: SystemClock()
+        ).make(in: nil, keep: 7)
+        return try #require(receipt).backup
+    }
+
+    private func restore(_ backup: Backup, isHeld: Bool = false) throws -> HealthSettling {
+        let report = try StateRestore(
+            stateDirectory: state, environment: [:], historyVersion: 4, actor: AuditActor(),
+            clock: SystemClock(), doubling: { _ in .init(isPossible: true, isHeld: isHeld) }
+        ).run(backup)
+        return try #require(report.health)
+    }
+
+    /// Each sample's kind, state, hold and doubts.
+    private func rows() throws -> [String] {
+        try store().access { connection in
+            try connection.all(
+                """
+                SELECT kind || ' ' || state || ' ' || coalesce(hold, '-') || ' ' || doubts
+                FROM outbox ORDER BY kind, start_s
+                """
+            ) { $0.text(0) }
+        }
+    }
+
+    /// Leaves one of a kind that is not taken, one out of range, one of tomorrow, one that nobody
+    /// confirmed, one discarded and one that waits.
+    private func fill() throws {
+        let store = try self.store()
+        let tomorrow = Sample(
+            kind: .heartRate, start: noon + .seconds(86_400), end: noon + .seconds(86_400),
+            value: .single(50))
+        _ = try store.enqueue([sample(.steps, 0)])
+        let sent = try #require(
+            try store.nextBatch(limit: 9, rules: [open()], at: noon).batch)
+        try store.settle(sent, processingID: nil, at: noon)
+        _ = try store.enqueue([sample(.distance, 0)])
+        _ = try store.discard(.init())
+        _ = try store.enqueue([sample(.vo2Max, 0), sample(.heartRate, 0, 99), tomorrow])
+        let strict = open(without: [.vo2Max]) { sample in
+            if case .single(99) = sample.value { return .init(.range, "out of range") }
+            return sample.start > noon ? .init(.future, "in the future") : nil
+        }
+        _ = try store.sortOut(by: strict)
+        let none = try store.nextBatch(limit: 9, rules: [strict], at: noon).batch
+        #expect(none == nil)
+    }
+
+    /// Sends what other rules take by the next day, and what nobody confirmed with it; says how much.
+    private func sendAll() throws -> Int {
+        let store = try self.store()
+        _ = try store.sortOut(by: open())
+        var selection = OutboxSelection()
+        selection.state = .unconfirmed
+        _ = try store.retry(selection)
+        let batch = try #require(
+            try store.nextBatch(limit: 9, rules: [open()], at: noon + .seconds(90_000)).batch)
+        try store.settle(batch, processingID: "p", at: noon)
+        return batch.samples.count
+    }
+
+    private func open(
+        without kinds: Set<SampleKind> = [],
+        refusal: @escaping @Sendable (Sample) -> BatchRules.Refusal? = { _ in nil }
+    ) -> BatchRules {
+        testRules(.samples, isIdempotent: false, without: kinds, refusal: refusal)
+    }
+
+    private let kept = [
+        "distance rejected - 0", "heart_rate rejected range 0", "heart_rate setAside future 0",
+        "steps unconfirmed - 0", "vo2_max setAside kind 0",
+    ]
+
+    @Test(arguments: [false, true])
+    func `what waited for other rules and was sent since is in doubt`(isHeld: Bool) throws {
+        try fill()
+        let before = try rows()
+        let backup = try backUp()
+        #expect(try sendAll() == 4)
+
+        let settling = try restore(backup, isHeld: isHeld)
+
+        #expect(before == kept)
+        #expect(settling.doubtful == 4 && settling.held == 0)
+        #expect(
+            try rows() == [
+                "distance rejected - 0", "heart_rate rejected range 1",
+                "heart_rate setAside future 1", "steps unconfirmed - 1", "vo2_max setAside kind 1",
+            ])
+        // Back in the queue and sent once more, each of them counts as possibly doubled.
+        #expect(try sendAll() == 4)
+        #expect(try self.store().possiblyDoubled().samples == 4)
+    }
+
+    @Test func `what still waits as it did is in no doubt`() throws {
+        try fill()
+        let backup = try backUp()
+
+        let settling = try restore(backup)
+
+        #expect(settling.doubtful == 0)
+        #expect(try rows() == kept)
+    }
+}

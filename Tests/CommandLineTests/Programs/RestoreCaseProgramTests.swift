@@ -1,0 +1,164 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+import Testing
+
+/// What a restore meets beside a whole backup and a damaged file.
+@Suite("Cases of going back to a backup", .timeLimit(.minutes(5)))
+struct RestoreCaseProgramTests {
+    /// A playground with 30 samples that wait, a backup of the health data, a history after it.
+    private func filled() async throws -> (Playground, backup: String) {
+        let playground = try await Playground.quick()
+        try await playground.logIn()
+        try playground.writeExport(heartRates: 30)
+        let read = try await playground.run("import", "\(playground.folder.path)/export.xml")
+        #expect(read.status == 0, "\(read.errors)")
+        let name = try await backUp(playground)
+        let upload = try await playground.run("run", "upload")
+        #expect(upload.status == 0, "\(upload.errors)")
+        return (playground, name)
+    }
+
+    private func backUp(_ playground: Playground) async throws -> String {
+        guard case .string(let name) = try await playground.json("backup")["name"] else {
+            throw TemporaryFolder.Errno(code: EINVAL)
+        }
+        return name
+    }
+
+    private func spoil(_ playground: Playground, _ name: String) throws {
+        let file = open("\(playground.statePath)/\(name)", O_WRONLY | O_CLOEXEC)
+        try #require(file >= 0)
+        defer { close(file) }
+        let zeros = [UInt8](repeating: 0, count: 8192)
+        try #require(pwrite(file, zeros, zeros.count, 4096) == zeros.count)
+    }
+
+    /// As a kill leaves it between the decision and the first file.
+    private func cutShort(_ playground: Playground) throws {
+        let restoring = "\(playground.statePath)/restoring"
+        mkdir(restoring, 0o700)
+        try playground.folder.write("state/restoring/aside", Array("damaged-then".utf8))
+        try #require(
+            rename("\(playground.statePath)/health.db", "\(restoring)/health.db") == 0)
+    }
+
+    @Test func `a state directory and a backup's folder may be links`() async throws {
+        let (playground, backup) = try await filled()
+        let link = "\(playground.folder.path)/link"
+        symlink("state", link)
+        mkdir("\(playground.folder.path)/real", 0o700)
+        symlink("real", "\(playground.folder.path)/kept")
+
+        let made = try await playground.run(
+            "backup", "\(playground.folder.path)/kept", "--state", link)
+        let restored = try await playground.run("restore", backup, "--state", link)
+
+        #expect(made.status == 0, "\(made)")
+        #expect(restored.status == 0, "\(restored)")
+        #expect(access("\(link)/restoring", F_OK) != 0)
+        #expect(try StateAudit(statePath: link).samples == ["queued": 30])
+    }
+
+    @Test func `a logout that removes everything removes a restore's draft too`() async throws {
+        let (playground, _) = try await filled()
+        mkdir("\(playground.statePath)/.restoring-draft", 0o700)
+        try playground.folder.write("state/.restoring-draft/health.db", [1])
+
+        let logout = try await playground.run("auth", "logout", "--yes")
+
+        #expect(logout.status == 0, "\(logout.errors)")
+        #expect(access("\(playground.statePath)/.restoring-draft", F_OK) != 0)
+    }
+
+    @Test func `a damaged file that no sound backup has is told of beside what came back`()
+        async throws
+    {
+        let (playground, first) = try await filled()
+        let damaged = try await backUp(playground)
+        try spoil(playground, "backups/\(damaged)/history.db")
+        for name in ["health.db", "history.db"] { try spoil(playground, name) }
+
+        let rehearsed = try await playground.json(status: 74, "restore", "--dry-run")
+        let restored = try await playground.run("restore")
+
+        #expect(rehearsed["restored"].elements.map { $0["backup"] } == [.string(first)])
+        let missing = try #require(rehearsed["not_restored"].elements.first)
+        #expect(missing["file"] == .string("history.db"))
+        #expect(rehearsed["passed_over"].elements.count == 1)
+        #expect(restored.status == 74, "\(restored)")
+        #expect(restored.output.contains("restored health.db ("), "\(restored)")
+        #expect(
+            restored.output.contains("history.db is damaged ("), "\(restored)")
+        #expect(restored.output.contains("), and no sound backup has it\n"), "\(restored)")
+        #expect(try StateAudit(statePath: playground.statePath).samples == ["queued": 30])
+    }
+
+    @Test func `a history alone needs no key to come back`() async throws {
+        let (playground, _) = try await filled()
+        _ = try await backUp(playground)
+        try spoil(playground, "history.db")
+        try #require(unlink("\(playground.statePath)/master.key") == 0)
+
+        let restored = try await playground.run("restore")
+        let named = try await playground.run("restore", try await newest(playground))
+
+        #expect(restored.status == 0, "\(restored)")
+        #expect(restored.output.hasPrefix("restored history.db ("), "\(restored)")
+        #expect(named.status == 78, "\(named)")
+    }
+
+    private func newest(_ playground: Playground) async throws -> String {
+        guard
+            case .string(let name)? = try await playground.json("backup", "list").elements.first?[
+                "name"]
+        else { throw TemporaryFolder.Errno(code: EINVAL) }
+        return name
+    }
+
+    @Test func `a restore leaves the rule of logins as it was`() async throws {
+        let (playground, backup) = try await filled()
+        try await playground.logIn()
+        let before = try await playground.json("auth", "status")
+
+        let restored = try await playground.run("restore", backup)
+        let after = try await playground.json("auth", "status")
+
+        #expect(restored.status == 0, "\(restored)")
+        #expect(before["logins_left"] == .number(0))
+        #expect(after["logins_left"] == .number(0))
+    }
+
+    @Test func `a restore that was cut short is finished before another backup is taken`()
+        async throws
+    {
+        let (playground, backup) = try await filled()
+        try cutShort(playground)
+
+        let rehearsed = try await playground.run("restore", "--dry-run")
+        let isPending = access("\(playground.statePath)/restoring/health.db", F_OK) == 0
+        let object = try await playground.json(status: 75, "restore", "nowhere", "--dry-run")
+        let other = try await playground.run("restore", "nowhere")
+        let between = try StateAudit(statePath: playground.statePath)
+        let again = try await playground.run("restore", backup)
+
+        #expect(rehearsed.status == 0 && isPending, "\(rehearsed)")
+        #expect(
+            rehearsed.output
+                == "would finish a restore that was cut short: health.db is not in its place yet\n",
+            "\(rehearsed)")
+        #expect(object["pending"].elements == [.string("health.db")])
+        #expect(other.status == 75, "\(other)")
+        let place = "\(playground.statePath)/damaged-then"
+        #expect(
+            other.output
+                == """
+                finished a restore that was cut short, in \(place)
+                the backup `nowhere` was not taken: run the same command again to go back to it
+
+                """, "\(other)")
+        #expect(between.samples == ["confirmed": 30])
+        #expect(again.status == 0, "\(again)")
+        #expect(try StateAudit(statePath: playground.statePath).samples == ["queued": 30])
+    }
+}
