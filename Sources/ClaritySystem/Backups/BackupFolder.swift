@@ -69,7 +69,8 @@ public struct BackupFolder: Sendable {
     /// - Parameters:
     ///   - sizeBytes: about how much it will be; less room than that is refused before anything is
     ///     written.
-    ///   - keep: how many of the same reason stay, this one included, at least 1.
+    ///   - keep: how many of the same reason stay, this one included, at least 1; in a folder that
+    ///     a person named, how many of the same key as well.
     ///   - write: writes the files into the folder that it gets, of mode 0700, and says what they
     ///     are; they need not be synced.
     ///   - beforeCommit: called when all is on the disk and only the name is missing.
@@ -110,9 +111,10 @@ public struct BackupFolder: Sendable {
             do throws(BackupError) { try DurableFile.removeFolder(draft) } catch _ {}
             throw error
         }
-        try DurableFile.sync(path)
-        try prune(reason, keep: keep)
-        return try Backup(at: "\(path)/\(name)")
+        try DurableFile.syncNames(in: path)
+        let backup = try Backup(at: "\(path)/\(name)")
+        try prune(besides: backup, keep: keep)
+        return backup
     }
 
     /// Removes every backup in it.
@@ -135,7 +137,7 @@ public struct BackupFolder: Sendable {
             try remove(name)
             count += 1
         }
-        try DurableFile.sync(path)
+        try DurableFile.syncNames(in: path)
         return count
     }
 
@@ -221,9 +223,16 @@ public struct BackupFolder: Sendable {
         }
     }
 
-    private func prune(_ reason: BackupManifest.Reason, keep: Int) throws(BackupError) {
-        let made = try entries().compactMap(\.backup).filter { $0.manifest.reason == reason }
-        for backup in made.dropFirst(max(1, keep)) { try remove(backup.name) }
+    /// Removes the oldest of the same reason but for `keep`, of which the one just made is one,
+    /// whatever the clock said when the others were made.
+    ///
+    /// In a folder that a person named another machine may keep its own, under another key.
+    private func prune(besides made: Backup, keep: Int) throws(BackupError) {
+        let others = try entries().compactMap(\.backup).filter {
+            $0.name != made.name && $0.manifest.reason == made.manifest.reason
+                && (isOwn || $0.manifest.key == made.manifest.key)
+        }
+        for backup in others.dropFirst(max(1, keep) - 1) { try remove(backup.name) }
     }
 
     /// Takes the name away first, so that half a backup is never taken for one.

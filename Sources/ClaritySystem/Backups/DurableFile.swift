@@ -67,9 +67,14 @@ public enum DurableFile {
         return (size, digest.finish())
     }
 
-    /// Brings a file, or a folder's names, to the disk.
-    public static func sync(_ path: String) throws(BackupError) {
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+    /// Brings a file, or the names of a folder of our own, to the disk.
+    static func sync(_ path: String) throws(BackupError) { try sync(path, O_NOFOLLOW) }
+
+    /// Brings the names of a folder to the disk that a person chose, and that may be a link.
+    static func syncNames(in folder: String) throws(BackupError) { try sync(folder, O_DIRECTORY) }
+
+    private static func sync(_ path: String, _ flags: Int32) throws(BackupError) {
+        let descriptor = open(path, O_RDONLY | flags | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
@@ -87,6 +92,10 @@ public enum DurableFile {
             throw .file(path: folder, errno: errno)
         }
         defer { closedir(listing) }
+        return names(in: listing)
+    }
+
+    private static func names(in listing: OpaquePointer) -> [String] {
         var names: [String] = []
         while let entry = readdir(listing) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
@@ -97,14 +106,50 @@ public enum DurableFile {
         return names.sorted()
     }
 
-    /// Removes a folder with the files in it; what is not there is no error.
+    /// How deep below a folder that is removed others may lie; our own have none.
+    private static let depthLimit = 16
+
+    /// Removes a folder with what is in it, 16 folders deep at most, or whatever else lies there;
+    /// what is not there is no error.
+    ///
+    /// No link is followed: somebody else may have put it there, and its target stays.
     public static func removeFolder(_ path: String) throws(BackupError) {
-        for name in try names(in: path) {
-            guard unlink("\(path)/\(name)") == 0 || errno == ENOENT else {
-                throw .file(path: "\(path)/\(name)", errno: errno)
+        try remove(path, in: AT_FDCWD, at: path, depth: 0)
+    }
+
+    /// - Parameters:
+    ///   - name: what to remove, as seen from the open folder `parent`.
+    ///   - path: the same for people.
+    private static func remove(
+        _ name: String, in parent: Int32, at path: String, depth: Int
+    ) throws(BackupError) {
+        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+        let descriptor = openat(parent, name, flags)
+        guard descriptor >= 0 else {
+            guard errno == ENOTDIR || errno == ELOOP else {
+                if errno == ENOENT { return }
+                throw .file(path: path, errno: errno)
             }
+            guard unlinkat(parent, name, 0) == 0 || errno == ENOENT else {
+                throw .file(path: path, errno: errno)
+            }
+            return
         }
-        guard rmdir(path) == 0 || errno == ENOENT else { throw .file(path: path, errno: errno) }
+        guard let listing = fdopendir(descriptor) else {
+            let code = errno
+            close(descriptor)
+            throw .file(path: path, errno: code)
+        }
+        defer { closedir(listing) }
+        guard depth <= depthLimit else {
+            throw .unusable(path: path, problem: "it lies too deep to be removed")
+        }
+        for child in names(in: listing) {
+            try remove(child, in: descriptor, at: "\(path)/\(child)", depth: depth + 1)
+        }
+        guard unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT else {
+            throw .file(path: path, errno: errno)
+        }
     }
 
     /// What a path is, without following a link there; `nil` for nothing.

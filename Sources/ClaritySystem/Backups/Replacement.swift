@@ -24,6 +24,11 @@ public struct Replacement {
     /// Whether one was decided and is not finished.
     public var isBegun: Bool { access(folder, F_OK) == 0 }
 
+    /// The files that one which was decided has not put in their place yet, sorted.
+    public func pending() throws(BackupError) -> [String] {
+        try DurableFile.names(in: folder).filter { $0 != Replacement.asideName }
+    }
+
     /// Makes the folder for the new files, of mode 0700, and returns its path; what a killed process
     /// left of another is removed.
     public func makeDraft() throws(BackupError) -> String {
@@ -49,7 +54,7 @@ public struct Replacement {
         try DurableFile.write(aside, to: "\(draft)/\(Replacement.asideName)")
         try DurableFile.sync(draft)
         try DurableFile.rename(draft, to: folder)
-        try DurableFile.sync(directory)
+        try DurableFile.syncNames(in: directory)
     }
 
     /// Moves every file that is not in its place yet.
@@ -75,17 +80,17 @@ public struct Replacement {
                     try DurableFile.rename("\(directory)/\(file)", to: "\(place)/\(file)")
                 }
                 try DurableFile.sync(place)
-                try DurableFile.sync(directory)
+                try DurableFile.syncNames(in: directory)
                 // From here on what lies at the name is the new file.
                 try DurableFile.rename("\(folder)/\(name)", to: "\(directory)/\(name)")
             }
-            try DurableFile.sync(directory)
+            try DurableFile.syncNames(in: directory)
             guard unlink(plan) == 0 else { throw .file(path: plan, errno: errno) }
         }
         guard rmdir(folder) == 0 || errno == ENOENT else {
             throw .file(path: folder, errno: errno)
         }
-        try DurableFile.sync(directory)
+        try DurableFile.syncNames(in: directory)
         return aside.map { "\(directory)/\($0)" }
     }
 
