@@ -19,7 +19,7 @@ public struct HealthSettling: Hashable, Sendable {
 /// What happened since the backup is unknown to it. As far as the file that is there can still be
 /// read and is the same user's, the audit log, the session and the counts of requests are taken from
 /// it: a log never goes back, a session's newer tokens are the ones that work, and the backend
-/// counts the requests of the last hour. Where the backend would keep a sample that comes twice,
+/// counts the logins of the last minutes and the requests of the last hour. Where the backend would keep a sample that comes twice,
 /// those that may have been sent since count as sends in doubt, as after a kill.
 struct HealthRestore {
     /// The copy that is made fit.
@@ -86,6 +86,11 @@ struct HealthRestore {
         return own.lastNumber == 0 || same?.hash == own.lastHash ? found.head : nil
     }
 
+    /// What the present file knows better than any backup.
+    private static let carried = [
+        "session", "session_record", "login_tries", "requests", "closures", "metered_bytes",
+    ]
+
     private func settle(
         _ store: HealthStore, _ connection: Connection, _ former: Former?,
         _ doubling: StateRestore.Doubling
@@ -98,7 +103,7 @@ struct HealthRestore {
             settling.keepsLog = true
         }
         if former != nil {
-            for table in ["session", "session_record", "requests", "closures", "metered_bytes"] {
+            for table in HealthRestore.carried {
                 try connection.execute(
                     "DELETE FROM \(table); INSERT INTO \(table) SELECT * FROM present.\(table)")
             }
@@ -118,8 +123,10 @@ struct HealthRestore {
         return settling
     }
 
-    /// Counts a send in doubt for each sample that the backup knows as not sent, or not answered, but
-    /// for those of which the present file still says the same.
+    /// Counts a send in doubt for each sample that the backup knows as not sent, not answered or not
+    /// confirmed, but for those of which the present file still says the same.
+    ///
+    /// One that waits in the backup may have been released and sent since, and may be so again.
     private func doubt(
         _ connection: Connection, isHeld: Bool, knows: Bool, _ settling: inout HealthSettling
     ) throws {
@@ -146,6 +153,15 @@ struct HealthRestore {
             UPDATE batches SET sends = sends + 1 WHERE state = 'sending'
                 \(knows ? "AND NOT \(isSameBatch)" : "")
             """)
+        let waiting = HealthStore.retriable.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        // First those that wait, so that the ones that are held below are not among them.
+        try connection.run(
+            """
+            UPDATE outbox SET doubts = doubts + 1
+            WHERE state IN (\(waiting))
+                AND \(HealthStore.isDiscarded(false)) \(knows ? "AND NOT \(isSame)" : "")
+            """)
+        settling.doubtful += Int64(connection.changes)
         try connection.run(
             """
             UPDATE outbox SET doubts = doubts + 1\(isHeld ? held : "")

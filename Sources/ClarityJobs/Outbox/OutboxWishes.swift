@@ -14,7 +14,7 @@ extension HealthStore {
 
     private static let portion: Int64 = 5000
 
-    private static func isDiscarded(_ isWanted: Bool) -> String {
+    static func isDiscarded(_ isWanted: Bool) -> String {
         "coalesce(reason, '') \(isWanted ? "=" : "<>") '\(discardedReason)'"
     }
 
