@@ -26,7 +26,7 @@ struct Logout {
         guard try store.hasUserData() else {
             // What an earlier logout could not give up is given up now.
             _ = try store.wipe()
-            try removeCopies()
+            try removeCopies(store)
             throw APIError.notLoggedIn
         }
         if flags.data == .ask, let refusal = try unlessAgreed(store) { return refusal }
@@ -39,7 +39,7 @@ struct Logout {
             fault = error
         }
         let receipt = try store.wipe()
-        try removeCopies()
+        try removeCopies(store)
         if flags.isJSON {
             print(LogoutText.json(receipt))
         } else {
@@ -49,12 +49,16 @@ struct Logout {
         return fault.map { ExitStatus(outcome(of: $0)) } ?? .done
     }
 
-    /// Removes what the state directory has of the same data: its backups, and what restores have
-    /// moved aside. Copies elsewhere are the person's.
-    private func removeCopies() throws {
+    /// Removes what the state directory has of the same data: its backups, what restores have moved
+    /// aside, and what a killed one had made ready. Copies elsewhere are the person's.
+    ///
+    /// - Parameter store: while it is open no restore makes anything ready.
+    private func removeCopies(_ store: HealthStore) throws {
+        defer { withExtendedLifetime(store) {} }
         let state = try flags.value("state")
         do throws(BackupError) {
             try BackupFolder(ofState: state).removeAll()
+            try Replacement(in: state).removeDraft()
             try Replacement.removeAsides(in: state)
         } catch {
             throw HealthStoreError.copies(error)
