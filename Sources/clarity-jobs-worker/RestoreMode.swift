@@ -23,13 +23,14 @@ enum RestoreMode {
                 stateDirectory: state, environment: keyEnvironment(), historyVersion: version,
                 actor: AuditActor(program: "restore"), clock: SystemClock(),
                 doubling: rule.callAsFunction
-            ).run(try flags["from"].map { try Backup(at: $0) }, isRehearsal: isRehearsal)
+            ).run(flags["from"], isRehearsal: isRehearsal)
             if flags.form == .table {
                 report.lines(isRehearsal: isRehearsal).forEach { print($0) }
             } else {
                 print(report.json(isRehearsal: isRehearsal))
             }
-            return .done
+            if report.untaken != nil { return .deferred }
+            return report.lost.isEmpty ? .done : .disk
         } catch let error as Flags.Missing {
             return Program.usageError("`--\(error.name)` is missing")
         } catch {

@@ -6,52 +6,65 @@ struct RestorePlan {
     /// The files that a backup can have, with the numbers that mark them as ours (PRAGMA
     /// application_id).
     private static let files: [(name: String, applicationID: Int64)] = [
-        ("history.db", 0x434C_4A48), ("health.db", HealthSchema.applicationID),
+        ("history.db", 0x434C_4A48), (sealedName, HealthSchema.applicationID),
     ]
+    /// The one that wants the master key.
+    private static let sealedName = "health.db"
 
     let directory: String
     let historyVersion: Int
-    /// Which master key there is; `nil` for none.
-    let keyID: String?
+    /// Which master key there is; `nil` for none. Asked for only where health data is put back.
+    let keyID: () throws -> String?
 
-    /// What is put back: all that a chosen backup has, else each damaged or missing file from the
-    /// newest backup that has it and is sound.
-    func items(
-        _ chosen: Backup?, _ passedOver: inout [String]
-    ) throws -> [StateRestore.Item] {
-        if let chosen {
-            try chosen.verify()
-            try demandKey(of: chosen)
-            return try chosen.manifest.files.map { file in
+    /// What is found: what is put back, and what a person has to hear of beside it.
+    struct Finding {
+        var items: [StateRestore.Item] = []
+        /// Damaged or missing files that no sound backup has.
+        var lost: [StateRestore.Lost] = []
+        /// Backups that were passed over, and why.
+        var passedOver: [String] = []
+    }
+
+    /// All that a chosen backup has, else each damaged or missing file from the newest backup that
+    /// has it and is sound.
+    func find(_ chosen: Backup?) throws -> Finding {
+        guard let chosen else { return try findDamaged() }
+        try chosen.verify()
+        if chosen.manifest.has(RestorePlan.sealedName) { try demandKey(of: chosen) }
+        return Finding(
+            items: try chosen.manifest.files.map { file in
                 guard RestorePlan.files.contains(where: { $0.name == file.name }) else {
                     throw BackupError.damaged(
                         path: chosen.path, problem: "this program knows no `\(file.name)`")
                 }
                 return .init(
                     file: file, backup: chosen, fault: try fault(of: file.name, mayBeNewer: true))
-            }
-        }
+            })
+    }
+
+    private func findDamaged() throws -> Finding {
         let folder = BackupFolder(ofState: directory)
         let backups = try folder.entries().compactMap(\.backup)
-        var items: [StateRestore.Item] = []
-        var isDamaged = false
+        var finding = Finding()
         for (name, _) in RestorePlan.files {
             guard let fault = try fault(of: name, mayBeNewer: false) else { continue }
             // A file that no backup has ever had was never there.
             let candidates = backups.filter { $0.manifest.has(name) }
             guard fault != RestorePlan.missing || !candidates.isEmpty else { continue }
-            isDamaged = true
-            guard let backup = newestSound(candidates, &passedOver),
+            guard let backup = newestSound(candidates, &finding.passedOver),
                 let file = backup.manifest.files.first(where: { $0.name == name })
-            else { continue }
-            try demandKey(of: backup)
-            items.append(.init(file: file, backup: backup, fault: fault))
+            else {
+                finding.lost.append(.init(name: name, fault: fault))
+                continue
+            }
+            if name == RestorePlan.sealedName { try demandKey(of: backup) }
+            finding.items.append(.init(file: file, backup: backup, fault: fault))
         }
-        guard !items.isEmpty else {
-            throw isDamaged
-                ? RestoreError.noBackup(folder: folder.path) : RestoreError.nothingDamaged
+        guard !finding.items.isEmpty else {
+            throw finding.lost.isEmpty
+                ? RestoreError.nothingDamaged : RestoreError.noBackup(folder: folder.path)
         }
-        return items
+        return finding
     }
 
     /// Makes sure that a copy is a database of ours that this program can read.
@@ -84,7 +97,8 @@ struct RestorePlan {
                 try backup.verify()
                 return backup
             } catch {
-                passedOver.append(error.description)
+                // It may have been passed over for another file already.
+                if !passedOver.contains(error.description) { passedOver.append(error.description) }
             }
         }
         return nil
@@ -92,7 +106,7 @@ struct RestorePlan {
 
     private func demandKey(of backup: Backup) throws {
         guard let wanted = backup.manifest.key else { return }
-        guard let keyID else { throw HealthStoreError.lostKey(path: backup.path) }
+        guard let keyID = try keyID() else { throw HealthStoreError.lostKey(path: backup.path) }
         guard wanted == keyID else {
             throw RestoreError.otherKey(backup: backup.name, wanted: wanted, present: keyID)
         }

@@ -29,17 +29,30 @@ public struct StateRestore {
         public let fault: String?
     }
 
+    /// A file that nothing can be put back for.
+    public struct Lost: Sendable {
+        public let name: String
+        /// What is wrong with it.
+        public let fault: String
+    }
+
     /// What was done, or would be.
     public struct Report: Sendable {
         public var items: [Item] = []
         /// Where what was there is now.
         public var aside: String?
-        /// Whether a restore that was cut short was finished, and nothing else done.
+        /// Whether a restore that was cut short was finished, or would be, and nothing else done.
         public var isResumed = false
+        /// The files that it had not put in their place yet.
+        public var pending: [String] = []
+        /// The backup that was named and not taken, since there was that to finish first.
+        public var untaken: String?
         /// What became of the health data; `nil` where none was put back.
         public var health: HealthSettling?
         /// Backups that were passed over, and why.
         public var passedOver: [String] = []
+        /// Damaged or missing files that no sound backup has; they stay as they are.
+        public var lost: [Lost] = []
     }
 
     private let directory: String
@@ -69,12 +82,15 @@ public struct StateRestore {
         self.clock = clock
     }
 
-    /// Puts back what is damaged or missing, or with a backup all that this has.
+    /// Puts back what is damaged or missing, or all that the backup at a path has.
+    ///
+    /// Where a restore was cut short that one is finished and nothing else is done: what it had
+    /// decided is not undone half-way.
     ///
     /// - Parameter isRehearsal: whether everything is only checked and made ready, and then given up.
     /// - Throws: `RestoreError`, `BackupError` for a damaged backup or a full disk, `HealthStoreError`;
     ///   nothing has changed then, but after the decision, when the same call finishes it.
-    public func run(_ chosen: Backup?, isRehearsal: Bool = false) throws -> Report {
+    public func run(_ path: String?, isRehearsal: Bool = false) throws -> Report {
         let state = try StateDirectory(path: directory)
         guard let alone = try state.alone(patience: patience) else {
             throw RestoreError.inUse(path: directory)
@@ -86,14 +102,19 @@ public struct StateRestore {
         defer { withExtendedLifetime(lock) {} }
         let replacement = Replacement(in: directory)
         var report = Report()
-        if replacement.isBegun, !isRehearsal {
+        if replacement.isBegun {
             report.isResumed = true
-            report.aside = try replacement.finish()
+            report.pending = try replacement.pending()
+            report.untaken = path.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
+            if !isRehearsal { report.aside = try replacement.finish() }
             return report
         }
         let plan = RestorePlan(
-            directory: directory, historyVersion: historyVersion, keyID: try keyID())
-        report.items = try plan.items(chosen, &report.passedOver)
+            directory: directory, historyVersion: historyVersion, keyID: keyID)
+        let finding = try plan.find(try path.map { try Backup(at: $0) })
+        report.items = finding.items
+        report.passedOver = finding.passedOver
+        report.lost = finding.lost
         let draft = try replacement.makeDraft()
         do {
             for item in report.items {

@@ -32,14 +32,15 @@ public struct RestoredDoubling {
 extension StateRestore.Report {
     /// Lines for people.
     public func lines(isRehearsal: Bool) -> [String] {
-        if isResumed {
-            return ["finished a restore that was cut short\(placeText)"].map(\.forReport)
-        }
+        if isResumed { return resumedLines(isRehearsal).map(\.forReport) }
         var lines = passedOver
         for item in items {
             let verb = isRehearsal ? "would restore" : "restored"
             let fault = item.fault.map { " (\($0))" } ?? ""
             lines.append("\(verb) \(item.file.name)\(fault) as of \(item.backup.manifest.madeAt)")
+        }
+        for file in lost {
+            lines.append("\(file.name) is damaged (\(file.fault)), and no sound backup has it")
         }
         if aside != nil { lines.append("what was there is kept\(placeText)") }
         guard let health else { return lines.map(\.forReport) }
@@ -56,14 +57,41 @@ extension StateRestore.Report {
             lines.append(
                 "\(health.doubtful) samples may have been sent since, and the backend would keep "
                     + "both: "
-                    + (health.held > 0 ? "they wait for you" : "they count as possibly sent"))
+                    + heldText(health))
         }
         return lines.map(\.forReport)
     }
 
+    private func resumedLines(_ isRehearsal: Bool) -> [String] {
+        var lines = ["finished a restore that was cut short\(placeText)"]
+        if isRehearsal {
+            let rest = pending.joined(separator: " and ")
+            let verb = pending.count == 1 ? "is not in its place" : "are not in their places"
+            lines = [
+                "would finish a restore that was cut short"
+                    + (pending.isEmpty ? "" : ": \(rest) \(verb) yet")
+            ]
+        }
+        if let untaken {
+            lines.append(
+                "the backup `\(untaken)` \(isRehearsal ? "would not be" : "was not") taken: run the "
+                    + "same command again to go back to it")
+        }
+        return lines
+    }
+
+    private func heldText(_ health: HealthSettling) -> String {
+        switch health.held {
+        case 0: "they count as possibly sent"
+        case health.doubtful: "they wait for you"
+        default: "\(health.held) wait for you, the others count as possibly sent"
+        }
+    }
+
     private var placeText: String { aside.map { ", in \($0)" } ?? "" }
 
-    /// An object with `restored`, `aside`, `resumed`, and of health data what became of it.
+    /// An object with `restored`, `not_restored`, `passed_over`, `aside`, `resumed`, and of health data
+    /// what became of it; with `pending` and `not_taken` where another restore comes first.
     public func json(isRehearsal: Bool) -> String {
         var json = JSONWriter()
         json.object { json in
@@ -79,6 +107,19 @@ extension StateRestore.Report {
                     }
                 }
             }
+            json.array("not_restored") { json in
+                for file in lost {
+                    json.object { json in
+                        json.field("file", file.name)
+                        json.field("fault", file.fault)
+                    }
+                }
+            }
+            json.array("passed_over") { json in passedOver.forEach { json.element($0) } }
+            if isResumed {
+                json.array("pending") { json in pending.forEach { json.element($0) } }
+            }
+            if let untaken { json.field("not_taken", untaken) }
             if let aside { json.field("aside", aside) }
             if let health {
                 json.field("keeps_log", health.keepsLog)

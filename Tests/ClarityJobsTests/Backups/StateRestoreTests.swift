@@ -28,7 +28,7 @@ import Testing
         let report = try StateRestore(
             stateDirectory: state, environment: [:], historyVersion: 4, actor: AuditActor(),
             clock: SystemClock(), doubling: { _ in .init(isPossible: true, isHeld: isHeld) }
-        ).run(backup)
+        ).run(backup.path)
         return try #require(report.health)
     }
 

@@ -57,6 +57,11 @@ struct JSONWriter {
         bytes.append(contentsOf: number.description.utf8)
     }
 
+    mutating func element(_ text: String) {
+        start(nil)
+        string(text)
+    }
+
     mutating func element(_ instant: Instant) {
         start(nil)
         append(instant)
