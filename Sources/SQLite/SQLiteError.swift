@@ -12,6 +12,8 @@ public struct SQLiteError: Error, Hashable, Sendable {
 
     /// The error of a database of which nothing is left: SQLite itself takes it for a new one.
     public static let emptied = SQLiteError(code: 11, message: "it is empty, and once was not")
+    /// The error of a database that is gone, where SQLite itself would begin a new one.
+    public static let missing = SQLiteError(code: 11, message: "it is missing, and a backup has it")
 
     /// Creates an error.
     public init(code: Int32, message: String, statement: String? = nil) {

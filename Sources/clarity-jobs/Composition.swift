@@ -97,6 +97,12 @@ struct Composition {
         return "\(home)/.local/state/clarity-jobs"
     }
 
+    /// Where the health data is, whether it exists or not.
+    func healthPath(_ file: JobFile) -> String { "\(statePath(file))/health.db" }
+
+    /// Whether a database of the state directory once had something in it and has nothing now.
+    func isLost(_ path: String) -> Bool { DatabasePlace(path).loss != nil }
+
     /// Opens the history for reading; makes nothing.
     func history(_ file: JobFile) throws(CommandFailure) -> RunHistory {
         let path = statePath(file)

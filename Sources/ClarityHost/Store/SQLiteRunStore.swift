@@ -118,11 +118,15 @@ extension LedgerChange {
 
 /// Looks at a history's place before SQLite opens what lies there.
 ///
-/// - Throws: `StateDirectoryError` for what is no ordinary file, `SQLiteError.emptied`.
+/// - Throws: `StateDirectoryError` for what is no ordinary file, `SQLiteError.emptied` and `missing`.
 func demandUsable(_ path: String) throws {
     let place = DatabasePlace(path)
     try place.demandPlain()
-    if place.isEmptied { throw SQLiteError.emptied }
+    switch place.loss {
+    case .emptied: throw SQLiteError.emptied
+    case .missing: throw SQLiteError.missing
+    case nil: break
+    }
 }
 
 /// Runs `body` and says every failure of SQLite in the store's terms.

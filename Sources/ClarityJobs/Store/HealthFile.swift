@@ -23,11 +23,11 @@ struct HealthFile: Sendable {
     }
 
     /// The same, or what opening it then says: a restore was cut short in the middle, when the file
-    /// may be missing, the file was emptied, or something else lies in its place.
+    /// may be missing, the file was emptied or removed, or something else lies in its place.
     var isKept: Bool {
         var status = stat()
         let isOther = lstat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
-        return exists || isOther || DatabasePlace(path).isEmptied
+        return exists || isOther || DatabasePlace(path).loss != nil
             || access("\(directory)/\(StateDirectory.restoringName)", F_OK) == 0
     }
 
@@ -41,11 +41,16 @@ struct HealthFile: Sendable {
     ///
     /// - Throws: `foreignFile` for one of another user, a symbolic link, or what is no file: somebody
     ///   else could have put it there to be written through or read from; `directory` where a
-    ///   restore was cut short; `damaged` for a file of which nothing is left.
+    ///   restore was cut short; `damaged` for a file of which nothing is left,
+    ///   or that is gone and of which there is a backup.
     func check() throws(HealthStoreError) {
         try demandWhole()
         try checkFiles()
-        if DatabasePlace(path).isEmptied { throw HealthStore.described(SQLiteError.emptied, path) }
+        switch DatabasePlace(path).loss {
+        case .emptied: throw HealthStore.described(SQLiteError.emptied, path)
+        case .missing: throw HealthStore.described(SQLiteError.missing, path)
+        case nil: break
+        }
     }
 
     /// The same in the middle of a restore.

@@ -1,7 +1,7 @@
 /// What a person can do about a file of the state directory that is damaged.
 public enum DamageAdvice {
     /// ``restore the backup of 2026-11-20T06:00:00Z with `clarity-jobs restore` ``, or that there is
-    /// none.
+    /// none; of a file that is gone also how to begin anew.
     ///
     /// - Parameter path: the damaged file, in its state directory.
     public static func words(about path: String) -> String {
@@ -12,6 +12,8 @@ public enum DamageAdvice {
             let backups = try folder.entries().compactMap(\.backup)
             guard let newest = backups.first(where: { $0.manifest.has(name) }) else { return none }
             return "restore the backup of \(newest.manifest.madeAt) with `clarity-jobs restore`"
+                + (try DurableFile.status(of: path) == nil
+                    ? ", or take the backups away to begin anew" : "")
         } catch {
             return "the backups cannot be read either: \(error)"
         }

@@ -29,23 +29,39 @@ public struct DatabasePlace: Sendable {
         }
     }
 
-    /// Whether the file is empty and once was not.
+    /// What is left of a file that once had something in it.
+    public enum Loss: Sendable {
+        /// A file without content.
+        case emptied
+        /// No file at all.
+        case missing
+    }
+
+    /// How the file was lost; `nil` for one that has something in it, or that was never begun.
     ///
     /// SQLite never leaves a file empty to which it has written. So one is empty from its making to
     /// the first write, where a kill may leave it, or because somebody has cut it. A log with
-    /// something in it, which SQLite would remove, or a backup of the file tells which.
-    public var isEmptied: Bool {
-        guard isEmpty, hasLog || hasBackup else { return false }
+    /// something in it, which SQLite would remove, or a backup of the file tells which; of a file
+    /// that is not there a backup tells.
+    public var loss: Loss? {
+        guard let first = left, first == .emptied && hasLog || hasBackup else { return nil }
         // Somebody may have removed the file, and another process be making it at this instant.
+        var last = first
         let deadline = ContinuousClock.now + DatabasePlace.patience
         while ContinuousClock.now < deadline {
             usleep(20_000)
-            guard isEmpty else { return false }
+            guard let now = left else { return nil }
+            last = now
         }
-        return true
+        return last
     }
 
-    private var isEmpty: Bool { size(of: path) == 0 }
+    /// What lies there if it is nothing.
+    private var left: Loss? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return errno == ENOENT ? .missing : nil }
+        return status.st_mode & S_IFMT == S_IFREG && status.st_size == 0 ? .emptied : nil
+    }
 
     private var hasLog: Bool { size(of: "\(path)-wal").map { $0 > 0 } ?? false }
 

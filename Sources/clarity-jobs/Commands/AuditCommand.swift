@@ -16,6 +16,7 @@ struct AuditCommand {
         let jobs = composition.jobSet(file)
         let findings = try askingStore { () throws(RunStoreError) in try history.audit(jobs) }
         let offences = findings.filter(\.isOffence)
+        let hasOutbox = hasOutbox(file)
         let console = composition.console
         if console.form == .table {
             for finding in findings {
@@ -25,7 +26,7 @@ struct AuditCommand {
             if offences.isEmpty, !console.isQuiet {
                 console.result("the history is sound: no occurrence is missing or double")
             }
-        } else if !hasOutbox(file) {
+        } else if !hasOutbox {
             console.results(findings.map(object), table: Table(heading: []))
         } else {
             // The worker goes on with the list and ends it.
@@ -34,14 +35,15 @@ struct AuditCommand {
                 console.result(object(finding).line)
             }
         }
-        guard hasOutbox(file) else { return offences.isEmpty ? .done : .failed }
+        guard hasOutbox else { return offences.isEmpty ? .done : .failed }
         try proveOutbox(file, found: findings.count, isOffence: !offences.isEmpty)
     }
 
     private func hasOutbox(_ file: JobFile) -> Bool {
-        // A link that leads nowhere is something to speak of as well.
-        faccessat(
-            AT_FDCWD, "\(composition.statePath(file))/health.db", F_OK, AT_SYMLINK_NOFOLLOW) == 0
+        // A link that leads nowhere, or a file that is gone, is something to speak of as well.
+        let path = composition.healthPath(file)
+        return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+            || composition.isLost(path)
     }
 
     private func proveOutbox(

@@ -5,7 +5,7 @@ import SQLite
 import Testing
 
 /// A file of which nothing is left is not taken for one that was never begun.
-@Suite("State files cut to nothing", .timeLimit(.minutes(15)))
+@Suite("State files cut to nothing or missing", .timeLimit(.minutes(15)))
 struct EmptiedFileTests {
     /// What wants the one file or the other.
     private static func commands(_ name: String) -> [[String]] {
@@ -25,21 +25,37 @@ struct EmptiedFileTests {
     func `an emptied file of which there is a backup is told of and comes back`(
         name: String
     ) async throws {
+        try await proveTold(name, "it is empty, and once was not") { truncate($0, 0) == 0 }
+    }
+
+    @Test(arguments: KeptState.names)
+    func `a missing file of which there is a backup is told of and comes back`(
+        name: String
+    ) async throws {
+        try await proveTold(name, "it is missing, and a backup has it") { unlink($0) == 0 }
+    }
+
+    /// Every command says what is wrong and leaves it, and a restore brings the file back.
+    private func proveTold(
+        _ name: String, _ words: String, _ strike: (String) -> Bool
+    ) async throws {
         let kept = try await KeptState()
         let playground = kept.playground
         let path = "\(playground.statePath)/\(name)"
-        try #require(truncate(path, 0) == 0)
+        try #require(strike(path))
+        let before = try playground.folder.contents()["state/\(name)"]
 
-        for words in EmptiedFileTests.commands(name) {
-            let result = try await playground.start(words).finish()
+        for command in EmptiedFileTests.commands(name) {
+            let result = try await playground.start(command).finish()
             let told = result.errors.split(separator: "\n").filter {
-                $0.contains("cannot use") && $0.contains("`\(path)`: it is empty, and once was not")
+                $0.contains("cannot use") && $0.contains("`\(path)`: \(words)")
                     && $0.contains("; restore the backup of ")
                     && $0.contains("with `clarity-jobs restore`")
             }
-            #expect(result.status == 74, "\(words): \(result)")
-            #expect(told.count == 1, "\(words): \(result)")
-            #expect(try TemporaryFolder.read(path) == [], "\(words) has begun it anew")
+            #expect(result.status == 74, "\(command): \(result)")
+            #expect(told.count == 1, "\(command): \(result)")
+            let now = try playground.folder.contents()["state/\(name)"]
+            #expect(now == before, "\(command) has begun it anew")
         }
         let restored = try await playground.run("restore")
 
