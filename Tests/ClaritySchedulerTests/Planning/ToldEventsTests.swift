@@ -115,7 +115,8 @@ struct ToldEventsTests {
 
         try other.handle(.tick)
 
-        #expect(other.store.runs.values.filter { $0.job.rawValue == "b" }.map(\.trigger) == [.event])
+        #expect(
+            other.store.runs.values.filter { $0.job.rawValue == "b" }.map(\.trigger) == [.event])
     }
 
     @Test func `two that break and hear of each other wait before each turn`() throws {
