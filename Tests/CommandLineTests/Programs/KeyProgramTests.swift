@@ -24,7 +24,12 @@ struct KeyProgramTests {
         #expect(rotation.status == 0 && rotation.errors == "")
         #expect(
             rotation.output.wholeMatch(
-                of: /the master key was changed\n\d+ rows are sealed with the new key\n/) != nil)
+                of:
+                    #/
+                    the\ master\ key\ was\ changed\n
+                    \d+\ rows\ are\ sealed\ with\ the\ new\ key\n
+                    backups\ of\ before\ open\ with\ the\ former\ key\ alone;\ make\ a\ new\ one\n
+                    /#) != nil)
         #expect(before["place"].text == "the file `\(playground.statePath)/master.key`")
         #expect(before["changes"].number == 0 && after["changes"].number == 1)
         #expect(isInstant(after["since"].text))

@@ -373,7 +373,8 @@ struct ReadingProgramTests {
         #expect(
             list.outputLines[1].hasPrefix(
                 "     1  metrics  heart_rate  m-1  2026-01-01T01:00:00Z  "))
-        #expect(!list.output.contains("61"))
+        // As a word: the time of archiving may have these digits too.
+        #expect(!list.output.split(whereSeparator: { " \n".contains($0) }).contains("61"))
         #expect(none.outputLines == ["no version is archived"])
         #expect(late.elements.count == 1)
         #expect(shown["content"]["value"] == .number(61))
