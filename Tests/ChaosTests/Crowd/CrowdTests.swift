@@ -10,7 +10,7 @@ struct CrowdTests {
     {
         let plan = ChaosPlan.current
         let scene = try await CrowdScene()
-        let round = CrowdRound(scene, plan, length: .seconds(plan.size(slice: 6, whole: 600)))
+        let round = CrowdRound(scene, plan, length: .seconds(plan.size(slice: 3, whole: 600)))
 
         try await round.run()
         let leftovers = try await round.settle()
