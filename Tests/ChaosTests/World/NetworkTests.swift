@@ -57,7 +57,7 @@ struct NetworkTests {
         var random = ChaosPlan.current.generator("world-requests")
         let chosen = all.shuffled(using: &random)
             .prefix(ChaosPlan.current.size(slice: 1, whole: .max))
-        let scene = try await WorldScene(jobFile: NetworkTests.impatient)
+        var scene = try await WorldScene(jobFile: NetworkTests.impatient)
         var line = ChaosLine("world-network")
 
         for (request, fault) in chosen {
@@ -66,15 +66,35 @@ struct NetworkTests {
             try await scene.sandbox.addFault(fault)
             let result = try await scene.run(.everything, [:])
             try await scene.sandbox.clearFaults()
-            let proof = try await scene.proof()
+            var (statuses, proof) = (NetworkTests.statuses.union([124]), try await scene.proof())
+            let hasLostSession = try await NetworkTests.hasLostSession(scene, request, fault)
+            if hasLostSession {
+                // Which each command has said by its end, and nothing but a login makes good.
+                statuses.insert(77)
+                line.faults["session-lost", default: 0] += 1
+                try await scene.playground.logIn()
+                proof = try await scene.proof()
+            }
 
             line.rounds += 1
             line.faults["sandbox-fault", default: 0] += 1
-            line.judge(result, statuses: NetworkTests.statuses.union([124]), fault)
+            line.judge(result, statuses: statuses, fault)
             line.add(proof)
             #expect(proof.holds, "\(fault): \(proof)")
+            // Nobody may log in a third time within a quarter of an hour.
+            if hasLostSession { scene = try await WorldScene(jobFile: NetworkTests.impatient) }
         }
         line.tell()
+    }
+
+    /// Whether a renewal has reached the backend and its answer has not come back: where each refresh
+    /// token is good once, that ends the session.
+    private static func hasLostSession(
+        _ scene: WorldScene, _ request: String, _ fault: String
+    ) async throws -> Bool {
+        guard request == "POST /auth/refresh", fault.contains("drop") || fault.contains("truncate")
+        else { return false }
+        return try await scene.playground.run("auth", "status").status == 77
     }
 
     @Test(.enabled(if: NetworkNamespace.isPermitted, "no network of a test's own"))
