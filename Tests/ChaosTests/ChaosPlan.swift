@@ -37,8 +37,12 @@ struct ChaosPlan {
 
 /// What a part of the chaos came to, as a line that `scripts/chaos` adds up:
 /// `chaos: part=kill seed=7 rounds=1000 lost=0 doubled=0 stuck=0 crashes=0 worker=480 scheduler=470`.
+/// What a part does not look at is told as `-`, never as 0.
 struct ChaosLine: CustomStringConvertible {
+    enum Measure: String, CaseIterable, Sendable { case lost, doubled, stuck, crashes }
+
     let part: String
+    private let measures: [Measure]
     var rounds = 0
     /// How often each kind of fault really struck, by its name: letters, digits and hyphens.
     var faults: [String: Int] = [:]
@@ -48,17 +52,29 @@ struct ChaosLine: CustomStringConvertible {
     var doubled = 0
     /// Runs, leases and processes that would never come to an end.
     var stuck = 0
-    /// Processes that ended by a signal that nobody sent.
+    /// Processes that ended by a signal that nobody sent, and attempts that broke by themselves.
     var crashes = 0
 
-    init(_ part: String) { self.part = part }
+    init(_ part: String, measures: [Measure] = Measure.allCases) {
+        (self.part, self.measures) = (part, measures)
+    }
 
     var description: String {
-        let struck = faults.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        return """
-            chaos: part=\(part) seed=\(ChaosPlan.current.seed) rounds=\(rounds) lost=\(lost) \
-            doubled=\(doubled) stuck=\(stuck) crashes=\(crashes)\(struck)
-            """
+        let counts = Measure.allCases.map { measure in
+            " \(measure.rawValue)=\(measures.contains(measure) ? "\(count(measure))" : "-")"
+        }
+        let struck = faults.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }
+        return "chaos: part=\(part) seed=\(ChaosPlan.current.seed) rounds=\(rounds)"
+            + (counts + struck).joined()
+    }
+
+    private func count(_ measure: Measure) -> Int {
+        switch measure {
+        case .lost: lost
+        case .doubled: doubled
+        case .stuck: stuck
+        case .crashes: crashes
+        }
     }
 
     /// Prints the line, whole, beside what other tests print at the same time.

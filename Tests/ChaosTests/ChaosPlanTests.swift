@@ -12,6 +12,12 @@ struct ChaosPlanTests {
         #expect(draws("kill") != draws("crowd"))
     }
 
+    @Test func `what a part does not look at is no zero`() {
+        let line = ChaosLine("leaks", measures: [.crashes])
+
+        #expect(line.description.contains(" lost=- doubled=- stuck=- crashes=0"))
+    }
+
     @Test func `a line has what struck in a fixed order`() {
         var line = ChaosLine("kill")
         line.rounds = 24

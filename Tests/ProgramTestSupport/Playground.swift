@@ -158,13 +158,18 @@ final class Sandbox: Sendable {
 
     /// Makes requests fail from now on: `POST /health-data/upload: 503 x3`.
     func addFault(_ fault: String) async throws {
-        _ = try await LoopbackRequest.send(
+        let answer = try await LoopbackRequest.send(
             "POST", "/_sandbox/fault", body: fault, port: port, in: network)
+        try #require(answer.contains("\"added\":1"), "`\(fault)`: \(answer)")
     }
 
-    /// Takes back every fault that is still to come.
-    func clearFaults() async throws {
-        _ = try await LoopbackRequest.send("DELETE", "/_sandbox/fault", port: port, in: network)
+    /// Takes back every fault that is still to come; returns how many requests have met one.
+    @discardableResult
+    func clearFaults() async throws -> Int {
+        let answer = try await LoopbackRequest.send(
+            "DELETE", "/_sandbox/fault", port: port, in: network)
+        let value = try #require(answer.firstRange(of: "\"struck\":"), "\(answer)")
+        return try #require(Int(answer[value.upperBound...].prefix { $0.isNumber }))
     }
 
     /// Ends every access token that was given out.

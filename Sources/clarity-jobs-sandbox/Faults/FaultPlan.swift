@@ -1,12 +1,14 @@
 /// The faults that are still to come.
 struct FaultPlan: Sendable {
     private(set) var rules: [FaultRule] = []
+    /// How many requests have met one since they were last forgotten.
+    private(set) var struck = 0
 
     /// Adds a rule; those added before go first.
     mutating func add(_ rule: FaultRule) { rules.append(rule) }
 
     /// Forgets every fault.
-    mutating func clear() { rules = [] }
+    mutating func clear() { (rules, struck) = ([], 0) }
 
     /// The action for the next request of this kind, which is used up by asking; `nil` when no
     /// rule has one left.
@@ -28,6 +30,7 @@ struct FaultPlan: Sendable {
                 if rules[index].steps.isEmpty { rules.remove(at: index) }
             }
         }
+        if step.action != .pass { struck += 1 }
         return step.action
     }
 }

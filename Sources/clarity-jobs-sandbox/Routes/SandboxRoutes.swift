@@ -18,9 +18,9 @@ extension Service {
         case ("POST", "fault"):
             return try addFaults(request)
         case ("DELETE", "fault"):
-            let count = faults.rules.count
+            let (count, struck) = (faults.rules.count, faults.struck)
             faults.clear()
-            return .json(200, ["cleared": .count(count)])
+            return .json(200, ["cleared": .count(count), "struck": .count(struck)])
         case ("POST", "expire-tokens"):
             return try expireTokens(request)
         case ("POST", "fail-processing"):

@@ -12,6 +12,8 @@ struct CrowdEvidence {
     let unfenced: [String]
     /// Runs that ended as failed, with their reasons.
     let failures: [String]
+    /// Attempts that broke by themselves.
+    let broken: [String]
     /// Runs that have not ended.
     let open: [String]
     let runs: Int
@@ -43,6 +45,7 @@ struct CrowdEvidence {
             WHERE state = 'failed'
             """
         ) { $0.text(0) }
+        broken = try OwnFault.kept(in: scene.playground)
         open = try history.all(
             """
             SELECT job_id || ' run ' || id || ' is ' || state FROM runs

@@ -29,10 +29,10 @@ struct CrowdTests {
         line.rounds = await round.tally.count
         line.faults = kills
         line.faults["dead-holders"] = deadHolders
-        line.lost = scene.samples - distinct
+        line.lost = max(0, scene.samples - distinct)
         line.doubled = metrics - distinct + evidence.overlaps.count + evidence.twice.count
         line.stuck = evidence.open.count + audit.unsent
-        line.crashes = crashes
+        line.crashes = crashes + evidence.broken.count
         line.tell()
 
         #expect(complaints == [])
@@ -41,6 +41,7 @@ struct CrowdTests {
         #expect(evidence.twice == [])
         #expect(evidence.unfenced == [])
         #expect(evidence.failures == [])
+        #expect(evidence.broken == [])
         #expect(evidence.open == [])
         // A lease lasts for 60 s; somebody looks all the time.
         #expect(longest < .seconds(65), "a lease was held by the dead for \(longest)")

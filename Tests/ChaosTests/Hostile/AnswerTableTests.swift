@@ -23,7 +23,7 @@ struct AnswerTableTests {
         }
         try #require(table.count > 1000, "\(table.count) of \(dialect)")
         table.shuffle(using: &generator)
-        var line = ChaosLine("hostile-server-\(dialect)")
+        var line = ChaosLine("hostile-server-\(dialect)", measures: [])
         var steering: [String] = []
         for (call, tampering) in table.prefix(plan.size(slice: 150, whole: table.count)) {
             bench.transport.tamper(call) { body in

@@ -34,7 +34,7 @@ struct CorpusTests {
                     hold(mutation.damaged(text, with: other), "by lot of \(name)")
                 }
             }
-            var line = ChaosLine("replay-\(target.name)")
+            var line = ChaosLine("replay-\(target.name)", measures: [])
             line.rounds = rounds
             line.tell()
             return broken

@@ -141,8 +141,9 @@ struct HostileSpoolTests {
         let audit = try StateAudit(statePath: playground.statePath)
         #expect(audit.samples.values.reduce(0, +) == count)
         #expect(audit.damage == [])
-        var line = ChaosLine("hostile-sources")
+        var line = ChaosLine("hostile-sources", measures: [.lost])
         line.rounds = count
+        line.lost = max(0, count - audit.samples.values.reduce(0, +))
         line.faults["tiny-file"] = count
         line.tell()
     }

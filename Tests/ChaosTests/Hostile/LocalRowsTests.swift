@@ -30,7 +30,8 @@ struct LocalRowsTests {
         let before = try playground.keptRows()
         try #require(before.values.allSatisfy { $0 > 0 }, "\(before)")
         var generator = ChaosPlan.current.generator("rows-\(dialect)")
-        var line = ChaosLine("hostile-server-rows-\(dialect)")
+        var line = ChaosLine(
+            "hostile-server-rows-\(dialect)", measures: [.lost, .crashes])
         var gone: [String] = []
 
         for round in 0..<ChaosPlan.current.size(slice: 4, whole: 60) {

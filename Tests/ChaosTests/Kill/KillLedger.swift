@@ -19,6 +19,8 @@ struct KillLedger: Sendable {
     var doubtfulInsights = 0
     /// The jobs whose run has no end.
     var open: [String] = []
+    /// Attempts that broke by themselves.
+    var broken: [String] = []
     /// What SQLite and the program's own proof find wrong.
     var damage: [String] = []
 
@@ -35,6 +37,7 @@ struct KillLedger: Sendable {
         possibleCopies = state.possibleCopies
         damage = state.damage
         open = try KillLedger.openRuns(playground)
+        broken = try OwnFault.kept(in: playground)
         let health = try Connection(
             path: "\(playground.statePath)/health.db", access: .readOnly)
         doubtfulInsights =
@@ -120,7 +123,7 @@ struct KillLedger: Sendable {
             insights > undisturbed.insights || insights < undisturbed.insights && !isPatient,
             "\(insights) insights, \(undisturbed.insights) undisturbed")
         find(analyses < undisturbed.analyses, "\(analyses) of \(undisturbed.analyses) analyses")
-        for line in damage { find(true, line) }
+        for line in broken + damage { find(true, line) }
         return verdict
     }
 }

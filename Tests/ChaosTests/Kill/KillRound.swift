@@ -119,6 +119,7 @@ struct KillRound: Sendable {
         let statuses = results.map(\.status) + [disturbed.status]
         report.crashes = statuses.count { $0 == 70 || $0 > 128 && ![137, 143].contains($0) }
         if disturbed.status == 137, !report.hit { report.crashes += 1 }
+        report.crashes += ledger.broken.count
         if report.crashes > 0 { report.findings.append("crashed: \(statuses)") }
         return report
     }

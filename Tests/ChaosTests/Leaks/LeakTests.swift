@@ -38,9 +38,9 @@ struct LeakTests {
         }
         let end = await loop.end()
 
-        var line = ChaosLine("leaks")
+        var line = ChaosLine("leaks", measures: [.crashes])
         line.rounds = loop.runs
-        line.crashes = end.status == 143 ? 0 : 1
+        line.crashes = (end.status == 143 ? 0 : 1) + loop.faults.count { OwnFault.isTold(in: $0) }
         line.tell()
         print(loop.curve)
         #expect(end.status == 143, "\(end.errors)")

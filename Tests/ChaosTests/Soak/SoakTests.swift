@@ -31,7 +31,6 @@ struct SoakTests {
             case 0:
                 try await scene.sandbox.addFault(
                     Self.faults.randomElement(using: &random) ?? Self.faults[0])
-                events["fault", default: 0] += 1
             case 1, 2:
                 try scene.growSource(by: Int.random(in: 1...5, using: &random))
                 events["source", default: 0] += 1
@@ -55,7 +54,7 @@ struct SoakTests {
         try loop.look()
         let end = await loop.end()
 
-        try await scene.sandbox.clearFaults()
+        events["fault"] = try await scene.sandbox.clearFaults()
         let leftovers = try await CrowdRound(scene, plan, length: .zero).settle()
         let evidence = try CrowdEvidence(scene)
         let audit = try StateAudit(statePath: scene.playground.statePath)
@@ -64,15 +63,16 @@ struct SoakTests {
         var line = ChaosLine("soak")
         line.rounds = loop.runs
         line.faults = events
-        line.lost = scene.samples - audit.samples.values.reduce(0, +)
+        line.lost = max(0, scene.samples - distinct)
         line.doubled = metrics - distinct
         line.stuck = evidence.open.count
-        line.crashes = end.status == 143 ? 0 : 1
+        let broken = loop.faults.filter(OwnFault.isTold)
+        line.crashes = (end.status == 143 ? 0 : 1) + broken.count
         line.tell()
         print(loop.curve)
 
         #expect(end.status == 143, "\(end.errors)")
-        #expect(leftovers == [])
+        #expect(leftovers == [] && broken == [])
         #expect(evidence.open == [] && evidence.overlaps == [] && evidence.twice == [])
         #expect(audit.samples == ["confirmed": scene.samples] && audit.damage == [])
         #expect(distinct == scene.samples && metrics == scene.samples)

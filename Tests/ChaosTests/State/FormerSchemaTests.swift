@@ -49,7 +49,7 @@ struct FormerSchemaTests {
         try #require(pulled.status == 0, "\(pulled.errors)")
         try await kept.keep()
         var random = ChaosPlan.current.generator("state-versions")
-        var line = ChaosLine("state-versions")
+        var line = ChaosLine("state-versions", measures: [.lost])
         let newest = HealthSchema.migrations.steps.count
         let others = (2..<newest).shuffled(using: &random)
         for version in [1] + others.prefix(ChaosPlan.current.size(slice: 2, whole: newest)) {

@@ -55,7 +55,7 @@ struct StateMigrationTests {
         let points = try faultline.count(of: .any)
         try #require(points > 10)
         var random = ChaosPlan.current.generator("state-migration \(change.rawValue)")
-        var line = ChaosLine("state-migration")
+        var line = ChaosLine("state-migration", measures: [.lost, .stuck, .crashes])
         for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 40) {
             try await kept.putBack()
             faultline.reset()

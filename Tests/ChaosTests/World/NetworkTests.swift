@@ -65,7 +65,7 @@ struct NetworkTests {
             if request == "POST /auth/refresh" { try await scene.sandbox.expireTokens() }
             try await scene.sandbox.addFault(fault)
             let result = try await scene.run(.everything, [:])
-            try await scene.sandbox.clearFaults()
+            let struck = try await scene.sandbox.clearFaults()
             var (statuses, proof) = (NetworkTests.statuses.union([124]), try await scene.proof())
             let hasLostSession = try await NetworkTests.hasLostSession(scene, request, fault)
             if hasLostSession {
@@ -77,7 +77,8 @@ struct NetworkTests {
             }
 
             line.rounds += 1
-            line.faults["sandbox-fault", default: 0] += 1
+            // Some kinds of request a round makes once: a later one is not there to fail.
+            if struck > 0 { line.faults["sandbox-fault", default: 0] += 1 }
             line.judge(result, statuses: statuses, fault)
             line.add(proof)
             #expect(proof.holds, "\(fault): \(proof)")
@@ -116,7 +117,7 @@ struct NetworkTests {
             let proof = try await scene.proof()
 
             line.rounds += 1
-            line.faults["link-down", default: 0] += 1
+            if result.status != 0 { line.faults["link-down", default: 0] += 1 }
             line.judge(
                 result, statuses: NetworkTests.statuses.union([124]), "after \(uploads) uploads")
             line.add(proof)
@@ -145,7 +146,7 @@ struct NetworkTests {
         ).finish(input: "Demo-Passw0rd!\n")
         let struck = try faultline.struck()
 
-        var line = ChaosLine("world-network")
+        var line = ChaosLine("world-network", measures: [.crashes])
         line.rounds = 2
         line.faults = ["no-resolver": 1, "eai-again": struck]
         for result in [unresolved, later] {

@@ -143,6 +143,7 @@ import Testing
 
         #expect(found == ["500", "500", "429", "200"])
         #expect(cleared.body["cleared"] == 1)
+        #expect(cleared.body["struck"] == 3)
         #expect(bench.reply("GET", "/health").outcome == "200")
     }
 
