@@ -7,22 +7,52 @@ import Testing
 struct SecurityModelTests {
     private static let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
 
-    /// The last cells of the tables' rows.
-    private static func proofs() throws -> [String] {
+    /// The attackers' headings, and the tables' lines below them without heads and rules.
+    private static func attacks() throws -> (attackers: Int, tables: Int, rows: [Substring]) {
         let text = String(
             decoding: try TemporaryFolder.read("\(root)/docs/SECURITY.md"), as: UTF8.self)
-        return text.split(separator: "\n").compactMap { line in
-            let cells = line.split(separator: "|").map { $0.drop { $0 == " " } }
-            guard cells.count == 3, let last = cells.last else { return nil }
-            let words = last.split(separator: " ")
-            return words.count == 1 && last.contains("/") ? words.first.map(String.init) : nil
+        let lines = text.split(separator: "\n")
+            .drop { $0 != "## Who attacks, and what stands in the way" }.dropFirst()
+            .prefix { !$0.hasPrefix("## ") }
+        let table = lines.filter { $0.hasPrefix("|") }
+        let rows = table.filter { $0 != head && $0 != "|---|---|---|" }
+        return (
+            lines.count { $0.hasPrefix("### ") }, table.count { $0 == head }, rows
+        )
+    }
+
+    private static let head = "| attack | what is defended | shown by |"
+
+    /// The paths in a row's last cell; `nil` for what is no row of three cells.
+    private static func proofs(_ row: Substring) -> [Substring]? {
+        let cells = row.split(separator: "|", omittingEmptySubsequences: false)
+        guard cells.count == 5, cells[0].isEmpty, cells[4].isEmpty else { return nil }
+        return cells[3].split(separator: ",").map { cell in
+            let path = cell.drop { $0 == " " }
+            return path.hasSuffix(" ") ? path.dropLast() : path
         }
     }
 
-    @Test func `what shows a defence exists`() throws {
-        let proofs = try SecurityModelTests.proofs()
+    @Test func `each attacker has a table`() throws {
+        let (attackers, tables, _) = try SecurityModelTests.attacks()
 
-        #expect(proofs.count > 20)
-        #expect(proofs.filter { access("\(SecurityModelTests.root)/\($0)", R_OK) != 0 } == [])
+        #expect(attackers > 0)
+        #expect(tables == attackers)
+    }
+
+    @Test func `what shows a defence exists, and no row goes without`() throws {
+        let (_, _, rows) = try SecurityModelTests.attacks()
+
+        #expect(!rows.isEmpty)
+        for row in rows {
+            let proofs = SecurityModelTests.proofs(row) ?? []
+            #expect(!proofs.isEmpty, "\(row)")
+            for path in proofs {
+                // The repository's own root would exist for no path at all.
+                let isThere =
+                    path.contains("/") && access("\(SecurityModelTests.root)/\(path)", R_OK) == 0
+                #expect(isThere, "\(path): \(row)")
+            }
+        }
     }
 }
