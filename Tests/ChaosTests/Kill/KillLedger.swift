@@ -96,6 +96,9 @@ struct KillLedger: Sendable {
         let allowed = setting.backend == .resend ? possibleCopies : 0
         verdict.doubled = max(0, copies - undisturbed.copies - allowed)
         find(verdict.doubled > 0, "\(copies) copies, \(possibleCopies) of them told of")
+        // Of an upload one batch is under way at a time, and no kill can leave more in doubt.
+        let doubtful = max(held, possibleCopies - undisturbed.possibleCopies)
+        find(doubtful > KillSetting.batchSize, "\(doubtful) samples are in doubt")
         find(held != 0 && setting.backend != .hold, "\(held) samples more are set aside")
         find(
             setting.backend == .hold && possibleCopies > 0,

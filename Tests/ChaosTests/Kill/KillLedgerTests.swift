@@ -60,6 +60,17 @@ struct KillLedgerTests {
             $0.samples = ["confirmed": 80, "setAside": 20]
         },
         Case(
+            testDescription: "more in doubt than was under way", backend: .resend,
+            findings: ["21 samples are in doubt"]
+        ) { $0.possibleCopies = 21 },
+        Case(
+            testDescription: "more held than was under way", backend: .hold,
+            findings: ["21 samples are in doubt"]
+        ) {
+            $0.distinct -= 21
+            $0.samples = ["confirmed": 79, "setAside": 21]
+        },
+        Case(
             testDescription: "held by who sends again", backend: .resend,
             findings: ["20 samples more are set aside"]
         ) { $0.samples = ["confirmed": 80, "setAside": 20] },
@@ -84,6 +95,10 @@ struct KillLedgerTests {
         Case(testDescription: "a second insight", findings: ["25 insights, 24 undisturbed"]) {
             $0.insights += 1
         },
+        Case(
+            testDescription: "a worker that broke",
+            findings: ["run 3: its worker was ended by signal 6"]
+        ) { $0.broken = ["run 3: its worker was ended by signal 6"] },
         Case(testDescription: "damage", findings: ["row 3 missing from index"]) {
             $0.damage = ["row 3 missing from index"]
         },

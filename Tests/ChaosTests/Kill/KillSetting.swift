@@ -32,6 +32,9 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         case logOut = "auth logout"
     }
 
+    /// How many samples an upload sends at once, and so may have in doubt.
+    static let batchSize = 20
+
     var backend: Backend
     var way: Way
     /// Whether the access token has ended, so that the way begins with a renewal.
@@ -149,7 +152,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
               - id: upload
                 kind: bulk-upload
                 schedule: { every: 1h }
-                options: { batch_size: 20\(ambiguous) }
+                options: { batch_size: \(KillSetting.batchSize)\(ambiguous) }
                 then: [status, analysis]
               - id: status
                 kind: processing-status
