@@ -16,12 +16,13 @@ struct HouseJobsTests {
     @Test func `it runs what is due and says what waits`() async throws {
         let result = try await look()
 
+        // Both run at once, and either may be done first.
         #expect(
-            result.outputLines == [
-                "tomatoes: succeeded: 10 litres given",
+            result.outputLines.prefix(2).sorted() == [
                 "pumpkins: enqueued: the tank is too empty",
-                "pumpkins waits for: backoff",
+                "tomatoes: succeeded: 10 litres given",
             ])
+        #expect(result.outputLines.dropFirst(2) == ["pumpkins waits for: backoff"])
         #expect(result.errors == "")
         #expect(result.status == 0)
     }
