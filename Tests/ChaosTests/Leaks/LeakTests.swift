@@ -53,8 +53,8 @@ struct LeakTests {
         #expect(last.files <= 12, "\(loop.curve)")
         guard plan.isWhole else { return }
         // 64 bytes a run would be 640 KiB here, and the loop grows by that in no year.
-        let memory = Trend(loop.samples, \.memoryKiB)
-        #expect(memory.slope * 1024 < 64, "\(memory.slope * 1024) bytes a run\n\(loop.curve)")
+        let growth = Trend.lasting(Trend.points(loop.samples, \.memoryKiB)) * 1024
+        #expect(growth < 64, "\(growth) bytes a run\n\(loop.curve)")
         #expect(descriptors.slope * 10_000 < 10, "\(loop.curve)")
         // Five finished runs of each job are kept, and what 200 more leave behind until they go.
         let history = try Connection(path: "\(playground.statePath)/history.db", access: .readOnly)

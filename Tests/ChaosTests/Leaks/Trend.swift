@@ -19,9 +19,20 @@ struct Trend {
     /// The trend of a quantity over the samples of the last four fifths: what comes before is warming
     /// up.
     init(_ samples: [(runs: Int, vitals: Vitals)], _ quantity: (Vitals) -> Int) {
-        self.init(
-            samples.dropFirst(samples.count / 5).map {
-                (Double($0.runs), Double(quantity($0.vitals)))
-            })
+        self.init(Array(Trend.points(samples, quantity).dropFirst(samples.count / 5)))
+    }
+
+    /// By how much it grows with no end in sight: what is lost with each run grows over the later half
+    /// as it does over the last four fifths; what fills up, such as a pool of memory, only at first.
+    static func lasting(_ points: [(x: Double, y: Double)]) -> Double {
+        let shares = [points.count / 5, points.count / 2]
+        return shares.map { Trend(Array(points.dropFirst($0))).slope }.min() ?? 0
+    }
+
+    /// A quantity of samples, by runs.
+    static func points(
+        _ samples: [(runs: Int, vitals: Vitals)], _ quantity: (Vitals) -> Int
+    ) -> [(x: Double, y: Double)] {
+        samples.map { (Double($0.runs), Double(quantity($0.vitals))) }
     }
 }

@@ -12,6 +12,18 @@ struct TrendTests {
         #expect(Trend(points).least == 2.5)
     }
 
+    @Test func `lasts where something is lost each time, and not where something fills up`() {
+        func slope(_ quantity: (Double) -> Double) -> Double {
+            Trend.lasting((0..<100).map { (Double($0), quantity(Double($0))) })
+        }
+
+        #expect(abs(slope { 7 + $0 / 2 } - 0.5) < 0.01)
+        #expect(abs(slope { $0 < 50 ? 7 : 7 + ($0 - 50) / 2 } - 0.5) > 0.1)
+        #expect(slope { $0 < 50 ? 7 : 7 + ($0 - 50) / 2 } > 0.3)
+        #expect(abs(slope { min($0, 50) }) < 0.01)
+        #expect(Trend([]).slope == 0 && Trend.lasting([]) == 0)
+    }
+
     @Test func `of what stays as it is, or of too little, is none`() {
         let still: [(x: Double, y: Double)] = (0..<100).map { step in
             (Double(step), step % 2 == 0 ? 7 : 9)
