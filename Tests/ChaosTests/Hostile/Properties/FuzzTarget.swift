@@ -38,7 +38,9 @@ func demandHarmless(_ text: String, _ where: String) throws(BrokenProperty) {
     let scalar = text.unicodeScalars.first { scalar in
         switch scalar.value {
         case 0x0A: false
-        case 0..<0x20, 0x7F...0x9F, 0x202A...0x202E, 0x2066...0x2069: true
+        case 0..<0x20, 0x7F...0x9F: true
+        // What turns the direction of the text, or ends a line of it.
+        case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false
         }
     }
