@@ -113,6 +113,8 @@ struct HostileSourceTests {
         }
 
         #expect(samples == archive.samples ?? 0)
+        // Whoever gets nothing out of it is told why.
+        #expect(archive.samples != nil || !words.isEmpty)
         #expect(Set(try folder.contents().keys) == before)
         try demandHarmless(words, "what is said of it")
     }
@@ -165,8 +167,13 @@ struct HostileSourceTests {
                 "CLARITY_JOBS_STATE": playground.statePath, "HOME": playground.folder.path,
             ])
 
-        // It is read to where its checksum is wrong, and refused without a login or taken as damaged.
-        #expect(result.status < 128, "\(result.status): \(result.errors)")
+        // Every byte of it is read, to where its checksum is wrong, and that is said.
+        #expect(result.status == 65, "\(result.status): \(result.errors)")
+        #expect(result.output == "`export.zip`: 0 records read: nothing in it\n")
+        let said = result.errorLines.last ?? ""
+        #expect(said.contains("breaks off at byte \(bomb.size ?? 0) of its text"), "\(result)")
+        #expect(said.contains("the archive is damaged or cut off"), "\(result)")
+        #expect(said.contains("CRC"), "\(result)")
         #expect(TerminalSafetyTests.steering([("import", result)]) == [])
     }
 }
