@@ -4,10 +4,11 @@ extension Connection {
     ///
     /// One state of the database is copied; others write meanwhile as ever. The file is not synced.
     ///
+    /// - Parameter form: the schema that a database of its version has; `nil` where nobody knows.
     /// - Returns: the version of the copy's schema (`PRAGMA user_version`).
     /// - Throws: `SQLiteError`; of damage (11) when the copy does not hold together, as when this
     ///   database does not.
-    public func writeCopy(to path: String) throws(SQLiteError) -> Int {
+    public func writeCopy(to path: String, form: SchemaForm?) throws(SQLiteError) -> Int {
         do {
             let target = try Connection(path: path, access: .readWrite)
             // Whoever wants the copy syncs it; one that is cut short is thrown away.
@@ -15,21 +16,8 @@ extension Connection {
             try copy(into: target)
         }
         let written = try Connection(path: path, access: .immutable)
-        try written.demandSoundness()
+        try written.demandSoundness(form)
         return try written.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
-    }
-
-    /// Makes sure that every page, row and index of the database holds together.
-    ///
-    /// - Throws: `SQLiteError` of damage (11) with the first of what is wrong.
-    public func demandSoundness() throws(SQLiteError) {
-        let first = try first("PRAGMA integrity_check(1)") { $0.text(0) }
-        guard first == "ok" else {
-            // SQLite's words name tables, indexes and pages, never a value.
-            let words = first?.split(separator: "\n").first { !$0.hasPrefix("***") }
-            throw SQLiteError(
-                code: 11, message: "database is damaged: \(words ?? first?[...] ?? "no answer")")
-        }
     }
 
     /// About how many bytes a copy has.

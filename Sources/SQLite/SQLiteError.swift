@@ -55,8 +55,18 @@ public struct SQLiteError: Error, Hashable, Sendable {
     }
 
     /// Whether the file is not a database or is damaged.
+    ///
+    /// So is one whose schema lacks what a statement names: the statements never change, and the
+    /// version of the schema was looked at before.
     public var isDamage: Bool {
         [SQLITE_CORRUPT, SQLITE_NOTADB].contains(primaryCode)
+            || primaryCode == SQLITE_ERROR && SQLiteError.isOfSchema(message)
+    }
+
+    /// The words by which SQLite says that something is not in a schema, which has no code of its own.
+    private static func isOfSchema(_ message: String) -> Bool {
+        ["no such column", "no such table", "no such function", "unknown function"]
+            .contains { message.hasPrefix($0) } || message.contains(" has no column named ")
     }
 }
 

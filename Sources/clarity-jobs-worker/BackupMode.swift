@@ -7,7 +7,7 @@ import ClarityWorkers
 enum BackupMode {
     static func run(_ arguments: [String]) -> ExitStatus {
         let flags = Flags(
-            Array(arguments.dropFirst()), values: ["state", "in", "keep", "output"])
+            Array(arguments.dropFirst()), values: ["state", "history-form", "in", "keep", "output"])
         guard let action = arguments.first, let flags else {
             return Program.usageError("expected `backup make` or `backup list`")
         }
@@ -26,8 +26,11 @@ enum BackupMode {
 
     private static func make(_ flags: Flags) throws -> ExitStatus {
         let state = try flags.value("state")
+        guard let forms = try StateForms(history: flags.value("history-form")) else {
+            return Program.usageError("`--history-form` is `VERSION:MARK`")
+        }
         let receipt = try StateBackup(
-            stateDirectory: state, environment: keyEnvironment(),
+            stateDirectory: state, environment: keyEnvironment(), forms: forms,
             actor: AuditActor(program: "backup"), clock: SystemClock()
         ).make(
             in: flags["in"].map { BackupFolder(at: $0) },

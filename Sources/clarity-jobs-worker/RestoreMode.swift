@@ -6,21 +6,21 @@ import ClarityWorkers
 /// Puts the state directory back to a backup.
 enum RestoreMode {
     static func run(_ arguments: [String]) -> ExitStatus {
-        let names = ["state", "history-version", "backend", "dialect", "route", "from", "output"]
+        let names = ["state", "history-form", "backend", "dialect", "route", "from", "output"]
         guard let flags = Flags(arguments, values: names, switches: ["hold", "dry-run"]) else {
             return Program.usageError("expected `restore` with its flags")
         }
         do {
             let state = try flags.value("state")
-            guard let version = Int(try flags.value("history-version")) else {
-                return Program.usageError("`--history-version` is a number")
+            guard let forms = try StateForms(history: flags.value("history-form")) else {
+                return Program.usageError("`--history-form` is `VERSION:MARK`")
             }
             let rule = RestoredDoubling(
                 backend: flags["backend"], dialect: flags["dialect"], route: flags["route"],
                 isHeld: flags.has("hold"))
             let isRehearsal = flags.has("dry-run")
             let report = try StateRestore(
-                stateDirectory: state, environment: keyEnvironment(), historyVersion: version,
+                stateDirectory: state, environment: keyEnvironment(), forms: forms,
                 actor: AuditActor(program: "restore"), clock: SystemClock(),
                 doubling: rule.callAsFunction
             ).run(flags["from"], isRehearsal: isRehearsal)

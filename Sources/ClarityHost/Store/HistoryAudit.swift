@@ -33,8 +33,13 @@ struct HistoryAudit {
     let leases: Leases
 
     func file() throws(SQLiteError) -> [AuditFinding] {
-        try connection.all("PRAGMA quick_check") { $0.text(0) }.filter { $0 != "ok" }
-            .map { AuditFinding(.file, "the file is damaged: \($0)") }
+        let faults = try connection.all("PRAGMA quick_check") { $0.text(0) }
+            .filter { $0 != "ok" }
+        guard faults.isEmpty else {
+            return faults.map { AuditFinding(.file, "the file is damaged: \($0)") }
+        }
+        try connection.demandSchema(historyMigrations.form())
+        return []
     }
 
     /// The words that the CHECK constraints allow; SQLite 3.40 does not look at those of a file that

@@ -14,7 +14,7 @@ enum HistoryBackup {
         ) { folder in
             let copy = "\(folder)/history.db"
             try DurableFile.make(copy)
-            return [("history.db", try source.writeCopy(to: copy))]
+            return [("history.db", try source.writeCopy(to: copy, form: nil))]
         }
     }
 }

@@ -44,8 +44,10 @@ public struct RunHistory: ~Copyable {
         return copy
     }
 
-    /// The newest version of the schema that this program knows.
-    public static var newestVersion: Int { historyMigrations.steps.count }
+    /// The newest schema that this program knows (`SchemaForm`), for who copies the file elsewhere.
+    public static func newestForm() throws(RunStoreError) -> String {
+        try rethrowing(":memory:") { try historyMigrations.form().description }
+    }
 
     /// The ledger as it is.
     public func ledger() throws(RunStoreError) -> Ledger {

@@ -12,7 +12,8 @@ struct RestorePlan {
     private static let sealedName = "health.db"
 
     let directory: String
-    let historyVersion: Int
+    /// The newest schema of each file that this program knows.
+    let forms: StateForms
     /// Which master key there is; `nil` for none. Asked for only where health data is put back.
     let keyID: () throws -> String?
 
@@ -72,21 +73,17 @@ struct RestorePlan {
         guard let known = RestorePlan.files.first(where: { $0.name == item.file.name }) else {
             return
         }
-        let (owner, version) = try facts(path)
+        let (owner, version) = try facts(path, item.file.name)
         guard owner == known.applicationID else {
             throw BackupError.damaged(
                 path: item.backup.path,
                 problem: "`\(item.file.name)` is no database of this program")
         }
-        let newest = newestVersion(of: item.file.name)
+        let newest = forms[item.file.name]?.version ?? 0
         guard version <= newest else {
             throw RestoreError.newer(
                 backup: item.backup.name, file: item.file.name, found: version, known: newest)
         }
-    }
-
-    private func newestVersion(of name: String) -> Int {
-        name == "history.db" ? historyVersion : HealthSchema.migrations.steps.count
     }
 
     private static let missing = "it is missing"
@@ -127,7 +124,7 @@ struct RestorePlan {
         let version: Int
         do throws(SQLiteError) {
             let file = try Connection(path: path, access: hasLog ? .readOnly : .immutable)
-            try file.demandSoundness()
+            try file.demandSoundness(forms[name])
             let owner = try file.first("PRAGMA application_id") { $0.integer(0) } ?? 0
             let isOurs = RestorePlan.files.contains { $0.name == name && $0.applicationID == owner }
             guard isOurs else { return "it is no database of this program" }
@@ -136,7 +133,7 @@ struct RestorePlan {
             guard error.isDamage || error.isDisk else { throw HealthStore.described(error, path) }
             return error.description
         }
-        let newest = newestVersion(of: name)
+        let newest = forms[name]?.version ?? 0
         guard version > newest else { return nil }
         guard mayBeNewer else {
             throw RestoreError.newerFile(path: path, found: version, known: newest)
@@ -144,10 +141,10 @@ struct RestorePlan {
         return "it has version \(version), this program knows \(newest)"
     }
 
-    private func facts(_ path: String) throws -> (owner: Int64, version: Int) {
+    private func facts(_ path: String, _ name: String) throws -> (owner: Int64, version: Int) {
         do throws(SQLiteError) {
             let file = try Connection(path: path, access: .immutable)
-            try file.demandSoundness()
+            try file.demandSoundness(forms[name])
             return (
                 try file.first("PRAGMA application_id") { $0.integer(0) } ?? 0,
                 try file.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0

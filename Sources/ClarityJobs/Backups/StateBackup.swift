@@ -18,14 +18,17 @@ public struct StateBackup {
 
     private let directory: String
     private let environment: [String: String]
+    private let forms: StateForms
     private let actor: AuditActor
     private let clock: any WallClock
 
-    /// Prepares a backup of a state directory; `environment` as for opening the health data.
+    /// Prepares a backup of a state directory; `environment` as for opening the health data, `forms`
+    /// the newest schema of each file that this program knows.
     public init(
-        stateDirectory: String, environment: [String: String], actor: AuditActor,
-        clock: any WallClock
+        stateDirectory: String, environment: [String: String], forms: StateForms,
+        actor: AuditActor, clock: any WallClock
     ) {
+        self.forms = forms
         directory = stateDirectory
         self.environment = environment
         self.actor = actor
@@ -59,7 +62,7 @@ public struct StateBackup {
             .asked, at: clock.now, key: store?.keyID,
             sizeBytes: try files.reduce(0) { try $0 + $1.sizeBytes() }, keep: keep
         ) { draft in
-            try files.map { try $0.copy(into: draft) }
+            try files.map { try $0.copy(into: draft, form: forms[$0.name]) }
         } beforeCommit: { _ in
             // Before it can be seen: a copy of which the log says nothing must not be.
             try store?.record(
@@ -98,14 +101,16 @@ struct StateFile {
     }
 
     /// Copies it into a folder.
-    func copy(into folder: String) throws -> (name: String, version: Int) {
-        (name, try copy(to: "\(folder)/\(name)"))
+    func copy(into folder: String, form: SchemaForm?) throws -> (name: String, version: Int) {
+        (name, try copy(to: "\(folder)/\(name)", form: form))
     }
 
     /// Copies it to a new file, and returns the version of its schema.
-    func copy(to target: String) throws -> Int {
+    func copy(to target: String, form: SchemaForm?) throws -> Int {
         try DurableFile.make(target)
-        return try asking { () throws(SQLiteError) in try connection().writeCopy(to: target) }
+        return try asking { () throws(SQLiteError) in
+            try connection().writeCopy(to: target, form: form)
+        }
     }
 
     /// For writing, so that the last who closes it leaves no log beside it; nothing is written.

@@ -59,7 +59,7 @@ public struct StateRestore {
     private let environment: [String: String]
     private let actor: AuditActor
     private let clock: any WallClock
-    private let historyVersion: Int
+    private let forms: StateForms
     private let doubling: (HealthStore) throws -> Doubling
     /// How long others are waited for.
     var patience = StoreLock.patience
@@ -67,16 +67,16 @@ public struct StateRestore {
     /// Prepares a restore; `environment` as for opening the health data.
     ///
     /// - Parameters:
-    ///   - historyVersion: the newest version of the history that this program knows.
+    ///   - forms: the newest schema of each file that this program knows.
     ///   - doubling: asked of the health data that is put back, which may know the backend.
     public init(
-        stateDirectory: String, environment: [String: String], historyVersion: Int,
+        stateDirectory: String, environment: [String: String], forms: StateForms,
         actor: AuditActor, clock: any WallClock,
         doubling: @escaping (HealthStore) throws -> Doubling
     ) {
         directory = stateDirectory
         self.environment = environment
-        self.historyVersion = historyVersion
+        self.forms = forms
         self.doubling = doubling
         self.actor = actor
         self.clock = clock
@@ -110,7 +110,7 @@ public struct StateRestore {
             return report
         }
         let plan = RestorePlan(
-            directory: directory, historyVersion: historyVersion, keyID: keyID)
+            directory: directory, forms: forms, keyID: keyID)
         let finding = try plan.find(try path.map { try Backup(at: $0) })
         report.items = finding.items
         report.passedOver = finding.passedOver
@@ -154,7 +154,9 @@ public struct StateRestore {
         guard let key = try key() else { throw HealthStoreError.lostKey(path: item.backup.path) }
         let present = "\(draft)/present.db"
         let isThere = try item.fault == nil && StateFile.isThere("\(directory)/\(name)")
-        if isThere { _ = try StateFile(path: "\(directory)/\(name)").copy(to: present) }
+        if isThere {
+            _ = try StateFile(path: "\(directory)/\(name)").copy(to: present, form: forms[name])
+        }
         let settling = try HealthRestore(
             path: "\(draft)/\(name)", present: isThere ? present : nil, key: key,
             backup: item.backup, doubling: doubling, actor: actor, clock: clock

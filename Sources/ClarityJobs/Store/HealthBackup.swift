@@ -15,7 +15,7 @@ enum HealthBackup {
         ) { folder in
             let copy = "\(folder)/health.db"
             try DurableFile.make(copy)
-            return [("health.db", try source.writeCopy(to: copy))]
+            return [("health.db", try source.writeCopy(to: copy, form: nil))]
         }
     }
 }

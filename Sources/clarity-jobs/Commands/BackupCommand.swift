@@ -18,6 +18,8 @@ struct BackupCommand {
         let file = try composition.jobFile()
         // A history that this program cannot read is none to keep as if it could.
         _ = try composition.history(file)
+        let form = try askingStore { () throws(RunStoreError) in try RunHistory.newestForm() }
+        words += ["--history-form", form]
         try become(words + (try folder()), file)
     }
 

@@ -15,8 +15,9 @@ struct RestoreCommand {
         }
         let file = try composition.jobFile()
         let state = composition.statePath(file)
+        let form = try askingStore { () throws(RunStoreError) in try RunHistory.newestForm() }
         var words = [
-            "restore", "--state", state, "--history-version", "\(RunHistory.newestVersion)",
+            "restore", "--state", state, "--history-form", form,
             "--backend", file.settings["backend.url"] ?? "",
         ]
         if let name = arguments.operands.first {

@@ -10,7 +10,7 @@ struct StateDamageTests {
         let kept = try await KeptState()
         let playground = kept.playground
         var random = ChaosPlan.current.generator("state-damage")
-        var line = ChaosLine("state-damage")
+        var line = ChaosLine("state-damage", measures: [.lost, .doubled, .crashes])
         for _ in 0..<ChaosPlan.current.size(slice: 4, whole: 120) {
             try await kept.putBack()
             let damage = try Damage(using: &random) { name in

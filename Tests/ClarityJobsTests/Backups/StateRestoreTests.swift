@@ -17,16 +17,19 @@ import Testing
         try HealthStore(stateDirectory: state, environment: [:])
     }
 
+    private func forms() throws -> StateForms { try #require(try StateForms(history: "4:0")) }
+
     private func backUp() throws -> Backup {
         let receipt = try StateBackup(
-            stateDirectory: state, environment: [:], actor: AuditActor(), clock: SystemClock()
+            stateDirectory: state, environment: [:], forms: try forms(), actor: AuditActor(),
+            clock: SystemClock()
         ).make(in: nil, keep: 7)
         return try #require(receipt).backup
     }
 
     private func restore(_ backup: Backup, isHeld: Bool = false) throws -> HealthSettling {
         let report = try StateRestore(
-            stateDirectory: state, environment: [:], historyVersion: 4, actor: AuditActor(),
+            stateDirectory: state, environment: [:], forms: try forms(), actor: AuditActor(),
             clock: SystemClock(), doubling: { _ in .init(isPossible: true, isHeld: isHeld) }
         ).run(backup.path)
         return try #require(report.health)

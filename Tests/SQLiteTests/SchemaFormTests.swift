@@ -1,0 +1,62 @@
+import SQLite
+import Testing
+
+@Suite struct SchemaFormTests {
+    private let migrations = Migrations(
+        applicationID: 7,
+        steps: [
+            "CREATE TABLE runs (id INTEGER PRIMARY KEY, state TEXT CHECK (state IN ('a', 'b'))) STRICT",
+            "ALTER TABLE runs ADD COLUMN needs TEXT; CREATE INDEX by_state ON runs (state)",
+        ])
+
+    private func file(_ script: String) throws -> Connection {
+        let file = try Connection(path: ":memory:", access: .readWrite)
+        try file.execute(script)
+        return file
+    }
+
+    @Test func `a file that the steps made has their form, wherever its spaces are`() throws {
+        let form = try migrations.form()
+        let plain = try file(migrations.steps.joined(separator: ";"))
+        let wide = try file(
+            migrations.steps.joined(separator: ";").replacing(" (id", with: "  (\n  \"id\""))
+
+        try plain.demandSchema(form)
+        try wide.demandSchema(form)
+        #expect(form.version == 2)
+        #expect(SchemaForm(form.description) == form)
+    }
+
+    @Test(arguments: [
+        ("'b'", "'c'"), ("needs", "nemds"), ("by_state", "by_statd"), ("TEXT;", "BLOB;"),
+        ("; CREATE INDEX by_state ON runs (state)", ""),
+    ])
+    func `one that has anything else is damaged`(word: String, other: String) throws {
+        let form = try migrations.form()
+        let turned = try file(
+            migrations.steps.joined(separator: ";").replacing(word, with: other)
+                + "; PRAGMA user_version = 2")
+
+        let error = #expect(throws: SQLiteError.self) { try turned.demandSoundness(form) }
+        #expect(error?.isDamage == true)
+    }
+
+    @Test func `of another version nothing is known but that its pages hold together`() throws {
+        let older = try file("\(migrations.steps[0]); PRAGMA user_version = 1")
+
+        try older.demandSoundness(try migrations.form())
+        try older.demandSoundness(nil)
+    }
+
+    @Test(arguments: ["", "4", "4:", ":9f", "-1:9f", "4:xyz", "4:9f:1"])
+    func `what is no form is none`(text: String) { #expect(SchemaForm(text) == nil) }
+
+    @Test func `a statement that names what a schema has not is told as damage`() throws {
+        let file = try file(migrations.steps[0])
+
+        let error = #expect(throws: SQLiteError.self) {
+            try file.first("SELECT needs FROM runs") { $0.text(0) }
+        }
+        #expect(error?.isDamage == true)
+    }
+}
