@@ -158,12 +158,12 @@ struct NetworkTests {
         #expect(struck > 0)
     }
 
-    /// An upload that is given up soon where nobody answers.
+    /// Jobs that are given up soon where nobody answers, and later than a busy machine needs.
     private static func impatient(url: String, folder: String) -> String {
         WorldScene.jobFile(url: url, folder: folder)
-            .replacing("class: app-refresh,", with: "class: app-refresh, timeout: 2s,")
-            .replacing("kind: bulk-upload", with: "kind: bulk-upload\n    timeout: 2s")
-            .replacing("kind: processing-status,", with: "kind: processing-status, timeout: 2s,")
-            .replacing("kind: insight-history,", with: "kind: insight-history, timeout: 2s,")
+            .replacing("class: app-refresh,", with: "class: app-refresh, timeout: 6s,")
+            .replacing("kind: bulk-upload", with: "kind: bulk-upload\n    timeout: 6s")
+            .replacing("kind: processing-status,", with: "kind: processing-status, timeout: 6s,")
+            .replacing("kind: insight-history,", with: "kind: insight-history, timeout: 6s,")
     }
 }
