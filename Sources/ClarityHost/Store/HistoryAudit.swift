@@ -9,7 +9,8 @@ extension RunHistory {
     /// Occurrences are proved since the job has had the schedule that it has, and since what
     /// retention has removed. Takes time in proportion to the rows.
     ///
-    /// - Throws: `RunStoreError` when the file cannot be read at all.
+    /// - Throws: `RunStoreError` when the file cannot be read at all, or its schema is not what this
+    ///   program made.
     public func audit(_ jobs: JobSet) throws(RunStoreError) -> [AuditFinding] {
         guard let connection else { return [] }
         return try rethrowing(path) {
@@ -18,10 +19,14 @@ extension RunHistory {
                 // What follows would only stumble over a file that is no longer one.
                 let faults = try audit.file()
                 guard faults.isEmpty else { return faults }
-                return try audit.words() + audit.references() + audit.attempts() + audit.deferrals()
+                let findings =
+                    try audit.words() + audit.references() + audit.attempts() + audit.deferrals()
                     + audit.running() + audit.leasesHeld()
                     + OccurrenceAudit(connection: connection).findings(jobs)
                     + audit.decisions() + audit.counts()
+                // What a schema that is damaged has let in tells more than that it is.
+                if findings.isEmpty { try connection.demandSchema(historyMigrations.form()) }
+                return findings
             }
         }
     }
@@ -33,13 +38,8 @@ struct HistoryAudit {
     let leases: Leases
 
     func file() throws(SQLiteError) -> [AuditFinding] {
-        let faults = try connection.all("PRAGMA quick_check") { $0.text(0) }
-            .filter { $0 != "ok" }
-        guard faults.isEmpty else {
-            return faults.map { AuditFinding(.file, "the file is damaged: \($0)") }
-        }
-        try connection.demandSchema(historyMigrations.form())
-        return []
+        try connection.all("PRAGMA quick_check") { $0.text(0) }.filter { $0 != "ok" }
+            .map { AuditFinding(.file, "the file is damaged: \($0)") }
     }
 
     /// The words that the CHECK constraints allow; SQLite 3.40 does not look at those of a file that
