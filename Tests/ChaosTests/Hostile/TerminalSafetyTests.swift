@@ -84,7 +84,7 @@ struct TerminalSafetyTests {
         }
         #expect(TerminalSafetyTests.missing(places, in: shown) == [])
         #expect(TerminalSafetyTests.misunderstood(shown) == [])
-        var line = ChaosLine("hostile-server-words-\(dialect)")
+        var line = ChaosLine("hostile-server-words-\(dialect)", measures: [])
         line.rounds = shown.count
         line.tell()
     }
