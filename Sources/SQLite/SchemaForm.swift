@@ -64,8 +64,8 @@ extension Connection {
     }
 
     /// FNV-1a of the statements that made the schema, without spaces and quotation marks, which the
-    /// versions of SQLite set as they like where a step changes a table. Two texts that differ in one
-    /// byte never have the same.
+    /// versions of SQLite set as they like where a step changes a table. Two texts of one length that
+    /// differ in one other byte never have the same.
     fileprivate func schemaMark() throws(SQLiteError) -> UInt64 {
         let statements = try all(
             """

@@ -52,6 +52,11 @@ struct Damage: CustomStringConvertible {
         case .cutWithinPage: bytes = Array(bytes[..<(start + max(offset, 1))])
         case .garbage: bytes = bytes.map { _ in random() }
         }
+        try Damage.overwrite(path, bytes)
+    }
+
+    /// Puts other bytes into a file that stays the same one.
+    static func overwrite(_ path: String, _ bytes: [UInt8]) throws {
         let descriptor = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
         try #require(descriptor >= 0)
         defer { close(descriptor) }

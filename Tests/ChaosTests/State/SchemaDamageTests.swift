@@ -1,6 +1,5 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import Glibc
 import Testing
 
 /// A bit of a schema's own text. SQLite finds every page whole, and where it only reads it does not
@@ -53,9 +52,6 @@ extension SchemaDamageTests.Turn {
         var bytes = try TemporaryFolder.read(path)
         let place = try #require(bytes.firstRange(of: Array(word.utf8)))
         bytes.replaceSubrange(place, with: Array(turned.utf8))
-        let descriptor = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
-        try #require(descriptor >= 0)
-        defer { close(descriptor) }
-        try #require(write(descriptor, bytes, bytes.count) == bytes.count)
+        try Damage.overwrite(path, bytes)
     }
 }
