@@ -32,7 +32,7 @@ struct LeakTests {
         let playground = try await Playground(jobFile: Self.jobFile)
         try await playground.logIn()
 
-        let loop = try WatchedLoop(playground, every: plan.size(slice: 30, whole: 500))
+        let loop = try WatchedLoop(playground, every: plan.size(slice: 30, whole: 100))
         while loop.runs < wanted {
             #expect(try await loop.next(), "the loop ended")
         }
@@ -55,7 +55,8 @@ struct LeakTests {
         // 64 bytes a run would be 640 KiB here, and the loop grows by that in no year.
         let growth = Trend.lasting(Trend.points(loop.samples, \.memoryKiB)) * 1024
         #expect(growth < 64, "\(growth) bytes a run\n\(loop.curve)")
-        #expect(descriptors.slope * 10_000 < 10, "\(loop.curve)")
+        let kept = Trend.kept(Trend.points(loop.samples, \.descriptors))
+        #expect(kept * 10_000 < 10, "\(loop.curve)")
         // Five finished runs of each job are kept, and what 200 more leave behind until they go.
         let history = try Connection(path: "\(playground.statePath)/history.db", access: .readOnly)
         let rows = try history.first("SELECT count(*) FROM runs") { Int($0.integer(0)) }

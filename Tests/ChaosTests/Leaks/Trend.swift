@@ -2,6 +2,8 @@
 struct Trend {
     /// The growth for each unit of the other quantity; 0 for fewer than two points.
     let slope: Double
+    /// The mean of the other quantity.
+    let middle: Double
     let least: Double
     let most: Double
 
@@ -11,6 +13,7 @@ struct Trend {
         let meanY = points.reduce(0) { $0 + $1.y } / max(count, 1)
         let spread = points.reduce(0) { $0 + ($1.x - meanX) * ($1.x - meanX) }
         let common = points.reduce(0) { $0 + ($1.x - meanX) * ($1.y - meanY) }
+        middle = meanX
         slope = spread > 0 ? common / spread : 0
         least = points.map(\.y).min() ?? 0
         most = points.map(\.y).max() ?? 0
@@ -27,6 +30,16 @@ struct Trend {
     static func lasting(_ points: [(x: Double, y: Double)]) -> Double {
         let shares = [points.count / 5, points.count / 2]
         return shares.map { Trend(Array(points.dropFirst($0))).slope }.min() ?? 0
+    }
+
+    /// By how much what is kept grows, where as much again is in use at a busy moment: the least of
+    /// the last two fifths, beside that of the two before. 0 for fewer than five points.
+    static func kept(_ points: [(x: Double, y: Double)]) -> Double {
+        let length = points.count * 2 / 5
+        guard length > 1 else { return 0 }
+        let later = Trend(Array(points.suffix(length)))
+        let earlier = Trend(Array(points.dropLast(length).suffix(length)))
+        return (later.least - earlier.least) / (later.middle - earlier.middle)
     }
 
     /// A quantity of samples, by runs.

@@ -24,6 +24,21 @@ struct TrendTests {
         #expect(Trend([]).slope == 0 && Trend.lasting([]) == 0)
     }
 
+    @Test func `of what is kept is that of its calmest moments`() {
+        func points(_ kept: (Double) -> Double) -> [(x: Double, y: Double)] {
+            (0..<100).map { step in
+                // More is in use at each later busy moment, and nothing of it stays.
+                let used: Double = step % 3 == 0 ? 0 : Double(step) / 2
+                return (Double(step), 40 + kept(Double(step)) + used)
+            }
+        }
+
+        #expect(Trend(points { _ in 0 }).slope > 0.3)
+        #expect(Trend.kept(points { _ in 0 }) == 0)
+        #expect(abs(Trend.kept(points { $0 / 10 }) - 0.1) < 0.02)
+        #expect(Trend.kept([]) == 0 && Trend.kept([(1, 1)]) == 0)
+    }
+
     @Test func `of what stays as it is, or of too little, is none`() {
         let still: [(x: Double, y: Double)] = (0..<100).map { step in
             (Double(step), step % 2 == 0 ? 7 : 9)
