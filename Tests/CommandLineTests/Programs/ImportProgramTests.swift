@@ -4,7 +4,7 @@ import Glibc
 import SQLite
 import Testing
 
-@Suite("import", .timeLimit(.minutes(2)))
+@Suite("import", .timeLimit(.minutes(5)))
 struct ImportProgramTests {
     /// Two samples and what is no sample between them.
     private static let samples = """

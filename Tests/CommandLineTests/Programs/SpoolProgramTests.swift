@@ -3,7 +3,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@Suite("A spool folder and the other sources", .timeLimit(.minutes(2)))
+@Suite("A spool folder and the other sources", .timeLimit(.minutes(5)))
 struct SpoolProgramTests {
     /// A job file that uploads what a spool folder and an export have, when they have it.
     private func playground() async throws -> Playground {

@@ -17,7 +17,7 @@ import Testing
 ///   swallow the rest of the export;
 /// - a correlation that is never closed ends at the next element beside it, so in a damaged document
 ///   it may differ which records are inside one.
-@Suite(.enabled(if: Python.isPresent, "\(Python.need)"), .timeLimit(.minutes(3)))
+@Suite(.enabled(if: Python.isPresent, "\(Python.need)"), .timeLimit(.minutes(10)))
 struct ExpatDifferentialTests {
     /// Writes what expat tells of each file of a folder into another beside it, in `ScannedText`'s
     /// lines.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClarityWorkers
 
-@Suite(.timeLimit(.minutes(1))) struct ReadAheadSourceTests {
+@Suite(.timeLimit(.minutes(5))) struct ReadAheadSourceTests {
     private func all(_ source: any ByteSource, request: Int) throws -> [UInt8] {
         var text: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: request)
