@@ -172,9 +172,11 @@ struct SystemServicesFaultTests {
 
         listener.clock.advance(by: .seconds(1))
         try await bus.emitChange(.upower, isInvalidation: isInvalidation, of: "OnBattery")
+        // Whoever has heard this has asked, and the answer comes before what the service says next.
         try await bus.setBattery(percent: 70)
-        // The answer to the question comes before what the service says later.
-        let answers = try await listener.answers { $0.battery.value == .charge(percent: 70) }
+        _ = try await listener.answers { $0.battery.value == .charge(percent: 70) }
+        try await bus.setBattery(percent: 60)
+        let answers = try await listener.answers { $0.battery.value == .charge(percent: 60) }
 
         #expect(
             answers.onBattery
