@@ -62,6 +62,16 @@ import Testing
             jobs.yaml:6:9: `on` of job `a` is text, wanted a list
             help: write `[source-changed]`
             """),
+        // No list has these in it as they are, and no terminal should.
+        MessageCase(
+            job: "on: source\tchanged",
+            "jobs.yaml:6:9: `on` of job `a` is text, wanted a list"),
+        MessageCase(
+            job: "on: source, changed",
+            "jobs.yaml:6:9: `on` of job `a` is text, wanted a list"),
+        MessageCase(
+            job: "on: \(String(repeating: "a", count: 61))",
+            "jobs.yaml:6:9: `on` of job `a` is text, wanted a list"),
         MessageCase(
             job: "then: [{ id: b }]",
             "jobs.yaml:6:12: entry 1 of `then` of job `a` is a mapping, wanted text"),
