@@ -8,7 +8,7 @@ extension Form {
             guard case .sequence(let nodes) = node.content else {
                 decoding.reportForm(
                     node, place, .list(of: form.description),
-                    help: node.text.map { "write `[\($0)]`" })
+                    help: node.text.flatMap(bracketed).map { "write `\($0)`" })
                 return nil
             }
             return decoding.fields(nodes, of: form, in: place, repeats: repeats)
@@ -59,4 +59,16 @@ extension Decoding {
         }
         return fields
     }
+}
+
+/// A list of that text alone, where it is certain to read as one: of letters, digits and what joins
+/// words, 60 at most.
+private func bracketed(_ text: String) -> String? {
+    func isPlain(_ character: Character) -> Bool {
+        character.isASCII && (character.isLetter || character.isNumber)
+    }
+    guard text.count <= 60, text.first.map(isPlain) == true,
+        text.allSatisfy({ isPlain($0) || "-_./".contains($0) })
+    else { return nil }
+    return "[\(text)]"
 }
