@@ -102,7 +102,7 @@ struct LoginRuleProgramTests {
         #expect(
             status.errors.wholeMatch(
                 of:
-                    /clarity-jobs: nobody is logged in; run `clarity-jobs auth login`\nlast refusal: [0-9T:.-]+Z: the backend refused .*\nlogins left: 1 of 2\n/
+                    /clarity-jobs: nobody is logged in; run `clarity-jobs auth login`\nlast refusal: [0-9T:.-]+Z: the backend refused to renew the session\nlogins left: 1 of 2\n/
             ) != nil, "\(status.errors)")
     }
 
