@@ -83,7 +83,9 @@ extension APIClient {
     ) async throws(APIError) -> Session {
         let (now, reason) = (clock.now, error.ruling.sentence)
         if error.endsSession {
-            guard try store("forget", { try sessions.remove(session, because: reason, at: now) })
+            // The error's own words are about a login.
+            let end = "the backend refused to renew the session"
+            guard try store("forget", { try sessions.remove(session, because: end, at: now) })
             else { return try other(than: session, orElse: .sessionEnded) }
             return try await logInAgain(orElse: .sessionEnded)
         }
