@@ -95,7 +95,7 @@ struct KillRound: Sendable {
         var results = try await setting.repeated(playground)
         var rescue = try await playground.run("run", "--due")
         if rescue.status == 77, setting.isExpired, report.hit,
-            try await KillRound.isRenewalUnanswered(playground)
+            try await playground.hasLostRenewal()
         {
             report.lostSession = true
             try await playground.logIn()
@@ -122,20 +122,6 @@ struct KillRound: Sendable {
         report.crashes += ledger.broken.count
         if report.crashes > 0 { report.findings.append("crashed: \(statuses)") }
         return report
-    }
-
-    /// Whether the backend has renewed a session and nobody here has heard of it: the one case in
-    /// which a person must log in again.
-    private static func isRenewalUnanswered(_ playground: Playground) async throws -> Bool {
-        let backend = try Connection(
-            path: "\(playground.folder.path)/sandbox/sandbox.db", access: .readOnly)
-        // Those that there were have been expired.
-        let renewals =
-            try backend.first("SELECT count(*) FROM tokens WHERE kind = 'access'") {
-                $0.integer(0)
-            } ?? 0
-        let status = try await playground.run("auth", "status", "--output", "json")
-        return try renewals > 0 && JSONValue(status.output)["renewed_at"] == .null
     }
 
     /// Runs the way to its end, or to that of the process; a loop is drained when each job was heard of.

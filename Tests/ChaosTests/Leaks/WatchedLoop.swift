@@ -12,6 +12,8 @@ final class WatchedLoop {
     private(set) var samples: [(runs: Int, vitals: Vitals)] = []
     /// The lines that tell of something else than a success, without what was done on purpose.
     private(set) var faults: [String] = []
+    /// The line that told of the last run.
+    private(set) var lastLine = ""
 
     /// Starts the loop; `interval` is the number of runs from one look to the next.
     init(_ playground: Playground, every interval: Int) throws {
@@ -27,6 +29,7 @@ final class WatchedLoop {
             guard !line.hasPrefix("clarity-jobs: "), !line.hasPrefix("  ") else { continue }
             if !line.contains(": succeeded") { faults.append(line) }
             runs += 1
+            lastLine = line
             if runs % interval == 0 { try look() }
             return true
         }

@@ -67,7 +67,9 @@ struct NetworkTests {
             let result = try await scene.run(.everything, [:])
             let struck = try await scene.sandbox.clearFaults()
             var (statuses, proof) = (NetworkTests.statuses.union([124]), try await scene.proof())
-            let hasLostSession = try await NetworkTests.hasLostSession(scene, request, fault)
+            let hasLostSession =
+                request == "POST /auth/refresh" && struck > 0
+                ? try await scene.playground.hasLostRenewal() : false
             if hasLostSession {
                 // Which each command has said by its end, and nothing but a login makes good.
                 statuses.insert(77)
@@ -86,16 +88,6 @@ struct NetworkTests {
             if hasLostSession { scene = try await WorldScene(jobFile: NetworkTests.impatient) }
         }
         line.tell()
-    }
-
-    /// Whether a renewal has reached the backend and its answer has not come back: where each refresh
-    /// token is good once, that ends the session.
-    private static func hasLostSession(
-        _ scene: WorldScene, _ request: String, _ fault: String
-    ) async throws -> Bool {
-        guard request == "POST /auth/refresh", fault.contains("drop") || fault.contains("truncate")
-        else { return false }
-        return try await scene.playground.run("auth", "status").status == 77
     }
 
     @Test(.enabled(if: NetworkNamespace.isPermitted, "no network of a test's own"))

@@ -1,0 +1,37 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Testing
+
+@Suite("A renewal that nobody heard of", .timeLimit(.minutes(5)))
+struct LostRenewalTests {
+    @Test func `is a lost session when its answer breaks off`() async throws {
+        let playground = try await Playground()
+        try await playground.logIn()
+        let sandbox = try #require(playground.sandbox)
+        try await sandbox.expireTokens()
+        try await sandbox.addFault("POST /auth/refresh: drop")
+
+        let results = [
+            try await playground.run("run", "refresh"), try await playground.run("run", "refresh"),
+        ]
+
+        #expect(results.map(\.status).contains(77), "\(results)")
+        #expect(try await playground.hasLostRenewal())
+    }
+
+    @Test func `is none when its answer has come, whatever ends the session later`() async throws {
+        let playground = try await Playground()
+        try await playground.logIn()
+        let sandbox = try #require(playground.sandbox)
+        try await sandbox.expireTokens()
+
+        let renewed = try await playground.run("run", "refresh")
+        let isLostThen = try await playground.hasLostRenewal()
+        try await sandbox.expireAllTokens()
+        let ended = try await playground.run("run", "refresh")
+
+        #expect(renewed.status == 0 && ended.status == 77)
+        #expect(!isLostThen)
+        #expect(try await !playground.hasLostRenewal())
+    }
+}
