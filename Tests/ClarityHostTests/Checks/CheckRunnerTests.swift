@@ -193,8 +193,10 @@ import Testing
         #expect(Set(answers.keys) == names)
         #expect(answers.values.allSatisfy { $0.value == nil })
         let sources = Set(answers.values.map(\.source))
+        // A machine with more to do than this may give up before it has asked anyone.
         #expect(
-            sources == ["command sh: no answer within 600 ms", "command sh: not asked yet"])
+            sources.subtracting(["command sh: no answer within 600 ms"])
+                == ["command sh: not asked yet"])
     }
 
     // MARK: Changes
