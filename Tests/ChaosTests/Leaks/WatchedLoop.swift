@@ -19,7 +19,9 @@ final class WatchedLoop {
     init(_ playground: Playground, every interval: Int) throws {
         self.playground = playground
         self.interval = interval
-        program = try playground.start(["loop"])
+        // Of one arena: each thread has one otherwise, up to sixteen, which fill up one after the
+        // other for hours, and what is lost cannot be told from that (mallopt(3)).
+        program = try playground.start(["loop"], environment: ["MALLOC_ARENA_MAX": "1"])
     }
 
     /// Returns when one more run has ended, of which a line of the loop tells; `false` when the loop
