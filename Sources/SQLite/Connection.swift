@@ -16,9 +16,12 @@ public final class Connection {
         case immutable
     }
 
-    private let handle: OpaquePointer
-    private let busyTimeout: Duration
+    let handle: OpaquePointer
+    let busyTimeout: Duration
     private var statements: [String: OpaquePointer] = [:]
+    /// How many pages the write-ahead log may hold: a commit that leaves more than this in it copies
+    /// it into the file (`checkpoint()`). 1,000 as SQLite itself has it.
+    public var logLimit = 1000 { didSet { limitLog() } }
 
     /// Opens `path`; an empty path is a private temporary database that vanishes with the
     /// connection.
@@ -70,25 +73,6 @@ public final class Connection {
     public func execute(_ script: String) throws(SQLiteError) {
         let code = sqlite3_exec(handle, script, nil, nil, nil)
         guard code == SQLITE_OK else { throw failure(code, script) }
-    }
-
-    /// Makes the file keep a write-ahead log, as it then does for every connection.
-    ///
-    /// A temporary database has none and stays as it is.
-    ///
-    /// - Throws: `SQLiteError`; busy when others hold the file for longer than `busyTimeout`.
-    public func useWriteAheadLog() throws(SQLiteError) {
-        // SQLite does not wait for a lock here when two connections change a new file's mode at
-        // once, since waiting could be a deadlock. The loser's second try finds the mode changed.
-        let deadline = ContinuousClock.now + busyTimeout
-        while true {
-            do {
-                return try execute("PRAGMA journal_mode = WAL")
-            } catch {
-                guard error.isBusy, ContinuousClock.now < deadline else { throw error }
-                sqlite3_sleep(2)
-            }
-        }
     }
 
     /// Runs one statement to its end.

@@ -45,10 +45,10 @@ public final class SQLiteRunStore: RunStore {
             try connection.execute(
                 """
                 PRAGMA synchronous = FULL;
-                PRAGMA wal_autocheckpoint = 4000;
                 -- Those 4,000 pages: a reader may hold the log while it grows beyond them.
                 PRAGMA journal_size_limit = 16777216;
                 """)
+            connection.logLimit = 4000
             try historyMigrations.migrate(connection) { _ in
                 try HistoryBackup.makeBeforeMigration(of: path, in: directory)
             }
@@ -88,7 +88,7 @@ public final class SQLiteRunStore: RunStore {
         guard loggedChanges >= 200 else { return }
         loggedChanges = 0
         do throws(SQLiteError) {
-            try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            try connection.checkpoint()
         } catch {
             // Nothing is lost with it: the next rest or the next commit tries again, and tells.
         }

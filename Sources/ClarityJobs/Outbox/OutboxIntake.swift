@@ -127,11 +127,8 @@ extension HealthStore {
     public func inBulk<Result>(_ body: () throws -> Result) throws -> Result {
         try setLookout(true)
         try access { connection in
-            try connection.execute(
-                """
-                PRAGMA wal_autocheckpoint = \(HealthStore.bulk.log);
-                PRAGMA cache_size = \(HealthStore.bulk.memory);
-                """)
+            connection.logLimit = HealthStore.bulk.log
+            try connection.execute("PRAGMA cache_size = \(HealthStore.bulk.memory)")
         }
         let result: Result
         do {
@@ -148,12 +145,9 @@ extension HealthStore {
     private func endBulk() throws(HealthStoreError) {
         try setLookout(false)
         try access { connection in
-            try connection.execute(
-                """
-                PRAGMA wal_autocheckpoint = \(HealthStore.ordinary.log);
-                PRAGMA cache_size = -\(HealthStore.ordinary.memoryKiB);
-                PRAGMA wal_checkpoint(PASSIVE);
-                """)
+            connection.logLimit = HealthStore.ordinary.log
+            try connection.execute("PRAGMA cache_size = -\(HealthStore.ordinary.memoryKiB)")
+            try connection.checkpoint()
         }
     }
 }

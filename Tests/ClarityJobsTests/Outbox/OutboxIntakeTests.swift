@@ -151,11 +151,12 @@ import Testing
         }
         struct Broken: Error {}
 
-        let during = try store.inBulk { try pragma("wal_autocheckpoint") }
+        let limit = { try store.access { $0.logLimit } }
+        let during = try store.inBulk { try limit() }
         #expect(throws: Broken.self) { try store.inBulk { throw Broken() } }
 
         #expect(during == 16_384)
-        #expect(try pragma("wal_autocheckpoint") == 1000)
+        #expect(try limit() == 1000)
         #expect(try pragma("cache_size") == -2000)
     }
 }

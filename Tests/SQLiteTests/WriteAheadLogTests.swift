@@ -1,0 +1,79 @@
+import Glibc
+import SQLite
+import Testing
+
+@Suite struct WriteAheadLogTests {
+    private let file = TemporaryFile()
+
+    private func connection() throws -> Connection {
+        let connection = try Connection(path: file.path)
+        try connection.useWriteAheadLog()
+        try connection.execute("CREATE TABLE IF NOT EXISTS t (v BLOB) STRICT")
+        return connection
+    }
+
+    /// Some fifty pages in one commit.
+    private func fill(_ connection: Connection) throws {
+        try connection.transaction {
+            for _ in 0..<50 { try connection.run("INSERT INTO t VALUES (zeroblob(4000))") }
+        }
+    }
+
+    private func size() -> Int {
+        var attributes = stat()
+        return stat(file.path, &attributes) == 0 ? Int(attributes.st_size) : -1
+    }
+
+    @Test func `a checkpoint copies the log into the file`() throws {
+        let connection = try connection()
+        try fill(connection)
+        let before = size()
+
+        try connection.checkpoint()
+
+        #expect(before < 50 * 4000)
+        #expect(size() > 50 * 4000)
+    }
+
+    /// A commit that begins the log anew while another connection copies it is what SQLite before
+    /// 3.51.3 may lose data by.
+    @Test func `a checkpoint leaves the log alone while another connection writes`() throws {
+        let (connection, other) = (try connection(), try connection())
+        try fill(connection)
+        let before = size()
+
+        try other.transaction { try connection.checkpoint() }
+        let during = size()
+        try connection.checkpoint()
+
+        #expect(during == before)
+        #expect(size() > 50 * 4000)
+    }
+
+    @Test func `a commit past the limit copies the log, one before it does not`() throws {
+        let connection = try connection()
+        connection.logLimit = 80
+
+        try fill(connection)
+        let first = size()
+        try fill(connection)
+
+        #expect(first < 50 * 4000)
+        #expect(size() > 100 * 4000)
+    }
+
+    @Test func `SQLite itself copies no log after a commit`() throws {
+        let connection = try connection()
+
+        #expect(try connection.first("PRAGMA wal_autocheckpoint") { $0.integer(0) } == 0)
+    }
+
+    @Test func `a database without a log has nothing to copy`() throws {
+        let connection = try Connection(path: "")
+        try connection.execute("CREATE TABLE t (v BLOB) STRICT")
+
+        try connection.checkpoint()
+
+        #expect(try connection.first("SELECT count(*) FROM t") { $0.integer(0) } == 0)
+    }
+}
