@@ -21,7 +21,7 @@ public final class Connection {
     private var statements: [String: OpaquePointer] = [:]
     /// How many pages the write-ahead log may hold: a commit that leaves more than this in it copies
     /// it into the file (`checkpoint()`). 1,000 as SQLite itself has it.
-    public var logLimit = 1000 { didSet { limitLog() } }
+    public var logLimit = 1000
 
     /// Opens `path`; an empty path is a private temporary database that vanishes with the
     /// connection.
@@ -53,6 +53,7 @@ public final class Connection {
         let (seconds, attoseconds) = busyTimeout.components
         sqlite3_busy_timeout(
             handle, Int32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000))
+        watchLog()
     }
 
     deinit {
@@ -156,7 +157,7 @@ public final class Connection {
     }
 
     /// Ends a transaction that failed.
-    private func rollBack() {
+    func rollBack() {
         // SQLite itself has rolled back after some errors, a full disk for one. A refusal of
         // ROLLBACK would only hide the error that led here; the next BEGIN reports it.
         if sqlite3_get_autocommit(handle) == 0 {
