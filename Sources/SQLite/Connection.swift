@@ -19,8 +19,9 @@ public final class Connection {
     let handle: OpaquePointer
     let busyTimeout: Duration
     private var statements: [String: OpaquePointer] = [:]
-    /// How many pages the write-ahead log may hold: a commit that leaves more than this in it copies
-    /// it into the file (`checkpoint()`). 1,000 as SQLite itself has it.
+    /// How many pages the write-ahead log may hold: a commit that leaves as many in it copies it
+    /// into the file (`checkpoint()`), or the next one does when another connection writes by then.
+    /// 1,000 as SQLite itself has it.
     public var logLimit = 1000
 
     /// Opens `path`; an empty path is a private temporary database that vanishes with the

@@ -23,32 +23,36 @@ extension Connection {
     }
 
     /// Copies the write-ahead log into the file as far as no reader is in the way, so that it begins
-    /// anew with one of the next commits. Does nothing while another connection writes: that one
-    /// copies it when it has left too much in it.
+    /// anew with one of the next commits.
     ///
     /// Nobody can write meanwhile. SQLite before 3.51.3 may lose what was committed when a commit
     /// begins the log anew while another process copies it (sqlite.org/wal.html, "The WAL-Reset
     /// Bug"); and so its own copying after a commit is replaced by this. What it copies when the
-    /// last connection closes, and what `wal_checkpoint(TRUNCATE)` does, shuts writers out by itself.
+    /// last connection closes shuts writers out by itself, and so does `wal_checkpoint(TRUNCATE)`,
+    /// unless others write for longer than `busyTimeout`.
     ///
+    /// - Returns: `false`, with nothing copied, while another connection writes.
     /// - Throws: `SQLiteError` when the file cannot be read or written.
-    public func checkpoint() throws(SQLiteError) {
+    @discardableResult
+    public func checkpoint() throws(SQLiteError) -> Bool {
         // A private temporary database has no name, and no log.
-        guard let name = sqlite3_db_filename(handle, "main"), name.pointee != 0 else { return }
+        guard let name = sqlite3_db_filename(handle, "main"), name.pointee != 0 else { return true }
         // SQLite copies no log within a transaction, so the write lock is another connection's.
         let barrier = try Connection(
             path: String(cString: name), access: .readWrite, busyTimeout: .zero)
         do {
             try barrier.execute("BEGIN IMMEDIATE")
-        } catch where error.isBusy {
-            return
+        } catch {
+            guard error.isBusy else { throw error }
+            return false
         }
         defer { barrier.rollBack() }
-        try execute("PRAGMA wal_checkpoint(PASSIVE)")
+        try execute("PRAGMA main.wal_checkpoint(PASSIVE)")
+        return true
     }
 
-    /// Has `checkpoint()` called in the place of SQLite's own after a commit that leaves more than
-    /// `logLimit` pages in the log.
+    /// Has `checkpoint()` called in the place of SQLite's own after a commit that leaves
+    /// `logLimit` pages or more in the log.
     func watchLog() {
         sqlite3_wal_hook(
             handle,

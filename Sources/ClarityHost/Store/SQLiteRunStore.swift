@@ -82,15 +82,15 @@ public final class SQLiteRunStore: RunStore {
 
     /// Copies the write-ahead log into the file once it has grown by some hundred changes.
     ///
-    /// SQLite does that by itself in the middle of a commit, with two more syncs, and so made one
-    /// run in a hundred late. Its own limit, of 16 MiB, is left for who is never at rest.
+    /// Else that is done in the middle of a commit, with two more syncs, and so made one run in a
+    /// hundred late. That limit, of 16 MiB, is left for who is never at rest.
     public func tidy() {
         guard loggedChanges >= 200 else { return }
-        loggedChanges = 0
         do throws(SQLiteError) {
-            try connection.checkpoint()
+            if try connection.checkpoint() { loggedChanges = 0 }
         } catch {
-            // Nothing is lost with it: the next rest or the next commit tries again, and tells.
+            // Nothing is lost with it: the next 200 changes try again.
+            loggedChanges = 0
         }
     }
 

@@ -130,7 +130,7 @@ extension HealthStore {
     /// that no other process waits for long; after the last of them the write-ahead log is brought
     /// into the file.
     ///
-    /// Another process that reads meanwhile keeps a part of both back for the next time.
+    /// Another process that reads or writes meanwhile keeps a part of both back for the next time.
     ///
     /// - Returns: the bytes by which the file shrank, and whether there is more to give back.
     public func compact(

@@ -121,7 +121,7 @@ extension HealthStore {
     }
 
     /// Writes as much as comes until `body` returns: the log grows longer than it does else, and is
-    /// brought into the file at the end.
+    /// brought into the file at the end, unless another process writes at that moment.
     ///
     /// What was committed is on the disk all the same.
     public func inBulk<Result>(_ body: () throws -> Result) throws -> Result {
@@ -147,7 +147,11 @@ extension HealthStore {
         try access { connection in
             connection.logLimit = HealthStore.ordinary.log
             try connection.execute("PRAGMA cache_size = -\(HealthStore.ordinary.memoryKiB)")
-            try connection.checkpoint()
+            do throws(SQLiteError) {
+                try connection.checkpoint()
+            } catch {
+                // All is committed, and one of the next commits copies the log.
+            }
         }
     }
 }
