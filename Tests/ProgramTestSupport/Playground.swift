@@ -40,9 +40,12 @@ final class Playground: Sendable {
         } else {
             sandbox = nil
         }
-        let text = (jobFile ?? Playground.standardJobFile)(
-            sandbox?.url ?? "http://127.0.0.1:9/api/v1", folder.path)
-        try folder.write("jobs.yaml", Array(text.utf8))
+        try write(jobFile: jobFile ?? Playground.standardJobFile)
+    }
+
+    /// Puts another job file in the place of the one there is.
+    func write(jobFile: (_ url: String, _ folder: String) -> String) throws {
+        try folder.write("jobs.yaml", Array(jobFile(url, folder.path).utf8))
     }
 
     /// The five jobs without constraints, so that a test does not depend on its machine.

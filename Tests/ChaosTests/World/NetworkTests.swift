@@ -150,7 +150,7 @@ struct NetworkTests {
         #expect(struck > 0)
     }
 
-    /// Jobs that are given up soon where nobody answers, and later than a busy machine needs.
+    /// Jobs that are soon given up where nobody answers.
     private static func impatient(url: String, folder: String) -> String {
         WorldScene.jobFile(url: url, folder: folder)
             .replacing("class: app-refresh,", with: "class: app-refresh, timeout: 6s,")
