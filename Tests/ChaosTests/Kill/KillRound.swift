@@ -94,12 +94,14 @@ struct KillRound: Sendable {
         report.disturbed = disturbed.status
         var results = try await setting.repeated(playground)
         var rescue = try await playground.run("run", "--due")
-        if rescue.status == 77, setting.isExpired, report.hit,
-            try await playground.hasLostRenewal()
-        {
+        if setting.isExpired, report.hit, try await playground.hasLostRenewal() {
             report.lostSession = true
             try await playground.logIn()
-            rescue = try await playground.run("run", "--due", "--force")
+            // What was due has had its turn, and was told that nobody is logged in.
+            results.append(
+                try await playground.run(
+                    "run", "--force", "refresh", "upload", "insights", "cleanup", "audit", "note"))
+            rescue = try await playground.run("run", "--due")
         }
         report.rescue = rescue.status
         results.append(rescue)

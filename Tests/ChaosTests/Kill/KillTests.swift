@@ -59,6 +59,31 @@ struct KillTests {
         #expect(missed == [])
     }
 
+    /// Somebody has said so, or a loop; the next run may have nothing that is due.
+    @Test func `a kill in a renewal costs a login and no more`() async throws {
+        let whole = ChaosPlan.current.isWhole
+        var rounds: [KillRound] = []
+        for way in whole ? [KillSetting.Way.due, .loop, .pull] : [.due] {
+            var setting = KillSetting(backend: .blueprint, way: way)
+            setting.isExpired = true
+            for point in whole ? [Faultline.Point.send, .receive] : [.send] {
+                // The first that a worker sends is whether the token is still taken.
+                let rule = Faultline.Rule(
+                    program: .worker, point: point, when: .after, nth: 2, action: "kill")
+                rounds.append(KillRound(setting, .worker, rule))
+            }
+        }
+
+        let reports = try await KillTests.inLanes(rounds) { round in
+            let report = try await round.run(
+                against: try await KillTests.lives.life(round.setting))
+            KillTests.record(report, "in a renewal")
+            return report
+        }
+
+        #expect(reports.filter { !$0.lostSession }.map(\.title) == [])
+    }
+
     // MARK: Rounds
 
     /// The rounds that the environment asks for; `nil` for all.
