@@ -2,7 +2,8 @@ import CSQLite
 
 /// One connection to a database file; owned by one task or actor at a time.
 ///
-/// Statements are prepared once and kept. A busy database is waited for up to `busyTimeout`.
+/// Statements are prepared once and kept. A busy database is waited for up to `busyTimeout`; as it
+/// stands, for as long as the commits of thirty others take on a disk that needs a second for each.
 public final class Connection {
     /// How a file is opened.
     public enum Access: Sendable {
@@ -30,7 +31,7 @@ public final class Connection {
     /// - Throws: `SQLiteError` when the file cannot be opened. A file that is no database is found
     ///   at the first statement.
     public init(
-        path: String, access: Access = .create, busyTimeout: Duration = .seconds(10)
+        path: String, access: Access = .create, busyTimeout: Duration = .seconds(30)
     ) throws(SQLiteError) {
         let flags =
             switch access {

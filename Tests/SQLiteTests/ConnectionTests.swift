@@ -85,6 +85,13 @@ import Testing
         #expect(error?.description == "database is locked (SQLite 5)")
     }
 
+    /// Where a commit takes most of a second to reach the disk, the last of thirty waits that long.
+    @Test func `a held write lock is waited for as long as a crowd at a slow disk takes`() throws {
+        let connection = try connection()
+
+        #expect(try connection.first("PRAGMA busy_timeout") { $0.integer(0) } == 30_000)
+    }
+
     @Test func `an error holds the statement and never a bound value`() throws {
         let connection = try connection()
         try connection.execute("CREATE TABLE u (v TEXT CHECK (length(v) < 3)) STRICT")

@@ -72,7 +72,7 @@ extension HealthStore {
     /// What the file system or the disk keeps of blocks that the file gave back is beyond its reach;
     /// it is sealed.
     ///
-    /// - Throws: `database` when another process held the file for longer than 10 s: before anything
+    /// - Throws: `database` when another process held the file for longer than 30 s: before anything
     ///   was removed, or when all was removed and only the old pages could not be given up. The same
     ///   call does what is missing.
     public func wipe() throws(HealthStoreError) -> WipeReceipt {

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Values, tokens and pulled rows are sealed; kinds, times, states and counts are not. Several
 /// processes may use one file at the same time. Every call is one transaction or a row of them, and
-/// waits up to 10 s for another process; a process killed in between leaves what stood before.
+/// waits up to 30 s for another process; a process killed in between leaves what stood before.
 ///
 /// A store writes for the user in whose time it was opened: once a logout has removed everything,
 /// here or in another process, it writes nothing more and gives out no session.
