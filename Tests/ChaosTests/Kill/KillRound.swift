@@ -96,6 +96,11 @@ struct KillRound: Sendable {
         var rescue = try await playground.run("run", "--due")
         if setting.isExpired, report.hit, try await playground.hasLostRenewal() {
             report.lostSession = true
+            if ![disturbed, rescue].contains(where: {
+                $0.status == 77 || $0.errors.contains("auth login")
+            }) {
+                report.findings.append("nobody asked for a login")
+            }
             try await playground.logIn()
             // What was due has had its turn, and was told that nobody is logged in.
             results.append(
@@ -111,7 +116,7 @@ struct KillRound: Sendable {
         (report.lost, report.doubled, report.stuck) = (
             verdict.lost, verdict.doubled, verdict.stuck
         )
-        report.findings = verdict.findings
+        report.findings += verdict.findings
         for result in results where ![0, 75].contains(result.status) {
             report.findings.append("ended with \(result.status): \(result.errors)")
         }
@@ -137,10 +142,14 @@ struct KillRound: Sendable {
             "refresh", "upload", "status", "insights", "analysis", "cleanup", "audit", "note",
             "echo",
         ]
+        var heard: [String] = []
         while !missing.isEmpty, let line = await program.readErrorLine() {
+            heard.append(line)
             missing = missing.filter { !line.hasPrefix("\($0): ") }
         }
         program.signal(SIGTERM)
-        return await program.finish()
+        var result = await program.finish()
+        result.errors = heard.map { "\($0)\n" }.joined() + result.errors
+        return result
     }
 }
