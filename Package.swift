@@ -74,7 +74,7 @@ let package = Package(
         program(
             "clarity-jobs-worker",
             ["ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CLinux"]),
-        program("clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD"]),
+        program("clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD", "CSodium"]),
 
         // Somebody else's jobs, on the engine alone.
         .executableTarget(

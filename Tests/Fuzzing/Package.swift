@@ -42,7 +42,8 @@ let package = Package(
             ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CCurl", "CArchive"]),
         // A library here, without its main function.
         part(
-            "clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD"], without: ["Program.swift"]),
+            "clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD", "CSodium"],
+            without: ["Program.swift"]),
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux"],
             path: "Linked/ClarityTestSupport", swiftSettings: strict),

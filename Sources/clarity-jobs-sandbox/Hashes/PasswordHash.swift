@@ -1,3 +1,5 @@
+import CSodium
+
 /// How a password is kept: PBKDF2 with HMAC-SHA-256 (RFC 8018) and a salt of its own.
 ///
 /// The people of this server are invented, so the count of iterations is chosen for a quick start
@@ -26,7 +28,7 @@ struct PasswordHash: Hashable, Sendable {
     func matches(_ password: String) -> Bool {
         let other = PasswordHash(password, salt: salt, iterations: iterations)
         guard other.digest.count == digest.count else { return false }
-        return zip(other.digest, digest).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+        return sodium_memcmp(other.digest, digest, digest.count) == 0
     }
 }
 
@@ -49,27 +51,5 @@ enum PBKDF2 {
             block += 1
         }
         return Array(key.prefix(count))
-    }
-}
-
-/// HMAC-SHA-256 (RFC 2104) with its key already taken in.
-struct HMAC {
-    private var inner = SHA256()
-    private var outer = SHA256()
-
-    init(key: [UInt8]) {
-        let short = key.count > 64 ? SHA256.digest(key) : key
-        let block = short + [UInt8](repeating: 0, count: 64 - short.count)
-        inner.update(block.map { $0 ^ 0x36 })
-        outer.update(block.map { $0 ^ 0x5C })
-    }
-
-    /// The code of `message`, 32 bytes.
-    func code(_ message: [UInt8]) -> [UInt8] {
-        var first = inner
-        first.update(message)
-        var second = outer
-        second.update(first.finished())
-        return second.finished()
     }
 }
