@@ -47,7 +47,7 @@ struct HostileWorkerTests {
             reason: "its worker wrote something that is no report: line 1: "
                 + "expected at most 4096 bytes"),
         Misbehaviour(
-            name: "writes without end", script: "yes 'progress 1 2' >&4",
+            name: "writes without end", script: "yes \"checkpoint $(printf %01000d 0)\" >&4",
             reason: "its worker wrote something that is no report: "
                 + "more than 16777216 bytes of reports"),
         Misbehaviour(

@@ -9,7 +9,7 @@ import Testing
 struct ImportKillTests {
     private static let key = ["CLARITY_JOBS_KEY": String(repeating: "5c", count: 32)]
     /// Heart rates, in several portions; every hundredth comes twice.
-    private static let heartRates = 120_000
+    private static let heartRates = 60_000
 
     @Test func `an import that is killed again and again ends as a whole one does`() async throws {
         let whole = try await playground()
@@ -17,7 +17,7 @@ struct ImportKillTests {
         try whole.folder.write("export.xml", Self.export)
         try killed.folder.write("export.xml", Self.export)
 
-        let points = [1, 40_000, 80_000]
+        let points = [1, 20_000, 40_000]
         let hits = try await killed.killImport(at: points, environment: Self.key)
         _ = try await killed.run("run", "upload", environment: Self.key)
         _ = try await whole.run("run", "upload", environment: Self.key)

@@ -30,7 +30,7 @@ struct CorpusTests {
                 plan.generator("replay-\(target.name)"), words: corpus.words)
             let others = corpus.texts.dropFirst() + corpus.texts.prefix(1)
             for ((name, text), (_, other)) in zip(corpus.texts, others) {
-                for _ in 0..<plan.size(slice: 100, whole: 500) where broken.count < 8 {
+                for _ in 0..<plan.size(slice: 50, whole: 500) where broken.count < 8 {
                     hold(mutation.damaged(text, with: other), "by lot of \(name)")
                 }
             }

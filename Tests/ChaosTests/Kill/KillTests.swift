@@ -14,7 +14,7 @@ struct KillTests {
 
     @Test func `whoever is killed wherever, the next run sets it right`() async throws {
         let plan = ChaosPlan.current
-        let rounds = KillTests.wanted ?? 0..<plan.size(slice: 8, whole: 560)
+        let rounds = KillTests.wanted ?? 0..<plan.size(slice: 5, whole: 560)
 
         let reports = try await KillTests.inLanes(Array(rounds)) { round in
             let report = try await KillTests.drawn(round)

@@ -7,8 +7,14 @@ import Testing
 /// A file of which nothing is left is not taken for one that was never begun.
 @Suite("State files cut to nothing or missing", .timeLimit(.minutes(15)))
 struct EmptiedFileTests {
-    /// What wants the one file or the other.
-    private static func commands(_ name: String) -> [[String]] {
+    /// What wants the one file or the other; each waits a moment for whoever may be making it.
+    private static func commands(_ name: String) -> ArraySlice<[String]> {
+        var random = ChaosPlan.current.generator("emptied \(name)")
+        return all(name).shuffled(using: &random)
+            .prefix(ChaosPlan.current.size(slice: 4, whole: .max))
+    }
+
+    private static func all(_ name: String) -> [[String]] {
         name == "history.db"
             ? [
                 ["list"], ["history"], ["status"], ["audit"], ["run", "cleanup", "--force"],
