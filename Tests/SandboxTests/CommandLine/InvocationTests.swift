@@ -39,8 +39,9 @@ import Testing
 
     @Test(
         arguments: [
-            ("measured", Quirk.measured), ("limits,lockout", [.limits, .lockout]),
-            ("measured,limiter-crash", Set(Quirk.allCases)),
+            ("measured", Set(Quirk.allCases)), ("limits,lockout", [.limits, .lockout]),
+            ("repaired", Set(Quirk.allCases).subtracting([.limiterCrash])),
+            ("repaired,limiter-crash", Set(Quirk.allCases)),
         ] as [(String, Set<Quirk>)])
     func `quirks are taken whichever side of the dialect they stand`(
         _ list: String, _ quirks: Set<Quirk>
@@ -56,7 +57,7 @@ import Testing
     @Test func `a quirk that is unknown is named with those that are`() throws {
         let names = Quirk.allCases.map(\.rawValue).joined(separator: ", ")
 
-        #expect(throws: UsageError("quirk `x` is unknown; there are measured, \(names)")) {
+        #expect(throws: UsageError("quirk `x` is unknown; there are measured, repaired, \(names)")) {
             try Invocation(["--dialect", "loop", "--quirks", "limits,x", "--data", "d"])
         }
     }

@@ -30,6 +30,27 @@ import Testing
         #expect(again.body["status"] == "completed")
     }
 
+    @Test func `the deployed backend crashes at every step analysis and analyses points`() throws {
+        let bench = try Bench.loop(Quirk.measured)
+        let token = try bench.loopToken()
+        let points: JSON = [
+            "data_points": .array(
+                (0..<1440).map { minute in
+                    [
+                        "timestamp": .time(Bench.start + .seconds(Int64(60 * minute))),
+                        "value": (7 * 60..<23 * 60).contains(minute) ? 40 : 0,
+                    ]
+                })
+        ]
+
+        let steps = try bench.response("POST", "/pat/step-analysis", day(), token: token)
+        let actigraphy = try bench.call("POST", "/pat/analysis", points, token: token)
+
+        #expect(steps == .crash)
+        #expect(actigraphy.status == 200)
+        #expect(actigraphy.body["status"] == "completed")
+    }
+
     @Test func `an analysis that is lost or never was is not found, with 200`() throws {
         let bench = try Bench.loop([.lostAnalyses])
         let token = try bench.loopToken()

@@ -232,13 +232,16 @@ import Testing
         #expect(try clean.upload(.upload([night]), token: try clean.loopToken()).status == 201)
     }
 
-    @Test func `the limiter's fault of the last public version fails every upload`() throws {
-        let bench = try Bench.loop([.limiterCrash])
+    @Test(arguments: ["/health-data", "/health-data/"])
+    func `the deployed backend crashes at every upload and stores nothing`(path: String) throws {
+        let bench = try Bench.loop(Quirk.measured)
 
         let response = try bench.response(
-            "POST", "/health-data/", .upload([.heartRate(1)]), token: try bench.loopToken())
+            "POST", path, .upload([.heartRate(1)]), token: try bench.loopToken())
 
         #expect(response == .crash)
+        #expect(try bench.summary("metrics") == 0)
+        #expect(try bench.summary("refused") == ["limiter_crash": 1])
     }
 
     @Test func `the 101st upload of an hour is told to come back at once`() throws {
