@@ -16,7 +16,8 @@ let helpText = """
       --data DIR               where to keep the data; made where there is none
       --dialect NAME           the contract to keep: blueprint or loop (blueprint)
       --quirks LIST            with loop: `measured` behaves as the deployed backend
-                               does where that is not as its schema says; or names
+                               does where that is not as its schema says; `repaired`
+                               does so without the limiter's crash; or names
       --fault SPEC             faults for one method and path, in turn; repeatable
       --token-life SPAN        how long an access token is good (1h)
       --processing-steps N     at which poll an upload is processed, 1 to 1000 (3)
@@ -38,7 +39,7 @@ let helpText = """
       hang                     never answer
       pass                     answer as usual
 
-    the quirks, all but the last in `measured`:\(quirkLines)
+    the quirks, all in `measured`, all but the last in `repaired`:\(quirkLines)
 
     outside the contract: GET /_sandbox/summary, /_sandbox/metrics?limit&after,
     /_sandbox/mail; POST /_sandbox/fault (a SPEC a line), /_sandbox/expire-tokens

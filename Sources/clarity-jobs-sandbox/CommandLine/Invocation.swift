@@ -114,17 +114,20 @@ struct UsageError: Error, Hashable, CustomStringConvertible {
 }
 
 extension Quirk {
-    /// Reads names separated by commas; `measured` is all that the deployed backend has.
+    /// Reads names separated by commas; `measured` stands for all quirks of the deployed backend,
+    /// `repaired` for all but the limiter's crash.
     fileprivate static func named(_ text: String) throws(UsageError) -> Set<Quirk> {
         var quirks: Set<Quirk> = []
         for name in text.split(separator: ",", omittingEmptySubsequences: false) {
             if name == "measured" {
                 quirks.formUnion(Quirk.measured)
+            } else if name == "repaired" {
+                quirks.formUnion(Quirk.repaired)
             } else if let quirk = Quirk(rawValue: String(name)) {
                 quirks.insert(quirk)
             } else {
                 let names = allCases.map(\.rawValue).joined(separator: ", ")
-                throw UsageError("quirk `\(name)` is unknown; there are measured, \(names)")
+                throw UsageError("quirk `\(name)` is unknown; there are measured, repaired, \(names)")
             }
         }
         return quirks

