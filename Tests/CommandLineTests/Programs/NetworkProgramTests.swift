@@ -49,6 +49,71 @@ struct NetworkProgramTests {
                 == .string("rtnetlink: no default route"))
     }
 
+    /// Jobs of which none names a constraint.
+    private static func jobFile(backend url: String, keys: String = "") -> String {
+        """
+        version: 1
+        backend: { url: "\(url)", retry_wait: 1ms }
+        jobs:
+          - { id: insights, kind: insight-history, schedule: { every: 1d }\(keys) }
+          - { id: cleanup, kind: cleanup, schedule: { every: 1d } }
+
+        """
+    }
+
+    @Test func `a job that talks to the backend waits for a route without being told to`()
+        async throws
+    {
+        let network = try await blocking { try NetworkNamespace() }
+        let playground = try await Playground(sandboxOptions: nil, in: network) { _, _ in
+            Self.jobFile(backend: "https://clarity.example/api/v1")
+        }
+
+        let validate = try await playground.run("validate")
+        let run = try await playground.run("run", "insights")
+        let explain = try await playground.run("explain", "insights")
+        let list = try await playground.run("list")
+        let cleanup = try await playground.run("run", "cleanup")
+        let history = try await playground.lastRun(of: "insights")
+
+        let source = "rtnetlink: no default route; implied by kind `insight-history`"
+        #expect(
+            validate.outputLines == [
+                "\(playground.jobFilePath): valid, 2 jobs",
+                "implied: `network: any` for insights; `network: none` turns it off",
+            ])
+        #expect(run.status == 75, "\(run.errors)")
+        #expect(
+            run.errorLines.first?.contains(
+                "waits: network: wanted connected, is not connected (\(source))") == true,
+            "\(run.errors)")
+        #expect(history["attempts"] == .number(0) && history["state"] == .string("enqueued"))
+        #expect(explain.output.contains(source), "\(explain.output)")
+        #expect(list.output.contains(source), "\(list.output)")
+        #expect(cleanup.status == 0, "\(cleanup.errors)")
+    }
+
+    @Test(arguments: [
+        ("https://clarity.example/api/v1", ", constraints: { network: none }"),
+        ("http://127.0.0.1:9/api/v1", ""), ("http://[::1]:9/api/v1", ""),
+        ("http://localhost:9/api/v1", ""),
+    ])
+    func `no route is asked for where the file says none or the backend is on this machine`(
+        url: String, keys: String
+    ) async throws {
+        let network = try await blocking { try NetworkNamespace() }
+        let playground = try await Playground(sandboxOptions: nil, in: network) { _, _ in
+            Self.jobFile(backend: url, keys: keys)
+        }
+
+        let validate = try await playground.run("validate")
+        let explanation = try await playground.json("explain", "insights")
+
+        #expect(validate.outputLines == ["\(playground.jobFilePath): valid, 2 jobs"])
+        let subjects = explanation["constraints"].elements.map { $0["subject"] }
+        #expect(!subjects.contains(.string("network")))
+    }
+
     @Test(arguments: ["network: any", "network: unmetered"])
     func `a route starts what a loop let wait`(constraint: String) async throws {
         let network = try await blocking { try NetworkNamespace() }
