@@ -52,13 +52,14 @@ extension JobAssembly {
     func constraints(
         _ common: CommonDraft, of entry: JobDraft.Listed, _ decoding: inout Decoding
     ) -> [Constraint] {
-        guard let draft = common.constraints?.value else { return [] }
+        let draft = common.constraints?.value ?? ConstraintsDraft()
         let network: Constraint? =
             switch draft.network?.value {
             case .any: .connected
             case .unmetered: .unmetered
             case .notRoaming: .notRoaming
-            case nil, .some(.none): nil
+            case .some(.none): nil
+            case nil: needsNetwork(entry.draft) ? .connected : nil
             }
         let wanted: [Constraint?] = [
             network,
@@ -77,6 +78,21 @@ extension JobAssembly {
                 windows(draft, of: entry, &decoding).map { .window($0) },
             ].compactMap(\.self)
             + asked.map { .check($0) }
+    }
+
+    /// Those of a job's constraints that its kind implies.
+    func implied(_ constraints: [Constraint], _ common: CommonDraft) -> Set<Constraint> {
+        guard common.constraints?.value?.network == nil else { return [] }
+        return Set(constraints.filter { $0.name == Constraint.connected.name })
+    }
+
+    /// Whether the job's kind talks to an address that is not on this machine.
+    private func needsNetwork(_ draft: JobDraft) -> Bool {
+        guard let key = draft.kind?.value.flatMap({ kinds[$0]?.addressKey }),
+            let address = draft.options[key] ?? settings[key],
+            case .success(let parsed) = WebAddress.parse(address)
+        else { return false }
+        return !parsed.isLoopback
     }
 
     /// The windows on the clock of the job's schedule, else the file's, else the machine's.

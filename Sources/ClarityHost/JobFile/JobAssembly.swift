@@ -31,7 +31,7 @@ struct JobAssembly {
             id: id, kind: kind, jobClass: draft.jobClass?.value ?? .processing, schedule: times,
             earliestBegin: schedule?.earliestBegin?.value ?? .zero,
             events: Set((draft.events?.value ?? []).compactMap(\.value)),
-            constraints: constraints,
+            constraints: constraints, impliedConstraints: implied(constraints, common),
             unknownRules: common.constraints?.value?.unknown?.value?.rules ?? [:],
             relaxations: relaxations(of: common, own: draft.common, constraints, &decoding),
             onLost: common.onLost?.value ?? .stop, startWithin: common.startWithin?.value,

@@ -6,7 +6,8 @@ extension JobKindDeclaration {
     static let processingStatus = JobKindDeclaration(
         JobKind("processing-status"),
         summary: "asks what became of accepted uploads and analyses",
-        options: [giveUpAfter], events: [.uploadCompleted, .analysisCompleted])
+        options: [giveUpAfter], events: [.uploadCompleted, .analysisCompleted],
+        addressKey: backendAddress)
 
     static let patAnalysis = JobKindDeclaration(
         JobKind("pat-analysis"),
@@ -19,7 +20,7 @@ extension JobKindDeclaration {
                 "form", .choice(["steps", "actigraphy"]), standard: "steps",
                 summary: "as what the week is sent: as steps or as measurements of movement"),
             giveUpAfter,
-        ], events: [.analysisCompleted])
+        ], events: [.analysisCompleted], addressKey: backendAddress)
 
     static let insightGenerate = JobKindDeclaration(
         JobKind("insight-generate"),
@@ -38,7 +39,7 @@ extension JobKindDeclaration {
                 "context", .choice(["none", "summary"]), standard: "summary",
                 summary: "what goes along with the numbers of the analysis: nothing, or days and "
                     + "counts of samples"),
-        ], events: [.insightGenerated])
+        ], events: [.insightGenerated], addressKey: backendAddress)
 
     private static let giveUpAfter = OptionDeclaration(
         "give_up_after", .duration(.seconds(1)...days(366)),

@@ -11,4 +11,7 @@ public let clarityCatalogue = JobCatalogue(
     sections: [.backend, .key, .sources, .fresh],
     events: [.uploadCompleted, .analysisCompleted, .insightGenerated])
 
+/// The key of the backend's address among a job's options.
+let backendAddress = "backend.url"
+
 func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }

@@ -40,5 +40,5 @@ extension JobKindDeclaration {
                 "pins", .texts,
                 summary: "the digests `sha256//...` of at least two public keys of which that "
                     + "place has one"),
-        ])
+        ], addressKey: "url")
 }

@@ -15,7 +15,7 @@ extension JobKindDeclaration {
                 standard: String(days(7).milliseconds),
                 summary: "how often all metrics are gone through, for what changed long after "
                     + "it was measured"),
-        ])
+        ], addressKey: backendAddress)
 
     static let insightHistory = JobKindDeclaration(
         JobKind("insight-history"),
@@ -27,5 +27,5 @@ extension JobKindDeclaration {
             OptionDeclaration(
                 "full_texts", .integer(0...1000), standard: "50",
                 summary: "the most full texts fetched in one run, where the backend has them"),
-        ])
+        ], addressKey: backendAddress)
 }

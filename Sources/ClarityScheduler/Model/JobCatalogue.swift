@@ -60,17 +60,22 @@ public struct JobKindDeclaration: Hashable, Sendable {
     /// What its attempts may tell of. When one ends without a word, all of it counts as told: what
     /// was done may be kept already, and nobody would tell of it again.
     public var events: Set<EventName>
+    /// The option or section key with the address that its worker talks to, such as
+    /// `backend.url`; `nil` for a kind that needs no network. A job of the kind implies
+    /// `Constraint.connected` unless the address is on this machine.
+    public var addressKey: String?
 
     /// Declares a kind.
     public init(
         _ kind: JobKind, summary: String, options: [OptionDeclaration] = [],
-        heedsConditions: Bool = false, events: Set<EventName> = []
+        heedsConditions: Bool = false, events: Set<EventName> = [], addressKey: String? = nil
     ) {
         self.kind = kind
         self.summary = summary
         self.options = options
         self.heedsConditions = heedsConditions
         self.events = events
+        self.addressKey = addressKey
     }
 }
 

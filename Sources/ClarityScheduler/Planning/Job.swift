@@ -42,6 +42,8 @@ public struct Job: Hashable, Sendable {
     public var earliestBegin: Duration
     public var events: Set<EventName>
     public var constraints: [Constraint]
+    /// Those of `constraints` that its kind implies and the job file does not name.
+    public var impliedConstraints: Set<Constraint>
     /// What an unknown answer counts as, by the names of constraints; for the rest it is
     /// `Constraint.standardUnknownRule`.
     public var unknownRules: [String: UnknownRule]
@@ -73,7 +75,8 @@ public struct Job: Hashable, Sendable {
     public init(
         id: JobID, kind: JobKind, jobClass: Class = .processing, schedule: Schedule? = nil,
         earliestBegin: Duration = .zero, events: Set<EventName> = [],
-        constraints: [Constraint] = [], unknownRules: [String: UnknownRule] = [:],
+        constraints: [Constraint] = [], impliedConstraints: Set<Constraint> = [],
+        unknownRules: [String: UnknownRule] = [:],
         relaxations: [Relaxation] = [],
         onLost: LossPolicy = .stop, startWithin: Duration? = nil, priority: Priority = .normal,
         retry: RetryPolicy = RetryPolicy(),
@@ -90,6 +93,7 @@ public struct Job: Hashable, Sendable {
         self.earliestBegin = earliestBegin
         self.events = events
         self.constraints = constraints
+        self.impliedConstraints = impliedConstraints
         self.unknownRules = unknownRules
         self.relaxations = relaxations.sorted { $0.after < $1.after }
         self.onLost = onLost
@@ -117,11 +121,17 @@ public struct Job: Hashable, Sendable {
             })
     }
 
-    /// What one of its constraints makes of conditions at an instant.
+    /// What one of its constraints makes of conditions at an instant; of an implied one the source
+    /// says so.
     public func verdict(
         of constraint: Constraint, in conditions: Conditions, at now: Instant
     ) -> Verdict {
-        constraint.verdict(in: conditions, at: now, unknown: unknownRules[constraint.name])
+        var verdict = constraint.verdict(
+            in: conditions, at: now, unknown: unknownRules[constraint.name])
+        if impliedConstraints.contains(constraint) {
+            verdict.source += "; implied by kind `\(kind)`"
+        }
+        return verdict
     }
 
     /// What its worker is told of conditions, of which those of some constraints no longer count.

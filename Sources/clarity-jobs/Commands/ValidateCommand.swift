@@ -1,4 +1,5 @@
 import ClarityHost
+import ClarityScheduler
 
 /// `validate`: checks the job file and reports every fault in it.
 struct ValidateCommand {
@@ -13,6 +14,11 @@ struct ValidateCommand {
         let console = composition.console
         guard !console.isQuiet else { return .done }
         console.result(printable("\(path): valid, \(count) \(count == 1 ? "job" : "jobs")"))
+        let implied = file.jobs.filter { !$0.impliedConstraints.isEmpty }.map(\.id.rawValue)
+        if !implied.isEmpty {
+            let names = implied.joined(separator: ", ")
+            console.result("implied: `network: any` for \(names); `network: none` turns it off")
+        }
         return .done
     }
 }
