@@ -31,6 +31,7 @@ let helpText = """
       503 [retry-after=N]      any status of 200 to 599
       reset                    reset the connection, the request is not carried out
       drop                     carry the request out, then reset without an answer
+      stored=400               carry the request out, then answer 400 to 599 all the same
       truncate                 carry it out, send half of the answer
       latency=250ms            carry it out, answer late
       garbage                  200 with a body that is no JSON

@@ -22,7 +22,7 @@ enum Quirk: String, CaseIterable, Sendable {
     case lastingTokens = "lasting-tokens"
     /// Sleep data, and a metric that is no object, crash the service.
     case validatorCrash = "validator-crash"
-    /// Uploads stay `received`, HealthKit uploads `processing`, even those that never were.
+    /// Uploads stay `received`.
     case neverProcessed = "never-processed"
     /// The list of health data is empty.
     case emptyList = "empty-list"

@@ -14,6 +14,9 @@ enum FaultAction: Hashable, Sendable {
     case expire
     /// The request is carried out; the connection is reset without an answer.
     case drop
+    /// The request is carried out; this status is answered all the same, in the dialect's words for
+    /// a failure behind the service.
+    case stored(Int)
     /// What the dialect answers when what stands behind the service is down; the request is not
     /// carried out.
     case outage
@@ -139,12 +142,19 @@ extension FaultRule.Step {
             }
             return .latency(span)
         }
+        if name.hasPrefix("stored=") {
+            guard let status = Int(name.dropFirst("stored=".count)), (400...599).contains(status)
+            else {
+                throw FaultSyntaxError(description: "`\(name)` has no status of 400 to 599")
+            }
+            return .stored(status)
+        }
         if let status = Int(name), (200...599).contains(status) {
             return .status(status, retryAfter: retryAfter)
         }
         throw FaultSyntaxError(
             description:
                 "unknown action `\(name)`; there are a status of 200 to 599, reset, truncate, "
-                + "latency=SPAN, garbage, expire, drop, outage, hang and pass")
+                + "latency=SPAN, garbage, expire, drop, stored=STATUS, outage, hang and pass")
     }
 }

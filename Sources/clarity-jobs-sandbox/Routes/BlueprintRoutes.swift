@@ -71,5 +71,9 @@ final class BlueprintRoutes: RouteSet {
         .problem(status, "a fault that was asked for", instance: request.path, headers: headers)
     }
 
+    func failureAfterStoring(_ status: Int, _ request: Request) -> Response {
+        fault(status, [], request)
+    }
+
     func dressed(_ response: Response) -> Response { response }
 }

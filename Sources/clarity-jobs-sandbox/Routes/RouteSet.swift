@@ -27,6 +27,8 @@ protocol RouteSet: AnyObject {
     func fault(
         _ status: Int, _ headers: [Response.Header], _ request: Request
     ) -> Response
+    /// A failure after the request was carried out.
+    func failureAfterStoring(_ status: Int, _ request: Request) -> Response
     /// The answer with what every answer has.
     func dressed(_ response: Response) -> Response
 }

@@ -126,6 +126,10 @@ final class Service {
         case .drop:
             _ = usual()
             return Reply(delivery: .reset)
+        case .stored(let status):
+            _ = usual()
+            return Reply(
+                delivery: .whole(routes.dressed(routes.failureAfterStoring(status, request))))
         case .hang: return Reply(delivery: .never)
         }
     }

@@ -37,7 +37,7 @@ import Testing
         arguments: [
             ("truncate", .truncate), ("garbage", .garbage), ("expire", .expire), ("drop", .drop),
             ("hang", .hang), ("pass", .pass), ("404", .status(404, retryAfter: nil)),
-            ("429 x1 retry-after=0", .status(429, retryAfter: 0)),
+            ("429 x1 retry-after=0", .status(429, retryAfter: 0)), ("stored=400", .stored(400)),
         ] as [(String, FaultAction)])
     func `each action has a word`(_ text: String, _ action: FaultAction) throws {
         #expect(try FaultRule("* /a/*: \(text)").steps == [.init(action: action, remaining: 1)])
@@ -56,14 +56,15 @@ import Testing
         (
             "GET /a: boom",
             "unknown action `boom`; there are a status of 200 to 599, reset, truncate, "
-                + "latency=SPAN, garbage, expire, drop, outage, hang and pass"
+                + "latency=SPAN, garbage, expire, drop, stored=STATUS, outage, hang and pass"
         ),
         (
             "GET /a: 600",
             "unknown action `600`; there are a status of 200 to 599, reset, truncate, "
-                + "latency=SPAN, garbage, expire, drop, outage, hang and pass"
+                + "latency=SPAN, garbage, expire, drop, stored=STATUS, outage, hang and pass"
         ),
         ("GET /a: latency=5", "`latency=5` has no span such as `250ms` or `2s`"),
+        ("GET /a: stored=200", "`stored=200` has no status of 400 to 599"),
         (
             "GET /a: 503 x0",
             "unknown word `x0`; there are `x3`, `x*` and, after a status, `retry-after=SECONDS`"

@@ -69,13 +69,14 @@ extension LoopRoutes {
         guard id.dropLast(33) == caller else {
             return .detail(403, "Access denied to this upload")
         }
-        if has(.neverProcessed) {
-            return status(id, "processing", 0.75, "Analyzing cardiovascular patterns", call.now)
-        }
         return try service.store.transaction {
             guard let work = try service.store.work(.healthkit, id, of: caller) else {
-                return .detail(404, "Upload not found")
+                return has(.wrongStatuses)
+                    ? .detail(400, "Processing job \(id) not found")
+                    : .detail(404, "Upload not found")
             }
+            // Read from the stored upload, which nothing changes any more.
+            if has(.neverProcessed) { return status(id, "received", 0, "", work.createdAt) }
             let next = work.advanced(steps: service.settings.processingSteps, at: call.now)
             if next != work { try service.store.update(next) }
             let word = next.state == .received ? "queued" : next.state.rawValue

@@ -95,6 +95,11 @@ final class LoopRoutes: RouteSet {
         }
     }
 
+    /// As the deployed backend words a failure of its data store.
+    func failureAfterStoring(_ status: Int, _ request: Request) -> Response {
+        .detail(status, "Failed to process health data upload")
+    }
+
     /// What nobody caught goes past what gives every other answer its headers.
     func dressed(_ response: Response) -> Response {
         guard response != .crash else { return response }

@@ -160,7 +160,7 @@ import Testing
         arguments: [
             ([], "x", 400), ([], "other-\(String(repeating: "0", count: 32))", 403),
             ([], "\(Seed.user)-\(String(repeating: "0", count: 32))", 404),
-            ([.neverProcessed], "\(Seed.user)-\(String(repeating: "0", count: 32))", 200),
+            ([.wrongStatuses], "\(Seed.user)-\(String(repeating: "0", count: 32))", 400),
         ] as [(Set<Quirk>, String, Int)])
     func `a HealthKit status goes by the form of its id`(
         _ quirks: Set<Quirk>, _ id: String, _ status: Int
@@ -171,10 +171,42 @@ import Testing
             "GET", "/healthkit/status/\(id)", token: try bench.loopToken())
 
         #expect(answer.status == status)
-        if status == 200 {
-            #expect(answer.body["status"] == "processing")
-            #expect(answer.body["progress"] == 0.75)
+    }
+
+    @Test func `a HealthKit upload of the deployed backend stays received`() throws {
+        let bench = try Bench.loop([.neverProcessed])
+        let token = try bench.loopToken()
+        let id = try bench.call(
+            "POST", "/healthkit/", ["user_id": .string(Seed.user)], token: token
+        ).body["upload_id"].string
+
+        let polls = try (0..<4).map { _ in
+            try bench.call("GET", "/healthkit/status/\(id)", token: token).body["status"]
         }
+
+        #expect(polls == ["received", "received", "received", "received"])
+    }
+
+    @Test(arguments: [400, 500])
+    func `an upload is stored before a failure that was asked for`(_ status: Int) throws {
+        let bench = try Bench.loop(
+            [.noDeduplication], faults: ["POST /healthkit: stored=\(status) x2"])
+        let token = try bench.loopToken()
+        let sample: JSON = [
+            "identifier": "s1", "type": "steps", "value": 5, "start_date": "x", "end_date": "",
+        ]
+        let body: JSON = ["user_id": .string(Seed.user), "quantity_samples": [sample]]
+
+        let answers = try (0..<2).map { _ in
+            try bench.call("POST", "/healthkit", body, token: token)
+        }
+
+        #expect(answers.map(\.status) == [status, status])
+        #expect(
+            answers.map(\.body)
+                == Array(repeating: ["detail": "Failed to process health data upload"], count: 2))
+        #expect(try bench.summary("samples") == 1)
+        #expect(try bench.summary("doubled") == 1)
     }
 
     @Test func `a HealthKit upload of the clean dialect is completed in the end`() throws {
