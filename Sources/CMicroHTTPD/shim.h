@@ -1,6 +1,7 @@
 #ifndef CMICROHTTPD_SHIM_H
 #define CMICROHTTPD_SHIM_H
 
+#include <arpa/inet.h>
 #include <microhttpd.h>
 
 /* Variadic functions and cast macros are not imported into Swift. */
@@ -9,13 +10,14 @@
    `listener` from then on. NULL on failure. */
 static inline struct MHD_Daemon *cmicrohttpd_start(
     int listener, MHD_AccessHandlerCallback handler, MHD_RequestCompletedCallback completed,
-    void *context
+    MHD_NotifyConnectionCallback connected, void *context
 ) {
     return MHD_start_daemon(
         MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
         handler, context,
         MHD_OPTION_LISTEN_SOCKET, listener,
         MHD_OPTION_NOTIFY_COMPLETED, completed, context,
+        MHD_OPTION_NOTIFY_CONNECTION, connected, context,
         MHD_OPTION_CONNECTION_LIMIT, 512u,
         MHD_OPTION_END);
 }
@@ -25,6 +27,21 @@ static inline int cmicrohttpd_socket(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info == NULL ? -1 : info->connect_fd;
+}
+
+/* The number that `connected` gave the connection in place of a pointer. */
+static inline long cmicrohttpd_number(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info == NULL ? 0 : (long)info->socket_context;
+}
+
+/* The client's port; 0 when there is none. */
+static inline int cmicrohttpd_peer_port(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (info == NULL || info->client_addr->sa_family != AF_INET) return 0;
+    return ntohs(((const struct sockaddr_in *)info->client_addr)->sin_port);
 }
 
 static const ssize_t cmicrohttpd_end_with_error = MHD_CONTENT_READER_END_WITH_ERROR;

@@ -43,6 +43,7 @@ let helpText = """
     the quirks, all in `measured`, all but the last in `repaired`:\(quirkLines)
 
     outside the contract: GET /_sandbox/summary, /_sandbox/metrics?limit&after,
+    /_sandbox/sends?after (which samples came how often, and with what answer),
     /_sandbox/mail; POST /_sandbox/fault (a SPEC a line), /_sandbox/expire-tokens
     (`access` or `all`), /_sandbox/fail-processing and /_sandbox/stall-processing (of what
     is not finished), /_sandbox/edit-metric (an id: another value, of now),

@@ -17,6 +17,10 @@ struct Request: Sendable {
     var body: [UInt8] = []
     /// Whether the body was longer than the dialect allows; it is not kept then.
     var isTooLarge = false
+    /// The connection that it came on, counted from 1 by the server; 0 where there is none.
+    var connection = 0
+    /// The client's port on that connection.
+    var peerPort = 0
 
     /// The bearer token; the scheme's case does not count (RFC 9110).
     var bearer: String? {

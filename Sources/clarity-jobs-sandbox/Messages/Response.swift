@@ -103,6 +103,10 @@ struct Reply: Hashable, Sendable {
     var delivery: Delivery
     /// How long the answer waits.
     var delay: Duration?
+    /// Whether the routes made the answer, and not a fault in their place.
+    var isCarriedOut = false
+    /// The entry of the record of uploads that waits to hear that the answer has left.
+    var send: Int64?
 
     /// What the ledger counts it as: its status, `reset` or `hang`.
     var outcome: String {

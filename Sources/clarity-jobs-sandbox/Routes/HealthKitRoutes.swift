@@ -1,7 +1,7 @@
 import JSON
 
 extension Service {
-    private static let sampleKinds = [
+    static let sampleKinds = [
         "quantity_samples", "category_samples", "workouts", "correlation_samples",
     ]
 

@@ -6,6 +6,7 @@ extension Service {
         switch (request.method, segments.joined(separator: "/")) {
         case ("GET", "summary"): return .json(200, try summary())
         case ("GET", "metrics"): return try storedMetrics(request)
+        case ("GET", "sends"): return try sendRecord(request)
         case ("GET", "mail"):
             return .json(
                 200,
@@ -40,7 +41,7 @@ extension Service {
         default:
             return .problem(
                 404,
-                "there are GET summary, metrics and mail, POST fault, expire-tokens, "
+                "there are GET summary, metrics, sends and mail, POST fault, expire-tokens, "
                     + "fail-processing, stall-processing, edit-metric, clock and audit, "
                     + "DELETE fault",
                 instance: request.path)

@@ -25,6 +25,8 @@ final class Service {
     let clock: () -> Timestamp
     /// Sets the clock, where it is not the machine's.
     let setClock: ((Timestamp) -> Void)?
+    /// The highest number of a connection in the record of uploads when the service began.
+    let recordedConnections: Int
     private let routes: any RouteSet
     private let complain: (String) -> Void
 
@@ -49,6 +51,8 @@ final class Service {
         self.clock = clock
         self.setClock = setClock
         self.complain = complain
+        recordedConnections = try store.number(
+            "SELECT coalesce(max(connection), 0) FROM sends")
         try Seed.plant(
             in: store, now: clock(), salt: self.identifiers.bytes(16),
             iterations: settings.passwordIterations)
@@ -78,13 +82,24 @@ final class Service {
                 delivery: .whole(
                     guarded(request) { try sandbox(request, segments.dropFirst()) }))
         }
-        let reply = faultedReply(to: request, segments)
+        let reply: Reply
         do {
+            reply = try recorded(faultedReply(to: request, segments), to: request)
             try store.count(reply.outcome)
         } catch {
             return Reply(delivery: .whole(refused(request, error)))
         }
         return reply
+    }
+
+    /// Hears that the answer to an upload left whole, to a client that was still there.
+    func answered(_ reply: Reply) {
+        guard let send = reply.send, case .whole = reply.delivery else { return }
+        do {
+            try store.noteAnswered(send)
+        } catch {
+            complain("the record of uploads: \(error)")
+        }
     }
 
     private func faultedReply(to request: Request, _ segments: [Substring]) -> Reply {
@@ -98,12 +113,13 @@ final class Service {
             self.guarded(request) { try self.answer(request, rest, self.dialect.endpoints) }
         }
         switch faults.next(method: request.method, segments: rest, body: request.body) {
-        case nil, .pass: return Reply(delivery: .whole(usual()))
+        case nil, .pass: return Reply(delivery: .whole(usual()), isCarriedOut: true)
         case .status(let status, let retryAfter):
             return Reply(delivery: .whole(faulty(status, retryAfter, request)))
         case .reset: return Reply(delivery: .reset)
-        case .truncate: return Reply(delivery: .half(usual()))
-        case .latency(let span): return Reply(delivery: .whole(usual()), delay: span)
+        case .truncate: return Reply(delivery: .half(usual()), isCarriedOut: true)
+        case .latency(let span):
+            return Reply(delivery: .whole(usual()), delay: span, isCarriedOut: true)
         case .garbage:
             return Reply(
                 delivery: .whole(
@@ -125,11 +141,12 @@ final class Service {
                 delivery: .whole(routes.dressed(routes.outage(operation, request))))
         case .drop:
             _ = usual()
-            return Reply(delivery: .reset)
+            return Reply(delivery: .reset, isCarriedOut: true)
         case .stored(let status):
             _ = usual()
             return Reply(
-                delivery: .whole(routes.dressed(routes.failureAfterStoring(status, request))))
+                delivery: .whole(routes.dressed(routes.failureAfterStoring(status, request))),
+                isCarriedOut: true)
         case .hang: return Reply(delivery: .never)
         }
     }

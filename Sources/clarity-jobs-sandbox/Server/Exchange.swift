@@ -7,10 +7,14 @@ final class Exchange {
     private let mostBytes: Int
     /// What was decided; the delivery may come later.
     var reply: Reply?
+    /// Whether the client was gone before the answer could leave.
+    var isAbandoned = false
 
     /// Takes up the request's line and headers.
     init(_ connection: OpaquePointer, method: String, path: String, mostBytes: Int) {
         request = Request(method: method, path: path)
+        request.connection = cmicrohttpd_number(connection)
+        request.peerPort = Int(cmicrohttpd_peer_port(connection))
         self.mostBytes = mostBytes
         request.authorization = Exchange.header("Authorization", connection)
         request.contentType = Exchange.header("Content-Type", connection)
@@ -117,4 +121,12 @@ func resetConnection(_ connection: OpaquePointer) {
     // Should the client have gone first, there is nothing left to reset.
     _ = connect(
         cmicrohttpd_socket(connection), &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+}
+
+/// Whether the client has closed its end, as one does that was killed while its answer waited.
+func isClosed(_ connection: OpaquePointer) -> Bool {
+    var byte: UInt8 = 0
+    let count = recv(
+        cmicrohttpd_socket(connection), &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+    return count == 0 || count < 0 && errno != EAGAIN && errno != EINTR
 }

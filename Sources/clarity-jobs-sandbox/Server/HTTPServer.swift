@@ -14,8 +14,13 @@ final class HTTPServer {
     fileprivate final class Context {
         let service: Service
         let suspensions = Suspensions()
+        /// The number of the newest connection; that of no two in one record is the same.
+        var connections: Int
 
-        init(_ service: Service) { self.service = service }
+        init(_ service: Service) {
+            self.service = service
+            connections = service.recordedConnections
+        }
     }
 
     /// Starts to answer; `nil` when libmicrohttpd cannot start its thread.
@@ -24,7 +29,8 @@ final class HTTPServer {
         context = Context(service)
         let socket = listener.release()
         daemon = cmicrohttpd_start(
-            socket, answer, forget, Unmanaged.passUnretained(context).toOpaque())
+            socket, answer, forget, numberConnection,
+            Unmanaged.passUnretained(context).toOpaque())
         if daemon == nil { return nil }
     }
 
@@ -76,6 +82,7 @@ private func answer(
             return server.suspensions.suspend(connection, for: delay) ? .YES : .NO
         }
     }
+    exchange.isAbandoned = isClosed(connection)
     switch reply.delivery {
     case .whole(let response): return response.queue(on: connection)
     case .half(let response): return response.queueHalf(on: connection)
@@ -94,6 +101,23 @@ private func forget(
     _ reason: MHD_RequestTerminationCode
 ) {
     guard let state, let known = state.pointee else { return }
-    Unmanaged<Exchange>.fromOpaque(known).release()
+    let exchange = Unmanaged<Exchange>.fromOpaque(known).takeRetainedValue()
     state.pointee = nil
+    guard let context, let reply = exchange.reply, reason == .REQUEST_TERMINATED_COMPLETED_OK,
+        !exchange.isAbandoned
+    else { return }
+    Unmanaged<HTTPServer.Context>.fromOpaque(context).takeUnretainedValue()
+        .service.answered(reply)
+}
+
+/// Gives each connection its number when it begins.
+private func numberConnection(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ number: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+    _ event: MHD_ConnectionNotificationCode
+) {
+    guard let context, let number, event == .CONNECTION_NOTIFY_STARTED else { return }
+    let server = Unmanaged<HTTPServer.Context>.fromOpaque(context).takeUnretainedValue()
+    server.connections += 1
+    number.pointee = UnsafeMutableRawPointer(bitPattern: server.connections)
 }

@@ -86,7 +86,9 @@ extension Store {
             .text(metric.id), .text(user), .text(work), .text(metric.type),
             .integer(metric.createdAt.milliseconds), .text(metric.body.line),
             .integer(asCopy ? 1 : 0))
-        return database.changes == 1
+        guard database.changes == 1 else { return false }
+        newlyStored.insert(metric.id)
+        return true
     }
 
     /// Adds a HealthKit sample; one that is stored already stays as it is, unless `asCopy` asks
@@ -103,6 +105,7 @@ extension Store {
             ON CONFLICT (user_id, identifier, copy) DO NOTHING
             """, .text(identifier), .text(user), .text(work), .text(kind), .text(body.line),
             .integer(asCopy ? 1 : 0))
+        if database.changes == 1 { newlyStored.insert(identifier) }
     }
 
     /// Up to `limit` of the user's metrics, newest first, after `cursor`.

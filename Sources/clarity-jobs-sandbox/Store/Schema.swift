@@ -121,5 +121,31 @@ extension Migrations {
                 PRIMARY KEY (fate, reason)
             ) STRICT, WITHOUT ROWID;
             """,
+            """
+            -- Every upload request, whatever became of it.
+            CREATE TABLE sends (
+                id INTEGER PRIMARY KEY,
+                connection INTEGER NOT NULL,
+                peer_port INTEGER NOT NULL,
+                answer TEXT NOT NULL,
+                -- Whether the routes made the answer, and not a fault in their place.
+                is_carried_out INTEGER NOT NULL,
+                -- Whether the answer left whole, to a client that was still there.
+                is_answered INTEGER NOT NULL DEFAULT 0
+            ) STRICT;
+            CREATE INDEX sends_by_connection ON sends (connection, id);
+
+            -- The samples of each. `known` was stored before and not stored again.
+            CREATE TABLE sent_samples (
+                send_id INTEGER NOT NULL REFERENCES sends (id),
+                place INTEGER NOT NULL,
+                sample_id TEXT NOT NULL,
+                fate TEXT NOT NULL
+                    CONSTRAINT sample_has_a_fate
+                    CHECK (fate = 'stored' OR fate = 'known' OR fate = 'not kept'),
+                PRIMARY KEY (send_id, place)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX sent_samples_by_id ON sent_samples (sample_id, send_id);
+            """,
         ])
 }

@@ -3,6 +3,8 @@ import SQLite
 /// What the server keeps, in one SQLite file; used by one thread at a time.
 final class Store {
     let database: Connection
+    /// The ids that were stored since `noteSend` last took them.
+    var newlyStored: Set<String> = []
 
     /// Opens `sandbox.db` in `directory`, which exists, and brings its schema up to date, or to
     /// an earlier version, which tests begin with.

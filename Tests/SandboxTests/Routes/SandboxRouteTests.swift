@@ -53,6 +53,37 @@ import Testing
         #expect(ids == (0..<5).map { .id($0) })
     }
 
+    @Test func `each upload is recorded with its answer and what became of its samples`() throws {
+        let bench = try Bench(
+            faults: ["POST /health-data/upload: 503, drop, pass, garbage, pass"])
+        let token = try bench.token()
+        for count in [1, 1, 2, 1, 1] {
+            let reply = bench.reply(
+                "POST", "/health-data/upload", .upload((0..<count).map { .heartRate($0) }),
+                token: token)
+            bench.service.answered(reply)
+        }
+
+        let record = try bench.call("GET", "/_sandbox/sends").body
+        let later = try bench.call("GET", "/_sandbox/sends", query: ["after": "3"]).body
+
+        let sends = try record["sends"].elements
+        #expect(sends.map { $0["accepted"] } == [false, false, true, false, true])
+        let fates = try sends.map { try $0["samples"].elements.map { $0["fate"] } }
+        #expect(
+            fates == [
+                ["not kept"], ["stored"], ["known", "stored"], ["not kept"], ["known"],
+            ])
+        #expect(record["stored"] == 2 && record["copies"] == 0 && record["last_send"] == 5)
+        // The fourth was no acceptance that the third makes a repetition of: both came after one.
+        #expect(record["sent_after_acceptance"] == [.id(0)])
+        #expect(try later["sends"].elements.count == 2 && later["stored"] == 1)
+        #expect(later["sent_after_acceptance"] == [])
+        let sample = try #require(try later["samples"].elements.first)
+        #expect(sample["id"] == .id(0) && sample["copies"] == 1)
+        #expect(sample["type"] == "heart_rate" && sample["start"] != "")
+    }
+
     @Test func `the clock can be set where it is not the machine's`() throws {
         let bench = try Bench(isClockSet: true)
         let token = try bench.token()

@@ -31,9 +31,11 @@ import Testing
             throw Bench.Unexpected()
         }
 
-        func summary() throws -> JSON {
+        func summary() throws -> JSON { try sandbox("summary") }
+
+        func sandbox(_ name: String) throws -> JSON {
             let client = try client()
-            client.send("GET", "/_sandbox/summary")
+            client.send("GET", "/_sandbox/\(name)")
             return try JSONParser.parse(client.receiveAnswer().body)
         }
     }
@@ -170,6 +172,45 @@ import Testing
         #expect(counted == 3)
         #expect(slowAnswer.status == 200)
         #expect(ContinuousClock.now - start >= .milliseconds(300))
+    }
+
+    @Test func `an upload counts as answered when its answer left for a client that was there`()
+        throws
+    {
+        let running = try Running(
+            "POST /health-data/upload: pass x2, latency=200ms, drop, truncate",
+            "GET /health: latency=400ms")
+        func upload(_ client: borrowing RawClient) {
+            client.send(
+                "POST", "/api/v1/health-data/upload", JSON.upload([.heartRate(1)]).bytes,
+                headers: [running.authorization])
+        }
+        let first = try running.client()
+        for _ in 0..<2 {
+            upload(first)
+            #expect(first.receiveAnswer().status == 201)
+        }
+        do {
+            let dead = try running.client()
+            upload(dead)
+            try running.untilRequests(4)
+        }
+        for _ in 0..<2 {
+            let other = try running.client()
+            upload(other)
+            _ = other.receiveAll()
+        }
+        // Comes after the answer that waited, which was for nobody.
+        let last = try running.client()
+        last.send("GET", "/api/v1/health")
+        _ = last.receiveAnswer()
+
+        let sends = try running.sandbox("sends")["sends"].elements
+
+        #expect(sends.map { $0["accepted"] } == [true, true, false, false, false])
+        #expect(sends.map { $0["last"] } == [false, true, true, true, true])
+        #expect(sends[0]["connection"] == sends[1]["connection"])
+        #expect(sends.allSatisfy { $0["peer_port"] != 0 })
     }
 
     @Test func `hang answers nothing until the server ends`() throws {

@@ -40,7 +40,7 @@ extension LoopRoutes {
             for (kind, node) in samples {
                 guard let sample = node.value else { continue }
                 try service.store.addSample(
-                    identifier(sample), kind: kind, body: sample, user: caller, work: id,
+                    sample.sampleID("identifier"), kind: kind, body: sample, user: caller, work: id,
                     asCopy: has(.noDeduplication))
             }
         }
@@ -51,12 +51,6 @@ extension LoopRoutes {
                 "queued_at": .string(call.now.offsetText), "samples_received": .object(counts),
                 "message": "Health data queued for processing successfully",
             ])
-    }
-
-    /// What a sample is recognised by: its identifier, or all of it when it has none.
-    private func identifier(_ sample: JSON) -> String {
-        if case .string(let identifier)? = sample["identifier"] { return identifier }
-        return SHA256.digest(sample.bytes).hexadecimal
     }
 
     func healthKitStatus(_ call: Service.Call, _ service: Service) throws -> Response {

@@ -1,0 +1,128 @@
+import SQLite
+
+/// An entry of the record of uploads: one request with what was answered.
+struct RecordedSend: Sendable {
+    var id: Int64
+    var connection: Int64
+    var peerPort: Int64
+    /// Whether the client was told, by an answer that left whole, that its samples were taken.
+    var isAccepted: Bool
+    /// Whether no upload followed on the same connection: a client that ended there may not have
+    /// read the answer.
+    var isLast: Bool
+    /// The ids that came, each with its fate: `stored`, `known` or `not kept`.
+    var samples: [(id: String, fate: String)] = []
+}
+
+/// A sample that uploads left with the server, with what tells whose measurement it is.
+struct RecordedSample: Hashable, Sendable {
+    var id: String
+    var type: String
+    var start: String
+    /// The first number in it.
+    var value: Double
+    /// How often it is stored.
+    var copies: Int
+}
+
+extension Store {
+    /// Records an upload request with the ids of its samples, before its answer leaves.
+    ///
+    /// - Returns: the entry, for `noteAnswered`.
+    func noteSend(
+        connection: Int, peerPort: Int, answer: String, isCarriedOut: Bool, ids: [String]
+    ) throws -> Int64 {
+        let stored = newlyStored
+        newlyStored = []
+        return try transaction {
+            try database.run(
+                "INSERT INTO sends (connection, peer_port, answer, is_carried_out) VALUES (?, ?, ?, ?)",
+                .integer(Int64(connection)), .integer(Int64(peerPort)), .text(answer),
+                .integer(isCarriedOut ? 1 : 0))
+            let send = Int64(try number("SELECT max(id) FROM sends"))
+            for (place, id) in ids.enumerated() {
+                try database.run(
+                    """
+                    INSERT INTO sent_samples (send_id, place, sample_id, fate)
+                    SELECT ?1, ?2, ?3, CASE WHEN ?4 THEN 'stored'
+                        WHEN ?5 AND (EXISTS (SELECT 1 FROM metrics WHERE metric_id = ?3)
+                            OR EXISTS (SELECT 1 FROM healthkit_samples WHERE identifier = ?3))
+                        THEN 'known' ELSE 'not kept' END
+                    """,
+                    .integer(send), .integer(Int64(place)), .text(id),
+                    .integer(stored.contains(id) ? 1 : 0),
+                    .integer(isCarriedOut && answer.hasPrefix("2") ? 1 : 0))
+            }
+            return send
+        }
+    }
+
+    /// Records that the answer to an upload left whole.
+    func noteAnswered(_ send: Int64) throws {
+        try database.run("UPDATE sends SET is_answered = 1 WHERE id = ?", .integer(send))
+    }
+
+    /// The newest entry; 0 when there is none.
+    func lastSend() throws -> Int64 { Int64(try number("SELECT coalesce(max(id), 0) FROM sends")) }
+
+    /// Every sample that uploads after an entry stored, or found stored.
+    func recordedSamples(after send: Int64) throws -> [RecordedSample] {
+        try database.all(
+            """
+            WITH ids AS (SELECT DISTINCT sample_id FROM sent_samples
+                    WHERE send_id > ? AND fate <> 'not kept'),
+                kept AS (
+                    SELECT metric_id AS id, body, copy FROM metrics
+                    UNION ALL SELECT identifier, body, copy FROM healthkit_samples)
+            SELECT id, coalesce(body ->> 'metric_type', body ->> 'type', ''),
+                coalesce(body ->> 'created_at', body ->> 'start_date', ''),
+                (SELECT CAST(atom AS REAL) FROM json_tree(body)
+                    WHERE type = 'integer' OR type = 'real' LIMIT 1),
+                count(*), min(copy)
+            FROM ids JOIN kept ON id = sample_id GROUP BY id ORDER BY id
+            """, .integer(send)
+        ) { row in
+            RecordedSample(
+                id: row.text(0), type: row.text(1), start: row.text(2), value: row.real(3),
+                copies: Int(row.integer(4)))
+        }
+    }
+
+    /// The entries after one, in their order.
+    func recordedSends(after send: Int64) throws -> [RecordedSend] {
+        var sends = try database.all(
+            """
+            SELECT id, connection, peer_port,
+                is_carried_out = 1 AND is_answered = 1 AND answer BETWEEN '200' AND '299',
+                NOT EXISTS (SELECT 1 FROM sends AS later
+                    WHERE later.connection = sends.connection AND later.id > sends.id)
+            FROM sends WHERE id > ? ORDER BY id
+            """, .integer(send)
+        ) { row in
+            RecordedSend(
+                id: row.integer(0), connection: row.integer(1), peerPort: row.integer(2),
+                isAccepted: row.integer(3) == 1, isLast: row.integer(4) == 1)
+        }
+        for index in sends.indices {
+            sends[index].samples = try database.all(
+                "SELECT sample_id, fate FROM sent_samples WHERE send_id = ? ORDER BY place",
+                .integer(sends[index].id)
+            ) { ($0.text(0), $0.text(1)) }
+        }
+        return sends
+    }
+
+    /// The ids that came again, after an entry, when their sender had been told that they were taken.
+    func sentAfterAcceptance(after send: Int64) throws -> [String] {
+        try database.all(
+            """
+            SELECT DISTINCT again.sample_id FROM sent_samples AS again
+            JOIN sent_samples AS taken ON taken.sample_id = again.sample_id
+                AND taken.send_id < again.send_id AND taken.send_id > ?
+            JOIN sends ON sends.id = taken.send_id
+            WHERE is_carried_out = 1 AND is_answered = 1 AND answer BETWEEN '200' AND '299'
+            ORDER BY again.sample_id
+            """, .integer(send)
+        ) { $0.text(0) }
+    }
+}
