@@ -10,9 +10,11 @@ final class Playground: Sendable {
     let folder: TemporaryFolder
     /// Where all programs run; the machine's own network without one.
     let network: NetworkNamespace?
+    /// What stands between the programs and the sandbox, if anything.
+    private let proxy: MutatingProxy?
 
-    /// The address of the sandbox, or one where nobody listens.
-    var url: String { sandbox?.url ?? "http://127.0.0.1:9/api/v1" }
+    /// The address of the backend, or one where nobody listens.
+    var url: String { proxy?.url ?? sandbox?.url ?? "http://127.0.0.1:9/api/v1" }
     var statePath: String { "\(folder.path)/state" }
     var jobFilePath: String { "\(folder.path)/jobs.yaml" }
 
@@ -21,9 +23,10 @@ final class Playground: Sendable {
     /// - Parameters:
     ///   - isInMemory: whether its folder lies in memory where the machine has room for that.
     ///   - sandboxFile: what the sandbox finds as its `sandbox.db`, and so need not make.
+    ///   - mutation: a fault of the client that a proxy before the sandbox imitates.
     init(
         sandboxOptions: [String]? = [], in network: NetworkNamespace? = nil,
-        isInMemory: Bool = false, sandboxFile: [UInt8]? = nil,
+        isInMemory: Bool = false, sandboxFile: [UInt8]? = nil, mutation: ClientMutation? = nil,
         jobFile: ((_ url: String, _ folder: String) -> String)? = nil
     ) async throws {
         folder = try TemporaryFolder(isInMemory: isInMemory)
@@ -39,6 +42,11 @@ final class Playground: Sendable {
                 data: "\(folder.path)/sandbox", sandboxOptions, in: network)
         } else {
             sandbox = nil
+        }
+        if let mutation, let sandbox {
+            proxy = try await MutatingProxy(mutation, port: sandbox.port)
+        } else {
+            proxy = nil
         }
         try write(jobFile: jobFile ?? Playground.standardJobFile)
     }
@@ -129,7 +137,7 @@ final class Sandbox: Sendable {
     /// Where its API begins.
     let url: String
     private let program: ChildProgram
-    private let network: NetworkNamespace?
+    let network: NetworkNamespace?
 
     init(
         data: String, _ options: [String], in network: NetworkNamespace? = nil

@@ -17,6 +17,34 @@ enum ProcessTable {
         return state != "Z" && state != "X"
     }
 
+    /// Stops these processes and returns the ports of their TCP connections over IPv4; those that are
+    /// gone have none.
+    static func stopped(_ processes: [Int32]) async throws -> Set<Int> {
+        var ports: Set<Int> = []
+        for process in processes where kill(process, SIGSTOP) == 0 {
+            try await waitForStop(of: process)
+            let sockets = Set(
+                names(in: "/proc/\(process)/fd").compactMap { link("/proc/\(process)/fd/\($0)") })
+            // `sl local_address rem_address st queues timer retransmit uid timeout inode`.
+            for line in text("/proc/\(process)/net/tcp", most: .max).split(separator: "\n") {
+                let words = line.split(separator: " ")
+                guard words.count > 9, sockets.contains("socket:[\(words[9])]"),
+                    let port = words[1].split(separator: ":").last.flatMap({ Int($0, radix: 16) })
+                else { continue }
+                ports.insert(port)
+            }
+        }
+        return ports
+    }
+
+    /// Where a symbolic link leads.
+    private static func link(_ path: String) -> String? {
+        var bytes = [CChar](repeating: 0, count: 128)
+        let count = readlink(path, &bytes, bytes.count)
+        guard count > 0 else { return nil }
+        return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     /// The letter that the kernel shows for a process; `nil` for one that is gone.
     private static func state(of process: Int32) -> Character? {
         // `pid (name) state ...`, where the name may hold anything.
@@ -65,13 +93,17 @@ enum ProcessTable {
         return names
     }
 
-    /// The first 4 KiB of a file; empty when it cannot be read.
-    static func text(_ path: String) -> String {
+    /// The beginning of a file; empty when it cannot be read.
+    static func text(_ path: String, most: Int = 4096) -> String {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return "" }
         defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 4096)
-        let count = read(file, &bytes, bytes.count)
-        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : ""
+        var (text, bytes): ([UInt8], [UInt8]) = ([], Array(repeating: 0, count: 4096))
+        while text.count < most {
+            let count = read(file, &bytes, bytes.count)
+            guard count > 0 else { break }
+            text += bytes[..<count]
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 }

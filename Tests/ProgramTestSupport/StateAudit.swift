@@ -18,6 +18,13 @@ struct StateAudit {
         samples.filter { $0.key != "accepted" && $0.key != "confirmed" }.values.reduce(0, +)
     }
 
+    /// The samples of which the outbox says that the backend took them.
+    var delivered: Int {
+        ["accepted", "confirmed", "unconfirmed", "stored"].reduce(0) {
+            $0 + samples[$1, default: 0]
+        }
+    }
+
     init(statePath: String) throws {
         let health = try Connection(path: "\(statePath)/health.db", access: .readWrite)
         let history = try Connection(path: "\(statePath)/history.db", access: .readWrite)

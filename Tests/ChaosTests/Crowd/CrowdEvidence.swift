@@ -20,6 +20,9 @@ struct CrowdEvidence {
     let attempts: Int
     /// The attempts that their schedulers did not live to end.
     let interrupted: Int
+    /// The uploads whose schedulers had to kill them: they did not heed the end of their time, a
+    /// cancellation or a shutdown.
+    let killedUploads: Int
     /// The attempts that a witness wrote down.
     let witnessed: Int
 
@@ -58,6 +61,13 @@ struct CrowdEvidence {
         runs = try count("SELECT count(*) FROM runs")
         attempts = try count("SELECT count(*) FROM attempts")
         interrupted = try count("SELECT count(*) FROM attempts WHERE result = 'interrupted'")
+
+        killedUploads = try count(
+            """
+            SELECT count(*) FROM attempts JOIN runs ON runs.id = run_id
+            WHERE job_id LIKE 'upload%' AND attempts.stop_reason IS NOT NULL
+                AND (attempts.reason IS NULL OR attempts.reason LIKE 'did not end%')
+            """)
 
         twice = try scene.lines(of: "twice")
         let seen = try scene.lines(of: "seen")

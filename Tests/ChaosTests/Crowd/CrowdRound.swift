@@ -66,9 +66,13 @@ struct CrowdRound {
         // A command that has no worker is killed at once, before or after it has done its work.
         let startsWorkers = visitor.name.hasPrefix("run")
         let child = startsWorkers ? try await ProcessTable.firstChild(of: program.processID) : nil
-        if target != 0, let child, kill(child, SIGKILL) == 0 { await tally.killed("worker") }
-        if target != 1, ProcessTable.isAlive(program.processID) {
-            program.signal(SIGKILL)
+        if target != 0, let child, try await tally.kill(nil, workers: [child]) {
+            await tally.killed("worker")
+        }
+        let process = program.processID
+        if target != 1, ProcessTable.isAlive(process),
+            try await tally.kill(process, workers: ProcessTable.children(of: process))
+        {
             await tally.killed(startsWorkers ? "run" : "other")
         }
     }
@@ -85,13 +89,18 @@ struct CrowdRound {
                     program.signal(SIGHUP)
                     await tally.killed("reload")
                 } else if let child = ProcessTable.children(of: program.processID).first,
-                    kill(child, SIGKILL) == 0
+                    try await tally.kill(nil, workers: [child])
                 {
                     await tally.killed("worker")
                 }
             }
             let isKilled = Bool.random(using: &random)
-            program.signal(isKilled ? SIGKILL : SIGTERM)
+            if isKilled {
+                let process = program.processID
+                _ = try await tally.kill(process, workers: ProcessTable.children(of: process))
+            } else {
+                program.signal(SIGTERM)
+            }
             await tally.killed(isKilled ? "loop" : "drain")
             let visitor = CrowdVisitor("loop", [], [143])
             await tally.ended(visitor, await result, wasKilled: isKilled)
@@ -119,7 +128,7 @@ struct CrowdRound {
             // A run that waits for its backoff is done at once when it is asked for again.
             for job in CrowdScene.jobs { _ = try await expect(["retry", job], [0, 64]) }
         }
-        for job in ["upload", "status"] { _ = try await expect(["run", job]) }
+        for job in CrowdScene.uploads + ["status"] { _ = try await expect(["run", job]) }
         _ = try await expect(["audit"])
         return words
     }

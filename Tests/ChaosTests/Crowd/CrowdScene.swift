@@ -11,13 +11,18 @@ import Testing
 /// noticed by something else than the history that would have allowed them.
 final class CrowdScene: Sendable {
     static let witnesses = ["witness-skip", "witness-queue", "witness-replace"]
-    static let health = ["refresh", "upload", "status", "insights", "cleanup"]
+    /// Two jobs that send what waits in one outbox.
+    static let uploads = ["upload", "upload-too"]
+    static let health = ["refresh"] + uploads + ["status", "insights", "cleanup"]
     static let jobs = health + witnesses
     /// The minutes of the month that the samples of all files are taken from.
     static let minutes = 0..<28 * 1440
 
+    static let batchSize = 50
+
     let playground: Playground
     let sandbox: Sandbox
+    let policy: DeliveryJudge.Policy
     /// What was written into any file: a sample a minute, whoever wrote it.
     private let written = Mutex<Set<Int>>([])
     private let files = Mutex<[String]>([])
@@ -35,17 +40,26 @@ final class CrowdScene: Sendable {
     /// - Parameters:
     ///   - keptRuns: how many finished runs of each job the history keeps.
     ///   - timeout: how long an attempt may take.
-    init(keptRuns: Int = 100_000, timeout: String = "15m") async throws {
+    ///   - mutation: a fault of the client that the judgement has to find.
+    init(
+        _ policy: DeliveryJudge.Policy = .deduplicates, mutation: ClientMutation? = nil,
+        keptRuns: Int = 100_000, timeout: String = "15m"
+    ) async throws {
+        self.policy = policy
         limits =
             "store: { history: { keep_runs: \(keptRuns) } }\n"
             + "defaults: { max_parallel: 4, timeout: \(timeout), retry: { initial: 10s } }"
-        playground = try await Playground(sandboxOptions: ["--processing-steps", "1"]) {
-            [limits] in
-            CrowdScene.jobFile(url: $0, folder: $1, limits: limits, every: ["1s", "2s", "3s"])
+        playground = try await Playground(
+            sandboxOptions: ["--processing-steps", "1"] + policy.sandboxOptions, mutation: mutation
+        ) { [limits] in
+            policy.written(
+                into: CrowdScene.jobFile(
+                    url: $0, folder: $1, limits: limits, every: ["1s", "2s", "3s"]))
         }
         sandbox = try #require(playground.sandbox)
         // So that something is always on its way when somebody is killed.
-        try await sandbox.addFault("POST /health-data/upload: latency=40ms x*")
+        let path = policy == .deduplicates ? "/health-data/upload" : "/healthkit"
+        try await sandbox.addFault("POST \(path): latency=40ms x*")
         try playground.folder.write("witness", Array(Self.witness.utf8))
         try growSource(by: 200)
         try await playground.logIn()
@@ -56,20 +70,37 @@ final class CrowdScene: Sendable {
         let text = Self.jobFile(
             url: playground.url, folder: playground.folder.path, limits: limits,
             every: ["30d", "30d", "30d"])
-        try playground.folder.write("jobs.yaml", Array(text.utf8))
+        try playground.folder.write("jobs.yaml", Array(policy.written(into: text).utf8))
     }
+
+    /// Judges what the backend received against all files.
+    func delivery(cutShort: DeliveryJudge.CutShort) async throws -> DeliveryJudge.Verdict {
+        let expected = written.withLock { minutes in
+            Set(minutes.map { ExpectedSample.heartRate($0, CrowdScene.value($0)) })
+        }
+        // Each attempt that was cut short may have left a batch on hold.
+        let cuts = cutShort.ports.count + cutShort.attempts
+        return DeliveryJudge(
+            policy: policy, expected: expected, record: try await sandbox.sends(),
+            claims: .init(try StateAudit(statePath: playground.statePath)), cutShort: cutShort,
+            mayBeHeld: policy == .hold ? CrowdScene.batchSize * cuts : 0
+        ).verdict()
+    }
+
+    /// The heart rate of a minute.
+    private static func value(_ minute: Int) -> Int { 60 + minute % 1440 % 40 }
 
     /// Writes an export of the samples of these minutes, and remembers them.
     @discardableResult
     func writeExport(_ name: String, _ minutes: Range<Int>) throws -> String {
-        let records = minutes.map { minute in
-            let (day, hour, minute) = (1 + minute / 1440, minute / 60 % 24, minute % 60)
+        let records = minutes.map { number in
+            let (day, hour, minute) = (1 + number / 1440, number / 60 % 24, number % 60)
             let date =
                 "2026-10-\(Self.twoDigits(day)) \(Self.twoDigits(hour)):\(Self.twoDigits(minute)):00"
             return """
                  <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="Watch" \
                 unit="count/min" startDate="\(date) +0000" endDate="\(date) +0000" \
-                value="\(60 + (hour * 60 + minute) % 40)"/>
+                value="\(Self.value(number))"/>
                 """
         }
         let text = """
@@ -148,7 +179,12 @@ final class CrowdScene: Sendable {
               - id: upload
                 kind: bulk-upload
                 schedule: { every: \(every[1]) }
+                options: { batch_size: \(batchSize) }
                 then: [status]
+              - id: upload-too
+                kind: bulk-upload
+                schedule: { every: \(every[2]) }
+                options: { batch_size: \(batchSize) }
               - { id: status, kind: processing-status, schedule: { every: \(every[1]) } }
               - { id: insights, kind: insight-history, schedule: { every: \(every[2]) } }
               - { id: cleanup, kind: cleanup, schedule: { every: \(every[2]) } }

@@ -1,4 +1,6 @@
 import ClarityTestSupport
+import Glibc
+@testable import ProgramTestSupport
 
 /// What a crowd has done so far, and what it should not have.
 actor CrowdTally {
@@ -7,6 +9,8 @@ actor CrowdTally {
     /// What a person would have complained about, the first of it; nothing is hidden by the limit.
     private(set) var complaints: [String] = []
     private(set) var crashes = 0
+    /// The uploads that kills may have cut short.
+    private(set) var cutShort = DeliveryJudge.CutShort()
     private var ended = 0
     private var isOver = false
     private var waiting: [(visits: Int, continuation: CheckedContinuation<Void, Never>)] = []
@@ -22,6 +26,18 @@ actor CrowdTally {
 
     /// Notes that somebody was killed.
     func killed(_ what: String) { kills[what, default: 0] += 1 }
+
+    /// Kills a process and with it its workers, or workers alone, and notes which connections they had.
+    func kill(_ process: Int32?, workers: [Int32]) async throws -> Bool {
+        cutShort.ports.formUnion(try await ProcessTable.stopped(workers))
+        let isKilled =
+            if let process { Glibc.kill(process, SIGKILL) == 0 } else {
+                workers.first.map { Glibc.kill($0, SIGKILL) == 0 } ?? false
+            }
+        // A worker notices itself that nobody is there any more to whom it could report.
+        for worker in workers { Glibc.kill(worker, SIGCONT) }
+        return isKilled
+    }
 
     /// Notes how a visitor ended; `wasKilled` when that was our doing.
     func ended(_ visitor: CrowdVisitor, _ result: ProgramResult, wasKilled: Bool) {

@@ -5,16 +5,17 @@ import Testing
 
 /// What the backend and the state directory hold when a life is over, in numbers.
 struct KillLedger: Sendable {
-    /// Samples at the backend, each once, and the copies beyond that.
-    var distinct = 0
-    var copies = 0
+    /// What the backend received and kept.
+    var record = SendRecord()
+    /// The newest send when the way had ended that was cut short.
+    var sendsUntilCut = 0
     /// Insights and analyses that the backend was asked for and made.
     var insights = 0
     var analyses = 0
     /// The samples of the outbox by state.
     var samples: [String: Int] = [:]
-    /// How many copies too many there may be, as the outbox says.
-    var possibleCopies = 0
+    /// What the outbox says of them.
+    var claims = DeliveryJudge.Claims()
     /// Insights of which nobody knows yet whether they were asked for; their run waits.
     var doubtfulInsights = 0
     /// The jobs whose run has no end.
@@ -31,10 +32,9 @@ struct KillLedger: Sendable {
     init(_ playground: Playground) async throws {
         let sandbox = try #require(playground.sandbox)
         let state = try StateAudit(statePath: playground.statePath)
-        distinct = try await sandbox.count("samples")
-        copies = try await sandbox.count("doubled")
+        record = try await sandbox.sends()
         samples = state.samples
-        possibleCopies = state.possibleCopies
+        claims = DeliveryJudge.Claims(state)
         damage = state.damage
         open = try KillLedger.openRuns(playground)
         broken = try OwnFault.kept(in: playground)
@@ -87,22 +87,19 @@ struct KillLedger: Sendable {
         func find(_ isWrong: Bool, _ words: String) {
             if isWrong { verdict.findings.append(words) }
         }
+        // A run has a single upload under way, and a kill can cut short only that.
         let held = samples["setAside", default: 0] - undisturbed.samples["setAside", default: 0]
-        verdict.lost = max(0, undisturbed.distinct - distinct - max(0, held))
-        find(verdict.lost > 0, "\(verdict.lost) samples are lost")
-        find(distinct > undisturbed.distinct, "the backend has \(distinct) samples")
-
-        // Nobody but a backend that keeps every copy may have one, and none that was not told of.
-        let allowed = setting.backend == .resend ? possibleCopies : 0
-        verdict.doubled = max(0, copies - undisturbed.copies - allowed)
-        find(verdict.doubled > 0, "\(copies) copies, \(possibleCopies) of them told of")
-        // Of an upload one batch is under way at a time, and no kill can leave more in doubt.
-        let doubtful = max(held, possibleCopies - undisturbed.possibleCopies)
+        var judge = DeliveryJudge(
+            policy: setting.policy, expected: setting.expected, record: record, claims: claims)
+        judge.mayBeHeld =
+            undisturbed.claims.held + (setting.backend == .hold ? KillSetting.batchSize : 0)
+        if sendsUntilCut > 0 { judge.cutShort.sends = [1...sendsUntilCut] }
+        let delivery = judge.verdict()
+        (verdict.lost, verdict.doubled) = (delivery.lost, delivery.doubled)
+        verdict.findings += delivery.findings
+        let doubtful = max(held, claims.possibleCopies - undisturbed.claims.possibleCopies)
         find(doubtful > KillSetting.batchSize, "\(doubtful) samples are in doubt")
         find(held != 0 && setting.backend != .hold, "\(held) samples more are set aside")
-        find(
-            setting.backend == .hold && possibleCopies > 0,
-            "\(possibleCopies) possible copies where none is sent twice")
 
         let waiting = samples["queued", default: 0] + samples["sending", default: 0]
         find(waiting > 0, "\(waiting) samples were not sent")
@@ -120,7 +117,7 @@ struct KillLedger: Sendable {
         // An insight that may have been asked for is looked for during some minutes first.
         let isPatient = doubtfulInsights > 0
         let stuck = open.filter { !(isPatient && $0.hasPrefix("insight is enqueued")) }
-        verdict.stuck = stuck.count
+        verdict.stuck = stuck.count + delivery.stuck
         find(!stuck.isEmpty, "no end: \(stuck.joined(separator: ", "))")
         find(
             insights > undisturbed.insights || insights < undisturbed.insights && !isPatient,

@@ -1,3 +1,4 @@
+@testable import ProgramTestSupport
 import Testing
 
 /// What judges a kill must find what is wrong, or a thousand rounds without a finding say nothing.
@@ -8,7 +9,6 @@ struct KillLedgerTests {
         var testDescription: String
         var backend = KillSetting.Backend.blueprint
         var lost = 0
-        var doubled = 0
         var stuck = 0
         var findings: [String] = []
         var change: @Sendable (inout KillLedger) -> Void
@@ -16,58 +16,32 @@ struct KillLedgerTests {
 
     @Test(arguments: [
         Case(testDescription: "nothing differs") { _ in },
-        Case(testDescription: "two are lost", lost: 2, findings: ["2 samples are lost"]) {
-            $0.distinct -= 2
-        },
         Case(
-            testDescription: "one is not sent", lost: 1,
-            findings: ["1 samples are lost", "1 samples were not sent"]
-        ) {
-            $0.distinct -= 1
-            $0.samples = ["confirmed": 99, "sending": 1]
-        },
+            testDescription: "two are lost", lost: 2,
+            findings: [
+                "2 samples never reached the backend: "
+                    + "[\"heartRate 60.0 at 2026-10-02T00:00:00Z\", "
+                    + "\"heartRate 61.0 at 2026-10-02T00:01:00Z\"]"
+            ]
+        ) { $0.record.samples.removeFirst(2) },
+        Case(
+            testDescription: "one is not sent", findings: ["1 samples were not sent"]
+        ) { $0.samples = ["confirmed": 99, "sending": 1] },
         Case(
             testDescription: "one is forgotten",
             findings: ["the outbox has 99 samples, 100 undisturbed"]
         ) { $0.samples = ["confirmed": 99] },
         Case(
-            testDescription: "copies where none may be", doubled: 3,
-            findings: ["3 copies, 3 of them told of"]
-        ) {
-            $0.copies = 3
-            $0.possibleCopies = 3
-        },
-        Case(testDescription: "copies that are told of", backend: .resend) {
-            $0.copies = 3
-            $0.possibleCopies = 20
-        },
-        Case(
-            testDescription: "copies that are not", backend: .resend, doubled: 1,
-            findings: ["21 copies, 20 of them told of"]
-        ) {
-            $0.copies = 21
-            $0.possibleCopies = 20
-        },
-        Case(testDescription: "held, and not arrived", backend: .hold) {
-            $0.distinct -= 20
-            $0.samples = ["confirmed": 80, "setAside": 20]
-        },
-        Case(
-            testDescription: "held, and more missing", backend: .hold, lost: 1,
-            findings: ["1 samples are lost"]
-        ) {
-            $0.distinct -= 21
-            $0.samples = ["confirmed": 80, "setAside": 20]
-        },
-        Case(
             testDescription: "more in doubt than was under way", backend: .resend,
             findings: ["21 samples are in doubt"]
-        ) { $0.possibleCopies = 21 },
+        ) { $0.claims.possibleCopies = 21 },
         Case(
-            testDescription: "more held than was under way", backend: .hold,
-            findings: ["21 samples are in doubt"]
+            testDescription: "more held than was under way", backend: .hold, stuck: 21,
+            findings: [
+                "21 samples are on hold whose every upload was answered", "21 samples are in doubt",
+            ]
         ) {
-            $0.distinct -= 21
+            $0.claims.held = 21
             $0.samples = ["confirmed": 79, "setAside": 21]
         },
         Case(
@@ -104,20 +78,29 @@ struct KillLedgerTests {
         },
     ])
     func `finds what is wrong and nothing else`(row: Case) {
+        let setting = KillSetting(backend: row.backend, way: .due)
         var undisturbed = KillLedger()
-        undisturbed.distinct = 100
+        undisturbed.record.samples =
+            setting.expected.sorted { $0.start < $1.start }
+            .filter { $0.kind == .heartRate }.map(Self.stored)
+            + setting.expected.filter { $0.kind == .steps }.map(Self.stored)
         undisturbed.insights = 24
         undisturbed.analyses = 1
         undisturbed.samples = ["confirmed": 100]
         var ledger = undisturbed
         row.change(&ledger)
 
-        let verdict = ledger.verdict(
-            KillSetting(backend: row.backend, way: .due), undisturbed: undisturbed)
+        let verdict = ledger.verdict(setting, undisturbed: undisturbed)
 
         #expect(verdict.findings == row.findings)
         #expect(verdict.lost == row.lost)
-        #expect(verdict.doubled == row.doubled)
         #expect(verdict.stuck == row.stuck)
+    }
+
+    /// A sample as the sandbox has it.
+    private static func stored(_ sample: ExpectedSample) -> SendRecord.Sample {
+        SendRecord.Sample(
+            id: sample.description, type: sample.kind == .steps ? "activity_level" : "heart_rate",
+            start: sample.start, value: sample.value, copies: 1)
     }
 }

@@ -92,6 +92,7 @@ struct KillRound: Sendable {
             faultline.environment(rules: [rule], folder: playground.folder.path))
         report.hit = try faultline.struck() > 0
         report.disturbed = disturbed.status
+        let sendsUntilCut = try await playground.sandbox?.lastSend() ?? 0
         var results = try await setting.repeated(playground)
         var rescue = try await playground.run("run", "--due")
         if setting.isExpired, report.hit, try await playground.hasLostRenewal() {
@@ -111,7 +112,8 @@ struct KillRound: Sendable {
         report.rescue = rescue.status
         results.append(rescue)
 
-        let ledger = try await KillLedger(playground)
+        var ledger = try await KillLedger(playground)
+        ledger.sendsUntilCut = report.hit ? sendsUntilCut : 0
         let verdict = ledger.verdict(setting, undisturbed: life.ledger)
         (report.lost, report.doubled, report.stuck) = (
             verdict.lost, verdict.doubled, verdict.stuck

@@ -39,11 +39,34 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
     var way: Way
     /// Whether the access token has ended, so that the way begins with a renewal.
     var isExpired = false
+    /// A fault of the client that the judgement has to find.
+    var mutation: ClientMutation?
 
     var description: String { "\(backend)/\(way.rawValue)\(isExpired ? "/expired" : "")" }
 
     /// The heart rates of the export: few where each is refused by itself.
     var heartRates: Int { [.retry, .discard].contains(way) ? 12 : 130 }
+
+    /// What must be at the backend in the end: all that `writeStudy` writes, the steps by day. The
+    /// last day was not over at the export, and is not sent.
+    var expected: Set<ExpectedSample> {
+        let hearts = (0..<heartRates).map { ExpectedSample.heartRate(1440 + $0, 60 + $0 % 40) }
+        let days = (1...7).map { day in
+            ExpectedSample(
+                kind: .steps, start: "2026-10-0\(day)T00:00:00Z",
+                value: Double((7..<22).reduce(0) { $0 + 400 + 40 * $1 }))
+        }
+        return Set(hearts + days)
+    }
+
+    /// What the backend's contract and the job file permit.
+    var policy: DeliveryJudge.Policy {
+        switch backend {
+        case .blueprint: .deduplicates
+        case .resend: .resend
+        case .hold: .hold
+        }
+    }
 
     /// The words of the command that is cut short.
     func arguments(_ playground: Playground) -> [String] {
@@ -84,7 +107,8 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
     func playground() async throws -> Playground {
         let playground = try await Playground(
             sandboxOptions: contract + ["--processing-steps", "1"], isInMemory: true,
-            sandboxFile: try await KillSetting.seeds.file(contract), jobFile: jobFile)
+            sandboxFile: try await KillSetting.seeds.file(contract), mutation: mutation,
+            jobFile: jobFile)
         try playground.writeStudy(heartRates: heartRates)
         try await playground.logIn()
         return playground
@@ -146,7 +170,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
             version: 1
             backend: { url: \(url), retry_wait: 1ms }
             sources:
-              - { kind: apple-health-export, path: \(folder)/export.xml }
+              - { kind: apple-health-export, path: \(folder)/export.xml, time_zone: UTC }
             jobs:
               - { id: refresh, kind: refresh, class: app-refresh, schedule: { every: 4h } }
               - id: upload

@@ -33,7 +33,8 @@ struct UndisturbedLife: Sendable {
         #expect(due.status == 0, "\(setting): \(due.errors)")
         ledger = try await KillLedger(playground)
         #expect(ledger.damage == [] && ledger.open == [], "\(setting): \(ledger)")
-        #expect(ledger.distinct >= setting.heartRates, "\(setting): \(ledger)")
+        let verdict = ledger.verdict(setting, undisturbed: ledger)
+        #expect(verdict.findings == [], "\(setting)")
     }
 
     /// How often a point is passed by whom.

@@ -71,13 +71,16 @@ struct SoakTests {
         let leftovers = try await CrowdRound(scene, plan, length: .zero).settle()
         let evidence = try CrowdEvidence(scene)
         let audit = try StateAudit(statePath: scene.playground.statePath)
-        let distinct = try await scene.sandbox.count("distinct_metric_ids")
-        let metrics = try await scene.sandbox.count("metrics")
+        var cutShort = DeliveryJudge.CutShort()
+        cutShort.attempts = loop.faults.count {
+            $0.hasPrefix("upload") && $0.contains("did not end within its time")
+        }
+        let delivery = try await scene.delivery(cutShort: cutShort)
         var line = ChaosLine("soak")
         line.rounds = loop.runs
         line.faults = events
-        line.lost = max(0, scene.samples - distinct)
-        line.doubled = metrics - distinct
+        line.lost = delivery.lost
+        line.doubled = delivery.doubled
         line.stuck = evidence.open.count
         let broken = loop.faults.filter(OwnFault.isTold)
         line.crashes = (end.status == 143 ? 0 : 1) + broken.count
@@ -91,7 +94,7 @@ struct SoakTests {
         #expect(evidence.overlaps == [] && evidence.twice == [])
         #expect(audit.samples == ["confirmed": scene.samples])
         #expect(audit.damage == [])
-        #expect([distinct, metrics] == [scene.samples, scene.samples])
+        #expect(delivery.findings == [])
         try expectNoGrowth(loop, isWhole: plan.isWhole)
         guard plan.isWhole else { return }
         for event in ["fault", "source", "reload", "reader"] {

@@ -2,6 +2,7 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
 import SQLite
+import Synchronization
 import Testing
 
 /// A playground whose state directory can be put back as often as is wanted: 40 samples that wait to
@@ -13,9 +14,13 @@ final class KeptState: Sendable {
 
     let playground: Playground
     private let kept: String
+    /// The newest send when the state was put back. From there on it must send everything once.
+    private let sendsBefore = Mutex(0)
 
-    init() async throws {
-        playground = try await Playground.quick()
+    /// - Parameter mutation: a fault of the client that the judgement has to find.
+    init(mutation: ClientMutation? = nil) async throws {
+        playground = try await Playground(
+            sandboxOptions: ["--processing-steps", "1"], mutation: mutation)
         kept = "\(playground.folder.path)/kept"
         try await playground.logIn()
         try playground.writeExport(heartRates: KeptState.samples)
@@ -42,7 +47,31 @@ final class KeptState: Sendable {
     func keepAsItIs() async throws { try await copy(playground.statePath, to: kept) }
 
     /// Puts the state back as it was kept.
-    func putBack() async throws { try await copy(kept, to: playground.statePath) }
+    func putBack() async throws {
+        try await copy(kept, to: playground.statePath)
+        try await forgetSends()
+    }
+
+    /// Judges what is sent from here on. A state that was put back knows of no send since the backup,
+    /// and sends everything again.
+    func forgetSends() async throws {
+        let last = try await playground.sandbox?.lastSend() ?? 0
+        sendsBefore.withLock { $0 = last }
+    }
+
+    /// What the backend received since the state was put back, against its source.
+    ///
+    /// - Parameter told: how many samples have a damage that the outbox tells of.
+    func delivery(told: Int = 0) async throws -> DeliveryJudge.Verdict {
+        let sandbox = try #require(playground.sandbox)
+        let record = try await sandbox.sends(after: sendsBefore.withLock(\.self))
+        var claims = DeliveryJudge.Claims(try StateAudit(statePath: playground.statePath))
+        claims.held = told
+        return DeliveryJudge(
+            expected: .export(heartRates: KeptState.samples), record: record, claims: claims,
+            mayBeHeld: told
+        ).verdict()
+    }
 
     /// What SQLite and `audit` find wrong, and which samples are not confirmed, after a clean run.
     func faultsAfterCleanRun() async throws -> [String] {
@@ -56,12 +85,7 @@ final class KeptState: Sendable {
             faults.append("\(name): \(result.status) \(result.output) \(result.errors)")
         }
         if state.samples != ["confirmed": KeptState.samples] { faults.append("\(state.samples)") }
-        let metrics = try await playground.sandbox?.count("metrics")
-        let distinct = try await playground.sandbox?.count("distinct_metric_ids")
-        if metrics != KeptState.samples || distinct != metrics {
-            faults.append("the backend has \(metrics ?? -1), \(distinct ?? -1) of them distinct")
-        }
-        return faults
+        return faults + (try await delivery()).findings
     }
 
     private func copy(_ source: String, to target: String) async throws {

@@ -74,6 +74,7 @@ struct StateDamageTests {
             #expect(run.errors.contains("with `clarity-jobs restore`"), "\(damage): \(run)")
             let restored = try await playground.run("restore")
             #expect(restored.status == 0, "\(damage): \(run) \(restored)")
+            try await kept.forgetSends()
             let faults = try await kept.faultsAfterCleanRun()
             if !faults.isEmpty { line.lost += 1 }
             #expect(faults.isEmpty, "\(damage): \(faults)")
@@ -86,9 +87,9 @@ struct StateDamageTests {
         if sent + told != KeptState.samples { line.lost += 1 }
         #expect(sent + told == KeptState.samples, "\(damage): \(state.samples) \(run)")
         #expect(told == 0 || !state.reasons.isEmpty, "\(damage)")
-        let metrics = try await playground.sandbox?.count("metrics") ?? -1
-        let distinct = try await playground.sandbox?.count("distinct_metric_ids") ?? -1
-        if metrics != distinct { line.doubled += 1 }
-        #expect(metrics == distinct && distinct >= sent, "\(damage): \(metrics), \(distinct)")
+        let delivery = try await kept.delivery(told: told)
+        line.lost += delivery.lost
+        line.doubled += delivery.doubled
+        #expect(delivery.findings == [], "\(damage)")
     }
 }

@@ -6,14 +6,17 @@ import Testing
 
 @Suite("A disk that is full", .serialized, .timeLimit(.minutes(40)))
 struct DiskTests {
-    @Test func `at whatever write the space ends, nothing is lost`() async throws {
+    @Test(arguments: DeliveryJudge.Policy.drawn("disk"))
+    func `at whatever write the space ends, nothing is lost`(
+        policy: DeliveryJudge.Policy
+    ) async throws {
         let sweep = WorldSweep(
             part: "world-disk",
             kinds: [
                 .init(point: .write, action: "ENOSPC"), .init(point: .write, action: "EDQUOT"),
             ],
             deeds: [.upload, .refresh, .insights, .cleanup, .everything, .importing, .rotation],
-            statuses: [0, 74])
+            statuses: [0, 74], policy: policy)
 
         let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 240))
 
@@ -37,10 +40,12 @@ struct DiskTests {
             try scene.addSamples(400)
             let uploads = Int.random(in: 0...40, using: &random)
 
-            let upload = try scene.playground.start(["run", "upload"])
-            try await scene.sandbox.wait(for: uploads) { try await $0.count("uploads") }
-            try await blocking { try tiny.fill() }
-            let full = await upload.finish()
+            let full = try await scene.disturb {
+                let upload = try scene.playground.start(["run", "upload"])
+                try await scene.sandbox.wait(for: uploads) { try await $0.count("uploads") }
+                try await blocking { try tiny.fill() }
+                return await upload.finish()
+            }
             let next = try await scene.playground.run("run", "refresh")
             try tiny.makeSpace(kibibytes: 30_000)
             let proof = try await scene.proof()
@@ -71,11 +76,13 @@ struct DiskTests {
                 nth: Int.random(in: 1...240, using: &random), goesOn: true,
                 action: Bool.random(using: &random) ? "ENOSPC" : "EIO")
 
-            let loop = try scene.playground.start(
-                ["loop"],
-                environment: faultline.environment(
-                    rules: [full], folder: scene.playground.folder.path))
-            let end = await loop.finish()
+            let end = try await scene.disturb {
+                await
+                    (try scene.playground.start(
+                        ["loop"],
+                        environment: faultline.environment(
+                            rules: [full], folder: scene.playground.folder.path))).finish()
+            }
             let struck = try faultline.struck()
             let proof = try await scene.proof()
 

@@ -6,7 +6,10 @@ import Testing
 
 @Suite("A disk that fails", .serialized, .timeLimit(.minutes(40)))
 struct FileErrorTests {
-    @Test func `whatever call on a file fails or does half, nothing is lost`() async throws {
+    @Test(arguments: DeliveryJudge.Policy.drawn("io"))
+    func `whatever call on a file fails or does half, nothing is lost`(
+        policy: DeliveryJudge.Policy
+    ) async throws {
         let sweep = WorldSweep(
             part: "world-io",
             kinds: [
@@ -23,7 +26,7 @@ struct FileErrorTests {
             ],
             deeds: [.upload, .refresh, .insights, .cleanup, .everything, .importing, .rotation],
             // 65 and 66 for the job file or an import that cannot be read, 77 and 78 for the key.
-            statuses: [0, 65, 66, 69, 74, 75, 77, 78])
+            statuses: [0, 65, 66, 69, 74, 75, 77, 78], policy: policy)
 
         let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 3, whole: 240))
 
@@ -82,9 +85,10 @@ struct FileErrorTests {
         let refused = try await PlainUser.run(playground, "run", "upload")
         chmod(playground.statePath, 0o700)
         let clean = try await PlainUser.run(
-            playground, "run", "refresh", "upload", "status", "insights", "cleanup")
+            playground, "run", "refresh", "upload", "upload-too", "status", "insights", "cleanup")
         let audited = try await PlainUser.run(playground, "audit")
-        let proof = try await StateProof(of: playground, samples: 48, audited: audited)
+        let proof = try await StateProof(
+            of: playground, expected: .export(heartRates: 48), audited: audited)
 
         line.rounds = 1
         line.faults["read-only-folder"] = 1

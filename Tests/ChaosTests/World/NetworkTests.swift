@@ -9,9 +9,10 @@ struct NetworkTests {
     /// How a run may end that did not reach its backend.
     private static let statuses: Set<Int32> = [0, 69, 75]
 
-    @Test func `at whatever send or receive a connection breaks, nothing is lost or doubled`()
-        async throws
-    {
+    @Test(arguments: DeliveryJudge.Policy.drawn("network"))
+    func `at whatever send or receive a connection breaks, nothing is lost or doubled`(
+        policy: DeliveryJudge.Policy
+    ) async throws {
         let sweep = WorldSweep(
             part: "world-network",
             kinds: [
@@ -24,12 +25,38 @@ struct NetworkTests {
                 .init(point: .connect, action: "ECONNRESET", whens: [.before, .after]),
                 .init(point: .connect, action: "ETIMEDOUT"),
             ],
-            deeds: [.upload, .refresh, .insights, .everything], statuses: NetworkTests.statuses)
+            deeds: [.upload, .refresh, .insights, .everything], statuses: NetworkTests.statuses,
+            policy: policy)
 
         let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 120))
 
         line.tell()
         #expect(line.faults.values.reduce(0, +) > 0)
+    }
+
+    /// Each of the two reads what waits while the other's batch is not answered yet.
+    @Test(arguments: DeliveryJudge.Policy.allCases)
+    func `two jobs that upload at the same time send each sample once`(
+        policy: DeliveryJudge.Policy
+    ) async throws {
+        let scene = try await WorldScene(policy, isFresh: true)
+        let path = policy == .deduplicates ? "/health-data/upload" : "/healthkit"
+        try await scene.sandbox.addFault("POST \(path): latency=300ms x*")
+        try scene.addSamples(40)
+
+        let uploads = try ["upload", "upload-too"].map {
+            try scene.playground.start(["run", $0])
+        }
+        let ends = [await uploads[0].finish(), await uploads[1].finish()]
+        let proof = try await scene.proof()
+
+        var line = ChaosLine("world-network")
+        line.rounds = 1
+        line.faults["slow-answers"] = 1
+        for end in ends { line.judge(end, statuses: [0, 75], "\(policy)") }
+        line.add(proof)
+        line.tell()
+        #expect(proof.holds, "\(policy): \(proof)")
     }
 
     /// Each kind of request that a full flow makes, by method and path.
@@ -64,7 +91,8 @@ struct NetworkTests {
             try scene.addSamples(32)
             if request == "POST /auth/refresh" { try await scene.sandbox.expireTokens() }
             try await scene.sandbox.addFault(fault)
-            let result = try await scene.run(.everything, [:])
+            let current = scene
+            let result = try await scene.disturb { try await current.run(.everything, [:]) }
             let struck = try await scene.sandbox.clearFaults()
             var (statuses, proof) = (NetworkTests.statuses.union([124]), try await scene.proof())
             let hasLostSession =
@@ -100,12 +128,17 @@ struct NetworkTests {
         for uploads in 0..<ChaosPlan.current.size(slice: 1, whole: 6) {
             try scene.addSamples(64)
             let taken = try await scene.sandbox.count("uploads")
-            let upload = try scene.playground.start(["run", "upload"])
-            try await scene.sandbox.wait(for: taken + uploads) { try await $0.count("uploads") }
-            // From here on every packet is dropped, of connections that are open as well.
-            try network.ip("link set lo down")
-            let result = await upload.finish()
-            try network.ip("link set lo up")
+            let result = try await scene.disturb {
+                let upload = try scene.playground.start(["run", "upload"])
+                try await scene.sandbox.wait(for: taken + uploads) {
+                    try await $0.count("uploads")
+                }
+                // From here on every packet is dropped, of connections that are open as well.
+                try network.ip("link set lo down")
+                let result = await upload.finish()
+                try network.ip("link set lo up")
+                return result
+            }
             let proof = try await scene.proof()
 
             line.rounds += 1

@@ -32,23 +32,33 @@ final class WorldScene: @unchecked Sendable {
     let sandbox: Sandbox
     /// How many samples the export has.
     private(set) var samples = 0
+    private let policy: DeliveryJudge.Policy
+    /// The programs that a fault struck, and how many samples they may have left on hold.
+    private var cutShort = DeliveryJudge.CutShort()
+    private var mayBeHeld = 0
     private let jobFile: (_ url: String, _ folder: String) -> String
+
+    static let batchSize = 8
 
     /// Logs in and, unless `isFresh`, lets everything run once.
     ///
     /// - Parameters:
+    ///   - policy: `resend` and `hold` want the `loop` contract, as the deployed backend keeps it.
+    ///   - mutation: a fault of the client that the proof has to find.
     ///   - sandboxClock: where the backend's clock stands; the machine's own without it.
     ///   - jobFile: what is declared while the world is at fault.
     init(
+        _ policy: DeliveryJudge.Policy = .deduplicates, mutation: ClientMutation? = nil,
         isFresh: Bool = false, in network: NetworkNamespace? = nil, sandboxClock: Instant? = nil,
         statePrepared: (Playground) throws -> Void = { _ in },
         jobFile: @escaping (_ url: String, _ folder: String) -> String = WorldScene.jobFile
     ) async throws {
-        self.jobFile = jobFile
+        self.policy = policy
+        self.jobFile = { policy.written(into: jobFile($0, $1)) }
         playground = try await Playground(
             sandboxOptions: ["--processing-steps", "1"]
-                + (sandboxClock.map { ["--clock", "\($0)"] } ?? []),
-            in: network, jobFile: jobFile)
+                + policy.sandboxOptions + (sandboxClock.map { ["--clock", "\($0)"] } ?? []),
+            in: network, mutation: mutation, jobFile: self.jobFile)
         sandbox = try #require(playground.sandbox)
         try statePrepared(playground)
         try await playground.logIn()
@@ -58,11 +68,19 @@ final class WorldScene: @unchecked Sendable {
         try #require(result.status == 0, "\(result.errors)")
     }
 
-    /// The five jobs, with batches that make an upload several requests, and little patience.
+    /// The five jobs and a second one that uploads, with batches that make an upload several requests.
     static func jobFile(url: String, folder: String) -> String {
         Playground.standardJobFile(url: url, folder: folder)
             .replacing(
-                "kind: bulk-upload", with: "kind: bulk-upload\n    options: { batch_size: 8 }")
+                "kind: bulk-upload",
+                with: "kind: bulk-upload\n    options: { batch_size: \(batchSize) }")
+                + """
+                  - id: upload-too
+                    kind: bulk-upload
+                    options: { batch_size: \(batchSize) }
+                    schedule: { every: 1h }
+
+                """
     }
 
     /// Puts so many more samples into the export.
@@ -73,12 +91,29 @@ final class WorldScene: @unchecked Sendable {
 
     /// Lets every job run with nothing in the way, and then whatever is due: a backoff does not count
     /// for what is named, and a chain may wait behind a run that was named.
+    ///
+    /// Before that both uploads run at the same time, and with them what a dead attempt has left. Either
+    /// of them may be told to wait for that.
     func settle() async throws -> ProgramResult {
+        let uploads = try ["upload", "upload-too"].map { try playground.start(["run", $0]) }
+        for upload in uploads { _ = await upload.finish() }
         let named = try await playground.run(
-            "run", "refresh", "upload", "status", "insights", "cleanup")
+            "run", "refresh", "upload", "upload-too", "status", "insights", "cleanup")
         let due = try await playground.run("run", "--due")
         try playground.write(jobFile: jobFile)
         return named.status == 0 && due.status != 75 ? due : named
+    }
+
+    /// Does something to the programs that may cut an upload short between its answer and what is
+    /// written down of that.
+    func disturb<Result>(_ body: () async throws -> Result) async throws -> Result {
+        let first = try await sandbox.lastSend() + 1
+        let result = try await body()
+        let last = try await sandbox.lastSend()
+        if last >= first { cutShort.sends.append(first...last) }
+        // Of each of the two jobs one batch is under way.
+        if policy == .hold { mayBeHeld += 2 * WorldScene.batchSize }
+        return result
     }
 
     /// The clean run after a fault, and then the proof, with what the program said as findings.
@@ -96,7 +131,9 @@ final class WorldScene: @unchecked Sendable {
         if clean.status != 0 {
             complaints.append("clean run: \(clean.status): \(clean.errors)")
         }
-        var proof = try await StateProof(of: playground, samples: samples)
+        var proof = try await StateProof(
+            of: playground, expected: .export(heartRates: samples), policy: policy,
+            cutShort: cutShort, mayBeHeld: mayBeHeld)
         proof.findings += complaints
         return proof
     }

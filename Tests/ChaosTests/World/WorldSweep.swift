@@ -35,6 +35,7 @@ struct WorldSweep {
     let statuses: Set<Int32>
     /// How the job file differs from the usual one.
     var jobFile = WorldScene.jobFile
+    var policy = DeliveryJudge.Policy.deduplicates
 
     /// How many rounds are done side by side; each lane has a home of its own.
     private var lanes: Int { ChaosPlan.current.size(slice: 1, whole: 3) }
@@ -44,7 +45,7 @@ struct WorldSweep {
     /// - Returns: what they came to, which must be told.
     func run(rounds wanted: Int) async throws -> ChaosLine {
         var random = ChaosPlan.current.generator(part)
-        let home = try await WorldScene(jobFile: jobFile)
+        let home = try await WorldScene(policy, jobFile: jobFile)
         // To count what a deed does takes as long as a round: the slice takes two.
         let deeds = deeds.shuffled(using: &random)
             .prefix(ChaosPlan.current.size(slice: 2, whole: .max))
@@ -99,15 +100,19 @@ struct WorldSweep {
 
     /// Does rounds in one home, or in a new one.
     private func run(_ rounds: [Round], in home: WorldScene?) async throws -> ChaosLine {
-        var scene = if let home { home } else { try await WorldScene(jobFile: jobFile) }
+        var scene = if let home { home } else { try await WorldScene(policy, jobFile: jobFile) }
         var line = ChaosLine(part)
         for round in rounds {
             try scene.addSamples(8)
             let faultline = Faultline(counts: "\(scene.playground.folder.path)/counts")
             faultline.reset()
-            let result = try await scene.run(
-                round.deed,
-                faultline.environment(rules: [round.rule], folder: scene.playground.folder.path))
+            let current = scene
+            let result = try await scene.disturb {
+                try await current.run(
+                    round.deed,
+                    faultline.environment(
+                        rules: [round.rule], folder: current.playground.folder.path))
+            }
             let struck = try faultline.struck()
             let proof = try await scene.proof(after: round.deed)
             line.rounds += 1
@@ -119,7 +124,7 @@ struct WorldSweep {
             line.judge(result, statuses: statuses, "\(round)")
             line.add(proof)
             #expect(proof.holds, "\(round), which ended with \(result.status): \(proof)")
-            if !proof.holds { scene = try await WorldScene(jobFile: jobFile) }
+            if !proof.holds { scene = try await WorldScene(policy, jobFile: jobFile) }
         }
         return line
     }
