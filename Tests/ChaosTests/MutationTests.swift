@@ -1,0 +1,88 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Testing
+
+/// A proof that cannot fail proves nothing: each part must turn red when the client sends everything
+/// twice, and when it calls samples delivered that it never sent.
+///
+/// The client is sound. A proxy before the backend makes it look as if it had the fault, and each part
+/// judges with the same function as in its own tests.
+@Suite("A client with a fault turns each part red", .timeLimit(.minutes(5)))
+struct MutationTests {
+    private static let lives = UndisturbedLives()
+
+    @Test(arguments: ClientMutation.allCases)
+    func `the proof of kills turns red`(mutation: ClientMutation) async throws {
+        var setting = KillSetting(backend: .blueprint, way: .upload)
+        let life = try await MutationTests.lives.life(setting)
+        setting.mutation = mutation
+        let rule = Faultline.Rule(
+            program: .worker, point: .send, when: .after, nth: 3, action: "kill")
+
+        let report = try await KillRound(setting, .worker, rule).run(against: life)
+
+        #expect(report.hit)
+        expectRed(mutation, lost: report.lost, doubled: report.doubled, report.findings)
+    }
+
+    @Test(arguments: ClientMutation.allCases)
+    func `the proof of crowds turns red`(mutation: ClientMutation) async throws {
+        let scene = try await CrowdScene(.resend, mutation: mutation)
+        let round = CrowdRound(scene, .current, length: .milliseconds(1))
+
+        try await round.run()
+        _ = try await round.settle()
+
+        let verdict = try await scene.delivery(cutShort: round.tally.cutShort)
+        expectRed(mutation, lost: verdict.lost, doubled: verdict.doubled, verdict.findings)
+    }
+
+    @Test(arguments: ClientMutation.allCases)
+    func `the proof of a long load turns red`(mutation: ClientMutation) async throws {
+        let scene = try await CrowdScene(mutation: mutation)
+        let loop = try WatchedLoop(scene.playground, every: 100)
+
+        while try await loop.next(), !loop.lastLine.hasPrefix("upload: succeeded") {}
+        _ = await loop.end()
+
+        let verdict = try await scene.delivery(cutShort: .init())
+        expectRed(mutation, lost: verdict.lost, doubled: verdict.doubled, verdict.findings)
+    }
+
+    @Test(arguments: ClientMutation.allCases)
+    func `the proof of a faulty world turns red`(mutation: ClientMutation) async throws {
+        let scene = try await WorldScene(.hold, mutation: mutation, isFresh: true)
+        try scene.addSamples(24)
+
+        let proof = try await scene.proof()
+
+        expectRed(mutation, lost: proof.lost, doubled: proof.doubled, proof.findings)
+    }
+
+    @Test(arguments: ClientMutation.allCases)
+    func `the proof of damaged files turns red`(mutation: ClientMutation) async throws {
+        let kept = try await KeptState(mutation: mutation)
+
+        let faults = try await kept.faultsAfterCleanRun()
+        let verdict = try await kept.delivery()
+
+        #expect(Set(faults).isSuperset(of: verdict.findings), "\(faults)")
+        expectRed(mutation, lost: verdict.lost, doubled: verdict.doubled, verdict.findings)
+    }
+
+    private func expectRed(
+        _ mutation: ClientMutation, lost: Int, doubled: Int, _ findings: [String],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let words: Comment = "lost \(lost), doubled \(doubled): \(findings)"
+        #expect(!findings.isEmpty, words, sourceLocation: sourceLocation)
+        switch mutation {
+        case .sendsTwice: #expect(doubled > 0, words, sourceLocation: sourceLocation)
+        case .confirmsUnsent:
+            #expect(lost > 0, words, sourceLocation: sourceLocation)
+            #expect(
+                findings.contains { $0.contains("called delivered") }, words,
+                sourceLocation: sourceLocation)
+        }
+    }
+}
