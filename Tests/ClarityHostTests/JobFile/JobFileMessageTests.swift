@@ -374,6 +374,24 @@ import Testing
         #expect(JobFileSamples.faults(message.text) == message.printed)
     }
 
+    @Test func `the sources of an account name one time zone`() {
+        let entries = [
+            "- { kind: apple-health-export, path: x, time_zone: Europe/Madrid }",
+            "- { kind: spool, path: y }",
+            "- { kind: health-auto-export, path: z, time_zone: Europe/Madrid }",
+            "- { kind: health-auto-export, path: w, time_zone: UTC }",
+        ]
+        let faults = JobFileSamples.faults(
+            JobFileSamples.file(
+                job: "", top: "sources:\n" + entries.joined(separator: "\n")))
+
+        #expect(
+            faults == [
+                "jobs.yaml:11:3: entry 4 of `sources` has the `time_zone` `UTC`, and entry 1 has "
+                    + "`Europe/Madrid`; all entries have the same"
+            ])
+    }
+
     @Test(arguments: ["2026-01-31", "2026-01-31T06:00:00Z", "2024-02-29T00:00:00+01:00"])
     func `a date or an instant is handed on as it is written`(text: String) throws {
         let file = try JobFileSamples.read(
