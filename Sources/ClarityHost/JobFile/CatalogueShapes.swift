@@ -92,7 +92,32 @@ extension Form where Value == [Field<OptionsDraft>] {
             }
             return unknownKind.decode(only, in: place, &decoding)
         }
-        return .list(of: entry)
+        let list = Form.list(of: entry)
+        let shared = Set(kinds.values.joined().filter(\.isShared).map(\.key)).sorted()
+        return Form(list.description) { node, place, decoding in
+            let fields = list.decode(node, place, &decoding)
+            for key in shared { fields?.reportDifference(in: key, place, &decoding) }
+            return fields
+        }
+    }
+}
+
+extension [Field<OptionsDraft>] {
+    /// Reports each entry whose value of `key` is another than that of the first which has one.
+    fileprivate func reportDifference(in key: String, _ place: Place, _ decoding: inout Decoding) {
+        var first: (number: Int, value: String)?
+        for (index, field) in enumerated() {
+            guard let value = field.value?.values[key] else { continue }
+            guard let first else {
+                first = (index + 1, value)
+                continue
+            }
+            guard value != first.value else { continue }
+            decoding.report(
+                field.position,
+                "\(Place.entry(index + 1, of: place).text) has the `\(key)` \(shown(value)), and "
+                    + "entry \(first.number) has \(shown(first.value)); all entries have the same")
+        }
     }
 }
 

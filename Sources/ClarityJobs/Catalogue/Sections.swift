@@ -66,7 +66,8 @@ extension SectionDeclaration {
         ]))
 }
 
-/// On whose clock a source's days begin, where it does not say so itself.
+/// The time zone that the days of the account follow.
 private let sourceZone = OptionDeclaration(
-    "time_zone", .timeZone,
-    summary: "on whose clock days and nights are told apart; without it this machine's")
+    "time_zone", .timeZone, isShared: true,
+    summary: "the time zone that days follow, the same for all sources; without it this "
+        + "machine's at the first reading")

@@ -32,18 +32,21 @@ public struct OptionDeclaration: Hashable, Sendable {
     /// The value when the job file has none, in the form in which it is handed on.
     public var standard: String?
     public var isRequired: Bool
+    /// Whether all entries of a list that give it give the same.
+    public var isShared: Bool
     /// One line for people.
     public var summary: String
 
     /// Declares an option; one without `standard` that is not required may be absent.
     public init(
         _ key: String, _ form: Form, standard: String? = nil, isRequired: Bool = false,
-        summary: String
+        isShared: Bool = false, summary: String
     ) {
         self.key = key
         self.form = form
         self.standard = standard
         self.isRequired = isRequired
+        self.isShared = isShared
         self.summary = summary
     }
 }

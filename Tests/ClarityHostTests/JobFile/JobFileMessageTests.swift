@@ -376,10 +376,10 @@ import Testing
 
     @Test func `the sources of an account name one time zone`() {
         let entries = [
-            "- { kind: apple-health-export, path: x, time_zone: Europe/Madrid }",
+            "- { kind: apple-health-export, path: x, time_zone: Europe/London }",
             "- { kind: spool, path: y }",
-            "- { kind: health-auto-export, path: z, time_zone: Europe/Madrid }",
-            "- { kind: health-auto-export, path: w, time_zone: UTC }",
+            "- { kind: apple-health-export, path: z, time_zone: Europe/London }",
+            "- { kind: apple-health-export, path: w, time_zone: Europe/Berlin }",
         ]
         let faults = JobFileSamples.faults(
             JobFileSamples.file(
@@ -387,8 +387,8 @@ import Testing
 
         #expect(
             faults == [
-                "jobs.yaml:11:3: entry 4 of `sources` has the `time_zone` `UTC`, and entry 1 has "
-                    + "`Europe/Madrid`; all entries have the same"
+                "jobs.yaml:11:3: entry 4 of `sources` has the `time_zone` `Europe/Berlin`, and "
+                    + "entry 1 has `Europe/London`; all entries have the same"
             ])
     }
 

@@ -46,7 +46,8 @@ enum JobFileSamples {
                 .list(kinds: [
                     "apple-health-export": [
                         OptionDeclaration("path", .path, isRequired: true, summary: "the file"),
-                        OptionDeclaration("time_zone", .timeZone, summary: "whose clock"),
+                        OptionDeclaration(
+                            "time_zone", .timeZone, isShared: true, summary: "whose clock"),
                         OptionDeclaration("since", .dateOrInstant, summary: "from when on"),
                     ],
                     "spool": [
