@@ -81,6 +81,7 @@ enum ExitStatus: Int32 {
             case .missing: .missingInput
             case .noPermission: .credential
             case .unreadable: .disk
+            case .otherTimeZone: .configuration
             case .notAFile, .notAFolder, .notOneFile, .empty, .notAnExport, .notAnAutoExport,
                 .noExportInside,
                 .unknownKind, .tooLarge, .damaged:

@@ -14,7 +14,8 @@ enum ImportMode {
 
     static func run(_ arguments: [String]) -> ExitStatus {
         guard
-            let flags = Flags(arguments, values: ["output"], switches: ["report", "quiet"])
+            let flags = Flags(
+                arguments, values: ["output"], switches: ["report", "quiet", "change-time-zone"])
         else { return Program.usageError("expected `import` with an order") }
         guard let order = OrderInput.read() else { return .faultyInput }
         let display = ImportDisplay(isQuiet: flags.has("quiet"), clock: SystemClock())
@@ -26,7 +27,8 @@ enum ImportMode {
                 clock: SystemClock())
             let account = try FileImport(
                 order, store: store, clock: SystemClock(),
-                zones: SourceZones(environment: environment), isReport: flags.has("report")
+                zones: SourceZones(environment: environment), isReport: flags.has("report"),
+                changesZone: flags.has("change-time-zone")
             ).run { progress in
                 if let number = received { throw Interrupted(signal: number) }
                 display.show(progress, of: order)

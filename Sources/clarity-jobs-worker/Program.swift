@@ -22,7 +22,8 @@ import CLinux
                clarity-jobs-worker audit verify --state DIR [--output table|json|ndjson]
                clarity-jobs-worker audit outbox --state DIR [--found N] [--offence] [--output table|json|ndjson]
                clarity-jobs-worker outbox sums|list|show|retry|discard --state DIR [FILTER...] [--output FORM]
-               clarity-jobs-worker import [--report] [--quiet] [--output table|json|ndjson] < ORDER
+               clarity-jobs-worker import [--report] [--change-time-zone] [--quiet]
+                   [--output table|json|ndjson] < ORDER
                clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
                clarity-jobs-worker status [--quiet] [--output table|json|ndjson] < ORDER
                clarity-jobs-worker read metrics|insights|profile|summary|archive --state DIR

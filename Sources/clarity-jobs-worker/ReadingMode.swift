@@ -42,7 +42,7 @@ enum ReadingMode {
         let environment = keyEnvironment()
         let store = try HealthStore(
             stateDirectory: state, environment: environment, actor: AuditActor(program: part))
-        let zone = try zone(store, environment)
+        let zone = try SourceZones(environment: environment).dayZone(of: store)
         let reader = SheetReader(
             store, now: SheetReader.present(flags["now"], in: zone, now: SystemClock().now),
             zone: zone, style: Screen.style, form: form)
@@ -95,15 +95,6 @@ enum ReadingMode {
     private static func found(_ sheet: Sheet?, _ words: String) throws -> Sheet {
         guard let sheet else { throw Refusal(words: words) }
         return sheet
-    }
-
-    /// The zone on whose clock the sources' days are, else this machine's.
-    private static func zone(
-        _ store: HealthStore, _ environment: [String: String]
-    ) throws -> Zone {
-        let zones = SystemZones(environment: environment)
-        let name = try store.dayZone() ?? LocalZone.identifier(environment: environment)
-        return zones.zone(named: name) ?? .utc
     }
 }
 

@@ -21,7 +21,7 @@ enum SourcesMode {
                 order, store: store, now: SystemClock().now,
                 zones: SourceZones(environment: environment))
             switch flags.form {
-            case .table: standings.flatMap(\.lines).forEach { print($0) }
+            case .table: SourceStanding.lines(standings).forEach { print($0) }
             case .json: print(SourceStanding.json(standings, isPage: true))
             case .ndjson:
                 if !standings.isEmpty { print(SourceStanding.json(standings, isPage: false)) }

@@ -8,6 +8,7 @@
 /// | a row that the backend does not have: queued, rejected, set aside | known | replaced in place |
 /// | one that is sent or was | known | a row of its own follows it: corrected |
 /// | one that may have arrived and waits to be sent again | known | set aside, and corrected |
+/// | the day of another time zone that may have arrived | kept as it was sent | kept as it was sent |
 ///
 /// The backend knows a value by an id that is made of it, refuses an id that it has and takes no value
 /// back: a correction is one value more there. Rows of former values that it does not have are removed
@@ -19,6 +20,8 @@ struct AggregateRuling: Hashable {
         var id: Int64
         /// Whether it has the value that is handed over, and its start and end.
         var isSame: Bool
+        /// Whether it is the same day in another time zone.
+        var isShifted = false
         var state: OutboxState
         /// The sends of it that may have arrived.
         var doubts: Int64
@@ -48,6 +51,8 @@ struct AggregateRuling: Hashable {
         case replaced
         /// It follows one that was sent.
         case corrected
+        /// The day of another time zone that was sent stays in its place: the backend would have both.
+        case keptAsSent
     }
 
     var fate: Fate
@@ -66,6 +71,11 @@ struct AggregateRuling: Hashable {
     init(_ formers: [Former], asOf: Int64) {
         if formers.contains(where: { $0.asOf ?? .min > asOf }) {
             fate = .known
+            return
+        }
+        let sent = formers.filter { !$0.isOutdated }
+        if sent.contains(where: \.isShifted), sent.allSatisfy(\.isShifted) {
+            fate = .keptAsSent
             return
         }
         let same = formers.first(where: \.isSame)

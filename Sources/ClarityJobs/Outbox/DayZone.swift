@@ -1,33 +1,76 @@
 import SQLite
 
-// On whose clock days are told apart where nobody says: always the same one, or a journey would cut
-// every day anew and send all of them once more.
+/// The time zone that the days of an account follow, as it is kept.
+public struct DayZone: Hashable, Sendable {
+    /// Its name in the tz database.
+    public var name: String
+    /// Whether the days follow it; an earlier release kept the machine's zone, which the days of a
+    /// source with a `time_zone` of its own did not follow.
+    public var isSettled: Bool
+}
+
+// All days of an account follow one time zone: a day that is cut in another one is another day, and
+// the backend would have both.
 
 extension HealthStore {
-    /// The name of the zone that was kept; `nil` when none was, or what was kept is damaged.
-    public func dayZone() throws(HealthStoreError) -> String? {
-        try access { connection in
-            let found = try connection.first("SELECT sealed FROM day_zone") { $0.blob(0) }
-            guard let sealed = found, sealer.opens(sealed, for: HealthStore.dayZoneRow) else {
-                return nil
-            }
-            return String(
-                decoding: try sealer.open(sealed, for: HealthStore.dayZoneRow), as: UTF8.self)
-        }
+    /// The time zone that is kept; `nil` when there is none, or when what was kept is damaged.
+    public func dayZone() throws(HealthStoreError) -> DayZone? {
+        try access { connection in try keptDayZone(connection) }
     }
 
-    /// Keeps the name of a zone, unless one is kept already, until everything of the user is removed.
+    /// Settles the time zone, unless one is settled already, until everything of the user is removed.
     ///
-    /// - Returns: the name that is kept.
+    /// - Returns: the name that is settled.
     public func keepDayZone(_ name: String) throws(HealthStoreError) -> String {
-        if let kept = try dayZone() { return kept }
         try change { connection in
-            try connection.run(
-                "INSERT OR REPLACE INTO day_zone (id, sealed) VALUES (1, ?)",
-                .blob(sealer.seal(Array(name.utf8), for: HealthStore.dayZoneRow)))
+            if let kept = try keptDayZone(connection), kept.isSettled { return kept.name }
+            try settle(name, connection)
+            return name
         }
-        return name
     }
 
+    /// Settles another time zone. The days that are in the outbox stay as they are until a source
+    /// has them again.
+    public func changeDayZone(to name: String) throws(HealthStoreError) {
+        try change { connection in try settle(name, connection) }
+    }
+
+    /// When each day of the outbox begins and ends that is as long as a day of a time zone, in
+    /// seconds since 1970.
+    public func wholeDays() throws(HealthStoreError) -> [Range<Int64>] {
+        try access { connection in
+            try connection.all(
+                """
+                SELECT start_s, end_s FROM outbox
+                WHERE kind = ? AND as_of_s NOT NULL AND end_s - start_s BETWEEN ? AND ?
+                """, .text(SampleKind.activity.rawValue),
+                .integer(AggregateTime.dayLengths.lowerBound),
+                .integer(AggregateTime.dayLengths.upperBound)
+            ) { $0.integer(0)..<$0.integer(1) }
+        }
+    }
+
+    private func keptDayZone(_ connection: Connection) throws -> DayZone? {
+        let found = try connection.first("SELECT sealed FROM day_zone") { $0.blob(0) }
+        guard let sealed = found, sealer.opens(sealed, for: HealthStore.dayZoneRow) else {
+            return nil
+        }
+        let form = try sealer.open(sealed, for: HealthStore.dayZoneRow)
+        let isSettled = form.first == HealthStore.settledMark
+        return DayZone(
+            name: String(decoding: form.dropFirst(isSettled ? 1 : 0), as: UTF8.self),
+            isSettled: isSettled)
+    }
+
+    private func settle(_ name: String, _ connection: Connection) throws {
+        try connection.run(
+            "INSERT OR REPLACE INTO day_zone (id, sealed) VALUES (1, ?)",
+            .blob(
+                sealer.seal(
+                    [HealthStore.settledMark] + Array(name.utf8), for: HealthStore.dayZoneRow)))
+    }
+
+    /// In front of the name of a zone that is settled; no name begins with it.
+    private static let settledMark: UInt8 = 1
     private static let dayZoneRow = RowIdentity("day_zone")
 }

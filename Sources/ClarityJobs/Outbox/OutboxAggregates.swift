@@ -60,6 +60,7 @@ extension HealthStore {
         case .known: counts.metricsKnown += 1
         case .replaced: counts.replaced += 1
         case .corrected: counts.corrected += 1
+        case .keptAsSent: counts.keptAsSent += 1
         }
         return Int64(ruling.removed.count)
     }
@@ -138,6 +139,7 @@ extension HealthStore {
             }
             return AggregateRuling.Former(
                 id: found.integer(0), isSame: isSame,
+                isShifted: time.isShifted(start: start, end: end),
                 // A state of a later version is one that must not be touched.
                 state: OutboxState(rawValue: found.text(4)) ?? .sending,
                 doubts: found.integer(5), asOf: asOf)

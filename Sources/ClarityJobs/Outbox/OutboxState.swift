@@ -100,6 +100,8 @@ public struct EnqueueCounts: Hashable, Sendable {
     public var replaced: Int64 = 0
     /// Days and nights that follow a former value, which was sent.
     public var corrected: Int64 = 0
+    /// Days that were sent as the days of another time zone, and stay as they were sent.
+    public var keptAsSent: Int64 = 0
     /// Days and nights that began before the instant from which on they are wanted.
     public var metricsBeforeSince: Int64 = 0
     /// Days and nights that can be none.
@@ -118,7 +120,8 @@ public struct EnqueueCounts: Hashable, Sendable {
 
     /// The days and nights that were handed over.
     public var metrics: Int64 {
-        metricsQueued + metricsKnown + replaced + corrected + metricsBeforeSince + metricsRefused
+        metricsQueued + metricsKnown + replaced + corrected + keptAsSent + metricsBeforeSince
+            + metricsRefused
     }
 
     /// Adds each count to its own.
@@ -130,6 +133,7 @@ public struct EnqueueCounts: Hashable, Sendable {
         counts.metricsKnown += more.metricsKnown
         counts.replaced += more.replaced
         counts.corrected += more.corrected
+        counts.keptAsSent += more.keptAsSent
         counts.metricsBeforeSince += more.metricsBeforeSince
         counts.metricsRefused += more.metricsRefused
     }

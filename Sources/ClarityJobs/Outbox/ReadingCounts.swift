@@ -24,6 +24,7 @@ public struct ReadingCounts: Hashable, Sendable {
         /// All days and nights.
         case made
         case madeQueued = "made_queued"
+        /// In the outbox already, with the same value or as the day of another time zone.
         case madeKnown = "made_known"
         /// Took the place of a former value that was not sent.
         case madeReplaced = "made_replaced"
@@ -57,7 +58,7 @@ public struct ReadingCounts: Hashable, Sendable {
         self[.known] = counts.duplicates
         self[.read] = counts.queued + counts.duplicates
         self[.madeQueued] = counts.metricsQueued
-        self[.madeKnown] = counts.metricsKnown
+        self[.madeKnown] = counts.metricsKnown + counts.keptAsSent
         self[.madeReplaced] = counts.replaced
         self[.madeCorrected] = counts.corrected
         self[.made] = sum(ReadingCounts.ofMade)

@@ -86,6 +86,18 @@ public struct Zone: Sendable {
         return first == last ? .once(first) : .twice(earlier: first, later: last)
     }
 
+    /// Whether the clocks of both zones show the same at every instant from 1970 to 2100, as those
+    /// of two names of one zone do.
+    public func hasSameClock(as other: Zone) -> Bool {
+        var seconds: Int64 = 0
+        while seconds < Zone.comparedUntil {
+            let (own, others) = (span(at: seconds), other.span(at: seconds))
+            guard own.offset == others.offset else { return false }
+            seconds = min(own.end, others.end)
+        }
+        return true
+    }
+
     /// The span that holds an instant; its neighbours may have the same offset.
     func span(at seconds: Int64) -> Span {
         if let rule, transitions.last.map({ seconds >= $0 }) ?? true {
@@ -107,6 +119,8 @@ public struct Zone: Sendable {
         ).clamped
     }
 
+    /// 2100-01-01T00:00:00Z.
+    private static let comparedUntil: Int64 = 4_102_444_800
     /// The offsets that RFC 8536 section 3.2 allows, in seconds: beyond 24 hours on both sides.
     static let offsetSeconds: ClosedRange<Int64> = -89_999...93_599
     /// The first and the last whole second that an `Instant` can be.

@@ -24,6 +24,8 @@ public enum SourceError: Error, Hashable, Sendable {
     case notAnAutoExport(path: String)
     /// A file, or a folder, of none of the kinds that can be told by their contents.
     case unknownKind(path: String)
+    /// Its days would follow another time zone than those of the account.
+    case otherTimeZone(path: String, named: String, settled: String)
     /// The system refused to open or to read it.
     case unreadable(path: String, reason: String)
 }
@@ -46,6 +48,10 @@ extension SourceError: CustomStringConvertible {
         case .notAnAutoExport(let path): "`\(path)` is no file of Health Auto Export"
         case .unknownKind(let path):
             "`\(path)` is neither an Apple Health export, nor of Health Auto Export, nor of samples"
+        case .otherTimeZone(let path, let named, let settled):
+            "`\(path)` would be read with the time zone `\(named)`, but the days of this account "
+                + "follow `\(settled)`; leave out the time zone, or change it for all days with "
+                + "`clarity-jobs import FILE --time-zone \(named) --change-time-zone`"
         case .damaged(let path, let reason): "cannot read the zip archive `\(path)`: \(reason)"
         case .unreadable(let path, let reason): "cannot read `\(path)`: \(reason)"
         }

@@ -8,19 +8,23 @@ public struct FileImport: Sendable {
     private let clock: any WallClock
     private let options: WorkOptions
     private let isReport: Bool
+    private let changesZone: Bool
 
     /// Takes what to read from the order's first source: its `path`, its `kind` unless that is to
     /// be told by the contents, and the options of that kind.
     ///
-    /// - Parameter isReport: whether what is in the file is asked for, so that one which has nothing
-    ///   new is read as well.
+    /// - Parameters:
+    ///   - isReport: whether what is in the file is asked for, so that one which has nothing new is
+    ///     read as well.
+    ///   - changesZone: whether the days of the account follow the source's time zone from now on.
     public init(
         _ order: AttemptOrder, store: HealthStore, clock: any WallClock, zones: SourceZones,
-        isReport: Bool = false
+        isReport: Bool = false, changesZone: Bool = false
     ) {
         self.store = store
         self.clock = clock
         self.isReport = isReport
+        self.changesZone = changesZone
         options = WorkOptions(order, zones: zones)
     }
 
@@ -35,13 +39,16 @@ public struct FileImport: Sendable {
         let path = PlainPath.of(try options.text("sources.0.path"))
         let kind = try kind(at: path)
         var options = options
-        try options.settleZone(store)
+        try options.settleZone(store, isChange: changesZone)
         let origin = try options.origin(kind, "sources.0")
+        if let refusal = origin.refusal { throw refusal }
         let sources =
             kind == .spool
             ? [LooseSamples(path: path, now: clock.now, since: origin.since)]
             : origin.sources(now: clock.now)
-        var account = ImportAccount(name: origin.name, kind: kind)
+        var account = ImportAccount(
+            name: origin.name, kind: kind, timeZone: options.zones.settled ?? origin.zone.identifier
+        )
         account.files = sources.count
         let intake = SourceIntake(store: store, clock: clock)
         for (index, source) in sources.enumerated() {
@@ -113,6 +120,8 @@ public struct ImportAccount: Sendable {
     /// The last part of the path that was given.
     public let name: String
     let kind: Origin.Kind
+    /// The time zone that the days of the account follow.
+    public let timeZone: String
     public internal(set) var files = 0
     /// The files of a folder that could not be read.
     public internal(set) var unread = 0
@@ -131,9 +140,10 @@ public struct ImportAccount: Sendable {
     /// How many samples are bad.
     public internal(set) var faultCount = 0
 
-    init(name: String, kind: Origin.Kind) {
+    init(name: String, kind: Origin.Kind, timeZone: String) {
         self.name = name
         self.kind = kind
+        self.timeZone = timeZone
     }
 
     mutating func add(_ result: IntakeResult, _ outcome: SampleFile.Outcome?) {

@@ -26,7 +26,7 @@ extension ImportAccount {
         let metrics = [
             (enqueued.metricsQueued, "queued"), (enqueued.metricsKnown, "known"),
             (enqueued.replaced, "replaced"), (enqueued.corrected, "corrected"),
-            (enqueued.metricsRefused, "refused"),
+            (enqueued.keptAsSent, "kept as they were sent"), (enqueued.metricsRefused, "refused"),
             (enqueued.metricsBeforeSince, "before the time asked for"),
         ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
         if !metrics.isEmpty {
@@ -36,8 +36,13 @@ extension ImportAccount {
         let unfinished = report.unfinished.values.reduce(0, +)
         if unfinished > 0, report.brokeAt == nil { text += "; \(unfinished) not over yet" }
         if unchanged > 0 { text += "; \(counted(Int64(unchanged), "file")) unchanged" }
+        if report.made[.activity] != nil || report.unfinished[.activity] != nil {
+            text += "; \(zoneLine)"
+        }
         return text.forReport
     }
+
+    private var zoneLine: String { "days follow \(timeZone)" }
 
     /// Why the file was not taken whole; `nil` when it was.
     public var complaint: String? {
@@ -57,7 +62,7 @@ extension ImportAccount {
 
     /// The whole account in lines for people.
     public var reportLines: [String] {
-        var lines: [String] = []
+        var lines = [zoneLine]
         func list(_ title: String, _ entries: [(name: String, value: String)]) {
             guard !entries.isEmpty else { return }
             lines.append(title)
@@ -101,6 +106,7 @@ extension ImportAccount {
         }
         add("name", .string(name))
         add("kind", .string(kind.rawValue))
+        add("time_zone", .string(timeZone))
         add("files", .count(files))
         add("files_unchanged", .count(unchanged))
         add("files_unread", .count(unread))
@@ -118,6 +124,7 @@ extension ImportAccount {
             ("metrics_queued", enqueued.metricsQueued),
             ("metrics_known", enqueued.metricsKnown), ("metrics_replaced", enqueued.replaced),
             ("metrics_corrected", enqueued.corrected),
+            ("metrics_kept", enqueued.keptAsSent),
             ("metrics_refused", enqueued.metricsRefused),
             ("metrics_before_since", enqueued.metricsBeforeSince),
             ("nested", report.nestedSkipped), ("bad_samples", Int64(faultCount)),

@@ -196,8 +196,7 @@ struct InsightMaking {
 
     /// Days and counts of the samples that are kept of the analysis' week.
     private func telling(of analysis: KeptAnalysis) throws -> String {
-        let name = try context.store.dayZone()
-        let zone = name.flatMap { context.zones.zones.zone(named: $0) } ?? .utc
+        let zone = try context.zones.dayZone(of: context.store)
         let last = analysis.lastDay.daysSince1970
         let samples = try context.store.sampleCounts(
             from: CivilDay(daysSince1970: last - 6).start(in: zone),

@@ -80,7 +80,7 @@ extension SourceError {
     var failure: Failure {
         switch self {
         case .missing, .noPermission, .notAFile, .notAFolder, .notAnExport, .noExportInside,
-            .notAnAutoExport, .notOneFile, .unknownKind, .tooLarge:
+            .notAnAutoExport, .notOneFile, .unknownKind, .tooLarge, .otherTimeZone:
             Failure(.configuration, description)
         case .empty, .damaged: Failure(.work, description)
         case .unreadable: Failure(.disk, description)

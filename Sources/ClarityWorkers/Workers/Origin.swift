@@ -1,17 +1,24 @@
-import ClarityJobs
-import ClarityScheduler
+public import ClarityJobs
+public import ClarityScheduler
 import ClaritySystem
 
 /// Where zones come from, and which is this machine's.
 public struct SourceZones: Sendable {
     let zones: SystemZones
-    /// The one on whose clock days are told apart where nobody says.
+    /// The one that days follow where nobody names one.
     var local: String
+    /// The one that the days of the account follow, once it is settled.
+    var settled: String?
 
     /// Takes both as the environment (`TZ`, `TZDIR`) and the machine have them.
     public init(environment: [String: String]) {
         zones = SystemZones(environment: environment)
         local = LocalZone.identifier(environment: environment)
+    }
+
+    /// The time zone that the days of an account follow: the one that is kept, else this machine's.
+    public func dayZone(of store: HealthStore) throws(HealthStoreError) -> Zone {
+        zones.zone(named: try store.dayZone()?.name ?? local) ?? .utc
     }
 }
 
@@ -26,8 +33,10 @@ struct Origin: Sendable {
 
     var kind: Kind
     var path: String
-    /// On whose clock days and nights are told apart.
+    /// Which time zone its days follow.
     var zone: Zone
+    /// Why it is not read; `nil` for what is.
+    var refusal: SourceError?
     /// The names of the sources that count first where several tell of the same time.
     var preferred: [String] = []
     /// The instant before which nothing is wanted.
@@ -44,6 +53,7 @@ struct Origin: Sendable {
     /// job file are read all the same.
     func sources(now: Instant) -> [any SampleSource] {
         do throws(SourceError) {
+            if let refusal { throw refusal }
             switch kind {
             case .appleHealthExport: return [appleHealthFile(now: now)]
             case .healthAutoExport:
@@ -91,21 +101,32 @@ extension WorkOptions {
         return origins
     }
 
-    /// Tells days apart by the clock that they were first told apart by, where an entry names no zone;
-    /// the first reading keeps this machine's.
-    mutating func settleZone(_ store: HealthStore) throws {
+    /// Settles which time zone the days of the account follow, if none is settled yet.
+    ///
+    /// - Parameter isChange: whether the first source's time zone takes the place of the settled one.
+    mutating func settleZone(_ store: HealthStore, isChange: Bool = false) throws {
+        if isChange, let name = option("sources.0.time_zone") { try store.changeDayZone(to: name) }
+        let kept = try store.dayZone()
+        var settled = kept?.isSettled == true ? kept?.name : nil
+        if settled == nil {
+            let choice = DayZoneChoice(
+                named: namedZones, noted: kept?.name, local: zones.local,
+                days: try store.wholeDays())
+            let found = try choice.zone { zones.zones.zone(named: $0) }
+            if let found { settled = try store.keepDayZone(found) }
+        }
+        if let settled { (zones.local, zones.settled) = (settled, settled) }
+    }
+
+    /// The time zones that the job file and its sources name, the job file's own first.
+    private var namedZones: [String] {
+        var names = [option("time_zone")].compactMap { $0 }
         var index = 0
-        var isAsked = false
         while option("sources.\(index).path") != nil {
-            if option("sources.\(index).time_zone") == nil { isAsked = true }
+            if let name = option("sources.\(index).time_zone") { names.append(name) }
             index += 1
         }
-        guard isAsked else { return }
-        if let kept = try store.dayZone() {
-            zones.local = kept
-        } else if zones.zones.zone(named: zones.local) != nil {
-            zones.local = try store.keepDayZone(zones.local)
-        }
+        return names
     }
 
     /// What is to be read now, in the order of the job file.
@@ -119,10 +140,19 @@ extension WorkOptions {
         guard let zone = zones.zones.zone(named: name) else {
             throw Failure(.configuration, "`\(name)` is no time zone that this machine knows")
         }
+        let path = PlainPath.of(try text("\(prefix).path"))
         return Origin(
-            kind: kind, path: PlainPath.of(try text("\(prefix).path")), zone: zone,
+            kind: kind, path: path, zone: zone, refusal: refusal(of: zone, at: path),
             preferred: option("\(prefix).prefer")?.split(separator: "\n").map(String.init) ?? [],
             since: try since("\(prefix).since", in: zone), zones: zones.zones)
+    }
+
+    /// Why a source with days of this time zone is not read.
+    private func refusal(of zone: Zone, at path: String) -> SourceError? {
+        guard let settled = zones.settled, settled != zone.identifier,
+            zones.zones.zone(named: settled)?.hasSameClock(as: zone) != true
+        else { return nil }
+        return .otherTimeZone(path: path, named: zone.identifier, settled: settled)
     }
 
     /// An instant, or the beginning of a date in a zone.

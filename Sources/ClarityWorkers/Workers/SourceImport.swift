@@ -6,8 +6,8 @@ import ClarityScheduler
 /// `samples_read` is the sum of `samples_queued`, `samples_duplicate`, `samples_paired`,
 /// `samples_folded`, `samples_repeated`, `samples_unmapped`, `samples_refused` and
 /// `samples_before_since`; the days and nights that were made of records are `metrics_made`, the sum of
-/// `metrics_queued`, `metrics_known`, `metrics_replaced`, `metrics_corrected`, `metrics_refused` and
-/// `metrics_before_since`.
+/// `metrics_queued`, `metrics_known`, `metrics_replaced`, `metrics_corrected`, `metrics_kept`,
+/// `metrics_refused` and `metrics_before_since`.
 struct SourceImport {
     /// How many names a note holds, so that it is never cut.
     private static let namesPerNote = 8
@@ -122,6 +122,7 @@ struct SourceImport {
         counts.add(enqueued.metricsKnown, to: "metrics_known")
         counts.add(enqueued.replaced, to: "metrics_replaced")
         counts.add(enqueued.corrected, to: "metrics_corrected")
+        counts.add(enqueued.keptAsSent, to: "metrics_kept")
         counts.add(enqueued.metricsBeforeSince, to: "metrics_before_since")
         counts.add(enqueued.metricsRefused, to: "metrics_refused")
     }

@@ -32,6 +32,8 @@ public struct SourceStanding: Hashable, Sendable {
     public var rejected: Int?
     /// What was found in it at last, by name.
     public var counts: [String: Int64]
+    /// The time zone that the days of the account follow; `nil` before the first reading.
+    public var timeZone: String?
 
     /// How the sources of an order's job file stand, in their order.
     ///
@@ -41,9 +43,14 @@ public struct SourceStanding: Hashable, Sendable {
         _ order: AttemptOrder, store: HealthStore?, now: Instant, zones: SourceZones
     ) throws -> [SourceStanding] {
         var zones = zones
-        if let kept = try store?.dayZone() { zones.local = kept }
+        if let kept = try store?.dayZone() {
+            zones.local = kept.name
+            if kept.isSettled { zones.settled = kept.name }
+        }
         return try WorkOptions(order, zones: zones).origins().map { origin in
-            try SourceStanding(origin, store, now: now)
+            var standing = try SourceStanding(origin, store, now: now)
+            standing.timeZone = zones.settled
+            return standing
         }
     }
 
@@ -76,6 +83,7 @@ public struct SourceStanding: Hashable, Sendable {
 
     /// Opens what would be read.
     private static func check(_ origin: Origin) throws(SourceError) {
+        if let refusal = origin.refusal { throw refusal }
         let file = try OpenFile(path: origin.path)
         guard file.isFolder || file.isRegular else { throw .notAFile(path: origin.path) }
         guard file.isFolder || file.size > 0 else { throw .empty(path: origin.path) }
@@ -116,8 +124,14 @@ extension SourceError {
 
 // For people and for programs.
 extension SourceStanding {
+    /// Lines for people: which time zone days follow, and each source.
+    public static func lines(_ standings: [SourceStanding]) -> [String] {
+        let zone = standings.lazy.compactMap(\.timeZone).first
+        return (zone.map { ["days follow \($0)"] } ?? []) + standings.flatMap(\.lines)
+    }
+
     /// Lines for people: what it is, and below it how it stands.
-    public var lines: [String] {
+    var lines: [String] {
         var standing: String
         switch state {
         case .neverRead: standing = "never read"
@@ -146,7 +160,7 @@ extension SourceStanding {
         [
             "kind": .string(kind), "path": .string(path), "state": .string(state.rawValue),
             "problem": .text(problem), "read_at": .text(readAt), "files": .count(files),
-            "rejected": rejected.map { .count($0) } ?? .null,
+            "rejected": rejected.map { .count($0) } ?? .null, "time_zone": .text(timeZone),
             "counts": .object(
                 counts.sorted { $0.key < $1.key }.map {
                     JSON.Member(name: $0.key, value: .integer($0.value))

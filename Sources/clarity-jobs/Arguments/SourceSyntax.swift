@@ -19,7 +19,10 @@ extension CommandSyntax {
                 summary: "take only what began then or later: a date or RFC 3339"),
             OptionSyntax(
                 "time-zone", value: "ZONE",
-                summary: "on whose clock days and nights are told apart"),
+                summary: "the time zone that days follow"),
+            OptionSyntax(
+                "change-time-zone",
+                summary: "let all days follow another time zone; days that were sent stay"),
             OptionSyntax(
                 "prefer", value: "NAME",
                 summary: "a device or app that counts first; may be given several times"),

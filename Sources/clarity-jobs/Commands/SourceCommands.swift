@@ -27,10 +27,20 @@ struct SourceCommands {
         }
         let preferred = arguments.all("prefer")
         if !preferred.isEmpty { options["prefer"] = preferred.joined(separator: "\n") }
+        if arguments.has("change-time-zone"), options["time_zone"] == nil {
+            throw CommandFailure(
+                .usage, "--change-time-zone wants a time zone", "help: name it with --time-zone")
+        }
         var words = ["import"]
         if arguments.has("report") { words.append("--report") }
+        if arguments.has("change-time-zone") { words.append("--change-time-zone") }
         if composition.console.isQuiet { words.append("--quiet") }
-        let entries = options.map { ("sources.0.\($0.key)", $0.value) }
+        var entries = options.map { ("sources.0.\($0.key)", $0.value) }
+        // Of any of its sources: they all have the same.
+        let zone = file.settings.first {
+            $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".time_zone")
+        }
+        if let zone { entries.append(("time_zone", zone.value)) }
         try become(words, entries, file)
     }
 

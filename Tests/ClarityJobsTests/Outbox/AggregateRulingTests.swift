@@ -18,9 +18,10 @@ import Testing
 
     private static func former(
         _ id: Int64, _ state: OutboxState, same: Bool = false, doubts: Int64 = 0,
-        asOf: Int64? = 100
+        asOf: Int64? = 100, shifted: Bool = false
     ) -> AggregateRuling.Former {
-        AggregateRuling.Former(id: id, isSame: same, state: state, doubts: doubts, asOf: asOf)
+        AggregateRuling.Former(
+            id: id, isSame: same, isShifted: shifted, state: state, doubts: doubts, asOf: asOf)
     }
 
     private static let cases: [Case] =
@@ -62,6 +63,20 @@ import Testing
                     former(1, .queued, same: true, asOf: nil)
                 ], fate: .known, moved: 1),
             Case(
+                testDescription: "the day of another time zone, not sent",
+                formers: [former(1, .queued, shifted: true)], fate: .replaced, target: 1),
+            Case(
+                testDescription: "the day of another time zone that may have arrived",
+                formers: [former(1, .queued, doubts: 1, shifted: true)], fate: .keptAsSent),
+            Case(
+                testDescription: "days of another time zone, one of them sent",
+                formers: [former(1, .confirmed, shifted: true), former(2, .queued, shifted: true)],
+                fate: .keptAsSent),
+            Case(
+                testDescription: "the day was sent in two time zones",
+                formers: [former(1, .confirmed, shifted: true), former(2, .confirmed)],
+                fate: .corrected, needsRow: true),
+            Case(
                 testDescription: "several that were not sent",
                 formers: [
                     former(1, .rejected), former(2, .setAside), former(3, .queued),
@@ -86,6 +101,11 @@ import Testing
             Case(
                 testDescription: "another, \($0)", formers: [former(7, $0)], fate: .corrected,
                 needsRow: true)
+        }
+        + [OutboxState.sending, .accepted, .confirmed, .unconfirmed].map {
+            Case(
+                testDescription: "the day of another time zone, \($0)",
+                formers: [former(7, $0, shifted: true)], fate: .keptAsSent)
         }
 
     @Test(arguments: cases)

@@ -7,20 +7,46 @@ import Testing
 @Suite struct DayZoneTests {
     private let folder = StateFolder()
 
-    @Test func `the first zone is kept, sealed, until everything is removed`() throws {
+    @Test func `the first zone is settled, sealed, until everything is removed`() throws {
         let store = try folder.open()
         #expect(try store.dayZone() == nil)
 
         #expect(try store.keepDayZone("Europe/London") == "Europe/London")
         #expect(try store.keepDayZone("America/New_York") == "Europe/London")
 
-        #expect(try folder.open().dayZone() == "Europe/London")
+        let london = DayZone(name: "Europe/London", isSettled: true)
+        #expect(try folder.open().dayZone() == london)
         let row = try store.access { connection in
             try connection.first("SELECT CAST(sealed AS TEXT) FROM day_zone") { $0.text(0) }
         }
         #expect(try !(#require(row)).contains("London"))
         _ = try store.wipe()
         #expect(try folder.open().dayZone() == nil)
+    }
+
+    @Test func `a zone is changed on purpose alone`() throws {
+        let store = try folder.open()
+        _ = try store.keepDayZone("Europe/London")
+
+        try store.changeDayZone(to: "Asia/Tokyo")
+
+        #expect(try store.keepDayZone("Europe/London") == "Asia/Tokyo")
+    }
+
+    @Test func `a zone that an earlier release noted gives way to the one that is settled`() throws
+    {
+        let store = try folder.open()
+        let sealed = store.sealer.seal(Array("Etc/UTC".utf8), for: RowIdentity("day_zone"))
+        try store.change { connection in
+            try connection.run(
+                "INSERT INTO day_zone (id, sealed) VALUES (1, ?)", .blob(sealed))
+        }
+
+        let noted = try store.dayZone()
+        let kept = try store.keepDayZone("Europe/London")
+
+        #expect(noted == DayZone(name: "Etc/UTC", isSettled: false))
+        #expect(kept == "Europe/London")
     }
 
     @Test func `a damaged note is none, and the next takes its place`() throws {
@@ -31,6 +57,6 @@ import Testing
 
         #expect(try store.dayZone() == nil)
         #expect(try store.keepDayZone("America/New_York") == "America/New_York")
-        #expect(try store.dayZone() == "America/New_York")
+        #expect(try store.dayZone()?.name == "America/New_York")
     }
 }

@@ -42,6 +42,26 @@ import Testing
         try store.nextBatch(limit: 99, at: noon)?.samples ?? []
     }
 
+    /// Whether the second activity is the day of another time zone than the first, by the hours
+    /// between which each lies.
+    @Test(arguments: [
+        (0.0, 24.0, 0.0, 24.0, false), (0, 24, -1, 23, true), (0, 24, 12, 36, true),
+        // Where only one of the zones changes its clocks.
+        (0, 24, 0, 23, true), (0, 23, 0, 24, true),
+        // The day so far, and more of it.
+        (0, 12, 0, 24, false), (0, 23.1, 0, 24, false),
+    ])
+    func `a whole day with other bounds is one of another time zone`(
+        start: Double, end: Double, otherStart: Double, otherEnd: Double, isShifted: Bool
+    ) {
+        func seconds(_ hours: Double) -> Int64 { hour(hours).secondsSince1970 }
+        let time = AggregateTime(kind: .activity, start: seconds(start), end: seconds(end))
+
+        #expect(
+            time.isShifted(start: seconds(otherStart), end: seconds(otherEnd)) == isShifted)
+        #expect(time.matches(start: seconds(otherStart), end: seconds(otherEnd)))
+    }
+
     // MARK: Measurements
 
     @Test func `an aggregate takes the place of no measurement of its time`() throws {
@@ -169,7 +189,7 @@ import Testing
             (.sleep, 0, 8, 3, 11, true), (.sleep, 0, 8, 8, 16, false), (.sleep, 0, 8, 2, 3, true),
             (.sleep, 0, 0, 0, 0, true), (.sleep, 0, 8, 4, 4, false),
             (.sleep, 49, 60, 0, 60, false), (.activity, 0, 24, 11, 35, true),
-            (.activity, 0, 24, 12, 36, false), (.steps, 0, 24, 1, 24, false),
+            (.activity, 0, 24, 12, 36, true), (.steps, 0, 24, 1, 24, false),
             (.steps, 0, 24, 0, 24, true), (.sleep, 0, 1 << 40, 50, 60, false),
         ] as [(SampleKind, Int64, Int64, Int64, Int64, Bool)])
     func `two of a kind are the same by what they have in common`(

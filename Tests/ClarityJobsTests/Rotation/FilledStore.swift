@@ -122,7 +122,7 @@ struct FilledStore {
                     counts: FilledStore.steps.flatMap(\.counts),
                     isKnown: [Bool](repeating: true, count: 10_080)),
             sourceLocation: sourceLocation)
-        #expect(try store.dayZone() == "Europe/London", sourceLocation: sourceLocation)
+        #expect(try store.dayZone()?.name == "Europe/London", sourceLocation: sourceLocation)
         #expect(
             try store.latestResult()?.result.numbers == ["m10": 1], sourceLocation: sourceLocation)
         let request = try #require(try store.openInsightRequests().first)

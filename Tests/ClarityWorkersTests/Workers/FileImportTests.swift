@@ -32,23 +32,28 @@ import Testing
                 """.utf8))
     }
 
-    @Test func `days stay on the clock that they were first told apart by`() throws {
+    @Test func `days follow the time zone of the first import`() throws {
         for (day, zone, options) in [
             ("2024-02-06", "Europe/London", [:]),
             // After a journey.
             ("2024-02-07", "America/New_York", [:]),
-            ("2024-02-08", "Europe/London", ["time_zone": "America/New_York"]),
-            ("2024-02-09", "America/New_York", [:]),
+            // Another name of the same zone.
+            ("2024-02-08", "America/New_York", ["time_zone": "GB"]),
         ] as [(String, String, [String: String])] {
             _ = try run(try writeSteps("\(day).json", day), in: zone, options)
+        }
+        let path = try writeSteps("2024-02-09.json", "2024-02-09")
+        let refusal = SourceError.otherTimeZone(
+            path: path, named: "America/New_York", settled: "Europe/London")
+        #expect(throws: refusal) {
+            try run(path, in: "Europe/London", ["time_zone": "America/New_York"])
         }
 
         let batch = try #require(try bench.store().nextBatch(limit: 9, at: bench.clock.now))
 
         #expect(
             batch.samples.map(\.start.description).sorted() == [
-                "2024-02-06T00:00:00Z", "2024-02-07T00:00:00Z", "2024-02-08T05:00:00Z",
-                "2024-02-09T00:00:00Z",
+                "2024-02-06T00:00:00Z", "2024-02-07T00:00:00Z", "2024-02-08T00:00:00Z",
             ])
     }
 

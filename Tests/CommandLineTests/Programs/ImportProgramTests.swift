@@ -63,7 +63,8 @@ struct ImportProgramTests {
                  {"date":"soon","Avg":61}]}],"workouts":[{}]}}
                 """#.utf8))
 
-        let lines = try await playground.run("import", path, "--report")
+        let lines = try await playground.run(
+            "import", path, "--report", environment: ["TZ": "Europe/Zurich"])
         let plain = try await playground.json("import", path)
         let whole = try await playground.json("import", path, "--report")
 
@@ -71,7 +72,8 @@ struct ImportProgramTests {
             lines.outputLines == [
                 "`auto.json`: 4 records read: 1 queued, 1 folded, 1 without a field, 1 refused; "
                     + "days, nights and sums: 1 queued",
-                "samples", "  heart_rate  1", "days, nights and sums", "  heart_rate  1",
+                "days follow Europe/Zurich", "samples", "  heart_rate  1", "days, nights and sums",
+                "  heart_rate  1",
                 "no field for", "  workouts  1", "refused", "  bad date  1", "records by source",
                 "  Band of Eve  1",
             ], "\(lines)")
