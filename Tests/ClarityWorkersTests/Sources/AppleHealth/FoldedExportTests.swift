@@ -57,8 +57,9 @@ import Testing
         let result = try read(
             rows.map { record("QuantityTypeIdentifier\($0.0)", $0.1, $0.2, "a", at, end) }.joined())
 
-        #expect(days(result) == ["2024-01-21T00:00:00Z 24h 812/2.11/100/30/3/43.25/58.0"])
-        #expect(result.report.folded == 8)
+        #expect(days(result) == ["2024-01-21T00:00:00Z 24h 812/1.61/100/30/3/43.25/58.0"])
+        #expect(result.report.folded == 7)
+        #expect(result.report.unmapped == ["HKQuantityTypeIdentifierDistanceCycling": 1])
         #expect(result.report.made == [.activity: 1])
         #expect(result.report.samplesByKind == [:])
         #expect(result.report.bySource == ["a": 8])
