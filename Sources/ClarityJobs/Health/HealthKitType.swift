@@ -2,7 +2,8 @@
 ///
 /// `HeartRateVariabilityRMSSD` has no case: it is a quantity other than the SDNN that CLARITY's
 /// field means. Neither has `AppleSleepingWristTemperature`, which is no body's temperature, nor
-/// `BasalEnergyBurned`, which is no activity.
+/// `BasalEnergyBurned`, which is no activity. Of the distances only the one on foot has a case:
+/// kilometres on a bicycle or in water do not add up with it.
 public enum HealthKitType: Hashable, Sendable {
     /// The record's value, converted by its unit.
     case quantity(SampleKind)
@@ -36,10 +37,7 @@ public enum HealthKitType: Hashable, Sendable {
         case "OxygenSaturation": self = .quantity(.oxygenSaturation)
         case "RespiratoryRate": self = .quantity(.respiratoryRate)
         case "StepCount": self = .quantity(.steps)
-        case "DistanceWalkingRunning", "DistanceCycling", "DistanceSwimming",
-            "DistanceWheelchair", "DistanceDownhillSnowSports", "DistanceCrossCountrySkiing",
-            "DistancePaddleSports", "DistanceRowing", "DistanceSkatingSports":
-            self = .quantity(.distance)
+        case "DistanceWalkingRunning": self = .quantity(.distance)
         case "ActiveEnergyBurned": self = .quantity(.activeEnergy)
         case "AppleExerciseTime": self = .quantity(.exerciseMinutes)
         case "FlightsClimbed": self = .quantity(.flightsClimbed)

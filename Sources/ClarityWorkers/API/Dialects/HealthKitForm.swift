@@ -16,8 +16,7 @@ struct HealthKitForm: Hashable, Sendable {
 
     /// The form of a kind.
     ///
-    /// A distance is written as one on foot, whatever it was covered by: a `Sample` does not keep
-    /// the sport. A blood pressure is one correlation and not two quantities: so each sample is one
+    /// A blood pressure is one correlation and not two quantities: so each sample is one
     /// object under one identifier, the two halves cannot come apart, and the counts in the answer
     /// are those of the samples. A night and a day are one object each for the same reason, with
     /// names that say their units; the day stands with the correlations, which are also several
