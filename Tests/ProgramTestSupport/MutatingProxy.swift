@@ -55,9 +55,11 @@ final class MutatingProxy: Sendable {
                 sent = json.loads(body)
                 metrics = sent.get("metrics")
                 if metrics is None:
+                    kinds = "quantity_samples", "category_samples", "workouts", "correlation_samples"
                     return self.made_up(202, {
                         "upload_id": sent["user_id"] + "-" + uuid.uuid4().hex, "status": "queued",
-                        "queued_at": now, "samples_received": {}, "message": "queued"})
+                        "queued_at": now, "message": "queued",
+                        "samples_received": {kind: len(sent.get(kind) or []) for kind in kinds}})
                 return self.made_up(201, {
                     "processing_id": str(uuid.uuid4()), "status": "received",
                     "accepted_metrics": len(metrics), "rejected_metrics": 0,

@@ -52,8 +52,8 @@ final class KeptState: Sendable {
         try await forgetSends()
     }
 
-    /// Judges what is sent from here on. A state that was put back knows of no send since the backup,
-    /// and sends everything again.
+    /// Judges what is sent from here on. Health data that was put back knows of no send since the
+    /// backup, and sends everything again.
     func forgetSends() async throws {
         let last = try await playground.sandbox?.lastSend() ?? 0
         sendsBefore.withLock { $0 = last }

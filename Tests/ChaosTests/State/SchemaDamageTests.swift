@@ -34,7 +34,7 @@ struct SchemaDamageTests {
         let run = try await playground.run("run", "upload", "--force")
         let backup = try await playground.run("backup")
         let restored = try await playground.run("restore")
-        try await kept.forgetSends()
+        if turn.file == "health.db" { try await kept.forgetSends() }
 
         #expect([1, 74].contains(audit.status), "\(audit)")
         #expect([0, 74].contains(run.status), "\(run)")
