@@ -60,6 +60,26 @@ struct CrowdTests {
         #expect(evidence.witnessed > 0 && evidence.attempts >= evidence.runs / 2)
     }
 
+    @Test func `the uploads of a killed worker are known by its port`() async throws {
+        let playground = try await Playground(sandboxOptions: ["--processing-steps", "1"])
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 10)
+        try await playground.logIn()
+        try await sandbox.addFault("POST /health-data/upload: latency=600s")
+        let scheduler = try playground.start(["run", "upload"])
+        try await sandbox.wait(for: 1) { try await $0.count("uploads") }
+        let tally = CrowdTally()
+
+        let isKilled = try await tally.kill(
+            scheduler.processID, workers: ProcessTable.children(of: scheduler.processID))
+        _ = await scheduler.finish()
+
+        let sends = try await sandbox.sends().sends
+        #expect(isKilled && sends.count == 1)
+        #expect(await tally.cutShort.ports.isSuperset(of: sends.map(\.peerPort)))
+        #expect(await tally.cutShort.ports.count <= 2)
+    }
+
     @Test func `those that make the history together wait for each other`() async throws {
         for _ in 0..<ChaosPlan.current.size(slice: 2, whole: 40) {
             let playground = try await Playground(sandboxOptions: nil) { _, folder in

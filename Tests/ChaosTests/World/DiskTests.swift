@@ -18,7 +18,7 @@ struct DiskTests {
             deeds: [.upload, .refresh, .insights, .cleanup, .everything, .importing, .rotation],
             statuses: [0, 74], policy: policy)
 
-        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 240))
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 80))
 
         line.tell()
         #expect(line.faults.values.reduce(0, +) > 0)

@@ -28,7 +28,7 @@ struct FileErrorTests {
             // 65 and 66 for the job file or an import that cannot be read, 77 and 78 for the key.
             statuses: [0, 65, 66, 69, 74, 75, 77, 78], policy: policy)
 
-        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 3, whole: 240))
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 3, whole: 80))
 
         line.tell()
         #expect(line.faults.values.reduce(0, +) > 0)

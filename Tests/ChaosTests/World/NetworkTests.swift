@@ -28,7 +28,7 @@ struct NetworkTests {
             deeds: [.upload, .refresh, .insights, .everything], statuses: NetworkTests.statuses,
             policy: policy)
 
-        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 120))
+        let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 2, whole: 40))
 
         line.tell()
         #expect(line.faults.values.reduce(0, +) > 0)
