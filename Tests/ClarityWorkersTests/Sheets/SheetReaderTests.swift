@@ -38,6 +38,58 @@ import Testing
         _ = try bench.store().upsertInsights([row], syncedAt: now)
     }
 
+    // MARK: Days of another time zone
+
+    /// Keeps a pulled day that goes from one midnight of a zone to the next.
+    private func keepDay(from start: String, to end: String, steps: Int) throws {
+        try keep(
+            "activity_level", start,
+            """
+            {"activity_data":{"steps":\(steps),"resting_heart_rate":\(steps)},
+             "metadata":{"start_date":"\(start)","end_date":"\(end)"}}
+            """)
+    }
+
+    @Test(arguments: [
+        // Of Auckland, London and Los Angeles: the 4th, the 5th and the 6th of January each.
+        [
+            ("2026-01-03T11:00:00Z", "2026-01-04T11:00:00Z"),
+            ("2026-01-04T11:00:00Z", "2026-01-05T11:00:00Z"),
+            ("2026-01-05T11:00:00Z", "2026-01-06T11:00:00Z"),
+        ],
+        [
+            ("2026-01-04T00:00:00Z", "2026-01-05T00:00:00Z"),
+            ("2026-01-05T00:00:00Z", "2026-01-06T00:00:00Z"),
+            ("2026-01-06T00:00:00Z", "2026-01-07T00:00:00Z"),
+        ],
+        [
+            ("2026-01-04T08:00:00Z", "2026-01-05T08:00:00Z"),
+            ("2026-01-05T08:00:00Z", "2026-01-06T08:00:00Z"),
+            ("2026-01-06T08:00:00Z", "2026-01-07T08:00:00Z"),
+        ],
+    ])
+    func `a day of another time zone is shown on the date of most of its hours`(
+        days: [(String, String)]
+    ) throws {
+        for (index, day) in days.enumerated() {
+            try keepDay(from: day.0, to: day.1, steps: 4 + index)
+        }
+
+        let summary = try reader().summary()
+        let steps = try reader().metrics(
+            try #require(MetricSelection(named: "steps")),
+            since: try #require(SheetReader.Since("2026-01-04")))
+
+        for item in ["steps", "resting_heart_rate"] {
+            #expect(
+                summary.cells.first { $0.first == item }?[1...3].joined(separator: " ")
+                    .hasPrefix("5 ") == true, "\(summary.cells)")
+        }
+        #expect(
+            steps.cells.dropFirst().map { "\($0[2]) \($0[7])" }
+                == ["2026-01-04 4", "2026-01-05 5"])
+    }
+
     // MARK: Numbers that no body has
 
     @Test(arguments: ["1e300", "-1e300", "1.7e308", "1e9", "9.3e18", "0"])

@@ -24,6 +24,64 @@ struct ReadingProgramTests {
         try await playground.start(arguments, environment: Self.clock).finish()
     }
 
+    // MARK: Whose days
+
+    @Test func `a machine in another time zone shows the days that the person lived`() async throws
+    {
+        let playground = try await Playground()
+        try await playground.logIn()
+        try playground.useExample("export.zip")
+        let zurich = ["TZ": "Europe/Zurich"]
+        let utc = ["TZ": "UTC", "CLARITY_JOBS_STATE": "\(playground.folder.path)/second"]
+        let login = ["auth", "login", "--email", "demo@example.com", "--password-stdin"]
+        _ = try await playground.start(["run", "upload"], environment: zurich).finish()
+        _ = try await playground.start(login, environment: utc).finish(input: "Demo-Passw0rd!\n")
+
+        let refresh = try await playground.start(["run", "refresh"], environment: utc).finish()
+        let words = ["summary", "--now", "2026-11-10T18:00:00Z", "--output", "json"]
+        let first = try JSONValue(
+            try await playground.start(words, environment: zurich).finish().output)
+        let second = try JSONValue(
+            try await playground.start(words, environment: utc).finish().output)
+
+        #expect(refresh.status == 0, "\(refresh)")
+        #expect(first["time_zone"] == .string("Europe/Zurich"))
+        #expect(second["time_zone"] == .string("UTC"))
+        func values(_ summary: JSONValue) -> [JSONValue: [JSONValue]] {
+            let items = summary["items"].elements.filter {
+                ["steps", "resting_heart_rate", "distance", "total_sleep_minutes"]
+                    .contains($0["name"].text)
+            }
+            return Dictionary(
+                uniqueKeysWithValues: items.map { ($0["name"], [$0["value"], $0["day"]]) })
+        }
+        #expect(values(first).count == 4 && values(first) == values(second))
+        #expect(values(first)[.string("steps")]?[1] == .string("2026-11-10"))
+    }
+
+    @Test func `before the first reading the job file says whose days they are`() async throws {
+        let playground = try await Playground(sandboxOptions: nil) { url, folder in
+            Playground.standardJobFile(url: url, folder: folder).replacing(
+                "path: \(folder)/export.xml",
+                with: "path: \(folder)/export.xml\n    time_zone: Europe/Madrid")
+        }
+        // As an earlier version left it: nothing is settled.
+        _ = try await playground.run(
+            "import", try playground.folder.write("a.ndjson", []), "-q")
+        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+            .execute("DELETE FROM day_zone")
+
+        let result = try await read(playground, "summary", "--now", "2026-11-10T23:30:00Z")
+        try playground.writeExport(heartRates: 3)
+        _ = try await playground.run("import", "\(playground.folder.path)/export.xml", "-q")
+        try playground.write { Playground.standardJobFile(url: $0, folder: $1) }
+        let settled = try await read(playground, "summary", "--now", "2026-11-10T23:30:00Z")
+
+        for summary in [result, settled] {
+            #expect(summary.outputLines.first == "2026-11-11, days of Europe/Madrid", "\(summary)")
+        }
+    }
+
     // MARK: metrics
 
     @Test func `a type is shown day by day without a login and without a backend`() async throws {
