@@ -27,7 +27,8 @@ import CLinux
                clarity-jobs-worker sources [--output table|json|ndjson] < ORDER
                clarity-jobs-worker status [--quiet] [--output table|json|ndjson] < ORDER
                clarity-jobs-worker read metrics|insights|profile|summary|archive --state DIR
-                   [--name NAME] [--since SINCE] [--now INSTANT] [--output table|json|ndjson|csv]
+                   [--name NAME] [--since SINCE] [--now INSTANT] [--time-zone ZONE]
+                   [--output table|json|ndjson|csv]
                clarity-jobs-worker probe URL
         where BACKEND is --backend URL [--dialect D] [--ca-bundle FILE] [--pins LINES] [--retry-wait MS]
         """

@@ -12,7 +12,7 @@ enum ReadingMode {
         guard let part = arguments.first,
             let flags = Flags(
                 Array(arguments.dropFirst()),
-                values: ["state", "name", "type", "since", "now", "output"])
+                values: ["state", "name", "type", "since", "now", "time-zone", "output"])
         else { return Program.usageError("expected `read` with a part and flags") }
         do {
             return try show(part, flags)
@@ -42,7 +42,8 @@ enum ReadingMode {
         let environment = keyEnvironment()
         let store = try HealthStore(
             stateDirectory: state, environment: environment, actor: AuditActor(program: part))
-        let zone = try SourceZones(environment: environment).dayZone(of: store)
+        let zone = try SourceZones(environment: environment)
+            .dayZone(of: store, named: flags["time-zone"])
         let reader = SheetReader(
             store, now: SheetReader.present(flags["now"], in: zone, now: SystemClock().now),
             zone: zone, style: Screen.style, form: form)

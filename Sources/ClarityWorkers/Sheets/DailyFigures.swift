@@ -41,6 +41,15 @@ struct DayFigure: Hashable {
 struct DailyFigures {
     /// From which length on an activity is a day's: the shortest day has 23 hours.
     private static let wholeDay = Duration.seconds(18 * 3600)
+    /// How long before a date a night or a day of it may begin: a night on the day before it, and maybe
+    /// a day earlier in another time zone; a day of another time zone less than a day before.
+    static func lead(of group: MetricGroup) -> Duration {
+        switch group {
+        case .sleep: .seconds(172_800)
+        case .activity: .seconds(86_400)
+        default: .zero
+        }
+    }
 
     private let group: MetricGroup
     private var days: LocalDays
@@ -62,11 +71,19 @@ struct DailyFigures {
         Instant(secondsSince1970: days.day(number).start)
     }
 
+    /// The number of the day that a record belongs to.
+    mutating func day(of record: MetricRecord) -> Int {
+        guard isWhole(record) else { return number(at: record.start) }
+        return number(
+            at: group == .sleep ? record.end : record.start + (record.end - record.start) / 2)
+    }
+
+    private func isWhole(_ record: MetricRecord) -> Bool {
+        group == .sleep || group == .activity && record.end - record.start >= DailyFigures.wholeDay
+    }
+
     mutating func add(_ record: MetricRecord) {
-        let isWhole =
-            group == .sleep
-            || group == .activity && record.end - record.start >= DailyFigures.wholeDay
-        guard !isWhole else {
+        guard !isWhole(record) else {
             wholes.append(record)
             return
         }
@@ -80,8 +97,7 @@ struct DailyFigures {
     mutating func figures() -> [Measure: [DayFigure]] {
         var result: [Measure: [Int: DayFigure]] = [:]
         for record in DailyFigures.latest(of: wholes) {
-            let day = number(
-                at: group == .sleep ? record.end : record.start + (record.end - record.start) / 2)
+            let day = day(of: record)
             for entry in record.numbers.entries {
                 DailyFigures.add(entry.number, of: entry.measure, on: day, to: &result)
             }

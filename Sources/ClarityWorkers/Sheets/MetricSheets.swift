@@ -72,9 +72,7 @@ extension SheetReader {
             case .days(let count): today - count + 1
             case .date(let day): min(day.daysSince1970, today)
             }
-        // A night that ends on the first day began on the one before, and maybe a day earlier on
-        // another clock.
-        let begin = figures.start(of: first) - .seconds(selection.group == .sleep ? 172_800 : 0)
+        let begin = figures.start(of: first) - DailyFigures.lead(of: selection.group)
         var sheet = Sheet()
         try metrics(
             selection.group, in: begin..<max(begin, figures.start(of: today + 1)), &sheet

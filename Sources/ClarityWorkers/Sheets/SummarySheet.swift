@@ -28,15 +28,12 @@ extension SheetReader {
             var figures = DailyFigures(group, in: zone)
             let today = figures.number(at: now)
             // Nothing but the day itself where much is measured.
-            let back =
-                switch group {
-                case .activity: SheetReader.restingDays
-                case .sleep: 2
-                default: 0
-                }
+            let back = group == .activity ? SheetReader.restingDays : 0
             var newest: MetricRecord?
-            let span = figures.start(of: today - back)..<figures.start(of: today + 1)
-            try metrics(group, in: span, &sheet) { record in
+            let begin = figures.start(of: today - back) - DailyFigures.lead(of: group)
+            try metrics(group, in: begin..<figures.start(of: today + 1), &sheet) { record in
+                // A day of another time zone that begins today may be tomorrow's.
+                guard figures.day(of: record) <= today else { return }
                 figures.add(record)
                 if newest.map({ record.end >= $0.end }) ?? true { newest = record }
             }

@@ -196,7 +196,8 @@ struct InsightMaking {
 
     /// Days and counts of the samples that are kept of the analysis' week.
     private func telling(of analysis: KeptAnalysis) throws -> String {
-        let zone = try context.zones.dayZone(of: context.store)
+        let zone = try context.zones.dayZone(
+            of: context.store, named: WorkOptions(context.order).namedZones.first)
         let last = analysis.lastDay.daysSince1970
         let samples = try context.store.sampleCounts(
             from: CivilDay(daysSince1970: last - 6).start(in: zone),

@@ -16,9 +16,17 @@ public struct SourceZones: Sendable {
         local = LocalZone.identifier(environment: environment)
     }
 
-    /// The time zone that the days of an account follow: the one that is kept, else this machine's.
-    public func dayZone(of store: HealthStore) throws(HealthStoreError) -> Zone {
-        zones.zone(named: try store.dayZone()?.name ?? local) ?? .utc
+    /// The time zone that the days of an account follow: the settled one, else the one that the job
+    /// file names, the one that an earlier release noted, and this machine's.
+    ///
+    /// - Parameter named: what the job file names.
+    public func dayZone(
+        of store: HealthStore, named: String?
+    ) throws(HealthStoreError) -> Zone {
+        let kept = try store.dayZone()
+        let settled = kept?.isSettled == true ? kept?.name : nil
+        return [settled, named, kept?.name, local].lazy.compactMap { $0 }
+            .compactMap { zones.zone(named: $0) }.first ?? .utc
     }
 }
 
@@ -119,7 +127,7 @@ extension WorkOptions {
     }
 
     /// The time zones that the job file and its sources name, the job file's own first.
-    private var namedZones: [String] {
+    var namedZones: [String] {
         var names = [option("time_zone")].compactMap { $0 }
         var index = 0
         while option("sources.\(index).path") != nil {

@@ -92,6 +92,7 @@ struct ReadingCommands {
             let isDate = ReadingCommands.isDate(text)
             words += ["--now", isDate ? text : composition.clock.now.description]
         }
+        if let zone = SourceCommands.timeZone(in: file) { words += ["--time-zone", zone] }
         words += ["--output", arguments["output"] ?? "table"]
         try composition.become("clarity-jobs-worker", words, for: file)
     }

@@ -36,11 +36,7 @@ struct SourceCommands {
         if arguments.has("change-time-zone") { words.append("--change-time-zone") }
         if composition.console.isQuiet { words.append("--quiet") }
         var entries = options.map { ("sources.0.\($0.key)", $0.value) }
-        // Of any of its sources: they all have the same.
-        let zone = file.settings.first {
-            $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".time_zone")
-        }
-        if let zone { entries.append(("time_zone", zone.value)) }
+        if let zone = SourceCommands.timeZone(in: file) { entries.append(("time_zone", zone)) }
         try become(words, entries, file)
     }
 
@@ -48,6 +44,12 @@ struct SourceCommands {
         let file = try composition.jobFile()
         let entries = file.settings.filter { $0.key.hasPrefix("sources.") }
         try become(["sources"], entries.map { ($0.key, $0.value) }, file)
+    }
+
+    /// The time zone that the sources of a job file name: all of them the same.
+    static func timeZone(in file: JobFile) -> String? {
+        file.settings.first { $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".time_zone") }?
+            .value
     }
 
     /// The options of the job file's source with this path, however it spells it, without what
