@@ -32,11 +32,11 @@ struct PruneRule {
         }
     }
 
-    /// By when the upload was confirmed. CROSS keeps the batches outside: from the samples each
+    /// By when the upload was confirmed, or found to be stored. CROSS keeps the batches outside: from the samples each
     /// portion would pass over all whose values are gone already.
     private static let samples = PruneRule(
         tables: "batches CROSS JOIN outbox ON batch_id = batches.id",
-        walk: "finished_at_ms < ?1", condition: "outbox.state = 'confirmed'",
+        walk: "finished_at_ms < ?1", condition: "outbox.state = 'confirmed' OR outbox.state = 'stored'",
         order: ("batches.id", "outbox.id"), isKeyText: false,
         columns: (
             "finished_at_ms", "length(outbox.sealed)",

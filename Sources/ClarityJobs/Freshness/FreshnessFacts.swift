@@ -92,7 +92,7 @@ extension HealthStore {
                 SELECT \(end) FROM (
                     SELECT state, start_s, end_s, as_of_s FROM outbox INDEXED BY outbox_sample
                     WHERE kind = ? ORDER BY start_s DESC LIMIT \(HealthStore.reach))
-                WHERE state IN ('confirmed', 'accepted') ORDER BY start_s DESC LIMIT 1
+                WHERE state IN ('confirmed', 'stored', 'accepted') ORDER BY start_s DESC LIMIT 1
                 """, .text(kind.rawValue)
             ) { Instant(secondsSince1970: $0.integer(0)) }
         }
@@ -111,7 +111,7 @@ extension OutboxState {
     fileprivate var place: FreshnessFacts.Place? {
         switch self {
         case .queued, .sending: .waiting
-        case .accepted, .confirmed: nil
+        case .accepted, .confirmed, .stored: nil
         case .unconfirmed: .unconfirmed
         case .setAside: .setAside
         case .rejected: .rejected

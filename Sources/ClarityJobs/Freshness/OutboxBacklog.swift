@@ -30,7 +30,7 @@ extension HealthStore {
                 case .queued, .sending: backlog.waiting += row.integer(1)
                 case .accepted: backlog.accepted += row.integer(1)
                 case .unconfirmed, .rejected, .setAside: backlog.forPerson += row.integer(1)
-                case .confirmed, nil: break
+                case .confirmed, .stored, nil: break
                 }
             }
             return backlog

@@ -5,6 +5,7 @@ public struct OutboxAccount: Hashable, Sendable {
     /// All samples.
     public var samples: Int64 = 0
     public var confirmed: Int64 = 0
+    public var stored: Int64 = 0
     public var accepted: Int64 = 0
     public var unconfirmed: Int64 = 0
     public var rejected: Int64 = 0
@@ -17,15 +18,17 @@ public struct OutboxAccount: Hashable, Sendable {
 
     /// Whether each sample is in exactly one place.
     public var isBalanced: Bool {
-        samples == confirmed + accepted + unconfirmed + rejected + setAside + waiting
+        samples == confirmed + stored + accepted + unconfirmed + rejected + setAside + waiting
     }
 }
 
 extension OutboxAccount: CustomStringConvertible {
     /// The sum for a person.
     public var description: String {
-        """
-        \(samples) samples = \(confirmed) confirmed + \(accepted) accepted + \(unconfirmed) \
+        // Only some dialects have such an end.
+        let kept = stored > 0 ? " + \(stored) stored" : ""
+        return """
+        \(samples) samples = \(confirmed) confirmed\(kept) + \(accepted) accepted + \(unconfirmed) \
         unconfirmed + \(rejected) rejected + \(setAside) set aside + \(waiting) waiting
         """
     }
@@ -58,6 +61,7 @@ extension HealthStore {
             let count = row.integer(1)
             switch OutboxState(rawValue: row.text(0)) {
             case .confirmed: account.confirmed = count
+            case .stored: account.stored = count
             case .accepted: account.accepted = count
             case .unconfirmed: account.unconfirmed = count
             case .rejected: account.rejected = count
@@ -82,7 +86,7 @@ extension HealthStore {
         let found = try connection.first(
             """
             SELECT count(*), coalesce(sum(extra), 0) FROM (
-                SELECT doubts - (state NOT IN ('accepted', 'confirmed', 'unconfirmed'))
+                SELECT doubts - (state NOT IN ('accepted', 'confirmed', 'stored', 'unconfirmed'))
                     AS extra
                 FROM outbox WHERE doubts > 0 AND state <> 'sending'
                 UNION ALL

@@ -1,9 +1,9 @@
 public import ClarityScheduler
 import SQLite
 
-// What becomes of a batch after it was sent. A batch that is no longer `sending`, because another
-// process settled it meanwhile, is left as it is. Sends that may have arrived and were not answered
-// follow the samples wherever they go.
+// What becomes of a batch after it was sent. Nothing here touches a batch that another attempt has
+// taken over or settled meanwhile. Sends that may have arrived and were not answered follow the samples
+// wherever they go.
 
 extension HealthStore {
     /// The backend took the batch.
@@ -13,23 +13,24 @@ extension HealthStore {
     /// to ask for and they are `unconfirmed`. Indices count in `batch.samples`; others are ignored.
     ///
     /// - Parameter words: what the backend said of samples that it refused.
-    /// - Returns: how many of those that it has it may have more than once.
+    /// - Returns: how many rows changed.
     @discardableResult
     public func settle(
         _ batch: OutboxBatch, processingID: String?, duplicates: [Int] = [],
         rejected: [Int: String] = [:], words: [Int: String] = [:], at now: Instant
-    ) throws(HealthStoreError) -> Int64 {
+    ) throws(HealthStoreError) -> Settlement {
         try change { connection in
-            guard try isSending(batch, connection) else { return 0 }
+            guard try isSending(batch, connection) else { return Settlement() }
             try carryDoubts(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "the backend took it", connection)
-            try settleNamed(batch, duplicates, rejected, words, connection)
+            var settlement = try settleNamed(batch, duplicates, rejected, words, connection)
             let reason = processingID == nil ? "the backend named no processing" : nil
             try connection.run(
                 "UPDATE outbox SET state = ?, reason = ? WHERE batch_id = ? AND state = 'sending'",
                 .text(processingID == nil ? "unconfirmed" : "accepted"), .text(reason),
                 .integer(batch.id))
-            if connection.changes == 0 {
+            settlement.accepted = Int64(connection.changes)
+            if settlement.accepted == 0 {
                 try finishBatch(batch.id, as: "confirmed", reason: nil, at: now, connection)
             } else if let processingID {
                 try connection.run(
@@ -44,10 +45,12 @@ extension HealthStore {
             // The send that was answered; it counts should the samples be sent anew.
             try connection.run(
                 "UPDATE batches SET sends = min(sends, 1) WHERE id = ?", .integer(batch.id))
-            return try connection.first(
-                "SELECT count(*) FROM outbox WHERE batch_id = ? AND doubts > 0",
-                .integer(batch.id)
-            ) { $0.integer(0) } ?? 0
+            settlement.doubled =
+                try connection.first(
+                    "SELECT count(*) FROM outbox WHERE batch_id = ? AND doubts > 0",
+                    .integer(batch.id)
+                ) { $0.integer(0) } ?? 0
+            return settlement
         }
     }
 
@@ -57,10 +60,9 @@ extension HealthStore {
     /// before it was sent.
     public func notArrived(_ batch: OutboxBatch) throws(HealthStoreError) {
         try change { connection in
+            guard try isSending(batch, connection) else { return }
             try connection.run(
-                """
-                UPDATE batches SET sends = max(0, sends - 1) WHERE id = ? AND state = 'sending'
-                """, .integer(batch.id))
+                "UPDATE batches SET sends = max(0, sends - 1) WHERE id = ?", .integer(batch.id))
         }
     }
 
@@ -87,18 +89,22 @@ extension HealthStore {
     /// The backend refused the batch and named the samples at fault.
     ///
     /// They are `rejected`; the others go into a batch of their own that is sent next.
+    ///
+    /// - Returns: how many rows changed.
+    @discardableResult
     public func refuse(
         _ batch: OutboxBatch, _ rejected: [Int: String], words: [Int: String] = [:], at now: Instant
-    ) throws(HealthStoreError) {
+    ) throws(HealthStoreError) -> Settlement {
         try change { connection in
-            guard try isSending(batch, connection) else { return }
+            guard try isSending(batch, connection) else { return Settlement() }
             try carryDoubts(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
-            try settleNamed(batch, [], rejected, words, connection)
-            try regroup([try sending(batch, connection)], batch.route, connection, at: now)
+            let settlement = try settleNamed(batch, [], rejected, words, connection)
+            try regroup([try sending(batch, connection)], batch, connection, at: now)
             try finishBatch(
                 batch.id, as: "failed", reason: "refused for some of its samples", at: now,
                 connection)
+            return settlement
         }
     }
 
@@ -111,32 +117,32 @@ extension HealthStore {
     /// - Parameters:
     ///   - mayHaveArrived: whether the backend may have kept some of the rest.
     ///   - wordsOfAll: what the backend said of the batch; kept of a sample refused alone.
+    /// - Returns: how many rows changed.
+    @discardableResult
     public func split(
         _ batch: OutboxBatch, duplicates: [Int] = [], rejected: [Int: String] = [:],
         words: [Int: String] = [:], mayHaveArrived: Bool = false, wordsOfAll: String? = nil,
         reason: String, at now: Instant
-    ) throws(HealthStoreError) -> BatchSplit {
+    ) throws(HealthStoreError) -> Settlement {
         try change { connection in
-            let isSingle = batch.rows.count == 1
-            let result: BatchSplit = isSingle ? .rejected : .halved
-            guard try isSending(batch, connection) else { return result }
+            guard try isSending(batch, connection) else { return Settlement() }
             try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
             try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
-            try settleNamed(batch, duplicates, rejected, words, connection)
+            var settlement = try settleNamed(batch, duplicates, rejected, words, connection)
             let rest = try sending(batch, connection)
-            if isSingle {
+            if batch.rows.count == 1 {
                 for row in rest {
                     try reject(row, reason, connection)
+                    settlement.rejected += Int64(connection.changes)
                     if let wordsOfAll { try keepWords(wordsOfAll, of: row, connection) }
                 }
             } else {
                 let middle = (rest.count + 1) / 2
                 try regroup(
-                    [Array(rest[..<middle]), Array(rest[middle...])], batch.route, connection,
-                    at: now)
+                    [Array(rest[..<middle]), Array(rest[middle...])], batch, connection, at: now)
             }
             try finishBatch(batch.id, as: "failed", reason: reason, at: now, connection)
-            return result
+            return settlement
         }
     }
 
@@ -174,7 +180,7 @@ extension HealthStore {
         ) { $0.integer(0) } != nil
     }
 
-    /// Sends back every batch that is being sent, as `release` does one.
+    /// Sends back every batch that no other living attempt is sending, as `release` does one.
     ///
     /// - Parameter answered: the batch whose last send was refused.
     /// - Returns: how many samples were set aside.
@@ -182,9 +188,12 @@ extension HealthStore {
         answered: OutboxBatch, reason: String, at now: Instant
     ) throws(HealthStoreError) -> Int64 {
         try change { connection in
+            guard try isSending(answered, connection) else { return 0 }
             let batches = try connection.all(
-                "SELECT id FROM batches WHERE state = 'sending' ORDER BY id"
-            ) { $0.integer(0) }
+                "SELECT id, owner FROM batches WHERE state = 'sending' ORDER BY id"
+            ) { ($0.integer(0), $0.optionalInteger(1)) }
+            .filter { try $0.1 == answered.owner || !isSent(by: $0.1) }
+            .map(\.0)
             var setAside: Int64 = 0
             for batch in batches {
                 try carryDoubts(of: batch, lastArrived: batch != answered.id, connection)
@@ -262,9 +271,12 @@ extension HealthStore {
             .integer(doubts), .integer(batch))
     }
 
+    /// Whether this send of the batch is still the last, and was not settled.
     func isSending(_ batch: OutboxBatch, _ connection: Connection) throws -> Bool {
         try connection.first(
-            "SELECT state = 'sending' FROM batches WHERE id = ?", .integer(batch.id)
+            """
+            SELECT state = 'sending' AND owner IS ? AND attempts = ? FROM batches WHERE id = ?
+            """, .integer(batch.owner), .integer(Int64(batch.attempts)), .integer(batch.id)
         ) { $0.integer(0) } == 1
     }
 
@@ -272,10 +284,13 @@ extension HealthStore {
     private func settleNamed(
         _ batch: OutboxBatch, _ duplicates: [Int], _ rejected: [Int: String],
         _ words: [Int: String], _ connection: Connection
-    ) throws {
+    ) throws -> Settlement {
+        var settlement = Settlement()
         for (index, reason) in rejected where batch.rows.indices.contains(index) {
             try reject(batch.rows[index], reason, connection)
-            guard connection.changes > 0, let words = words[index] else { continue }
+            guard connection.changes > 0 else { continue }
+            settlement.rejected += 1
+            guard let words = words[index] else { continue }
             try keepWords(words, of: batch.rows[index], connection)
         }
         let user =
@@ -294,7 +309,9 @@ extension HealthStore {
                 UPDATE outbox SET state = 'confirmed', reason = NULL, doubts = max(0, doubts - 1)
                 WHERE id = ? AND state = 'sending'
                 """, .integer(batch.rows[index]))
+            settlement.known += Int64(connection.changes)
         }
+        return settlement
     }
 
     /// The rows of a batch that no answer has settled, in their order.
@@ -314,10 +331,10 @@ extension HealthStore {
     }
 
     private func regroup(
-        _ groups: [[Int64]], _ route: UploadRoute, _ connection: Connection, at now: Instant
+        _ groups: [[Int64]], _ batch: OutboxBatch, _ connection: Connection, at now: Instant
     ) throws {
         for rows in groups where !rows.isEmpty {
-            _ = try makeBatch(of: rows, route, connection, at: now)
+            _ = try makeBatch(of: rows, batch.route, batch.owner, connection, at: now)
         }
     }
 }

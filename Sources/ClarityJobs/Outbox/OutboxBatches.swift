@@ -6,8 +6,9 @@ import SQLite
 extension HealthStore {
     /// The batch to send next, by the rules of its route; a request of the hour is counted for it.
     ///
-    /// A batch that is being sent already, after a kill or an error of the network, comes first and
-    /// unchanged, by the route by which it was made. One that may have arrived, where a second one
+    /// A batch that this store is sending already, after an error of the network, or one whose attempt
+    /// has ended, comes first and unchanged, by the route by which it was made; a batch that another
+    /// living attempt sends is left to it. One that may have arrived, where a second one
     /// doubles it, is set aside when its rules do not resend. Any other is dissolved only when it
     /// breaks the rules that hold now: its samples go back into the queue.
     ///
@@ -29,10 +30,11 @@ extension HealthStore {
         metered: Int64? = nil
     ) throws(HealthStoreError) -> OutboxDraw {
         var refused: [OutboxDraw.Refused: Int64] = [:]
+        let owner = try uploadOwner()
         while true {
             var (draw, isDone) = try change { connection in
                 if let user { try demandOwner(user, connection) }
-                return try self.draw(limit, rules, metered, connection, at: now)
+                return try self.draw(limit, rules, metered, owner, connection, at: now)
             }
             refused.merge(draw.refused, uniquingKeysWith: +)
             guard isDone else { continue }
@@ -43,11 +45,11 @@ extension HealthStore {
 
     /// One transaction of `nextBatch`; not done when what it looked at has left the queue.
     private func draw(
-        _ limit: Int, _ rules: [BatchRules], _ metered: Int64?, _ connection: Connection,
-        at now: Instant
+        _ limit: Int, _ rules: [BatchRules], _ metered: Int64?, _ owner: UploadOwner,
+        _ connection: Connection, at now: Instant
     ) throws -> (OutboxDraw, isDone: Bool) {
         var draw = OutboxDraw()
-        let underWay = try sendingBatch(connection)
+        let underWay = try sendingBatch(of: owner, &draw, connection)
         guard let first = rules.first else { return (draw, true) }
         var found: (id: Int64, rules: BatchRules)?
         if let (id, route) = underWay {
@@ -71,8 +73,9 @@ extension HealthStore {
             draw.meteredWait = budget.wait(for: Int64(BatchRules.mostBytes(of: samples)))
             guard draw.meteredWait == nil else { return (draw, true) }
         }
-        guard let found = try found ?? makeBatch(limit, first, budget, &draw, connection, at: now),
-            var batch = try take(found.id, found.rules, connection, at: now)
+        guard let found = try found ?? makeBatch(
+            limit, first, budget, owner.number, &draw, connection, at: now),
+            var batch = try take(found.id, found.rules, owner, connection, at: now)
         else { return (draw, draw.meteredWait != nil) }
         if budget != nil {
             batch.meteredEntry = try countMetered(
@@ -83,10 +86,30 @@ extension HealthStore {
         return (draw, true)
     }
 
-    private func sendingBatch(_ connection: Connection) throws -> (Int64, UploadRoute?)? {
-        try connection.first(
-            "SELECT id, route FROM batches WHERE state = 'sending' ORDER BY id LIMIT 1"
-        ) { ($0.integer(0), UploadRoute(rawValue: $0.text(1))) }
+    /// The first batch that is being sent and is the owner's, or nobody's any more.
+    private func sendingBatch(
+        of owner: UploadOwner, _ draw: inout OutboxDraw, _ connection: Connection
+    ) throws -> (Int64, UploadRoute?)? {
+        let batches = try connection.all(
+            """
+            SELECT id, route, owner, (SELECT count(*) FROM outbox WHERE batch_id = batches.id)
+            FROM batches WHERE state = 'sending' ORDER BY id
+            """
+        ) {
+            (
+                id: $0.integer(0), route: UploadRoute(rawValue: $0.text(1)),
+                owner: $0.optionalInteger(2), samples: $0.integer(3)
+            )
+        }
+        var living: Set<Int64> = []
+        for batch in batches {
+            guard let other = batch.owner, other != owner.number,
+                try living.contains(other) || isSent(by: other)
+            else { return (batch.id, batch.route) }
+            living.insert(other)
+            draw.sentElsewhere += batch.samples
+        }
+        return nil
     }
 
     /// The fewest failures of the queued samples of each kind that is taken.
@@ -111,8 +134,8 @@ extension HealthStore {
     /// Makes a batch of what is queued; `nil` when all that was looked at is kept back, or when the
     /// budget has too little room for it.
     private func makeBatch(
-        _ limit: Int, _ rules: BatchRules, _ budget: MeteredBudget?, _ draw: inout OutboxDraw,
-        _ connection: Connection, at now: Instant
+        _ limit: Int, _ rules: BatchRules, _ budget: MeteredBudget?, _ owner: Int64,
+        _ draw: inout OutboxDraw, _ connection: Connection, at now: Instant
     ) throws -> (id: Int64, rules: BatchRules)? {
         let fewest = try fewestFailures(rules, connection)
         guard let failures = fewest.values.min() else { return nil }
@@ -141,7 +164,7 @@ extension HealthStore {
         let count = rules.prefix(of: samples, within: budget?.room ?? .max)
         let rows = fit.prefix(count).map(\.0)
         guard !rows.isEmpty else { return nil }
-        return (try makeBatch(of: rows, rules.route, connection, at: now), rules)
+        return (try makeBatch(of: rows, rules.route, owner, connection, at: now), rules)
     }
 
     /// The queued samples of each kind that failed so often, from one end of time on.
@@ -184,11 +207,12 @@ extension HealthStore {
 
     /// Puts rows of the outbox into a batch of their own, which is sent next.
     func makeBatch(
-        of rows: [Int64], _ route: UploadRoute, _ connection: Connection, at now: Instant
+        of rows: [Int64], _ route: UploadRoute, _ owner: Int64, _ connection: Connection,
+        at now: Instant
     ) throws -> Int64 {
         try connection.run(
-            "INSERT INTO batches (client_timestamp_ms, route) VALUES (?, ?)",
-            .integer(now.millisecondsSince1970), .text(route.rawValue))
+            "INSERT INTO batches (client_timestamp_ms, route, owner) VALUES (?, ?, ?)",
+            .integer(now.millisecondsSince1970), .text(route.rawValue), .integer(owner))
         let id = connection.lastInsertedRow
         for row in rows {
             try connection.run(
@@ -203,7 +227,8 @@ extension HealthStore {
     /// Opens a batch's members and counts the send that follows; `nil` when none of them opens,
     /// which ends the batch.
     private func take(
-        _ id: Int64, _ rules: BatchRules, _ connection: Connection, at now: Instant
+        _ id: Int64, _ rules: BatchRules, _ owner: UploadOwner, _ connection: Connection,
+        at now: Instant
     ) throws -> OutboxBatch? {
         let members = try members(of: id, connection)
         guard !members.isEmpty else {
@@ -212,8 +237,9 @@ extension HealthStore {
             return nil
         }
         try connection.run(
-            "UPDATE batches SET attempts = attempts + 1, sends = sends + ? WHERE id = ?",
-            .integer(rules.isIdempotent ? 0 : 1), .integer(id))
+            """
+            UPDATE batches SET attempts = attempts + 1, sends = sends + ?, owner = ? WHERE id = ?
+            """, .integer(rules.isIdempotent ? 0 : 1), .integer(owner.number), .integer(id))
         let found = try connection.first(
             "SELECT client_timestamp_ms, attempts, sends FROM batches WHERE id = ?", .integer(id)
         ) {
@@ -223,7 +249,7 @@ extension HealthStore {
         return OutboxBatch(
             id: id, clientTimestamp: timestamp, route: rules.route, attempts: attempts,
             doubts: max(0, sends - (rules.isIdempotent ? 0 : 1)),
-            samples: members.map(\.sample), rows: members.map(\.row))
+            samples: members.map(\.sample), rows: members.map(\.row), owner: owner.number)
     }
 
     /// The samples of a batch that is being sent, in their order; damaged ones are set aside.

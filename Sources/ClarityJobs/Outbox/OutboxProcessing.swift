@@ -25,14 +25,20 @@ extension HealthStore {
     }
 
     /// The backend has processed the upload: its samples are `confirmed`.
-    public func confirm(_ upload: OpenUpload, at now: Instant) throws(HealthStoreError) {
+    ///
+    /// - Returns: how many changed, as of every end here; `nil` for an upload that has ended already.
+    @discardableResult
+    public func confirm(
+        _ upload: OpenUpload, at now: Instant
+    ) throws(HealthStoreError) -> Int64? {
         try finish(upload, as: .confirmed, reason: nil, at: now)
     }
 
     /// The backend never said what became of the upload: its samples are `unconfirmed` for good.
+    @discardableResult
     public func giveUp(
         _ upload: OpenUpload, reason: String, at now: Instant
-    ) throws(HealthStoreError) {
+    ) throws(HealthStoreError) -> Int64? {
         try finish(upload, as: .unconfirmed, reason: reason, at: now)
     }
 
@@ -58,15 +64,17 @@ extension HealthStore {
 
     private func finish(
         _ upload: OpenUpload, as state: OutboxState, reason: String?, at now: Instant
-    ) throws(HealthStoreError) {
+    ) throws(HealthStoreError) -> Int64? {
         try change { connection in
-            guard try isOpen(upload, connection) else { return }
+            guard try isOpen(upload, connection) else { return nil }
             try connection.run(
                 """
                 UPDATE outbox SET state = ?, reason = ? WHERE batch_id = ? AND state = 'accepted'
                 """, .text(state.rawValue), .text(reason), .integer(upload.id))
+            let count = Int64(connection.changes)
             try finishBatch(
                 upload.id, as: state.rawValue, reason: reason, at: now, connection)
+            return count
         }
     }
 

@@ -106,7 +106,10 @@ extension HealthStore {
                 "state IN ('sending', 'accepted', 'unconfirmed') AND batch_id IS NULL",
                 "are under way and in no batch"
             ),
-            ("state <> 'confirmed' AND sealed IS NULL", "are not confirmed and have no value"),
+            (
+                "state NOT IN ('confirmed', 'stored') AND sealed IS NULL",
+                "are not known to be at the backend and have no value"
+            ),
             (
                 "failures >= \(OutboxState.failureLimit) AND state <> 'setAside'",
                 "have failed too often and are not set aside"

@@ -6,7 +6,7 @@ public struct OutboxSample: Sendable {
     /// A batch as it went.
     public struct Batch: Hashable, Sendable {
         public let id: Int64
-        /// `sending`, `accepted`, `confirmed`, `unconfirmed` or `failed`.
+        /// `sending`, `accepted`, `confirmed`, `stored`, `unconfirmed` or `failed`.
         public let state: String
         public let route: String
         public let madeAt: Instant

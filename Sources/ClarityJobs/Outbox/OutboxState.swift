@@ -8,8 +8,10 @@ public enum OutboxState: String, CaseIterable, Sendable {
     case sending
     /// The backend took it and is processing it.
     case accepted
-    /// The backend has it.
+    /// The backend has it and has processed it.
     case confirmed
+    /// The backend has it and says no more about it.
+    case stored
     /// The backend took it and never said what became of it.
     case unconfirmed
     /// The backend refused it, or would by its own rules.
@@ -54,6 +56,8 @@ public struct OutboxBatch: Sendable, PrivateValue {
     public let samples: [Sample]
     /// Their rows, in the same order.
     let rows: [Int64]
+    /// The attempt that sends it; with `attempts` it tells this send from every other.
+    let owner: Int64
     /// Where its bytes are counted, when they go over a metered connection.
     var meteredEntry: Int64?
 
@@ -78,6 +82,8 @@ public struct OutboxDraw: Sendable {
     /// How long until what waits may fit the metered budget, at most an hour; `nil` when the budget
     /// holds nothing back.
     public var meteredWait: Duration?
+    /// The samples of batches that other living attempts send; counted where there is no batch.
+    public var sentElsewhere: Int64 = 0
     /// What was kept back on the way, with how many of each.
     public var refused: [Refused: Int64] = [:]
 
@@ -139,12 +145,24 @@ public struct EnqueueCounts: Hashable, Sendable {
     }
 }
 
-/// What `HealthStore.split` made of a refused batch.
-public enum BatchSplit: Hashable, Sendable {
-    /// Two smaller batches, to be sent next.
-    case halved
-    /// Its only sample is rejected.
-    case rejected
+/// The samples of a batch whose rows an answer changed; all 0 when another attempt has the batch by
+/// now.
+public struct Settlement: Hashable, Sendable {
+    /// Accepted, or taken without a word on what becomes of them.
+    public var accepted: Int64 = 0
+    /// Confirmed, since the backend had them.
+    public var known: Int64 = 0
+    public var rejected: Int64 = 0
+    /// Back in the queue: the backend has them and could not process them.
+    public var requeued: Int64 = 0
+    /// Set aside for the same reason.
+    public var setAside: Int64 = 0
+    /// Of those that the backend has, how many it may have more than once.
+    public var doubled: Int64 = 0
+    /// The fewest failures of those that are back in the queue.
+    public var failures: Int64?
+
+    init() {}
 }
 
 /// An upload that the backend accepted and has not finished.

@@ -44,7 +44,7 @@ extension HealthStore {
             try connection.first(
                 """
                 SELECT count(*) FROM outbox
-                WHERE state NOT IN ('accepted', 'confirmed', 'unconfirmed', 'rejected')
+                WHERE state NOT IN ('accepted', 'confirmed', 'stored', 'unconfirmed', 'rejected')
                 """
             ) { $0.integer(0) } ?? 0
         }

@@ -11,6 +11,9 @@ struct HealthFile: Sendable {
 
     init(in directory: String) { self.directory = directory }
 
+    /// The file at a path that `path` gave.
+    init(of path: String) { directory = String(path.dropLast("/health.db".count)) }
+
     var path: String { "\(directory)/health.db" }
     /// The file by which processes agree who may use the health data.
     var lockPath: String { "\(directory)/health.lock" }

@@ -3,12 +3,14 @@ import SQLite
 /// The schema of `health.db`, step by step; a step that was released is never changed.
 ///
 /// ```
-/// outbox:   queued -> sending -> accepted -> confirmed | unconfirmed
+/// outbox:   queued -> sending -> accepted -> confirmed | stored | unconfirmed
 ///             ^          |           |
 ///             '----------+-----------'  failures + 1; at 5: setAside
 ///           sending -> confirmed (the backend had it) | rejected | setAside (doubt)
 ///           queued <-> setAside (kind, future) | rejected (range)     by our own rules
-/// batches:  sending -> accepted -> confirmed | unconfirmed, or failed from either
+/// batches:  sending -> accepted -> confirmed | stored | unconfirmed, or failed from either
+///
+/// stored: the backend has it and says no more
 /// ```
 enum HealthSchema {
     /// `CLRH`, so that no other program's file is taken for this one.
@@ -19,7 +21,7 @@ enum HealthSchema {
             applicationID: applicationID,
             steps: [
                 version1, uploads, sessions, vault, dialects, minutes, intake, ledger, pulled,
-                analyses, knownInsights, restorations,
+                analyses, knownInsights, restorations, sending,
             ])
     }
 

@@ -31,6 +31,8 @@ public final class HealthStore: @unchecked Sendable {
     /// A connection that only looks, beside the one that writes; there while much is written.
     private var lookout: Connection?
     private let looking = Mutex(())
+    /// Who sends batches through this store; there from the first that it looks for.
+    private let sender = Mutex<UploadOwner?>(nil)
 
     /// Opens the store of a state directory, which is made where it is missing.
     ///
@@ -155,6 +157,26 @@ public final class HealthStore: @unchecked Sendable {
         } catch {
             throw HealthStore.described(error, path)
         }
+    }
+
+    /// Who sends batches through this store.
+    func uploadOwner() throws(HealthStoreError) -> UploadOwner {
+        do {
+            return try sender.withLock { owner in
+                if let owner { return owner }
+                let drawn = try UploadOwner(lockedBy: share)
+                owner = drawn
+                return drawn
+            }
+        } catch {
+            throw HealthStore.described(error, path)
+        }
+    }
+
+    /// Whether the attempt that sends a batch still lives; nobody sends one of an earlier version.
+    func isSent(by owner: Int64?) throws(HealthStoreError) -> Bool {
+        guard let owner else { return false }
+        return try StoreLock.isLocked(byte: owner, of: HealthFile(of: path))
     }
 
     /// Writes what belongs to the user in one transaction, which an error undoes as a whole.

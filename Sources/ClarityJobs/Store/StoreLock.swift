@@ -5,15 +5,18 @@ import ClaritySystem
 /// alone while it changes the master key.
 ///
 /// A lock (flock(2)) on `health.lock`, which ends with the last reference to it or, by the kernel, with
-/// the process. On a file of its own, since SQLite's own locks on the database would be lost with any
+/// the process. The bytes of the same file say which attempts live (`UploadOwner`). On a file of its own, since SQLite's own locks on the database would be lost with any
 /// other descriptor of it that this process closes.
 final class StoreLock: Sendable {
     /// How long another process is waited for.
     static let patience = Duration.seconds(2)
 
     private let descriptor: Int32
+    private let path: String
 
-    private init(_ descriptor: Int32) { self.descriptor = descriptor }
+    private init(_ descriptor: Int32, _ path: String) {
+        (self.descriptor, self.path) = (descriptor, path)
+    }
 
     deinit { close(descriptor) }
 
@@ -51,7 +54,46 @@ final class StoreLock: Sendable {
             if errno == ENOENT, !makesFile { return nil }
             throw .directory(StateDirectoryError(path: file.directory, errno: errno))
         }
-        return StoreLock(descriptor)
+        return StoreLock(descriptor, file.lockPath)
+    }
+
+    /// Locks one byte of the file until the last reference to this lock ends.
+    ///
+    /// A lock of the open file description (fcntl_locking(2)), which flock(2) does not see.
+    ///
+    /// - Returns: false when another process has locked that byte.
+    func lock(byte: Int64) throws(HealthStoreError) -> Bool {
+        var range = StoreLock.range(byte)
+        guard fcntl(descriptor, StoreLock.setLock, &range) != 0 else { return true }
+        guard errno == EAGAIN || errno == EACCES else {
+            throw .directory(StateDirectoryError(path: path, errno: errno))
+        }
+        return false
+    }
+
+    /// Whether anybody has locked a byte of a file's lock.
+    static func isLocked(byte: Int64, of file: HealthFile) throws(HealthStoreError) -> Bool {
+        let descriptor = Glibc.open(file.lockPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return false }
+            throw .directory(StateDirectoryError(path: file.lockPath, errno: errno))
+        }
+        defer { close(descriptor) }
+        var range = range(byte)
+        guard fcntl(descriptor, getLock, &range) == 0 else {
+            throw .directory(StateDirectoryError(path: file.lockPath, errno: errno))
+        }
+        return range.l_type != Int16(F_UNLCK)
+    }
+
+    /// F_OFD_GETLK and F_OFD_SETLK of <fcntl.h>, which the Glibc module leaves out.
+    private static var getLock: Int32 { 36 }
+    private static var setLock: Int32 { 37 }
+
+    private static func range(_ byte: Int64) -> flock {
+        flock(
+            l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET), l_start: off_t(byte), l_len: 1,
+            l_pid: 0)
     }
 
     /// Asks again until the lock is there or `patience` is over: flock(2) knows no end of waiting.

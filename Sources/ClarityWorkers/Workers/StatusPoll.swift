@@ -134,9 +134,9 @@ struct StatusPoll {
         let now = context.clock.now
         switch answer {
         case .completed:
-            try context.store.confirm(upload, at: now)
+            guard let count = try context.store.confirm(upload, at: now) else { return true }
             counts.add(1, to: "uploads_confirmed")
-            counts.add(upload.sampleCount, to: "samples_confirmed")
+            counts.add(count, to: "samples_confirmed")
             context.report(.happened(.uploadCompleted))
         case .failed:
             let sentBack = try context.store.returnToQueue(
@@ -170,8 +170,10 @@ struct StatusPoll {
         let reason = "the backend did not finish it within \(giveUpAfter.text)"
         switch work {
         case .upload(let upload):
-            try context.store.giveUp(upload, reason: reason, at: now)
-            counts.add(upload.sampleCount, to: "samples_unconfirmed")
+            guard let count = try context.store.giveUp(upload, reason: reason, at: now) else {
+                return true
+            }
+            counts.add(count, to: "samples_unconfirmed")
         case .analysis(let analysis):
             try context.store.fail(analysis, isUnconfirmed: true, reason: reason, at: now)
         case .insight: return false

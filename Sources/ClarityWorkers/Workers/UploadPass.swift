@@ -45,6 +45,7 @@ struct UploadPass {
         let names = [
             "samples_sent", "samples_accepted", "samples_rejected", "samples_set_aside",
             "samples_possibly_doubled", "samples_known", "samples_requeued",
+            "samples_sent_elsewhere",
         ]
         for name in names + OutboxHold.allCases.map(\.countName) { counts.add(0, to: name) }
         if let first = rules.first { count(try context.store.sortOut(by: first)) }
@@ -62,10 +63,18 @@ struct UploadPass {
             if let wait = draw.meteredWait, let meteredBudget {
                 throw UploadLimits.budgetUsed(meteredBudget, wait)
             }
-            guard let batch = draw.batch else { return }
+            guard let batch = draw.batch else { return leave(draw.sentElsewhere) }
             try await send(batch, of: user)
             context.report(.progress(done: min(done, total), total: total))
         }
+    }
+
+    /// Says what another upload is sending, so that nobody wonders why this one did not.
+    private mutating func leave(_ sentElsewhere: Int64) {
+        guard sentElsewhere > 0 else { return }
+        counts.add(sentElsewhere, to: "samples_sent_elsewhere")
+        let samples = sentElsewhere == 1 ? "1 sample is" : "\(sentElsewhere) samples are"
+        context.note("\(samples) being sent by another upload")
     }
 
     private mutating func count(_ sorting: HealthStore.Sorting) {
@@ -129,8 +138,8 @@ struct UploadPass {
     }
 
     private mutating func settled(_ batch: OutboxBatch, _ receipt: UploadReceipt) throws {
-        let count = batch.samples.count
-        guard receipt.unexplained < count else {
+        let sent = batch.samples.count
+        guard receipt.unexplained < sent else {
             return try refused(batch, "the backend does not take it and does not say why")
         }
         let rejected = Dictionary(
@@ -139,32 +148,38 @@ struct UploadPass {
         let isTaken = receipt.accepted > 0 || !receipt.duplicates.isEmpty
         refusals = isTaken ? 0 : refusals + 1
         breaks = 0
-        counts.add(count, to: "samples_sent")
-        counts.add(rejected.count, to: "samples_rejected")
-        if !receipt.duplicates.isEmpty { counts.add(receipt.duplicates.count, to: "samples_known") }
+        counts.add(sent, to: "samples_sent")
         if receipt.unexplained == 0 {
-            let doubled = try context.store.settle(
-                batch, processingID: receipt.processingID, duplicates: receipt.duplicates,
-                rejected: rejected, words: words, at: context.clock.now)
-            counts.add(
-                count - rejected.count - receipt.duplicates.count, to: "samples_accepted")
-            counts.add(doubled, to: "samples_possibly_doubled")
-            done += Int64(count)
+            count(
+                try context.store.settle(
+                    batch, processingID: receipt.processingID, duplicates: receipt.duplicates,
+                    rejected: rejected, words: words, at: context.clock.now))
         } else if isHeld(batch) {
             try hold(batch)
         } else {
             // Sending the rest again in halves tells: what the backend took it now knows, or has
             // twice where it does not look, and what it refuses is in the end alone.
-            _ = try context.store.split(
-                batch, duplicates: receipt.duplicates, rejected: rejected, words: words,
-                mayHaveArrived: isDoubled(batch),
-                reason: "the backend does not say what became of some of it",
-                at: context.clock.now)
-            done += Int64(receipt.duplicates.count + rejected.count)
+            count(
+                try context.store.split(
+                    batch, duplicates: receipt.duplicates, rejected: rejected, words: words,
+                    mayHaveArrived: isDoubled(batch),
+                    reason: "the backend does not say what became of some of it",
+                    at: context.clock.now))
         }
         guard refusals < UploadPass.refusalLimit else {
             throw Failure(.work, "the backend takes nothing, in \(refusals) requests in a row")
         }
+    }
+
+    /// Counts the rows that an answer changed.
+    private mutating func count(_ settlement: Settlement) {
+        counts.add(settlement.accepted, to: "samples_accepted")
+        counts.add(settlement.known, to: "samples_known")
+        counts.add(settlement.rejected, to: "samples_rejected")
+        counts.add(settlement.requeued, to: "samples_requeued")
+        counts.add(settlement.setAside, to: "samples_set_aside")
+        counts.add(settlement.doubled, to: "samples_possibly_doubled")
+        done += settlement.accepted + settlement.known + settlement.rejected + settlement.setAside
     }
 
     /// - Parameter words: what the backend said, where it answered.
@@ -243,21 +258,14 @@ struct UploadPass {
         let named = indices.filter(batch.samples.indices.contains)
         guard named.isEmpty else {
             let reasons = named.map { ($0, "the backend does not accept it") }
-            try context.store.refuse(
-                batch, Dictionary(uniqueKeysWithValues: reasons), words: words?.named ?? [:],
-                at: context.clock.now)
-            counts.add(named.count, to: "samples_rejected")
-            done += Int64(named.count)
-            return
+            return count(
+                try context.store.refuse(
+                    batch, Dictionary(uniqueKeysWithValues: reasons), words: words?.named ?? [:],
+                    at: context.clock.now))
         }
-        let result = try context.store.split(
-            batch, wordsOfAll: words?.whole, reason: reason, at: context.clock.now)
-        if result == .rejected { rejectedAlone() }
-    }
-
-    private mutating func rejectedAlone() {
-        counts.add(1, to: "samples_rejected")
-        done += 1
+        count(
+            try context.store.split(
+                batch, wordsOfAll: words?.whole, reason: reason, at: context.clock.now))
     }
 
     private mutating func release(

@@ -30,7 +30,7 @@ import Testing
         _ = try store().enqueue(heartRates(0..<3))
         let batch = try batch(open)
 
-        let count = try store().settle(batch, processingID: "p", at: noon)
+        let count = try store().settle(batch, processingID: "p", at: noon).doubled
 
         #expect(batch.doubts == 0)
         #expect(count == 0)
@@ -44,7 +44,7 @@ import Testing
         _ = try batch(open)
         let third = try batch(open)
 
-        let count = try store().settle(third, processingID: "p", at: noon)
+        let count = try store().settle(third, processingID: "p", at: noon).doubled
 
         #expect(alone == [0, 0])
         #expect(third.doubts == 2)
@@ -59,7 +59,7 @@ import Testing
         let rules = testRules()
         _ = try batch(rules)
 
-        let count = try store().settle(try batch(rules), processingID: "p", at: noon)
+        let count = try store().settle(try batch(rules), processingID: "p", at: noon).doubled
 
         #expect(count == 0)
         #expect(try doubled() == [0, 0])
@@ -73,7 +73,7 @@ import Testing
 
         #expect(again.doubts == 0)
         #expect(again.attempts == 2)
-        #expect(try store().settle(again, processingID: "p", at: noon) == 0)
+        #expect(try store().settle(again, processingID: "p", at: noon).doubled == 0)
     }
 
     @Test func `a batch that may have arrived is set aside when it is not to be sent again`() throws
@@ -122,7 +122,7 @@ import Testing
         let held = try store().hold(try batch(holding), at: noon)
         _ = try store().requeue(.setAside)
 
-        let count = try store().settle(try batch(holding), processingID: "p", at: noon)
+        let count = try store().settle(try batch(holding), processingID: "p", at: noon).doubled
 
         #expect(held.values.map { $0 } == [3])
         #expect(count == 3)
@@ -192,7 +192,7 @@ import Testing
         try store().giveUp(store().openUploads()[0], reason: "no end", at: noon)
         _ = try store().requeue(.unconfirmed)
 
-        let count = try store().settle(try batch(open), processingID: "q", at: noon)
+        let count = try store().settle(try batch(open), processingID: "q", at: noon).doubled
 
         #expect(count == 2)
         #expect(try doubled() == [2, 2])

@@ -81,7 +81,7 @@ import Testing
         ),
         (
             .states, "UPDATE outbox SET sealed = NULL WHERE state = 'rejected'",
-            "1 samples are not confirmed and have no value, the first is "
+            "1 samples are not known to be at the backend and have no value, the first is "
         ),
         (
             .states, "UPDATE outbox SET failures = 5 WHERE state = 'queued'",

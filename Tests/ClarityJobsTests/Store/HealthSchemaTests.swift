@@ -43,6 +43,93 @@ import Testing
         #expect(plain == ["metrics0,metrics0 0"])
     }
 
+    @Test func `the step of the owners keeps every row, index, trigger and key`() throws {
+        let connection = try folder.makeFile(version: 12)
+        try connection.execute(
+            """
+            INSERT INTO batches (id, state, client_timestamp_ms, attempts, processing_id, reason,
+                accepted_at_ms, finished_at_ms, sends)
+            VALUES (1, 'sending', 5, 1, NULL, NULL, NULL, NULL, 1),
+                (2, 'accepted', 5, 1, 'p', NULL, 6, NULL, 1),
+                (3, 'confirmed', 5, 1, 'q', NULL, 6, 7, 1),
+                (4, 'unconfirmed', 5, 1, 'r', 'late', 6, 7, 1),
+                (5, 'failed', 5, 1, NULL, 'broke', NULL, 7, 1);
+            INSERT INTO outbox (id, kind, start_s, end_s, tag, state, failures, batch_id, reason,
+                sealed, hold, doubts, as_of_s)
+            VALUES (1, 'steps', 1, 1, x'0000000000000001', 'sending', 0, 1, NULL, x'00', NULL, 1, 9),
+                (2, 'steps', 2, 2, x'0000000000000002', 'accepted', 0, 2, NULL, x'00', NULL, 0, NULL),
+                (3, 'steps', 3, 3, x'0000000000000003', 'confirmed', 0, 3, NULL, x'00', NULL, 0, NULL),
+                (4, 'steps', 4, 4, x'0000000000000004', 'confirmed', 0, NULL, NULL, NULL, NULL, 0, NULL),
+                (5, 'steps', 5, 5, x'0000000000000005', 'unconfirmed', 0, 4, 'late', x'00', NULL, 0,
+                    NULL),
+                (6, 'steps', 6, 6, x'0000000000000006', 'rejected', 0, NULL, 'no', x'00', 'range', 0,
+                    NULL),
+                (7, 'steps', 7, 7, x'0000000000000007', 'setAside', 5, NULL, 'broke', x'00', NULL, 2,
+                    NULL),
+                (8, 'steps', 8, 8, x'0000000000000008', 'setAside', 0, NULL, 'kind', x'00', 'kind', 0,
+                    NULL),
+                (9, 'steps', 9, 9, x'0000000000000009', 'queued', 2, NULL, NULL, x'00', NULL, 0, NULL);
+            INSERT INTO server_words (id, sealed) VALUES (7, x'00');
+            INSERT INTO metrics (id, type, timestamp_ms, digest, sealed, synced_at_ms, sample)
+            VALUES ('m', 'steps', 1, zeroblob(16), x'00', 2, 1);
+            INSERT INTO readings (state, begun_at_ms, finished_at_ms, readings, rows_before)
+            VALUES ('sum', 0, 0, 0, 9);
+            """)
+        let columns = "id, kind, state, failures, batch_id, reason, hold, doubts, as_of_s"
+        func rows(_ connection: Connection) throws -> [String] {
+            try connection.all(
+                "SELECT json_array(\(columns)) FROM outbox UNION ALL SELECT json_array(id, state, "
+                    + "processing_id, reason, sends) FROM batches UNION ALL SELECT json_array(name, "
+                    + "type) FROM sqlite_schema WHERE tbl_name IN ('outbox', 'batches')"
+            ) { $0.text(0) }
+        }
+        let before = try rows(connection)
+
+        let store = try folder.open(firstKey)
+
+        #expect(try store.access(rows) == before)
+        #expect(try store.proveOutbox().findings == [])
+        let faults = try store.access { connection in
+            try connection.all("PRAGMA foreign_key_check") { $0.text(0) }
+        }
+        #expect(faults == [])
+        // What the constraints refuse and what the trigger and the keys do.
+        #expect(throws: HealthStoreError.self) {
+            try store.sql("UPDATE outbox SET state = 'gone' WHERE id = 9")
+        }
+        #expect(throws: HealthStoreError.self) {
+            try store.sql("UPDATE outbox SET state = 'stored', sealed = NULL WHERE id = 3")
+        }
+        #expect(throws: HealthStoreError.self) {
+            try store.sql("UPDATE outbox SET hold = 'kind' WHERE id = 9")
+        }
+        #expect(throws: HealthStoreError.self) {
+            try store.sql("UPDATE batches SET state = 'stored' WHERE id = 2")
+        }
+        try store.sql("UPDATE outbox SET state = 'stored' WHERE id = 3")
+        try store.sql("UPDATE outbox SET tag = x'00000000000000ff', as_of_s = 10 WHERE id = 1")
+        try store.sql("DELETE FROM outbox WHERE id = 7")
+        let left = try store.access { connection in
+            try connection.all(
+                "SELECT count(sample) FROM metrics UNION ALL SELECT count(*) FROM server_words"
+            ) { $0.integer(0) }
+        }
+        #expect(left == [0, 0])
+    }
+
+    @Test func `the constraints of samples and batches compare with OR`() throws {
+        let store = try folder.open(firstKey)
+
+        let texts = try store.access { connection in
+            try connection.all(
+                "SELECT sql FROM sqlite_schema WHERE name = 'outbox' OR name = 'batches'"
+            ) { $0.text(0) }
+        }
+
+        #expect(texts.count == 2)
+        #expect(texts.allSatisfy { !$0.contains(" IN (") && $0.contains("CONSTRAINT ") })
+    }
+
     @Test func `a source that the version before had read is read once more`() throws {
         // The seventh step added what is known of a reading.
         let connection = try folder.makeFile(version: 6)
