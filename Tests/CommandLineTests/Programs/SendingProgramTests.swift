@@ -1,0 +1,173 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import SQLite
+import Testing
+
+/// What is said of samples on their way, judged by what the sandbox received and kept.
+@Suite("The truth of what is sent", .timeLimit(.minutes(5)))
+struct SendingProgramTests {
+    private static let loop = ["--dialect", "loop", "--quirks", "measured"]
+
+    private func playground(
+        _ options: [String], _ jobOptions: String = "batch_size: 100"
+    ) async throws -> Playground {
+        try await Playground(sandboxOptions: options) {
+            Playground.standardJobFile(url: $0, folder: $1).replacing(
+                "kind: bulk-upload", with: "kind: bulk-upload\n    options: { \(jobOptions) }")
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("stored=400", "hold"), ("stored=500", "hold"), ("stored=409", "hold"),
+            ("stored=400 x2", "resend"), ("stored=500 x2", "resend"),
+        ])
+    func `a backend that stores and then fails gets no copy that is not counted`(
+        fault: String, policy: String
+    ) async throws {
+        let playground = try await playground(
+            Self.loop, "batch_size: 100, on_ambiguous: \(policy)")
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 100)
+        try await playground.logIn()
+        try await sandbox.addFault("POST /healthkit: \(fault)")
+
+        for _ in 0..<4 { _ = try await playground.run("run", "upload") }
+
+        let audit = try StateAudit(statePath: playground.statePath)
+        let doubled = try await sandbox.count("doubled")
+        #expect(try await sandbox.count("samples") == 100)
+        #expect(doubled == (policy == "hold" ? 0 : doubled))
+        #expect(doubled <= (try playground.copies()))
+        #expect(audit.samples["setAside"] == (policy == "hold" ? 100 : nil))
+    }
+
+    @Test func `a sample that the backend has and could not process is not confirmed`()
+        async throws
+    {
+        let playground = try await playground([])
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 1)
+        try await playground.logIn()
+        _ = try await playground.run("run", "upload")
+        _ = try await LoopbackRequest.send("POST", "/_sandbox/fail-processing", port: sandbox.port)
+        _ = try await playground.run("run", "status")
+
+        var states: [[String]] = []
+        for _ in 0..<5 {
+            _ = try await playground.run("run", "upload")
+            states.append(try playground.failures())
+        }
+
+        #expect(
+            states == [
+                ["queued 2"], ["queued 3"], ["queued 4"], ["setAside 5"], ["setAside 5"],
+            ])
+        #expect(try await sandbox.count("metrics") == 1)
+        let shown = try await playground.run("outbox", "show", "1")
+        #expect(
+            shown.output.contains("set aside: the backend has it and could not process it"),
+            "\(shown.output)")
+    }
+
+    @Test func `each kind goes by a route that takes it`() async throws {
+        let playground = try await playground([], "batch_size: 100, route: auto")
+        let sandbox = try #require(playground.sandbox)
+        try playground.folder.write(
+            "export.xml",
+            Array(
+                """
+                <HealthData locale="en_GB">
+                 <Record type="HKQuantityTypeIdentifierHeartRate" sourceName="A" unit="count/min" \
+                startDate="2026-10-01 10:00:00 +0000" endDate="2026-10-01 10:00:00 +0000" value="61"/>
+                 <Record type="HKQuantityTypeIdentifierBloodGlucose" sourceName="A" unit="mg/dL" \
+                startDate="2026-10-01 10:01:00 +0000" endDate="2026-10-01 10:01:00 +0000" value="95"/>
+                 <Record type="HKQuantityTypeIdentifierBodyTemperature" sourceName="A" unit="degC" \
+                startDate="2026-10-01 10:02:00 +0000" endDate="2026-10-01 10:02:00 +0000" value="37"/>
+                </HealthData>
+                """.utf8))
+        try await playground.logIn()
+
+        let run = try await playground.run("run", "upload")
+
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(try await sandbox.count("metrics") == 1)
+        #expect(try await sandbox.count("samples") == 3)
+        let audit = try StateAudit(statePath: playground.statePath)
+        #expect(audit.samples["setAside"] == nil)
+    }
+
+    @Test func `what the backend has stored waits for nobody`() async throws {
+        let playground = try await playground(Self.loop)
+        try playground.writeExport(heartRates: 3)
+        try await playground.logIn()
+        _ = try await playground.run("run", "upload")
+
+        let status = try await playground.run("run", "status")
+        let sums = try await playground.run("outbox")
+        let retry = try await playground.run("outbox", "retry", "--all", "--yes")
+
+        #expect(status.status == 0, "\(status.errors)")
+        let audit = try StateAudit(statePath: playground.statePath)
+        #expect(audit.samples == ["stored": 3])
+        #expect(sums.output.contains("3 samples = 0 confirmed + 3 stored + "), "\(sums.output)")
+        #expect(!sums.output.contains("waiting for a person"))
+        #expect(retry.output == "0 samples waiting to be sent again\n")
+    }
+
+    @Test func `an upload that the backend does not know can be resent, and the cost is told`()
+        async throws
+    {
+        let playground = try await playground(Self.loop)
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 3)
+        // Not asked for by the job after the upload.
+        try playground.write {
+            Playground.standardJobFile(url: $0, folder: $1).replacing(
+                "    then: [status]\n", with: "")
+        }
+        try await playground.logIn()
+        _ = try await playground.run("run", "upload")
+        try playground.sql(
+            "UPDATE batches SET processing_id = substr(processing_id, 1, length(processing_id) - 32) "
+                + "|| '00000000000000000000000000000000'")
+
+        let status = try await playground.run("run", "status")
+        let summary = try #require(try await playground.history("status").first).summary
+        let unasked = try await playground.run("outbox", "retry", "--in-state", "unconfirmed")
+        let retry = try await playground.run(
+            "outbox", "retry", "--in-state", "unconfirmed", "--yes")
+        _ = try await playground.run("run", "upload")
+
+        #expect(status.status == 0, "\(status.errors)")
+        #expect(summary.contains("1 uploads unknown"), "\(summary)")
+        #expect(summary.contains("3 samples unknown"), "\(summary)")
+        let cost =
+            "the backend has 3 of these or may have them, and keeps what comes again: up to 3 "
+            + "would be doubled"
+        #expect(unasked.errorLines.contains("  " + cost), "\(unasked.errors)")
+        #expect(retry.errorLines.contains(cost), "\(retry.errors)")
+        #expect(try await sandbox.count("doubled") == 3)
+        #expect(try playground.copies() == 3)
+    }
+}
+
+extension Playground {
+    /// How many copies too many the outbox says there may be.
+    fileprivate func copies() throws -> Int {
+        try Connection(path: "\(statePath)/health.db", access: .readWrite).first(
+            "SELECT coalesce(sum(doubts), 0) FROM outbox WHERE state <> 'sending'"
+        ) { Int($0.integer(0)) } ?? 0
+    }
+
+    /// The states of the samples with their failures.
+    fileprivate func failures() throws -> [String] {
+        try Connection(path: "\(statePath)/health.db", access: .readWrite).all(
+            "SELECT state || ' ' || failures FROM outbox"
+        ) { $0.text(0) }
+    }
+
+    fileprivate func sql(_ statement: String) throws {
+        try Connection(path: "\(statePath)/health.db", access: .readWrite).execute(statement)
+    }
+}
