@@ -28,9 +28,9 @@ extension OutboxAccount: CustomStringConvertible {
         // Only some dialects have such an end.
         let kept = stored > 0 ? " + \(stored) stored" : ""
         return """
-        \(samples) samples = \(confirmed) confirmed\(kept) + \(accepted) accepted + \(unconfirmed) \
-        unconfirmed + \(rejected) rejected + \(setAside) set aside + \(waiting) waiting
-        """
+            \(samples) samples = \(confirmed) confirmed\(kept) + \(accepted) accepted + \(unconfirmed) \
+            unconfirmed + \(rejected) rejected + \(setAside) set aside + \(waiting) waiting
+            """
     }
 }
 

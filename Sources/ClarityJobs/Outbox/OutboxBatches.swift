@@ -73,8 +73,10 @@ extension HealthStore {
             draw.meteredWait = budget.wait(for: Int64(BatchRules.mostBytes(of: samples)))
             guard draw.meteredWait == nil else { return (draw, true) }
         }
-        guard let found = try found ?? makeBatch(
-            limit, first, budget, owner.number, &draw, connection, at: now),
+        guard
+            let found = try found
+                ?? makeBatch(
+                    limit, first, budget, owner.number, &draw, connection, at: now),
             var batch = try take(found.id, found.rules, owner, connection, at: now)
         else { return (draw, draw.meteredWait != nil) }
         if budget != nil {
