@@ -57,6 +57,20 @@ import Testing
             ])
     }
 
+    @Test func `a point from the future does not make its file be read again`() throws {
+        let path = try writeSteps("a.json", "2094-02-06")
+        bench.clock.set(Instant(secondsSince1970: 3_900_000_000))
+
+        let first = try run(path, in: "UTC")
+        let again = try run(path, in: "UTC")
+        bench.clock.set(Instant(secondsSince1970: 3_920_000_000))
+        let late = try run(path, in: "UTC")
+
+        #expect(first.report.refused == ["in the future": 1])
+        #expect(again.unchanged == 1)
+        #expect(late.enqueued.metricsQueued == 1)
+    }
+
     @Test func `a machine's clock that is no zone is not kept`() throws {
         let path = try writeSteps("a.json", "2024-02-06")
 

@@ -84,6 +84,70 @@ struct ImportProgramTests {
         #expect(whole["by_source"]["Band of Eve"] == .number(1))
     }
 
+    /// Writes an export made in November 2026 with these elements.
+    private func writeExport(_ playground: Playground, _ elements: String...) throws -> String {
+        let text = """
+            <HealthData locale="en_GB">
+             <ExportDate value="2026-11-14 20:05:00 +0000"/>
+            \(elements.joined(separator: "\n"))
+            </HealthData>
+
+            """
+        return try playground.folder.write("export.xml", Array(text.utf8))
+    }
+
+    private func record(_ type: String, _ unit: String, _ value: Int, _ day: String) -> String {
+        """
+        <Record type="HKQuantityTypeIdentifier\(type)" sourceName="a" unit="\(unit)" \
+        startDate="\(day) 10:00:00 +0000" endDate="\(day) 10:00:00 +0000" value="\(value)"/>
+        """
+    }
+
+    @Test func `a blood pressure that only a correlation has is counted as two records`()
+        async throws
+    {
+        let playground = try await playground()
+        let dates = #"startDate="2026-10-06 10:00:00 +0000" endDate="2026-10-06 10:00:00 +0000""#
+        let path = try writeExport(
+            playground,
+            """
+            <Correlation type="HKCorrelationTypeIdentifierBloodPressure" sourceName="a" \(dates)>
+            """,
+            record("BloodPressureSystolic", "mmHg", 120, "2026-10-06"),
+            record("BloodPressureDiastolic", "mmHg", 80, "2026-10-06"), "</Correlation>")
+
+        let result = try await playground.run("import", path, "-q")
+
+        #expect(result.output == "`export.xml`: 2 records read: 1 queued, 1 paired\n")
+        #expect(try playground.outbox() == ["queued": 1])
+    }
+
+    @Test func `a day of zeros is queued, and one without a possible value says why not`()
+        async throws
+    {
+        let playground = try await playground()
+        let path = try writeExport(
+            playground, record("StepCount", "count", 0, "2026-10-01"),
+            record("FlightsClimbed", "count", 0, "2026-10-01"),
+            record("HeartRateVariabilitySDNN", "ms", 0, "2026-10-01"),
+            record("RestingHeartRate", "count/min", 0, "2026-10-02"))
+
+        let result = try await playground.run(
+            "import", path, "-q", "--report", environment: ["TZ": "UTC"])
+        let json = try await playground.json("import", path, "--report", "-q")
+
+        #expect(
+            result.outputLines.first
+                == "`export.xml`: 4 records read: 1 queued, 3 folded; days, nights and sums: "
+                + "1 queued, 1 refused; days follow UTC")
+        #expect(
+            result.outputLines.contains("days, nights and sums refused")
+                && result.outputLines.contains("  outside what is physically possible  1"),
+            "\(result)")
+        #expect(json["made_refused"]["outside what is physically possible"] == .number(1))
+        #expect(try playground.outbox() == ["queued": 2])
+    }
+
     @Test(
         arguments: [
             ("missing", 66, "no file or folder `PATH`"),

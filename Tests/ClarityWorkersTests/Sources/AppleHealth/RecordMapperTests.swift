@@ -105,6 +105,37 @@ import Testing
         #expect(result.samples.map(\.kind) == [.meditationMinutes])
     }
 
+    @Test func `a record of iOS 8 names its source and its average in its own way`() throws {
+        let result = try reading(
+            body: heartRate(
+                source: #"source="a""#, value: #"min="58" max="64" average="61" recordCount="3""#,
+                dates: #"startDate="20240121083000-0500" endDate="20240121083000-0500""#))
+
+        #expect(result.samples == [.heartRate(61)])
+        #expect(result.report.bySource == ["a": 1])
+        #expect(result.report.malformations == [:])
+    }
+
+    @Test(arguments: [
+        #"average="99" value="61" source="b" sourceName="a""#,
+        #"sourceName="a" source="b" value="61" average="99""#,
+    ])
+    func `the names of later versions come before those of iOS 8`(attributes: String) throws {
+        let result = try reading(body: heartRate(source: "", value: attributes))
+
+        #expect(result.samples == [.heartRate(61)])
+        #expect(result.report.malformations == [:])
+    }
+
+    @Test(
+        arguments: [
+            ("0", .inBed), ("1", .asleep), ("2", .awake), ("3", .core), ("4", .deep), ("5", .rem),
+            ("6", nil), ("01", nil), ("", nil),
+        ] as [(String, SleepStage?)])
+    func `a stage of sleep may be a number`(value: String, stage: SleepStage?) {
+        #expect(SleepStage(healthKitValue: value) == stage)
+    }
+
     @Test func `references are decoded in every attribute`() throws {
         let result = try reading(
             body: """
