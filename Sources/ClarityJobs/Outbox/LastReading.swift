@@ -12,12 +12,15 @@ public struct LastReading: Hashable, Sendable {
     public var mark: ContentMark?
     /// What was found in it, by names of this program; never values.
     public var counts: [String: Int64]
+    /// From when on another reading of the same content finds more: something in it was in the future.
+    public var dueAt: Instant?
 
     /// Creates a note of a reading.
     public init(
         readAt: Instant, reader: String, bytes: Int64, mark: ContentMark?,
-        counts: [String: Int64]
+        counts: [String: Int64], dueAt: Instant? = nil
     ) {
+        self.dueAt = dueAt
         self.readAt = readAt
         self.reader = reader
         self.bytes = bytes
@@ -39,6 +42,7 @@ extension LastReading {
             form.append(field: name)
             form.append(littleEndian: count)
         }
+        if let dueAt { form.append(littleEndian: dueAt.millisecondsSince1970) }
         return form
     }
 
@@ -61,6 +65,9 @@ extension LastReading {
             guard let name = form.field(), let count = form.number(Int64.self) else { return nil }
             counts[name] = count
         }
-        self.init(readAt: readAt, reader: reader, bytes: bytes, mark: mark, counts: counts)
+        self.init(
+            readAt: readAt, reader: reader, bytes: bytes, mark: mark, counts: counts,
+            // Not there in a note of an earlier version.
+            dueAt: form.number(Int64.self).map { Instant(millisecondsSince1970: $0) })
     }
 }

@@ -1,4 +1,5 @@
 public import ClarityJobs
+public import ClarityScheduler
 
 /// What one reading of a source found: counts and places. Names of sources are in `bySource` alone,
 /// and values in `stepMinutes`, which shows none as text.
@@ -43,6 +44,9 @@ public struct SourceReport: Hashable, Sendable {
     /// The records that could not be a sample, by reason, such as `bad date`, `in the future`,
     /// `unknown unit` or `blood pressure without its other half`.
     public var refused: [String: Int64] = [:]
+    /// When the first of the records that were refused as in the future is no longer: a reading of the
+    /// same text from then on finds more.
+    public var dueAt: Instant?
     /// What was wrong with the text and was read nevertheless, by name.
     public var malformations: [String: Int64] = [:]
     /// Where each malformation was first met: its byte in the text.
@@ -63,6 +67,9 @@ public struct SourceReport: Hashable, Sendable {
 
     /// Creates an empty report.
     public init() {}
+
+    /// Says that a record is in the future until an instant.
+    mutating func note(due instant: Instant) { dueAt = min(dueAt ?? instant, instant) }
 
     /// The measurements that were handed over.
     public var samples: Int64 { samplesByKind.values.reduce(0, +) }

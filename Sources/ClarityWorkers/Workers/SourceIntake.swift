@@ -48,9 +48,14 @@ private struct IntakeRefusals {
     private var measurements: [String: Int64] = [:]
     private var kinds: [SampleKind: Int64] = [:]
     private var kindsMade: [SampleKind: Int64] = [:]
+    private var dueAt: Instant?
 
-    mutating func count(_ refusal: IntakeCheck.Refusal, _ kind: SampleKind, _ nature: SampleNature)
-    {
+    mutating func count(_ refusal: IntakeCheck.Refusal, _ sample: Sample, _ nature: SampleNature) {
+        let kind = sample.kind
+        if refusal == .inFuture {
+            let due = sample.start - IntakeCheck.skew
+            dueAt = min(dueAt ?? due, due)
+        }
         switch nature {
         case .measurement:
             measurements[refusal.rawValue, default: 0] += 1
@@ -64,6 +69,7 @@ private struct IntakeRefusals {
     /// Puts them where they belong in the account of the source.
     func settle(in report: inout SourceReport, _ counts: inout EnqueueCounts) {
         report.refused.merge(measurements, uniquingKeysWith: +)
+        if let dueAt { report.note(due: dueAt) }
         for (kind, count) in kinds { report.samplesByKind[kind, default: 0] -= count }
         for (kind, count) in kindsMade { report.made[kind, default: 0] -= count }
         counts.metricsRefused += aggregates.values.reduce(0, +)
@@ -117,16 +123,18 @@ struct SourceIntake: Sendable {
             try end(result)
             return result
         }
-        if stamp.isSettled, let readAt = try store.wasRead(source.path, stamp) {
+        let last = try store.lastReading(of: source.path)
+        // What was in the future then may be taken now, although the content is the same.
+        let isDue = last?.dueAt.map { $0 <= clock.now } ?? false
+        if !isDue, stamp.isSettled, let readAt = try store.wasRead(source.path, stamp) {
             return IntakeResult(unchangedSince: readAt)
         }
-        let last = try store.lastReading(of: source.path)
         let result: IntakeResult
         let mark: ContentMark?
         // Of another size it has another content.
         if let last, let known = last.mark, last.bytes == stamp.bytes, last.reader == reader {
             mark = try self.mark(source.file, like: known, progress)
-            if mark == known, isStill(stamp, source.file) {
+            if !isDue, mark == known, isStill(stamp, source.file) {
                 try store.noteRead(source.path, stamp, last)
                 return IntakeResult(unchangedSince: last.readAt)
             }
@@ -143,7 +151,7 @@ struct SourceIntake: Sendable {
         if result.isWhole, stamp.isSettled || mark != nil, isStill(stamp, source.file) {
             let reading = LastReading(
                 readAt: clock.now, reader: reader, bytes: stamp.bytes, mark: mark,
-                counts: result.report.noted)
+                counts: result.report.noted, dueAt: result.report.dueAt)
             try end(result, noted: (source.path, stamp, reading))
         } else {
             try end(result)
@@ -189,7 +197,7 @@ struct SourceIntake: Sendable {
                     do throws(IntakeCheck.Refusal) {
                         accepted = try IntakeCheck.accepted(sample, at: now)
                     } catch {
-                        return refusals.count(error, sample.kind, nature)
+                        return refusals.count(error, sample, nature)
                     }
                     try each(accepted, nature)
                 }
@@ -268,15 +276,15 @@ private final class Marking: Sendable {
 }
 
 extension IntakeResult {
-    /// What is refused today and may be taken tomorrow, since it was in the future, and what whoever
-    /// wrote the file has to mend, and is told again at each reading.
-    private static let passing = ["in the future", "bad sample", "no JSON", "line too long"]
+    /// What the writer of the file has to mend; each reading complains of it.
+    private static let faults = ["bad sample", "no JSON", "line too long"]
 
-    /// Whether a later reading of the same file would find no more and complain of nothing: it did not
-    /// break off, and all its days and nights are over.
+    /// Whether it is known when a later reading of the same file would find more, if ever, and none
+    /// would complain: it did not break off, and all its days and nights are over.
     fileprivate var isWhole: Bool {
         report.brokeAt == nil && !(report.endsNow && !report.unfinished.isEmpty)
-            && IntakeResult.passing.allSatisfy { report.refused[$0] == nil }
+            && (report.refused["in the future"] == nil || report.dueAt != nil)
+            && IntakeResult.faults.allSatisfy { report.refused[$0] == nil }
     }
 }
 

@@ -70,6 +70,8 @@ struct RecordMapper: ExportHandler {
     /// Whether the open record is a stage of sleep, whose zone may follow.
     private var isStageOpen = false
     private var refused: [Refusal: Int64] = [:]
+    /// When the first record begins that begins in the future.
+    private var firstInFuture: Int64?
 
     private typealias Reading = BloodPressurePairing.Reading
 
@@ -204,6 +206,7 @@ struct RecordMapper: ExportHandler {
             report.unmapped[RecordMapper.otherTypes, default: 0] += otherUnmapped
         }
         for (refusal, count) in refused { report.refused[refusal.rawValue] = count }
+        report.dueAt = firstInFuture.map { Instant(secondsSince1970: $0) }
         report.folded = folded
         report.repeated = repeated
         report.made = RecordMapper.counts(outcome.days.made, outcome.nights.made)
@@ -346,12 +349,17 @@ struct RecordMapper: ExportHandler {
         Bytes(rebasing: bytes.slice(fields.source).prefix(InternTable<String>.longest))
     }
 
-    private func interval(_ bytes: Bytes, _ fields: RecordFields) throws(Refusal) -> Interval {
+    private mutating func interval(
+        _ bytes: Bytes, _ fields: RecordFields
+    ) throws(Refusal) -> Interval {
         guard fields.has(.start), fields.has(.end) else { throw .noDate }
         let start = try seconds(bytes.slice(fields.start))
         let end = try seconds(bytes.slice(fields.end))
         guard start <= end else { throw .endBeforeStart }
-        guard start <= now else { throw .inFuture }
+        guard start <= now else {
+            firstInFuture = min(firstInFuture ?? start, start)
+            throw .inFuture
+        }
         return Interval(start: start, end: end)
     }
 

@@ -118,6 +118,18 @@ struct AutoExportPoint {
         return (date.instant, end)
     }
 
+    /// When what a point tells of is over; `nil` without a date.
+    func end(of point: JSON) -> Instant? {
+        for key in ["sleepEnd", "endDate", "date"] {
+            guard let json = point[key], let date = AutoExportDate(json, zone: zone) else {
+                continue
+            }
+            let isDay = key == "date" && (metric.isDaily || date.isDay)
+            return isDay ? zone.endOfDay(from: date.instant) : date.instant
+        }
+        return nil
+    }
+
     private func date(_ point: JSON, _ key: String) throws(Refusal) -> AutoExportDate {
         switch point[key] {
         case nil, .null, .string(""): throw .noDate

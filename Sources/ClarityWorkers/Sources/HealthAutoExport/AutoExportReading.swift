@@ -147,7 +147,9 @@ struct AutoExportReading {
                     continue
                 }
                 try handOver(sample, nature, each)
-            case .failure(let refusal): count(refusal.rawValue)
+            case .failure(let refusal):
+                count(refusal.rawValue)
+                if refusal == .inFuture, let end = reader.end(of: point) { report.note(due: end) }
             }
         }
     }
