@@ -321,7 +321,7 @@ struct RecordMapper: ExportHandler {
     }
 
     private func stage(_ bytes: Bytes, _ fields: RecordFields) throws(Refusal) -> SleepStage {
-        guard fields.has(.value) else { throw .noValue }
+        guard fields.hasValue else { throw .noValue }
         guard fields.value.end - fields.value.start <= InternTable<String>.longest,
             let stage = SleepStage(
                 healthKitValue: Reference.text(bytes.slice(fields.value)))
@@ -333,7 +333,7 @@ struct RecordMapper: ExportHandler {
     /// own.
     @inline(__always)
     private mutating func sourcePlace(_ bytes: Bytes, _ fields: RecordFields) -> Int {
-        guard fields.has(.source) else { return RecordMapper.noSource }
+        guard fields.hasSource else { return RecordMapper.noSource }
         let place = sources.place(of: nameBytes(bytes, fields)) { Reference.text($0) }
         return place ?? RecordMapper.otherSources
     }
@@ -376,7 +376,7 @@ struct RecordMapper: ExportHandler {
     private mutating func value(
         _ bytes: Bytes, _ fields: RecordFields, _ type: Int, _ kind: SampleKind
     ) throws(Refusal) -> Double {
-        guard fields.has(.value) else { throw .noValue }
+        guard fields.hasValue else { throw .noValue }
         guard let number = decoded(bytes.slice(fields.value), DecimalNumber.parse) else {
             throw .badValue
         }

@@ -28,6 +28,9 @@ struct RecordFields: TagAttributes {
         case version = 0x200
         case rate = 0x400
         case time = 0x800
+        /// What iOS 8 called the source and, of records that it had averaged, the value.
+        case formerSource = 0x1000
+        case average = 0x2000
 
         /// The attribute's name.
         var name: StaticString {
@@ -44,6 +47,8 @@ struct RecordFields: TagAttributes {
             case .version: "sourceVersion"
             case .rate: "bpm"
             case .time: "time"
+            case .formerSource: "source"
+            case .average: "average"
             }
         }
     }
@@ -65,6 +70,14 @@ struct RecordFields: TagAttributes {
     @inline(__always)
     func has(_ field: Field) -> Bool { seen & field.rawValue != 0 }
 
+    /// Whether there is a `value`, under the name of any version.
+    @inline(__always)
+    var hasValue: Bool { seen & (Field.value.rawValue | Field.average.rawValue) != 0 }
+
+    /// Whether there is a `source`, under the name of any version.
+    @inline(__always)
+    var hasSource: Bool { seen & (Field.source.rawValue | Field.formerSource.rawValue) != 0 }
+
     @inline(__always)
     mutating func keep(
         _ bytes: Bytes, _ field: Field?, name: ByteRange, value range: ByteRange
@@ -81,6 +94,8 @@ struct RecordFields: TagAttributes {
         case .end: end = range
         case .device: device = range
         case .key: key = range
+        case .formerSource: if !has(.source) { source = range }
+        case .average: if !has(.value) { value = range }
         case .created, .version, .rate, .time: break
         }
         return true

@@ -18,10 +18,18 @@ enum SleepStage: UInt8, CaseIterable, Comparable {
 
     /// Reads the value of a record of sleep analysis; `nil` for one that is not known.
     ///
-    /// `HKCategoryValueSleepAnalysisAsleep` is what iOS 15 and earlier wrote.
+    /// `HKCategoryValueSleepAnalysisAsleep` is what iOS 15 and earlier wrote, and iOS 8 wrote the
+    /// number that HealthKit has for it.
     init?(healthKitValue name: String) {
         let prefix = "HKCategoryValueSleepAnalysis"
-        guard name.hasPrefix(prefix) else { return nil }
+        guard name.hasPrefix(prefix) else {
+            let numbered: [String: SleepStage] = [
+                "0": .inBed, "1": .asleep, "2": .awake, "3": .core, "4": .deep, "5": .rem,
+            ]
+            guard let stage = numbered[name] else { return nil }
+            self = stage
+            return
+        }
         switch name.dropFirst(prefix.count) {
         case "InBed": self = .inBed
         case "Asleep", "AsleepUnspecified": self = .asleep

@@ -113,7 +113,7 @@ extension RecordFields {
         case .end: end
         case .device: device
         case .key: key
-        case .created, .version, .rate, .time: nil
+        case .created, .version, .rate, .time, .formerSource, .average: nil
         }
     }
 }
