@@ -131,6 +131,8 @@ public struct ImportAccount: Sendable {
     public internal(set) var report = SourceReport()
     /// What became of it in the outbox.
     public internal(set) var enqueued = EnqueueCounts()
+    /// The days, nights and sums that can be none, by reason.
+    public internal(set) var madeRefused: [String: Int64] = [:]
     /// The files that were not read, since they are as they were when they were read.
     public internal(set) var unchanged = 0
     /// When the last of those was read.
@@ -153,6 +155,7 @@ public struct ImportAccount: Sendable {
         }
         report.add(result.report)
         enqueued += result.enqueued
+        madeRefused.merge(result.madeRefused, uniquingKeysWith: +)
         faults += (outcome?.faults ?? []).map { $0.description.forReport }
         faultCount += outcome?.faultCount ?? 0
     }

@@ -20,7 +20,8 @@ extension ImportAccount {
             (enqueued.beforeSince, "before the time asked for"),
         ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
         if parts.isEmpty { parts = ["nothing in it"] }
-        var text = "`\(name)`: \(counted(report.recordsRead, "record")) read"
+        let records = report.recordsRead + report.nestedTaken
+        var text = "`\(name)`: \(counted(records, "record")) read"
         if files > 1 { text += " from \(files) files" }
         text += ": \(parts.joined(separator: ", "))"
         let metrics = [
@@ -84,6 +85,7 @@ extension ImportAccount {
         }
         list("no field for", report.unmapped)
         list("refused", report.refused)
+        list("days, nights and sums refused", madeRefused)
         list(
             "read in spite of",
             ranked(report.malformations).map { name, count in
@@ -131,6 +133,7 @@ extension ImportAccount {
         ] { add(name, .integer(count)) }
         add("unmapped", object(report.unmapped))
         add("refused", object(report.refused))
+        add("made_refused", object(madeRefused))
         add(
             "malformations",
             .object(

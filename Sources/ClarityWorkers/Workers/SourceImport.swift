@@ -87,7 +87,7 @@ struct SourceImport {
             describe()
             told = SourceNotes(name: source.name)
         }
-        told?.add(result.report)
+        told?.add(result)
         return result.report.brokeAt.map { broken in
             Failure(
                 broken.isOfDisk ? .disk : .work,
@@ -133,7 +133,7 @@ struct SourceImport {
         self.told = nil
         for (title, entries) in [
             ("not over yet", told.unfinished), ("no field for", told.unmapped),
-            ("refused", told.refused),
+            ("refused", told.refused), ("days, nights and sums refused", told.madeRefused),
             ("read in spite of", told.malformations),
         ] where !entries.isEmpty {
             for line in listed(entries) { context.note("`\(told.name)`: \(title) \(line)") }
@@ -171,12 +171,14 @@ private struct SourceNotes {
     private(set) var unfinished: [String: Int64] = [:]
     private(set) var unmapped: [String: Int64] = [:]
     private(set) var refused: [String: Int64] = [:]
+    private(set) var madeRefused: [String: Int64] = [:]
     private(set) var malformations: [String: Int64] = [:]
     private(set) var unexplained: Int64 = 0
 
     init(name: String) { self.name = name }
 
-    mutating func add(_ report: SourceReport) {
+    mutating func add(_ result: IntakeResult) {
+        let report = result.report
         // Of a text that breaks off no day is made, which the failure says.
         if report.brokeAt == nil {
             for (kind, count) in report.unfinished {
@@ -185,6 +187,7 @@ private struct SourceNotes {
         }
         SourceNotes.add(report.unmapped, to: &unmapped)
         SourceNotes.add(report.refused, to: &refused)
+        SourceNotes.add(result.madeRefused, to: &madeRefused)
         SourceNotes.add(report.malformations, to: &malformations)
         unexplained += report.unexplained
     }
