@@ -1,0 +1,145 @@
+import ClarityTestSupport
+@testable import ProgramTestSupport
+import Glibc
+import Testing
+
+@Suite("Jobs that wait for a login or a source file", .timeLimit(.minutes(5)))
+struct WaitingProgramTests {
+    private static let advice = "waits for a login; run `clarity-jobs auth login`"
+
+    private func playground(_ options: [String] = []) async throws -> Playground {
+        try await Playground(sandboxOptions: options) { url, folder in
+            """
+            version: 1
+            backend: { url: "\(url)", retry_wait: 1ms }
+            sources: [{ kind: apple-health-export, path: \(folder)/Health/export.xml }]
+            defaults: { retry: { attempts: 1, initial: 10s } }
+            jobs:
+              - { id: insights, kind: insight-history, schedule: { every: 12h } }
+              - { id: upload, kind: bulk-upload, schedule: { every: 12h } }
+
+            """
+        }
+    }
+
+    private func startLoop(_ playground: Playground, until subject: String) async throws
+        -> ChildProgram
+    {
+        let loop = try playground.start(["loop"])
+        _ = try #require(await loop.readErrorLine())
+        while try await playground.json("history").elements.allSatisfy({
+            !$0["waiting_on"].elements.contains { $0["subject"] == .string(subject) }
+        }) {}
+        return loop
+    }
+
+    /// The line that says how a job's run ended.
+    private func end(of job: String, _ loop: ChildProgram) async throws -> String {
+        while true {
+            let line = try #require(await loop.readErrorLine())
+            if line.hasPrefix("\(job): ") { return line }
+        }
+    }
+
+    @Test func `before the first login a job waits for one, says so and starts after it`()
+        async throws
+    {
+        let playground = try await playground()
+
+        let run = try await playground.run("run", "insights")
+        let again = try await playground.run("run", "insights")
+        let waiting = try await playground.lastRun(of: "insights")
+        let explain = try await playground.run("explain", "insights")
+        try await playground.logIn()
+        let after = try await playground.run("run", "insights")
+
+        #expect(run.status == 75, "\(run.errors)")
+        #expect(run.errors.contains(Self.advice), "\(run.errors)")
+        #expect(again.status == 75)
+        #expect(
+            again.errors.contains("login: wanted a login, is none (run `clarity-jobs auth login`"),
+            "\(again.errors)")
+        #expect(waiting["state"] == .string("enqueued") && waiting["attempts"] == .number(1))
+        #expect(explain.outputLines.contains("to start: run `clarity-jobs auth login`"))
+        #expect(after.status == 0, "\(after.errors)")
+    }
+
+    @Test func `a loop starts what waits for a login when there is one`() async throws {
+        let playground = try await playground()
+        let loop = try await startLoop(playground, until: "login")
+        #expect(try await end(of: "insights", loop).contains(Self.advice))
+
+        try await playground.logIn()
+        // The loop looks again by itself after a quarter of an hour.
+        let line = try await end(of: "insights", loop)
+        loop.signal(SIGTERM)
+
+        #expect(line.hasPrefix("insights: succeeded"), "\(line)")
+        _ = await loop.finish()
+    }
+
+    @Test func `a session that the backend has ended lets jobs wait for another`() async throws {
+        let playground = try await playground()
+        try await playground.logIn()
+        try await playground.sandbox?.expireAllTokens()
+
+        let run = try await playground.run("run", "insights")
+        let due = try await playground.run("run", "--due")
+        let waiting = try await playground.lastRun(of: "insights")
+        try await playground.logIn()
+        let after = try await playground.run("run", "insights")
+
+        #expect(run.status == 75, "\(run.errors)")
+        #expect(
+            run.errors.contains("the session has ended; run `clarity-jobs auth login`"),
+            "\(run.errors)")
+        #expect(due.status == 75 && waiting["attempts"] == .number(1))
+        #expect(after.status == 0, "\(after.errors)")
+    }
+
+    @Test func `an upload waits for a source file that is not there yet`() async throws {
+        let playground = try await playground()
+        try await playground.logIn()
+        let path = "\(playground.folder.path)/Health/export.xml"
+
+        let run = try await playground.run("run", "upload")
+        let again = try await playground.run("run", "upload")
+        let waiting = try await playground.lastRun(of: "upload")
+        let loop = try await startLoop(playground, until: "source")
+        // Its folder was not there either, so that nobody could watch it.
+        #expect(mkdir("\(playground.folder.path)/Health", 0o700) == 0)
+        try playground.writeExport(heartRates: 3)
+        #expect(rename("\(playground.folder.path)/export.xml", path) == 0)
+        let after = try await playground.run("run", "upload")
+        loop.signal(SIGTERM)
+        _ = await loop.finish()
+
+        #expect(run.status == 75, "\(run.errors)")
+        #expect(run.errors.contains("waits for a source: no file or folder `\(path)`"))
+        #expect(again.status == 75)
+        #expect(
+            again.errors.contains("source: wanted a source file, is missing (\(path)"),
+            "\(again.errors)")
+        #expect(waiting["state"] == .string("enqueued") && waiting["attempts"] == .number(1))
+        #expect(after.status == 0, "\(after.errors)")
+        #expect(try await playground.sandbox?.count("metrics") == 3)
+    }
+
+    @Test func `a loop uploads a source file as soon as it is there`() async throws {
+        let playground = try await playground()
+        #expect(mkdir("\(playground.folder.path)/Health", 0o700) == 0)
+        try await playground.logIn()
+        let loop = try await startLoop(playground, until: "source")
+        #expect(try await end(of: "upload", loop).contains("waits for a source"))
+
+        try playground.writeExport(heartRates: 3)
+        let folder = playground.folder.path
+        #expect(rename("\(folder)/export.xml", "\(folder)/Health/export.xml") == 0)
+        let line = try await end(of: "upload", loop)
+        loop.signal(SIGTERM)
+        _ = await loop.finish()
+
+        #expect(line.hasPrefix("upload: succeeded"), "\(line)")
+        #expect(try await playground.sandbox?.count("metrics") == 3)
+    }
+}
