@@ -66,13 +66,11 @@ struct CrowdRound {
         // A command that has no worker is killed at once, before or after it has done its work.
         let startsWorkers = visitor.name.hasPrefix("run")
         let child = startsWorkers ? try await ProcessTable.firstChild(of: program.processID) : nil
-        if target != 0, let child, try await tally.kill(nil, workers: [child]) {
+        if target != 0, let child, try await tally.kill(worker: child) {
             await tally.killed("worker")
         }
-        let process = program.processID
-        if target != 1, ProcessTable.isAlive(process),
-            try await tally.kill(process, workers: ProcessTable.children(of: process))
-        {
+        if target != 1, ProcessTable.isAlive(program.processID) {
+            try await tally.kill(program)
             await tally.killed(startsWorkers ? "run" : "other")
         }
     }
@@ -89,15 +87,14 @@ struct CrowdRound {
                     program.signal(SIGHUP)
                     await tally.killed("reload")
                 } else if let child = ProcessTable.children(of: program.processID).first,
-                    try await tally.kill(nil, workers: [child])
+                    try await tally.kill(worker: child)
                 {
                     await tally.killed("worker")
                 }
             }
             let isKilled = Bool.random(using: &random)
             if isKilled {
-                let process = program.processID
-                _ = try await tally.kill(process, workers: ProcessTable.children(of: process))
+                try await tally.kill(program)
             } else {
                 program.signal(SIGTERM)
             }

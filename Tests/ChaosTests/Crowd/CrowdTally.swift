@@ -27,16 +27,22 @@ actor CrowdTally {
     /// Notes that somebody was killed.
     func killed(_ what: String) { kills[what, default: 0] += 1 }
 
-    /// Kills a process and with it its workers, or workers alone, and notes which connections they had.
-    func kill(_ process: Int32?, workers: [Int32]) async throws -> Bool {
+    /// Kills a program, and notes which connections its workers had. It is stopped before, so that it
+    /// starts no other worker.
+    func kill(_ program: ChildProgram) async throws {
+        program.signal(SIGSTOP)
+        try await ProcessTable.waitForStop(of: program.processID)
+        let workers = ProcessTable.children(of: program.processID)
         cutShort.ports.formUnion(try await ProcessTable.stopped(workers))
-        let isKilled =
-            if let process { Glibc.kill(process, SIGKILL) == 0 } else {
-                workers.first.map { Glibc.kill($0, SIGKILL) == 0 } ?? false
-            }
-        // A worker notices itself that nobody is there any more to whom it could report.
+        program.signal(SIGKILL)
+        // They notice themselves that nobody is there any more to whom they could report.
         for worker in workers { Glibc.kill(worker, SIGCONT) }
-        return isKilled
+    }
+
+    /// Kills a worker, and notes which connections it had; `false` when it was gone.
+    func kill(worker: Int32) async throws -> Bool {
+        cutShort.ports.formUnion(try await ProcessTable.stopped([worker]))
+        return Glibc.kill(worker, SIGKILL) == 0
     }
 
     /// Notes how a visitor ended; `wasKilled` when that was our doing.
