@@ -19,6 +19,8 @@ public enum AuditAction: String, CaseIterable, Sendable {
     case loggedIn = "logged in"
     case loggedOut = "logged out"
     case keyRotated = "key rotated"
+    /// A file of an earlier release was sealed anew under the same key.
+    case resealed
 }
 
 /// Who does something: a program, and for a job's attempt which.

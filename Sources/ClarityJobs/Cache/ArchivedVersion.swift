@@ -26,12 +26,22 @@ extension HealthStore {
         try access { connection in
             try connection.all(
                 """
-                SELECT id, origin, row_id, type, timestamp_ms, archived_at_ms FROM archive
+                SELECT \(HealthStore.versionColumns) FROM archive
                 WHERE archived_at_ms >= ? AND type = coalesce(?, type)
                 ORDER BY archived_at_ms DESC, id DESC LIMIT ?
                 """, .integer(since?.millisecondsSince1970 ?? .min),
                 type.map { .text($0) } ?? .null, .integer(Int64(limit)), map: HealthStore.version
-            ).compactMap { $0 }
+            ).compactMap { $0 }.map { found in
+                // One that does not open is listed by what the file calls it.
+                var version = found.version
+                let (row, sealed) = (HealthStore.identity(of: version), found.sealed)
+                if version.table == .metrics, sealer.opens(sealed, for: row),
+                    let id = MetricForm.parts(of: try sealer.open(sealed, for: row)).id
+                {
+                    version.id = id
+                }
+                return version
+            }
         }
     }
 
@@ -43,25 +53,37 @@ extension HealthStore {
     ) throws(HealthStoreError) -> (version: ArchivedVersion, json: [UInt8])? {
         try access { connection in
             let found = try connection.first(
-                """
-                SELECT id, origin, row_id, type, timestamp_ms, archived_at_ms, sealed FROM archive
-                WHERE id = ?
-                """, .integer(number)
-            ) { row in HealthStore.version(row).map { (version: $0, sealed: row.blob(6)) } }
-            guard case .some(.some(let (version, sealed))) = found else { return nil }
-            var identity = RowIdentity(version.table.rawValue, label: version.id)
-            identity.append(version.id)
-            identity.append(version.type)
-            identity.append(version.timestamp.millisecondsSince1970)
-            return (version, MetricNumbers.json(of: try sealer.open(sealed, for: identity)))
+                "SELECT \(HealthStore.versionColumns) FROM archive WHERE id = ?",
+                .integer(number), map: HealthStore.version)
+            guard case .some(.some(let found)) = found else { return nil }
+            var version = found.version
+            let (id, rest) = MetricForm.parts(
+                of: try sealer.open(found.sealed, for: HealthStore.identity(of: version)))
+            if let id { version.id = id }
+            return (version, MetricNumbers.json(of: rest))
         }
     }
 
-    private static func version(_ row: borrowing Row) -> ArchivedVersion? {
+    /// The identity of a version that has the id that the file has for it.
+    private static func identity(of version: ArchivedVersion) -> RowIdentity {
+        var identity = RowIdentity(version.table.rawValue, label: version.id)
+        identity.append(version.id)
+        identity.append(version.type)
+        identity.append(version.timestamp.millisecondsSince1970)
+        return identity
+    }
+
+    private static let versionColumns =
+        "id, origin, row_id, type, timestamp_ms, archived_at_ms, sealed"
+
+    private static func version(
+        _ row: borrowing Row
+    ) -> (version: ArchivedVersion, sealed: [UInt8])? {
         guard let table = CachedTable(rawValue: row.text(1)) else { return nil }
-        return ArchivedVersion(
+        let version = ArchivedVersion(
             number: row.integer(0), table: table, id: row.text(2), type: row.text(3),
             timestamp: Instant(millisecondsSince1970: row.integer(4)),
             archivedAt: Instant(millisecondsSince1970: row.integer(5)))
+        return (version, row.blob(6))
     }
 }

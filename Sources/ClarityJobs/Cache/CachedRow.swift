@@ -32,8 +32,18 @@ public struct CachedRow: Hashable, Sendable, PrivateValue {
         self.numbers = numbers
     }
 
-    /// What of it is sealed.
-    var form: [UInt8] { numbers?.form(before: json) ?? json }
+    /// What of it is sealed in a table.
+    func form(in table: CachedTable) -> [UInt8] {
+        let rest = numbers?.form(before: json) ?? json
+        return table == .metrics ? MetricForm.adding(id, to: rest) : rest
+    }
+
+    /// Takes id and JSON out of what was sealed; the numbers are left.
+    mutating func take(form: [UInt8]) {
+        let (id, rest) = MetricForm.parts(of: form)
+        if let id { self.id = id }
+        json = MetricNumbers.json(of: rest)
+    }
 }
 
 /// A cached row with when it was last seen on the backend.

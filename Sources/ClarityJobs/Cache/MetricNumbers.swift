@@ -100,7 +100,8 @@ extension MetricNumbers {
     }
 
     /// The numbers in front of a row's JSON; `nil` when there is JSON alone.
-    init?(form: UnsafeRawBufferPointer) {
+    init?(form whole: UnsafeRawBufferPointer) {
+        let form = UnsafeRawBufferPointer(rebasing: whole[MetricForm.restStart(in: whole)...])
         guard form.count > MetricNumbers.head, form[0] == MetricNumbers.mark else { return nil }
         let end = MetricNumbers.head + Int(form[1]) + Int(form[2]) << 8
         guard end <= form.count, end > MetricNumbers.head else { return nil }

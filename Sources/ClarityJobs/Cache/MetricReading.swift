@@ -82,7 +82,8 @@ extension HealthStore {
 
     private func isPulled(_ id: MetricID, _ connection: Connection) throws -> Bool {
         try connection.first(
-            "SELECT EXISTS (SELECT 1 FROM metrics WHERE id = ?)", .text(id.description)
+            "SELECT EXISTS (SELECT 1 FROM metrics WHERE id = ?)",
+            .text(sealer.metricTag(id.description))
         ) { $0.integer(0) == 1 } ?? false
     }
 
@@ -120,9 +121,9 @@ extension HealthStore {
             let instant = Instant(millisecondsSince1970: time)
             var numbers = opening.plain.withUnsafeBytes { MetricNumbers(form: $0) }
             if numbers == nil {
-                let id = row.text(0)
-                numbers = flatten(
-                    CachedRow(id: id, type: type, timestamp: instant, json: opening.plain))
+                var row = CachedRow(id: "", type: type, timestamp: instant, json: [])
+                row.take(form: opening.plain)
+                numbers = flatten(row)
             }
             guard let numbers else { return }
             each(

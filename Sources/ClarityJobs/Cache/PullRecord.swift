@@ -36,7 +36,7 @@ extension HealthStore {
                 INSERT INTO pulls (name, ended_at_ms, whole_at_ms) VALUES (?1, ?2, ?3)
                 ON CONFLICT (name) DO UPDATE SET ended_at_ms = ?2,
                     whole_at_ms = coalesce(?3, whole_at_ms),
-                    place = CASE WHEN ?3 IS NULL THEN place END
+                    sealed = CASE WHEN ?3 IS NULL THEN sealed END
                 """, .text(part.rawValue), time, isWhole ? time : .null)
         }
     }
@@ -51,10 +51,10 @@ extension HealthStore {
         try change { connection in
             try connection.run(
                 """
-                INSERT OR REPLACE INTO pulls (name, ended_at_ms, whole_at_ms, place)
+                INSERT OR REPLACE INTO pulls (name, ended_at_ms, whole_at_ms, sealed)
                 VALUES (?, ?, ?, ?)
                 """, .text(part.rawValue), time(record.endedAt), time(record.wholeAt),
-                record.place.map { .text($0) } ?? .null)
+                sealed(record.place, of: part))
         }
     }
 
@@ -65,26 +65,36 @@ extension HealthStore {
         try change { connection in
             try connection.run(
                 """
-                INSERT INTO pulls (name, place) VALUES (?1, ?2)
-                ON CONFLICT (name) DO UPDATE SET place = ?2
-                """, .text(part.rawValue), place.map { .text($0) } ?? .null)
+                INSERT INTO pulls (name, sealed) VALUES (?1, ?2)
+                ON CONFLICT (name) DO UPDATE SET sealed = ?2
+                """, .text(part.rawValue), sealed(place, of: part))
         }
+    }
+
+    private func sealed(_ place: String?, of part: PulledPart) -> Value {
+        place.map { .blob(sealer.seal(Array($0.utf8), for: .pull(part.rawValue))) } ?? .null
     }
 
     /// How far pulling a part has come.
     public func pullRecord(of part: PulledPart) throws(HealthStoreError) -> PullRecord {
         try access { connection in
             let found = try connection.first(
-                "SELECT ended_at_ms, whole_at_ms, place FROM pulls WHERE name = ?",
+                "SELECT ended_at_ms, whole_at_ms, sealed FROM pulls WHERE name = ?",
                 .text(part.rawValue)
             ) { row in
                 var record = PullRecord()
                 record.endedAt = row.optionalInteger(0).map { Instant(millisecondsSince1970: $0) }
                 record.wholeAt = row.optionalInteger(1).map { Instant(millisecondsSince1970: $0) }
-                record.place = row.optionalText(2)
-                return record
+                return (record: record, sealed: row.isNull(2) ? nil : row.blob(2))
             }
-            return found ?? PullRecord()
+            guard let found else { return PullRecord() }
+            var record = found.record
+            let row = RowIdentity.pull(part.rawValue)
+            // A damaged place is none: the pull begins anew.
+            if let sealed = found.sealed, sealer.opens(sealed, for: row) {
+                record.place = String(decoding: try sealer.open(sealed, for: row), as: UTF8.self)
+            }
+            return record
         }
     }
 

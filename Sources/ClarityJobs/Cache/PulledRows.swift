@@ -34,7 +34,7 @@ extension HealthStore {
                     counts.outdated += 1
                     let loser = KnownRow(
                         type: row.type, timestamp: row.timestamp, digest: digest,
-                        sealed: sealer.seal(row.form, for: identity(row, in: table)))
+                        sealed: sealer.seal(row.form(in: table), for: identity(row, in: table)))
                     try archive(loser, row.id, from: table, at: now, connection)
                 } else {
                     if let known {
@@ -49,7 +49,7 @@ extension HealthStore {
             }
             if let part, counts.added + counts.replaced > 0 {
                 try connection.run(
-                    "UPDATE pulls SET whole_at_ms = NULL, place = NULL WHERE name = ?",
+                    "UPDATE pulls SET whole_at_ms = NULL, sealed = NULL WHERE name = ?",
                     .text(part.rawValue))
             }
             return counts
@@ -70,8 +70,9 @@ extension HealthStore {
                 timestamp_ms = excluded.timestamp_ms, digest = excluded.digest,
                 sealed = excluded.sealed, synced_at_ms = excluded.synced_at_ms
             """,
-            .text(row.id), .text(row.type), .integer(row.timestamp.millisecondsSince1970),
-            .blob(digest), .blob(sealer.seal(row.form, for: identity(row, in: table))),
+            .text(name(row.id, in: table)), .text(row.type),
+            .integer(row.timestamp.millisecondsSince1970),
+            .blob(digest), .blob(sealer.seal(row.form(in: table), for: identity(row, in: table))),
             .integer(now.millisecondsSince1970))
     }
 
@@ -83,14 +84,15 @@ extension HealthStore {
         let time = Value.integer(now.millisecondsSince1970)
         try connection.run(
             "UPDATE \(table.rawValue) SET synced_at_ms = max(synced_at_ms, ?) WHERE id = ?",
-            time, .text(row.id))
+            time, .text(name(row.id, in: table)))
         let identity = identity(row, in: table)
-        guard row.numbers != nil, !sealer.opens(known.sealed, for: identity, as: row.form) else {
+        let form = row.form(in: table)
+        guard row.numbers != nil, !sealer.opens(known.sealed, for: identity, as: form) else {
             return
         }
         try connection.run(
             "UPDATE \(table.rawValue) SET sealed = ? WHERE id = ?",
-            .blob(sealer.seal(row.form, for: identity)), .text(row.id))
+            .blob(sealer.seal(form, for: identity)), .text(name(row.id, in: table)))
     }
 
     /// The cached rows, latest first, with the names of those that do not open any more.
@@ -116,17 +118,21 @@ extension HealthStore {
                         json: row.blob(3)),
                     syncedAt: Instant(millisecondsSince1970: row.integer(4)))
             }
+            var opened: [SyncedRow] = []
             var rows = CachedRows()
             for synced in found {
                 var row = synced.row
                 do throws(SealingError) {
-                    row.json = MetricNumbers.json(
-                        of: try sealer.open(row.json, for: identity(row, in: table)))
-                    rows.append(SyncedRow(row: row, syncedAt: synced.syncedAt))
+                    let identity = identity(named: row.id, row, in: table)
+                    row.take(form: try sealer.open(row.json, for: identity))
+                    opened.append(SyncedRow(row: row, syncedAt: synced.syncedAt))
                 } catch {
                     rows.damaged.append(error)
                 }
             }
+            // The file has those of one instant in the order of its own names for them.
+            opened.sort { ($1.row.timestamp, $0.row.id) < ($0.row.timestamp, $1.row.id) }
+            for row in opened { rows.append(row) }
             return rows
         }
     }
@@ -177,7 +183,7 @@ extension HealthStore {
     ) throws -> KnownRow? {
         try connection.first(
             "SELECT type, timestamp_ms, digest, sealed FROM \(table.rawValue) WHERE id = ?",
-            .text(id)
+            .text(name(id, in: table))
         ) {
             KnownRow(
                 type: $0.text(0), timestamp: Instant(millisecondsSince1970: $0.integer(1)),
@@ -196,14 +202,24 @@ extension HealthStore {
                 (origin, row_id, type, timestamp_ms, digest, sealed, archived_at_ms)
             VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
-            .text(table.rawValue), .text(id), .text(loser.type),
+            .text(table.rawValue), .text(name(id, in: table)), .text(loser.type),
             .integer(loser.timestamp.millisecondsSince1970), .blob(loser.digest),
             .blob(loser.sealed), .integer(now.millisecondsSince1970))
     }
 
+    /// What the file calls a row: a metric by a tag, since the backend's id is a hash of the value.
+    func name(_ id: String, in table: CachedTable) -> String {
+        table == .metrics ? sealer.metricTag(id) : id
+    }
+
     func identity(_ row: CachedRow, in table: CachedTable) -> RowIdentity {
-        var identity = RowIdentity(table.rawValue, label: row.id)
-        identity.append(row.id)
+        identity(named: name(row.id, in: table), row, in: table)
+    }
+
+    /// The identity of a row by what the file calls it.
+    func identity(named name: String, _ row: CachedRow, in table: CachedTable) -> RowIdentity {
+        var identity = RowIdentity(table.rawValue, label: name)
+        identity.append(name)
         identity.append(row.type)
         identity.append(row.timestamp.millisecondsSince1970)
         return identity
@@ -211,7 +227,7 @@ extension HealthStore {
 
     /// A keyed hash over the whole row: tells a changed one without opening the known one.
     private func digest(_ row: CachedRow, in table: CachedTable) -> [UInt8] {
-        var content = identity(row, in: table)
+        var content = identity(named: row.id, row, in: table)
         content.append(row.json)
         return sealer.tag(content.bytes, count: 16)
     }

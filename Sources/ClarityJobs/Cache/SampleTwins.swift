@@ -20,8 +20,9 @@ struct SampleTwins {
 
     /// Notes in the row of a metric which sample it is, unless that is known.
     func link(_ row: CachedRow, _ connection: Connection) throws {
+        let name = sealer.metricTag(row.id)
         let isOpen = try connection.first(
-            "SELECT sample IS NULL FROM metrics WHERE id = ?", .text(row.id)
+            "SELECT sample IS NULL FROM metrics WHERE id = ?", .text(name)
         ) { $0.integer(0) == 1 }
         guard isOpen == true, let group = MetricGroup(type: row.type) else { return }
         let start = (row.numbers?.span?.lowerBound ?? row.timestamp).secondsSince1970
@@ -46,7 +47,7 @@ struct SampleTwins {
                 else { continue }
                 try connection.run(
                     "UPDATE metrics SET sample = ? WHERE id = ?", .integer(sample.number),
-                    .text(row.id))
+                    .text(name))
                 return
             }
         }

@@ -38,6 +38,12 @@ struct MeteredBudget {
         return max(0, bytes - min(bytes, used))
     }
 
+    /// The bytes in whole steps of 4 KiB, rounded up: the length of a body follows from its values.
+    static func rounded(_ bytes: Int64) -> Int64 {
+        let (sum, overflow) = bytes.addingReportingOverflow(4095)
+        return overflow ? bytes : sum / 4096 * 4096
+    }
+
     /// The bytes that must be free before a new batch is made.
     ///
     /// One that the budget cuts short is not made of the last crumbs of it: a sixteenth must be free.
@@ -91,7 +97,7 @@ extension HealthStore {
     ) throws -> Int64 {
         try connection.run(
             "INSERT INTO metered_bytes (sent_at_ms, bytes) VALUES (?, ?)",
-            .integer(now.millisecondsSince1970), .integer(Int64(bytes)))
+            .integer(now.millisecondsSince1970), .integer(MeteredBudget.rounded(Int64(bytes))))
         return connection.lastInsertedRow
     }
 
@@ -103,7 +109,8 @@ extension HealthStore {
         guard let entry = batch.meteredEntry else { return }
         try changeAnyway { connection in
             try connection.run(
-                "UPDATE metered_bytes SET bytes = ? WHERE id = ?", .integer(max(0, bytes)),
+                "UPDATE metered_bytes SET bytes = ? WHERE id = ?",
+                .integer(MeteredBudget.rounded(max(0, bytes))),
                 .integer(entry))
         }
     }

@@ -301,7 +301,8 @@ extension HealthStore {
             if let ids {
                 try connection.run(
                     "UPDATE metrics SET sample = ? WHERE id = ? AND sample IS NULL",
-                    .integer(batch.rows[index]), .text(ids(batch.samples[index]).description))
+                    .integer(batch.rows[index]),
+                    .text(sealer.metricTag(ids(batch.samples[index]).description)))
             }
             // One of the sends in doubt is why the backend has it.
             try connection.run(

@@ -59,7 +59,10 @@ struct PortionSealing {
     ) {
         identify(row)
         let place = bytes.count
-        sealer.seal(sample.sealedForm, for: identity, nonces, nonce, onto: &bytes)
+        let plain = sample.sealedForm
+        sealer.seal(
+            plain, atLeast: Padding.floor(of: plain, in: "outbox"), for: identity, nonces, nonce,
+            onto: &bytes)
         row.sealed = place..<bytes.count
     }
 

@@ -7,8 +7,7 @@ import SQLite
 /// Device, inode, size, and both times to the nanosecond: each write moves the change time, which
 /// no program can set.
 public struct SourceStamp: Hashable, Sendable {
-    /// What stands in clear text in the store: of the file alone, since the reader's rules may tell
-    /// where somebody lives.
+    /// What is noted as a keyed tag: of the file alone, so that a reader's version is no other file.
     private let state: String
     /// What reads the file, with its version.
     public let reader: String
@@ -79,7 +78,7 @@ extension HealthStore {
                 """
                 SELECT sealed, read_at_ms FROM sources
                 WHERE tag = ?1 AND stamp = coalesce(?2, stamp) AND sealed IS NOT NULL
-                """, .blob(tag), stamp.map { .text($0) } ?? .null
+                """, .blob(tag), stamp.map { .text(sealer.stampTag($0)) } ?? .null
             ) { ($0.blob(0), Instant(millisecondsSince1970: $0.integer(1))) }
             let row = RowIdentity.source(tag)
             guard let (sealed, readAt) = found, sealer.opens(sealed, for: row) else { return nil }
@@ -109,7 +108,7 @@ extension HealthStore {
             INSERT INTO sources (tag, stamp, read_at_ms, sealed) VALUES (?, ?, ?, ?)
             ON CONFLICT (tag) DO UPDATE SET stamp = excluded.stamp,
                 read_at_ms = excluded.read_at_ms, sealed = excluded.sealed
-            """, .blob(tag), .text(stamp.text),
+            """, .blob(tag), .text(sealer.stampTag(stamp.text)),
             .integer(reading.readAt.millisecondsSince1970),
             .blob(sealer.seal(reading.sealedForm, for: .source(tag))))
     }

@@ -111,6 +111,7 @@ public struct KeyRotation {
             next = try resumedKey(found, present: key)
         } else {
             let former = try Canary.sealer(key, connection)
+            try FormUpgrade(connection, former).run(actor: actor, at: clock.now)
             next = try freshKey(instead: key, in: place)
             try after(.keyKept)
             state = RotationState(

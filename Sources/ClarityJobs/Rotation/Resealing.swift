@@ -63,8 +63,10 @@ struct Resealing {
 
     private func reseal(_ table: SealedTable, _ step: inout RotationState) throws -> Int {
         let entries = try table.entries(after: step.row, limit: portion, connection)
+        let change = SealedTable.Change.key(
+            from: former, to: next, hasHexTags: try !FormUpgrade.isOwed(connection))
         for entry in entries {
-            let isSound = try table.reseal(entry, from: former, to: next, connection)
+            let isSound = try table.reseal(entry, change, connection)
             step.rows += isSound ? 1 : 0
             step.damaged += isSound ? 0 : 1
             step.row = entry.number

@@ -42,26 +42,66 @@ extension Sealer {
     /// Adds what `seal` gives for the bytes and the row to `target`.
     ///
     /// - Parameters:
+    ///   - floor: the smallest size to which the bytes are padded.
     ///   - row: the bytes of the row's identity.
     ///   - nonce: the place of a nonce in `nonces` that nothing else was sealed with.
     func seal(
-        _ plain: [UInt8], for row: [UInt8], _ nonces: [UInt8], _ nonce: Int,
+        _ plain: [UInt8], atLeast floor: Int, for row: [UInt8], _ nonces: [UInt8], _ nonce: Int,
         onto target: inout [UInt8]
     ) {
         let place = target.count
+        let size = Padding.size(of: plain.count, atLeast: floor)
         target.append(
             contentsOf: nonces[nonce * Sealer.nonceCount..<(nonce + 1) * Sealer.nonceCount])
         target.append(contentsOf: plain)
-        target.append(contentsOf: repeatElement(0, count: Sealer.overhead - Sealer.nonceCount))
+        target.append(Padding.mark)
+        target.append(
+            contentsOf: repeatElement(
+                0, count: size - plain.count - 1 + Sealer.overhead - Sealer.nonceCount))
         target.withUnsafeMutableBufferPointer { buffer in
             // Never nil: a nonce was just added.
             guard let start = buffer.baseAddress.map({ $0 + place }) else { return }
             let text = start + Sealer.nonceCount
             // In place: what is sealed may lie where the plain text does.
             crypto_aead_xchacha20poly1305_ietf_encrypt(
-                text, nil, text, UInt64(plain.count), row, UInt64(row.count), nil, start,
-                sealingKey)
+                text, nil, text, UInt64(size), row, UInt64(row.count), nil, start, sealingKey)
         }
+    }
+
+    /// Puts what was sealed for the row into `plain`, without its padding; false when it does not
+    /// open.
+    func open(
+        _ sealed: UnsafeRawBufferPointer, for row: [UInt8], into plain: inout [UInt8]
+    ) -> Bool {
+        if decrypt(sealed, for: row, under: sealingKey, into: &plain) {
+            return Padding.remove(from: &plain)
+        }
+        return decrypt(sealed, for: row, under: unpaddedKey, into: &plain)
+    }
+
+    /// Whether the bytes were sealed for this row without padding, as earlier releases did it.
+    func isUnpadded(_ sealed: [UInt8], for row: RowIdentity) -> Bool {
+        var plain: [UInt8] = []
+        return sealed.withUnsafeBytes {
+            decrypt($0, for: row.bytes, under: unpaddedKey, into: &plain)
+        }
+    }
+
+    private func decrypt(
+        _ sealed: UnsafeRawBufferPointer, for row: [UInt8], under key: [UInt8],
+        into plain: inout [UInt8]
+    ) -> Bool {
+        let count = sealed.count - Sealer.overhead
+        guard count >= 0, let start = sealed.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        else { return false }
+        if plain.count > count {
+            plain.removeLast(plain.count - count)
+        } else {
+            plain += repeatElement(0, count: count - plain.count)
+        }
+        return crypto_aead_xchacha20poly1305_ietf_decrypt(
+            &plain, nil, nil, start + Sealer.nonceCount,
+            UInt64(sealed.count - Sealer.nonceCount), row, UInt64(row.count), start, key) == 0
     }
 }
 
@@ -92,17 +132,6 @@ struct RowOpening {
 
     /// Puts what was sealed for the row into `plain`; false when it does not open.
     mutating func open(_ sealed: UnsafeRawBufferPointer) -> Bool {
-        let count = sealed.count - Sealer.overhead
-        guard count >= 0, let start = sealed.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        else { return false }
-        if plain.count > count {
-            plain.removeLast(plain.count - count)
-        } else {
-            plain += repeatElement(0, count: count - plain.count)
-        }
-        return crypto_aead_xchacha20poly1305_ietf_decrypt(
-            &plain, nil, nil, start + Sealer.nonceCount,
-            UInt64(sealed.count - Sealer.nonceCount), identity, UInt64(identity.count), start,
-            sealer.sealingKey) == 0
+        sealer.open(sealed, for: identity, into: &plain)
     }
 }

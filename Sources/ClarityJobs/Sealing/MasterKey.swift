@@ -57,14 +57,16 @@ extension MasterKey: CustomStringConvertible, CustomDebugStringConvertible, Cust
 
 /// What a subkey is for; a number is never given to another purpose.
 enum KeyPurpose: UInt64 {
-    /// Sealing of values, tokens and cached rows.
-    case sealing = 1
+    /// Sealing of values as releases up to 0.1.0 did it, without padding.
+    case unpaddedSealing = 1
     /// Tags by which a known value is recognised.
     case tagging = 2
     /// The head of the audit log.
     case heading = 3
     /// The name by which a key is told from others.
     case naming = 4
+    /// Sealing of padded values, tokens and cached rows.
+    case sealing = 5
 }
 
 /// Makes libsodium ready; cheap when it already is.

@@ -4,7 +4,10 @@ import CSodium
 ///
 /// XChaCha20-Poly1305 with a random nonce of 24 bytes in front: so many values that no two ever
 /// share one. The row's identity is authenticated with the bytes, so that a sealed value copied into
-/// another row does not open there.
+/// another row does not open there. The bytes are padded first (`Padding`): the length of a sealed
+/// value says nothing about the value.
+///
+/// Earlier releases sealed without padding, under another subkey. Such a value still opens.
 struct Sealer: Sendable {
     static let nonceCount = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
     private static let sealCount = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
@@ -12,12 +15,14 @@ struct Sealer: Sendable {
     static let overhead = nonceCount + sealCount
 
     let sealingKey: [UInt8]
+    let unpaddedKey: [UInt8]
     private let headingKey: [UInt8]
     /// The tagging keys of all master keys that there were, oldest first; the last is the key's own.
     private(set) var taggingKeys: [[UInt8]]
 
     init(_ key: MasterKey) throws(MasterKeyError) {
         sealingKey = try key.subkey(.sealing)
+        unpaddedKey = try key.subkey(.unpaddedSealing)
         headingKey = try key.subkey(.heading)
         taggingKeys = [try key.subkey(.tagging)]
     }
@@ -38,36 +43,22 @@ struct Sealer: Sendable {
 
     private var taggingKey: [UInt8] { taggingKeys[taggingKeys.count - 1] }
 
-    /// The bytes, sealed for one row; 40 bytes longer.
+    /// The bytes, padded and sealed for one row.
     func seal(_ plain: [UInt8], for row: RowIdentity) -> [UInt8] {
-        var sealed = [UInt8](
-            repeating: 0, count: Sealer.nonceCount + plain.count + Sealer.sealCount)
-        sealed.withUnsafeMutableBufferPointer { buffer in
-            // Never nil: the array holds at least a nonce.
-            guard let start = buffer.baseAddress else { return }
-            randombytes_buf(start, Sealer.nonceCount)
-            crypto_aead_xchacha20poly1305_ietf_encrypt(
-                start + Sealer.nonceCount, nil, plain, UInt64(plain.count), row.bytes,
-                UInt64(row.bytes.count), nil, start, sealingKey)
-        }
+        var sealed: [UInt8] = []
+        seal(
+            plain, atLeast: Padding.floor(of: plain, in: row.table), for: row.bytes,
+            Sealer.nonces(1), 0, onto: &sealed)
         return sealed
     }
 
-    /// What was sealed for this row.
+    /// What was sealed for this row, without its padding.
     ///
     /// - Throws: `SealingError` when a bit differs, the row is another, or the key is.
     func open(_ sealed: [UInt8], for row: RowIdentity) throws(SealingError) -> [UInt8] {
-        let count = sealed.count - Sealer.nonceCount - Sealer.sealCount
-        guard count >= 0 else { throw SealingError(row) }
-        var plain = [UInt8](repeating: 0, count: count)
-        let code = sealed.withUnsafeBufferPointer { buffer -> Int32 in
-            guard let start = buffer.baseAddress else { return -1 }
-            return crypto_aead_xchacha20poly1305_ietf_decrypt(
-                &plain, nil, nil, start + Sealer.nonceCount,
-                UInt64(buffer.count - Sealer.nonceCount), row.bytes, UInt64(row.bytes.count),
-                start, sealingKey)
-        }
-        guard code == 0 else { throw SealingError(row) }
+        var plain: [UInt8] = []
+        let isOpen = sealed.withUnsafeBytes { open($0, for: row.bytes, into: &plain) }
+        guard isOpen else { throw SealingError(row) }
         return plain
     }
 
@@ -95,6 +86,28 @@ struct Sealer: Sendable {
     func tag(following tag: [UInt8]) -> [UInt8] {
         Sealer.hash(tag, under: taggingKey, count: tag.count)
     }
+
+    /// The keyed hash of a text that must not stand in the clear, as 32 hex digits.
+    ///
+    /// - Parameter column: the table and column that it is for, so that equal texts of two columns
+    ///   look different.
+    func hexTag(_ text: String, for column: String) -> String {
+        var identity = RowIdentity(column)
+        identity.append(text)
+        return hexEncoded(tag(identity.bytes, count: 16))
+    }
+
+    /// What `hexTag` gives for the text whose tag under the key before this one is `hexTag`; `nil` when
+    /// that is none.
+    func hexTag(following hexTag: String) -> String? {
+        hexDecoded(Array(hexTag.utf8)).map { hexEncoded(tag(following: $0)) }
+    }
+
+    /// What the file has in the place of the backend's id of a metric: the id is a hash of the value.
+    func metricTag(_ id: String) -> String { hexTag(id, for: "metrics.id") }
+
+    /// What the file has in the place of a source's state: it tells the size of the source.
+    func stampTag(_ stamp: String) -> String { hexTag(stamp, for: "sources.stamp") }
 
     /// A keyed hash of 32 bytes over the head of the audit log, which only the key can make.
     func authenticate(_ bytes: [UInt8]) -> [UInt8] {

@@ -112,11 +112,4 @@ extension HealthStore {
         }
         return receipt
     }
-
-    /// Brings the log into the file and cuts it to nothing; readers are waited for.
-    private static func emptyLog(_ connection: Connection) throws(SQLiteError) {
-        let isHeld = try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) }
-        // SQLITE_BUSY, which this pragma tells by a row.
-        if isHeld == 1 { throw SQLiteError(code: 5, message: "another process reads the database") }
-    }
 }

@@ -21,8 +21,14 @@ enum HealthSchema {
             applicationID: applicationID,
             steps: [
                 version1, uploads, sessions, vault, dialects, minutes, intake, ledger, pulled,
-                analyses, knownInsights, restorations, sending,
+                analyses, knownInsights, restorations, sending, form,
             ])
+    }
+
+    /// The version from which on nothing in the clear follows from a value.
+    static var formVersion: Int {
+        // Always found: it is one of them.
+        (migrations.steps.firstIndex(of: form) ?? 0) + 1
     }
 
     private static let version1 = """

@@ -24,6 +24,8 @@ public final class HealthStore: @unchecked Sendable {
     let clock: any WallClock
     /// Whose time with the file it was when the store was opened.
     let tenancy: Tenancy
+    /// Whether opening it sealed the rows of an earlier release anew.
+    public let wasUpgraded: Bool
     private let connection: Connection
     /// What keeps the master key from being changed meanwhile; a rehearsal needs none.
     private let share: StoreLock?
@@ -49,10 +51,11 @@ public final class HealthStore: @unchecked Sendable {
         stateDirectory: String, environment: [String: String],
         actor: AuditActor = AuditActor(), clock: any WallClock = SystemClock()
     ) throws(HealthStoreError) {
-        let opening = try StoreOpening(stateDirectory, environment)
+        let opening = try StoreOpening(
+            stateDirectory, environment, actor: actor, clock: clock)
         try self.init(
             path: opening.file.path, key: opening.key, lock: opening.lock, actor: actor,
-            clock: clock,
+            clock: clock, wasUpgraded: opening.wasUpgraded,
             connection: { () throws(SQLiteError) in
                 try Connection(path: opening.file.path, access: .readWrite)
             })
@@ -66,7 +69,8 @@ public final class HealthStore: @unchecked Sendable {
     /// Takes a connection, brings its schema up to date and checks the key.
     init(
         path: String, key: MasterKey, lock share: StoreLock? = nil, actor: AuditActor,
-        clock: any WallClock, connection open: () throws(SQLiteError) -> Connection
+        clock: any WallClock, wasUpgraded: Bool = false,
+        connection open: () throws(SQLiteError) -> Connection
     ) throws(HealthStoreError) {
         self.path = path
         self.share = share
@@ -88,6 +92,8 @@ public final class HealthStore: @unchecked Sendable {
             }
             guard !isRotating else { throw HealthStoreError.rotationUnfinished(path: path) }
             tenancy = try Tenancy(connection)
+            let isUpgraded = try FormUpgrade(connection, sealer).run(actor: actor, at: clock.now)
+            self.wasUpgraded = isUpgraded || wasUpgraded
         } catch let error as SealingError where error.table == "canary" {
             throw .wrongKey(path: path)
         } catch {
@@ -113,6 +119,13 @@ public final class HealthStore: @unchecked Sendable {
             PRAGMA trusted_schema = OFF;
             """)
         try HealthSchema.migrations.migrate(connection, keeping: keeping)
+    }
+
+    /// Brings the log into the file and cuts it to nothing; readers are waited for.
+    static func emptyLog(_ connection: Connection) throws(SQLiteError) {
+        let isHeld = try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) }
+        // SQLITE_BUSY, which this pragma tells by a row.
+        if isHeld == 1 { throw SQLiteError(code: 5, message: "another process reads the database") }
     }
 
     /// Reads: several queries in `body` may see different states of the file.

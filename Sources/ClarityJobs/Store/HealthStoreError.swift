@@ -22,6 +22,8 @@ public enum HealthStoreError: Error, Sendable {
     case rotating(path: String)
     /// A change of the master key was cut short, and nobody is finishing it.
     case rotationUnfinished(path: String)
+    /// The rows have to be sealed anew, and a process of an earlier release still uses them.
+    case upgrading(path: String)
     /// The master key cannot be changed.
     case rotation(KeyRotationError, path: String)
     /// The file belongs to another user of the backend.
@@ -47,7 +49,7 @@ public enum HealthStoreError: Error, Sendable {
             case .key, .lostKey, .wrongKey, .schema, .otherUser, .foreignFile,
                 .rotationUnfinished:
                 .configuration
-            case .rotating: .unreachable
+            case .rotating, .upgrading: .unreachable
             case .rotation(let error, _): error.isTemporary ? .unreachable : .configuration
             // A new login puts another in its place.
             case .sealing(let error, _) where error.isOfLogin: .credential
@@ -72,7 +74,7 @@ public enum HealthStoreError: Error, Sendable {
     public var isBusy: Bool {
         switch self {
         case .database(let error, _): error.isBusy
-        case .rotating: true
+        case .rotating, .upgrading: true
         case .rotation(let error, _): error.isTemporary
         default: false
         }
@@ -92,6 +94,9 @@ extension HealthStoreError: CustomStringConvertible {
         case .rotationUnfinished(let path):
             "a change of the master key of `\(path)` was cut short; finish it with "
                 + "`clarity-jobs key rotate`"
+        case .upgrading(let path):
+            "this release has to seal `\(path)` anew once, and other processes use it; try again when "
+                + "they have ended"
         case .rotation(let error, let path): error.description(path)
         case .wrongKey(let path): "`\(path)` was sealed with another master key"
         case .sealing(let error, _) where error.isOfLogin:

@@ -1,3 +1,4 @@
+import ClarityScheduler
 import ClaritySystem
 import SQLite
 
@@ -12,8 +13,46 @@ struct StoreOpening {
     /// Held as long as the store is used.
     let lock: StoreLock
 
+    /// Whether the rows of an earlier release were sealed anew for it.
+    private(set) var wasUpgraded = false
+
+    /// Settles everything; a file of an earlier release is brought into the present form, with nobody
+    /// else using it meanwhile.
+    ///
+    /// - Parameter patience: how long others are waited for that use a file of an earlier release.
     /// - Throws: what `HealthStore.init` throws.
-    init(_ directory: String, _ environment: [String: String]) throws(HealthStoreError) {
+    init(
+        _ directory: String, _ environment: [String: String], actor: AuditActor,
+        clock: any WallClock, patience: Duration = FormUpgrade.patience
+    ) throws(HealthStoreError) {
+        var opening: StoreOpening? = try StoreOpening(directory, environment, patience)
+        var wasUpgraded = false
+        if let file = opening?.file, try FormUpgrade.isOwed(by: file) {
+            // The share is given back: nobody can have the lock alone beside it.
+            opening = nil
+            let alone = try FormUpgrade.alone(with: file, patience)
+            let key = try HealthStore.key(of: file, environment) {
+                source throws(MasterKeyError) in try source.create()
+            }
+            try KeyCheck(file, environment).demand(key)
+            wasUpgraded = try HealthStore(
+                path: file.path, key: key, lock: alone, actor: actor, clock: clock,
+                connection: { () throws(SQLiteError) in
+                    try Connection(path: file.path, access: .readWrite)
+                }
+            ).wasUpgraded
+        }
+        if let opening {
+            self = opening
+        } else {
+            try self.init(directory, environment, patience)
+        }
+        self.wasUpgraded = wasUpgraded
+    }
+
+    private init(
+        _ directory: String, _ environment: [String: String], _ patience: Duration
+    ) throws(HealthStoreError) {
         do {
             _ = try StateDirectory(path: directory)
         } catch {
@@ -21,7 +60,7 @@ struct StoreOpening {
         }
         file = HealthFile(in: directory)
         try file.check()
-        let known = try StoreLock.share(of: file, makesFile: false)
+        let known = try FormUpgrade.share(of: file, patience)
         // Asked again: a restore may have been cut short while this one waited.
         try file.demandWhole()
         let first = try HealthStore.key(of: file, environment) {

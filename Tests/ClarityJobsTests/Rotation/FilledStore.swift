@@ -34,6 +34,7 @@ struct FilledStore {
             _ = try store.upsert(rows, into: table, syncedAt: noon)
         }
         try store.noteRead(source, stamp, at: noon)
+        try store.keepPullPlace(FilledStore.cursor, of: .metrics)
         try store.keep(FilledStore.steps)
         _ = try store.keepDayZone("Europe/London")
         try read(store)
@@ -58,6 +59,8 @@ struct FilledStore {
         reasons.unmapped = ["BodyMass": 3]
         return reasons
     }
+
+    private static let cursor = "eyJpZCI6MTU0MjB9"
 
     /// A week of steps.
     private static let steps = (100..<107).map {
@@ -108,7 +111,15 @@ struct FilledStore {
             #expect(found.damaged.isEmpty, sourceLocation: sourceLocation)
             let again = try store.upsert(rows, into: table, syncedAt: noon)
             #expect(again.unchanged == 2, sourceLocation: sourceLocation)
+            let versions = try store.archivedVersions(limit: 9)
+            #expect(Set(versions.map(\.id)) == ["a"], sourceLocation: sourceLocation)
+            #expect(
+                try versions.allSatisfy { try store.archivedVersion($0.number)?.version.id == "a" },
+                sourceLocation: sourceLocation)
         }
+        #expect(
+            try store.pullRecord(of: .metrics).place == FilledStore.cursor,
+            sourceLocation: sourceLocation)
         let counts = try store.enqueue(pruned + waiting)
         #expect(counts.duplicates == 9 && counts.queued == 0, sourceLocation: sourceLocation)
         #expect(

@@ -108,7 +108,7 @@ import Testing
         "UPDATE insights SET type = 'other' WHERE id = 'a'",
         "UPDATE insights SET timestamp_ms = timestamp_ms + 1 WHERE id = 'a'",
         "UPDATE insights SET sealed = zeroblob(9) WHERE id = 'a'",
-        "UPDATE insights SET sealed = (SELECT sealed FROM metrics WHERE id = 'a') WHERE id = 'a'",
+        "UPDATE insights SET sealed = (SELECT sealed FROM metrics LIMIT 1) WHERE id = 'a'",
         "UPDATE insights SET sealed = (SELECT sealed FROM insights WHERE id = 'b') WHERE id = 'a'",
     ])
     func `a changed row is named and the others are read`(change: String) throws {

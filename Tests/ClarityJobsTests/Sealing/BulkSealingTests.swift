@@ -29,12 +29,13 @@ import Testing
         var ends = [1]
 
         for (index, plain) in [[1, 2, 3], [], [UInt8](repeating: 7, count: 200)].enumerated() {
-            sealer.seal(plain, for: row.bytes, nonces, index, onto: &bytes)
+            sealer.seal(
+                plain, atLeast: 64, for: row.bytes, nonces, index, onto: &bytes)
             ends.append(bytes.count)
         }
 
         let sealed = zip(ends, ends.dropFirst()).map { Array(bytes[$0..<$1]) }
-        #expect(sealed.map(\.count) == [43, 40, 240])
+        #expect(sealed.map(\.count) == [104, 104, 296])
         #expect(try sealer.open(sealed[0], for: row) == [1, 2, 3])
         #expect(try sealer.open(sealed[1], for: row) == [])
         #expect(try sealer.open(sealed[2], for: row) == [UInt8](repeating: 7, count: 200))

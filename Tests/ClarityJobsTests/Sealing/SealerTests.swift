@@ -14,13 +14,17 @@ import Testing
         self.row = row
     }
 
-    @Test(arguments: [0, 1, 1000])
-    func `what was sealed opens in its row`(count: Int) throws {
-        let plain = [UInt8](repeating: 0x5A, count: count)
+    @Test(arguments: [
+        (0, 64), (1, 64), (63, 64), (64, 128), (127, 128), (128, 256), (1000, 1024),
+    ])
+    func `what was sealed opens in its row, and its length is a size class`(
+        count: Int, size: Int
+    ) throws {
+        let plain = [UInt8](repeating: 0, count: count)
 
         let sealed = sealer.seal(plain, for: row)
 
-        #expect(sealed.count == count + 40)
+        #expect(sealed.count == size + 40)
         #expect(try sealer.open(sealed, for: row) == plain)
     }
 

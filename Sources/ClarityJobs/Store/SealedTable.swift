@@ -24,6 +24,9 @@ struct SealedTable: Sendable {
     var isSealed = true
     /// The column with a keyed hash.
     var tag: String?
+    /// The column that has a `Sealer.hexTag` in the place of a text. Of the archive only a metric's
+    /// version has one.
+    var hexTag: String?
 
     /// Every table with something under the key, but for the audit log, which is chained, and for
     /// the canary and the former keys, which turn last.
@@ -37,11 +40,14 @@ struct SealedTable: Sendable {
             name: "outbox",
             identity: [.text("kind"), .integer("start_s"), .integer("end_s"), .tag],
             tag: "tag"),
-        SealedTable(name: "metrics", identity: pulled("id"), label: 0, tag: "digest"),
+        SealedTable(
+            name: "metrics", identity: pulled("id"), label: 0, tag: "digest", hexTag: "id"),
         SealedTable(name: "insights", identity: pulled("id"), label: 0, tag: "digest"),
         SealedTable(
-            name: "archive", origin: "origin", identity: pulled("row_id"), label: 0, tag: "digest"),
-        SealedTable(name: "sources", identity: [.tag], tag: "tag"),
+            name: "archive", origin: "origin", identity: pulled("row_id"), label: 0, tag: "digest",
+            hexTag: "row_id"),
+        SealedTable(name: "pulls", identity: [.text("name")], label: 0),
+        SealedTable(name: "sources", identity: [.tag], tag: "tag", hexTag: "stamp"),
         SealedTable(name: "day_zone"),
         SealedTable(name: "readings", identity: [.integer("id")], tag: "tag"),
         SealedTable(name: "server_words", identity: [.integer("id")]),
@@ -63,6 +69,8 @@ struct SealedTable: Sendable {
         let number: Int64
         let sealed: [UInt8]?
         let tag: [UInt8]?
+        /// What is in the column of `hexTag`; `nil` in a row that has none.
+        fileprivate let hexTag: String?
         fileprivate let title: String
         fileprivate let parts: [Value]
     }
@@ -79,15 +87,17 @@ struct SealedTable: Sendable {
         }
         let sql =
             "SELECT rowid, \(isSealed ? "sealed" : "NULL"), \(tag ?? "NULL"), "
-            + (["\(origin ?? "NULL")"] + columns).joined(separator: ", ")
+            + ([origin ?? "NULL", hexTag ?? "NULL"] + columns).joined(separator: ", ")
             + " FROM \(name) WHERE rowid > ? ORDER BY rowid LIMIT ?"
         return try connection.all(sql, .integer(number), .integer(Int64(limit))) { row in
             Entry(
                 number: row.integer(0), sealed: row.isNull(1) ? nil : row.blob(1),
                 tag: row.isNull(2) ? nil : row.blob(2),
+                hexTag: hexTag == nil || (origin != nil && row.text(3) != "metrics")
+                    ? nil : row.text(4),
                 title: origin == nil ? name : row.text(3),
                 parts: identity.enumerated().map { index, part in
-                    let column = Int32(4 + index)
+                    let column = Int32(5 + index)
                     return switch part {
                     case .text: .text(row.text(column))
                     case .integer: .integer(row.integer(column))
@@ -97,15 +107,19 @@ struct SealedTable: Sendable {
         }
     }
 
-    /// The identity for which the entry's value is sealed, with `tag` in the place of its own.
-    func identity(of entry: Entry, tag: [UInt8]? = nil) -> RowIdentity {
+    /// The identity for which the entry's value is sealed, with `tag` and `hexTag` in the place of its
+    /// own.
+    func identity(
+        of entry: Entry, tag: [UInt8]? = nil, hexTag: String? = nil
+    ) -> RowIdentity {
         var label = String(entry.number)
         if let part = self.label, case .text(let text) = entry.parts[part] { label = text }
         var row = RowIdentity(entry.title, label: label)
         for (part, value) in zip(identity, entry.parts) {
             switch (part, value) {
             case (.tag, .blob(let own)): row.append(tag ?? own)
-            case (_, .text(let text)): row.append(text)
+            case (.text(let column), .text(let text)):
+                row.append(column == self.hexTag ? hexTag ?? text : text)
             case (_, .integer(let number)): row.append(number)
             default: break
             }
@@ -113,20 +127,41 @@ struct SealedTable: Sendable {
         return row
     }
 
-    /// Puts an entry under the key that follows `former`'s.
+    /// What sealing a row anew changes.
+    enum Change {
+        /// The master key: from one sealer to the one that follows it. In a file that is to be brought
+        /// into the padded form yet, texts stand where its tags will be.
+        case key(from: Sealer, to: Sealer, hasHexTags: Bool)
+        /// The form: values are padded, and tags replace texts that follow from a value.
+        case form(Sealer)
+    }
+
+    /// Seals an entry anew.
     ///
     /// - Returns: `false` for one whose value does not open; it stays as damaged as it is.
-    func reseal(
-        _ entry: Entry, from former: Sealer, to next: Sealer, _ connection: Connection
-    ) throws -> Bool {
-        let newTag = entry.tag.map { next.tag(following: $0) }
+    func reseal(_ entry: Entry, _ change: Change, _ connection: Connection) throws -> Bool {
+        let (former, next): (Sealer, Sealer)
+        var (newTag, newHexTag) = (entry.tag, entry.hexTag)
+        var id: String?
+        switch change {
+        case .key(let from, let to, let hasHexTags):
+            (former, next) = (from, to)
+            newTag = entry.tag.map { next.tag(following: $0) }
+            if hasHexTags, let own = entry.hexTag { newHexTag = next.hexTag(following: own) ?? own }
+        case .form(let sealer):
+            (former, next) = (sealer, sealer)
+            newHexTag = entry.hexTag.map {
+                name == "sources" ? sealer.stampTag($0) : sealer.metricTag($0)
+            }
+            if entry.title == "metrics" { id = entry.hexTag }
+        }
         var isSound = true
         var sealed = entry.sealed
         if let old = entry.sealed {
             do throws(SealingError) {
-                sealed = next.seal(
-                    try former.open(old, for: identity(of: entry)),
-                    for: identity(of: entry, tag: newTag))
+                var plain = try former.open(old, for: identity(of: entry))
+                if let id { plain = MetricForm.adding(id, to: plain) }
+                sealed = next.seal(plain, for: identity(of: entry, tag: newTag, hexTag: newHexTag))
             } catch {
                 isSound = false
             }
@@ -140,6 +175,10 @@ struct SealedTable: Sendable {
         if let tag, let newTag {
             settings.append("\(tag) = ?")
             values.append(.blob(newTag))
+        }
+        if let hexTag, let newHexTag {
+            settings.append("\(hexTag) = ?")
+            values.append(.text(newHexTag))
         }
         guard !settings.isEmpty else { return isSound }
         try connection.forEach(
