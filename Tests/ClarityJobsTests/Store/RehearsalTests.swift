@@ -85,6 +85,29 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
+    @Test func `a rehearsal removes the copy of one that was killed, and no other's`() throws {
+        let drafts = StateFolder()
+        let writer = try folder.open()
+        _ = try writer.enqueue(heartRates(0..<3))
+        var (killed, living) = ("clarity-jobs-copy.aaaaaa", "clarity-jobs-copy.bbbbbb")
+        (killed, living) = ("\(drafts.path)/\(killed)", "\(drafts.path)/\(living)")
+        for path in [killed, living] {
+            mkdir(path, 0o700)
+            close(creat("\(path)/health.db", 0o600))
+            close(creat("\(path)/health.db-wal", 0o600))
+        }
+        let lock = open(living, O_RDONLY | O_DIRECTORY)
+        flock(lock, LOCK_EX)
+
+        _ = try HealthStore.rehearsal(of: folder.path, environment: ["TMPDIR": drafts.path])
+
+        #expect(drafts.names == ["clarity-jobs-copy.bbbbbb"])
+        close(lock)
+        _ = try HealthStore.rehearsal(of: folder.path, environment: ["TMPDIR": drafts.path])
+        #expect(drafts.names == [])
+        withExtendedLifetime(writer) {}
+    }
+
     @Test func `a rehearsal needs its folder for temporary files`() throws {
         let missing = "\(folder.path)/none"
         let writer = try folder.open()

@@ -48,12 +48,30 @@ import Testing
             body.split(separator: "\n").first.map(String.init)
                 == """
                 {"number":3,"hash":"\(records[2].hash)","at":"\(records[2].at)","action":"exported",\
-                "user":"\(WorkBench.user)","program":"clarity-jobs","counts":{"steps":2},\
-                "detail":"to a file"}
+                "counts":{"steps":2}}
                 """)
         for request in bench.backend.requests {
             let text = String(decoding: request.body ?? [], as: UTF8.self)
             #expect(!text.contains("MARKER") && !text.contains("50.125"))
+        }
+    }
+
+    @Test func `what is uploaded names no account, job or run`() async throws {
+        let desk = UploadDesk()
+        let bench = WorkBench { desk.take($0) }
+        try bench.logIn()
+        try bench.enqueue(0..<3)
+        _ = await bench.attempt("bulk-upload")
+        let before = bench.backend.requests.count
+
+        _ = await upload(bench)
+
+        let body = String(
+            decoding: bench.backend.requests.dropFirst(before).flatMap { $0.body ?? [] },
+            as: UTF8.self)
+        #expect(body.contains(#""counts":{"heart_rate":3}"#))
+        for name in [WorkBench.user, "job.bulk-upload", "program", "run", "attempt", "detail"] {
+            #expect(!body.contains(name), "\(name)")
         }
     }
 

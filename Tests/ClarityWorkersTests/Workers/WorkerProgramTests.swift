@@ -225,6 +225,25 @@ import Testing
         #expect((end == sentence) == !isPinned)
     }
 
+    @Test(.enabled(if: HostileServer.isAvailable, "needs python3 and openssl"))
+    func `no environment variable has the keys of a connection written to a file`() async throws {
+        let bench = WorkBench()
+        let keys = "\(bench.state)/tls-keys"
+        let authority = try await TestAuthority()
+        let server = try await HostileServer(try await authority.identity("server"))
+
+        let status = try await blocking {
+            try WorkerProcess(
+                ["probe", "\(server.url)/ok"], environment: ["SSLKEYLOGFILE=\(keys)"]
+            )
+            .end().status
+        }
+
+        _ = await server.finish()
+        #expect(status == 69)
+        #expect(access(keys, F_OK) == -1)
+    }
+
     @Test func `a login with one pin alone ends with 78`() throws {
         let bench = WorkBench()
 
