@@ -5,6 +5,8 @@ import SQLite
 struct AuditLog {
     let connection: Connection
     let sealer: Sealer
+    /// The note of the log's end; `nil` in a copy, which has none.
+    var note: AuditMark.Note?
 
     /// The hash of an entry: it covers everything that is kept of it and, by the former hash, of all
     /// before it.
@@ -30,6 +32,7 @@ struct AuditLog {
     /// Adds an entry; to be called within the transaction of the change that it tells of.
     func append(_ entry: AuditEntry, at instant: Instant) throws {
         var head = try AuditHead.current(connection, sealer)
+        head.take(try note.flatMap { try AuditMark.finding($0, head, connection, sealer) })
         let number = head.lastNumber &+ 1
         let at = instant.millisecondsSince1970
         let sealed = sealer.seal(entry.sealedForm, for: AuditLog.row(number, at))

@@ -39,6 +39,12 @@ public struct AuditProof: Hashable, Sendable {
         } else if last.hash != head.lastHash {
             note(last.number, "its hash is not the one that the head of the log has")
         }
+        if let finding = try log.note.flatMap({
+            try AuditMark.finding($0, head, log.connection, log.sealer)
+        }) {
+            let place = finding.place(after: head.lastNumber)
+            note(place.number, place.reason)
+        }
         if let number = head.brokenNumber {
             note(number, "the log was found changed here when it was written to")
         }

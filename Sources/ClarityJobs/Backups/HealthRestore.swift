@@ -116,6 +116,8 @@ struct HealthRestore {
             "INSERT INTO restorations (made_at_ms, until_s, is_doubtful) VALUES (?, ?, ?)",
             .integer(backup.manifest.madeAt.millisecondsSince1970),
             .integer(clock.now.secondsSince1970), .integer(doubling.isPossible ? 1 : 0))
+        // The note of the log's end is the former file's; the next opening makes it anew.
+        try Canary.write(Canary.renotedText, connection, store.sealer)
         try store.record(
             .restored, ["samples in doubt": settling.doubtful],
             detail: "the state of \(backup.manifest.madeAt)"

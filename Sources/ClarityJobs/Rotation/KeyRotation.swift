@@ -85,7 +85,7 @@ public struct KeyRotation {
         // Asked again: somebody else may have changed it while this one waited.
         let present = try presentKey()
         do {
-            return try rotate(from: present.key, in: present.place)
+            return try rotate(from: present.key, in: present.place, lock)
         } catch let error as SealingError where error.table == "canary" {
             throw .wrongKey(path: file.path)
         } catch {
@@ -94,7 +94,7 @@ public struct KeyRotation {
     }
 
     private func rotate(
-        from key: MasterKey, in place: MasterKeySource.Place?
+        from key: MasterKey, in place: MasterKeySource.Place?, _ lock: StoreLock
     ) throws -> KeyRotationReport {
         let connection = try Connection(path: file.path, access: .readWrite)
         let keyID = try key.identifier()
@@ -111,6 +111,8 @@ public struct KeyRotation {
             next = try resumedKey(found, present: key)
         } else {
             let former = try Canary.sealer(key, connection)
+            // Told now: the note is under the former key.
+            try HealthStore.noteBreak(connection, former, lock)
             try FormUpgrade(connection, former).run(actor: actor, at: clock.now)
             next = try freshKey(instead: key, in: place)
             try after(.keyKept)

@@ -45,7 +45,8 @@ struct Resealing {
     func finish(_ state: inout RotationState, actor: AuditActor, at now: Instant) throws {
         var step = state
         try connection.transaction {
-            try Canary.write(connection, next)
+            // The note is under the former key; the next opening makes it anew.
+            try Canary.write(Canary.renotedText, connection, next)
             try FormerKeys.write(former.taggingKeys, connection, next, at: now)
             let formerHead = try turnHead(state)
             let log = AuditLog(connection: connection, sealer: next)

@@ -34,7 +34,7 @@ extension HealthStore {
     /// What a wipe leaves: nothing of a user is in it but, sealed, who did what in the audit log.
     static let keptTables = [
         "canary", "dialects", "login_tries", "sqlite_sequence", "tenancy", "requests", "closures",
-        "former_keys", "rotation", "audit", "audit_head", "metered_bytes",
+        "former_keys", "rotation", "audit", "audit_head", "metered_bytes", "form_upgrade",
     ]
 
     /// How many samples of the outbox were never taken by the backend, so that a wipe loses them: all
@@ -83,7 +83,7 @@ extension HealthStore {
         let receipt = try changeAnyway { connection in
             // Samples hang on their uploads: whichever goes first.
             try connection.execute("PRAGMA defer_foreign_keys = ON")
-            let log = AuditLog(connection: connection, sealer: sealer)
+            let log = try auditLog(connection)
             let user = try log.user()
             var entries: [WipeReceipt.Entry] = []
             for (table, name) in HealthStore.wipedTables {

@@ -23,7 +23,7 @@ extension HealthStore {
         _ action: AuditAction, _ counts: [String: Int64], detail: String = "",
         _ connection: Connection
     ) throws {
-        let log = AuditLog(connection: connection, sealer: sealer)
+        let log = try auditLog(connection)
         try log.append(
             AuditEntry(
                 action, user: try log.user(), actor: actor, counts: counts, detail: detail),
@@ -74,10 +74,58 @@ extension HealthStore {
     /// Checks the whole log, in one state of the file.
     public func verifyAudit() throws(HealthStoreError) -> AuditProof {
         try access { connection in
-            try connection.snapshot {
-                try AuditProof(AuditLog(connection: connection, sealer: sealer))
-            }
+            // The note first: another process may add an entry and note it meanwhile.
+            let log = try auditLog(connection)
+            return try connection.snapshot { try AuditProof(log) }
         }
+    }
+
+    /// The log with the note of its end, to be checked against it.
+    func auditLog(_ connection: Connection) throws -> AuditLog {
+        AuditLog(
+            connection: connection, sealer: sealer, note: try share?.note(of: connection, sealer))
+    }
+
+    /// Notes the end of the log outside of the file, after a commit that may have added entries.
+    ///
+    /// A log that the note speaks against is noted only when its head tells of that.
+    func noteEnd(_ connection: Connection) throws {
+        guard let share, let note = try share.note(of: connection, sealer),
+            let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic
+        else { return }
+        let content = AuditMark(head).content(sealer)
+        guard content != note.content else { return }
+        let finding = try AuditMark.finding(note, head, connection, sealer)
+        guard finding == nil || head.brokenNumber != nil else { return }
+        // All is committed. A note that could not be written is behind, and the next one is not.
+        _ = share.write(note: content)
+    }
+
+    /// Has the head tell of what the note says against the log.
+    static func noteBreak(
+        _ connection: Connection, _ sealer: Sealer, _ lock: StoreLock
+    ) throws {
+        try connection.transaction {
+            var head = try AuditHead.current(connection, sealer)
+            guard let note = try lock.note(of: connection, sealer),
+                let finding = try AuditMark.finding(note, head, connection, sealer)
+            else { return }
+            head.take(finding)
+            try head.write(connection, sealer)
+        }
+    }
+
+    /// Makes the note of a file that has none yet, or whose note is to be made anew.
+    func beginNote(_ connection: Connection) throws {
+        guard let share, let text = try Canary.text(connection, sealer), text != Canary.notedText
+        else { return }
+        guard let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic else {
+            return
+        }
+        if text == Canary.renotedText || share.note.isEmpty {
+            guard share.write(note: AuditMark(head).content(sealer)) else { return }
+        }
+        try connection.transaction { try Canary.write(Canary.notedText, connection, sealer) }
     }
 
     /// The last entry that was uploaded; 0 for none.
@@ -119,5 +167,15 @@ extension HealthStore {
         (head.anchorNumber, head.anchorHash) = (end, hash)
         try head.write(connection, sealer)
         return removed
+    }
+}
+
+extension StoreLock {
+    /// The note of the log's end; `nil` where it does not count, since it is to be made anew.
+    func note(of connection: Connection, _ sealer: Sealer) throws -> AuditMark.Note? {
+        let content = note
+        let text = try Canary.text(connection, sealer)
+        if text == Canary.renotedText { return nil }
+        return AuditMark.Note(content: content, isExpected: text == Canary.notedText)
     }
 }

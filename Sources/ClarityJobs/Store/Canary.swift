@@ -7,6 +7,11 @@ enum Canary {
     static let row = RowIdentity("canary")
     /// The text of a file that has an audit log; an earlier file's is empty.
     static let text: [UInt8] = [1]
+    /// The text of a file that also has a note of the log's end (`AuditMark`).
+    static let notedText: [UInt8] = [2]
+    /// The text of a file whose note is to be made anew: it was put back by a restore, or its key was
+    /// changed.
+    static let renotedText: [UInt8] = [3]
 
     /// The sealer of the key, if it is the file's; a new file becomes the key's, and a damaged canary
     /// is replaced when something else proves the key.
@@ -21,9 +26,12 @@ enum Canary {
                 case .sound: return
                 case .otherwise: throw SealingError(row)
                 case .damaged: break
-                case .none, .earlier: try AuditHead.begin(connection, sealer)
+                case .none, .earlier:
+                    try AuditHead.begin(connection, sealer)
+                    return try write(text, connection, sealer)
                 }
-                try write(connection, sealer)
+                // Written as expecting a note: damage must not hide that there was one.
+                try write(notedText, connection, sealer)
             }
         }
         return try sealer.following(connection)
@@ -49,14 +57,21 @@ enum Canary {
                 if isProvedElsewhere(connection, sealer) { return .damaged }
                 return try found == nil && isEmpty(connection) ? .none : .otherwise
             }
-            return try sealer.open(sealed, for: row) == text ? .sound : .earlier
+            return try sealer.open(sealed, for: row).isEmpty ? .earlier : .sound
         } catch {
             // No tables of ours; whoever opens the file in the ordinary way hears of it.
             return .none
         }
     }
 
-    static func write(_ connection: Connection, _ sealer: Sealer) throws {
+    /// The text of the canary; `nil` where it does not open.
+    static func text(_ connection: Connection, _ sealer: Sealer) throws -> [UInt8]? {
+        let found = try connection.first("SELECT sealed FROM canary") { $0.blob(0) }
+        guard let sealed = found, sealer.opens(sealed, for: row) else { return nil }
+        return try sealer.open(sealed, for: row)
+    }
+
+    static func write(_ text: [UInt8], _ connection: Connection, _ sealer: Sealer) throws {
         try connection.run(
             "INSERT INTO canary (id, sealed) VALUES (1, ?) "
                 + "ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed",

@@ -28,7 +28,7 @@ public final class HealthStore: @unchecked Sendable {
     public let wasUpgraded: Bool
     private let connection: Connection
     /// What keeps the master key from being changed meanwhile; a rehearsal needs none.
-    private let share: StoreLock?
+    let share: StoreLock?
     private let lock = Mutex(())
     /// A connection that only looks, beside the one that writes; there while much is written.
     private var lookout: Connection?
@@ -60,6 +60,12 @@ public final class HealthStore: @unchecked Sendable {
                 try Connection(path: opening.file.path, access: .readWrite)
             })
     }
+
+    /// What a person has to know once `wasUpgraded`.
+    public static let upgradeNotice =
+        "the health data was sealed anew, so that no id or length in it follows from a value; backups "
+        + "of before, in `backups/` and elsewhere, still show ids from which values can be guessed: "
+        + "remove them when you need them no more"
 
     /// Whether a state directory has a store; opening one where there is none makes it.
     public static func exists(in stateDirectory: String) -> Bool {
@@ -94,6 +100,8 @@ public final class HealthStore: @unchecked Sendable {
             tenancy = try Tenancy(connection)
             let isUpgraded = try FormUpgrade(connection, sealer).run(actor: actor, at: clock.now)
             self.wasUpgraded = isUpgraded || wasUpgraded
+            try beginNote(connection)
+            try noteEnd(connection)
         } catch let error as SealingError where error.table == "canary" {
             throw .wrongKey(path: path)
         } catch {
@@ -208,7 +216,11 @@ public final class HealthStore: @unchecked Sendable {
     func changeAnyway<Result>(
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
-        try access { connection in try connection.transaction { try body(connection) } }
+        try access { connection in
+            let result = try connection.transaction { try body(connection) }
+            try noteEnd(connection)
+            return result
+        }
     }
 
     /// The key of a state directory's file; `make` is asked for one where there is neither key nor store.

@@ -20,6 +20,21 @@ final class StoreLock: Sendable {
 
     deinit { close(descriptor) }
 
+    /// The note of the audit log's end (`AuditMark`), which the file holds; empty where there is none.
+    var note: [UInt8] {
+        var content = [UInt8](repeating: 0, count: 256)
+        let count = pread(descriptor, &content, content.count, 0)
+        return Array(content.prefix(max(0, count)))
+    }
+
+    /// Replaces the note, in one write.
+    ///
+    /// - Returns: `false` when it could not be written.
+    func write(note: [UInt8]) -> Bool {
+        pwrite(descriptor, note, note.count, 0) == note.count
+            && ftruncate(descriptor, off_t(note.count)) == 0
+    }
+
     /// Takes a share.
     ///
     /// - Parameter makesFile: whether the lock's file is made where there is none; without one
