@@ -39,6 +39,8 @@ import CLinux
         let arguments = Array(CommandLine.arguments.dropFirst())
         // Whatever this process does, it holds keys, tokens or a password.
         umask(0o077)
+        // TLS libraries write the keys of each connection into the file that it names.
+        unsetenv("SSLKEYLOGFILE")
         if clinux_keep_memory_private() != 0 {
             complain("cannot close this process's memory to others")
         }

@@ -45,20 +45,61 @@ struct DatabaseCopy {
     /// Copies file and log into a folder of our own, where SQLite may recover the one from the
     /// other.
     private func copyWithLog(into target: Connection) throws(SQLiteError) -> Bool {
-        var template = Array("\(drafts)/clarity-jobs.XXXXXX".utf8CString)
+        removeLeftovers()
+        var template = Array("\(drafts)/\(DatabaseCopy.prefix)XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw ioError("a temporary folder") }
         let folder = String(
             decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // Held until the copy is removed; the kernel gives it up with this process.
+        let lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        var status = stat()
+        guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0, fstat(lock, &status) == 0,
+            status.st_nlink > 0
+        else {
+            if lock >= 0 { close(lock) }
+            // Another process took it for one that was left: the next try makes another.
+            return false
+        }
         let draft = "\(folder)/health.db"
         defer {
-            for suffix in ["", "-wal", "-shm"] { unlink(draft + suffix) }
-            rmdir(folder)
+            DatabaseCopy.remove(folder)
+            close(lock)
         }
         // The file first: a checkpoint in between shows in its stamp.
         for suffix in ["", "-wal"] { try copyFile(path + suffix, to: draft + suffix) }
         guard stamps()[0] != nil else { return false }
         try Connection(path: draft, access: .readWrite).copy(into: target)
         return true
+    }
+
+    /// How the folder of a copy is called; six characters follow.
+    private static let prefix = "clarity-jobs-copy."
+
+    /// Removes the copies of processes that were killed: folders of this user's that nobody has locked.
+    private func removeLeftovers() {
+        guard let listing = opendir(drafts) else { return }
+        defer { closedir(listing) }
+        while let entry = readdir(listing) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard name.hasPrefix(DatabaseCopy.prefix) else { continue }
+            let folder = "\(drafts)/\(name)"
+            let lock = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            guard lock >= 0 else { continue }
+            defer { close(lock) }
+            var status = stat()
+            guard fstat(lock, &status) == 0, status.st_uid == geteuid(),
+                flock(lock, LOCK_EX | LOCK_NB) == 0
+            else { continue }
+            DatabaseCopy.remove(folder)
+        }
+    }
+
+    /// Removes the folder with the files of a copy, and nothing that is not of one.
+    private static func remove(_ folder: String) {
+        for suffix in ["", "-wal", "-shm"] { unlink("\(folder)/health.db\(suffix)") }
+        rmdir(folder)
     }
 
     /// Size and times of the file and of its log; `nil` for one that is missing or empty.

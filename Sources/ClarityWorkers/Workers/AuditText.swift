@@ -33,6 +33,25 @@ extension AuditRecord {
         return json.bytes
     }
 
+    /// What may leave this machine: kinds and counts, and what places the entry in the chain; nothing that
+    /// names the account, a job or a run.
+    var uploadedBytes: [UInt8] {
+        var json = JSONWriter()
+        json.object { json in
+            json.field("number", number: Int(number))
+            json.field("hash", hash)
+            json.field("at", at.description)
+            guard let entry else { return json.field("damaged", true) }
+            json.field("action", entry.action.rawValue)
+            json.object("counts") { json in
+                for (kind, count) in entry.sortedCounts {
+                    json.field(kind, number: Int(count))
+                }
+            }
+        }
+        return json.bytes
+    }
+
     /// One line: `12  2026-11-20T06:00:00Z  sent  heart_rate 100  (the backend took it)  upload run 7
     /// attempt 1`.
     public var line: String {

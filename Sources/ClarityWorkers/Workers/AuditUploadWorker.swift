@@ -4,8 +4,8 @@ public import ClarityScheduler
 /// Sends the audit log's entries to a place of the job's own, each once as far as that can be known.
 ///
 /// The last entry that the receiver confirmed with a status of 2xx is remembered. An answer that
-/// was lost makes the same entries come again: their numbers and hashes tell. Values are in none of
-/// them. What the log's own check says goes first: a log that is broken is sent all the same, and the
+/// was lost makes the same entries come again: their numbers and hashes tell. An entry goes with its
+/// kinds and counts alone: no value, no account, no job, no run. What the log's own check says goes first: a log that is broken is sent all the same, and the
 /// attempt ends with a note of it.
 public struct AuditUploadWorker: KindWorker {
     /// Creates the worker.
@@ -41,7 +41,7 @@ public struct AuditUploadWorker: KindWorker {
 
     /// One object a line.
     static func request(_ url: String, _ records: [AuditRecord]) -> HTTPRequest {
-        let body = records.flatMap { $0.jsonBytes + [UInt8(ascii: "\n")] }
+        let body = records.flatMap { $0.uploadedBytes + [UInt8(ascii: "\n")] }
         return HTTPRequest(
             .post, url, headers: [HTTPHeader("Content-Type", .plain("application/x-ndjson"))],
             body: body)

@@ -227,8 +227,8 @@ import Testing
 
     @Test(.enabled(if: HostileServer.isAvailable, "needs python3 and openssl"))
     func `no environment variable has the keys of a connection written to a file`() async throws {
-        let bench = WorkBench()
-        let keys = "\(bench.state)/tls-keys"
+        let folder = try TemporaryFolder()
+        let keys = "\(folder.path)/tls-keys"
         let authority = try await TestAuthority()
         let server = try await HostileServer(try await authority.identity("server"))
 
