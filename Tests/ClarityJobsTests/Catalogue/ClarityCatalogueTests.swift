@@ -25,7 +25,7 @@ import Testing
             ("processing-status", "give_up_after", "604800000"),
             ("cleanup", "retain", "7776000000"), ("refresh", "page_size", "100"),
             ("insight-history", "page_size", "20"), ("insight-history", "full_texts", "50"),
-            ("pat-analysis", "minutes_needed", "7200"), ("pat-analysis", "form", "steps"),
+            ("pat-analysis", "minutes_needed", "7200"), ("pat-analysis", "form", "auto"),
             ("pat-analysis", "give_up_after", "604800000"),
             ("insight-generate", "type", "comprehensive"), ("insight-generate", "language", "en"),
             ("insight-generate", "recommendations", "true"),

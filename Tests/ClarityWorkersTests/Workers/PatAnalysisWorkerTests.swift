@@ -43,7 +43,8 @@ import Testing
             "pat-analysis", ["backend.dialect": "loop"])
 
         #expect(outcome == .success)
-        #expect(bench.backend.calls == ["POST /pat/step-analysis"])
+        // The form that this backend analyses.
+        #expect(bench.backend.calls == ["POST /pat/analysis"])
         let latest = try #require(try bench.store().latestResult())
         #expect(latest.result.numbers == ["sleep_efficiency": 91.5, "total_sleep_time": 7])
         #expect(latest.result.embedding == [0.5, 1])
@@ -194,6 +195,21 @@ import Testing
         #expect(outcome == APIError.offline.outcome)
         #expect(try bench.analysis()?.state == .queued)
         #expect(try bench.analysis()?.sends == 0)
+    }
+
+    @Test func `a week that is answered 500 each time is said to be, and not sent for ever`()
+        async throws
+    {
+        let bench = try bench { _ in .status(500) }
+
+        for _ in 0..<KeptAnalysis.mostSends { _ = await bench.attempt("pat-analysis") }
+        let last = await bench.attempt("pat-analysis")
+
+        #expect(
+            last.reports.notes == [
+                "the week to 2025-10-08 is not analysed: it was sent 5 times: the backend answered "
+                    + "500 each time"
+            ])
     }
 
     @Test func `a week that is never answered is not sent for ever`() async throws {

@@ -10,11 +10,14 @@ import Testing
         Deferral(reason, subject: subject, wanted: "w", measured: "m", source: "s")
     }
 
-    private func run(_ state: RunState, failure: String? = nil) throws -> Run {
+    private func run(
+        _ state: RunState, failure: String? = nil, leased standing: Lease.Standing = .held
+    ) throws -> Run {
         var run = Run(
             id: RunID(1), job: try #require(JobID("a")), kind: JobKind("k"), trigger: .schedule,
             scheduledFor: at, enqueuedAt: at)
         run.state = state
+        run.lease = Lease(owner: "someone", standing: standing)
         run.failure = failure.map { Failure(.unreachable, $0) }
         return run
     }
@@ -35,6 +38,10 @@ import Testing
         let rows: [(StandingText.Facts, String, Bool)] = [
             (StandingText.Facts(isDisabled: true), "is disabled", true),
             (try facts(open: run(.running), [network]), "runs now", false),
+            (
+                try facts(open: run(.running, leased: .lapsed)),
+                "ran when its scheduler ended; the next `loop` or `run --due` takes it over", true
+            ),
             (try facts(next: true, [notDue]), "is due 2025-10-09T08:53:20Z", false),
             // Nothing asks for a run, so nothing waits for the network.
             (try facts(next: true, [notDue, network]), "is due 2025-10-09T08:53:20Z", false),

@@ -33,7 +33,7 @@ struct AnalysisProgramTests {
         return playground
     }
 
-    private static let loop = ["--dialect", "loop", "--quirks", "repaired"]
+    private static let loop = ["--dialect", "loop", "--quirks", "measured"]
 
     @Test func `a week is analysed, told of, and made into an insight by the founding contract`()
         async throws
@@ -228,7 +228,7 @@ struct AnalysisProgramTests {
         let paths =
             options.isEmpty
             ? ["/pat/analyze-step-data", "/insights/generate"]
-            : ["/pat/step-analysis", "/insights"]
+            : ["/pat/analysis", "/insights"]
         #expect(analysis.outputLines.first == "POST \(sandbox.url)\(paths[0])")
         #expect(analysis.outputLines.count { $0.hasPrefix("  body: ") } == 1)
         #expect(

@@ -31,6 +31,28 @@ struct LoginRuleProgramTests {
         #expect(try await sandbox.answers("200") == 0)
     }
 
+    @Test func `a login with the right password does not use up the budget`() async throws {
+        let playground = try await Playground()
+
+        var statuses: [Int32] = []
+        for _ in 0..<4 { statuses.append(try await login(playground, "Demo-Passw0rd!").status) }
+
+        #expect(statuses == [0, 0, 0, 0])
+    }
+
+    @Test func `a login that the backend limits says when to come back`() async throws {
+        let playground = try await Playground(
+            sandboxOptions: ["--dialect", "loop", "--quirks", "measured"])
+        try await playground.sandbox?.addFault("POST /auth/login: 429 retry-after=0")
+
+        let limited = try await login(playground, "Demo-Passw0rd!")
+
+        #expect(limited.status == 75)
+        #expect(
+            limited.errors
+                == "clarity-jobs: the backend takes no further login for now (429); try again in 1m\n")
+    }
+
     @Test func `of logins at the same time two are sent`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)

@@ -45,6 +45,26 @@ struct LoopUploadProgramTests {
         #expect(audit.samples == ["accepted": 100, "queued": 30])
     }
 
+    @Test func `outbox and explain say how long the rest takes and which route is faster`()
+        async throws
+    {
+        let playground = try await playground()
+        try playground.writeExport(heartRates: 330)
+        try await playground.logIn()
+        _ = try await playground.run("run", "upload")
+
+        let outbox = try await playground.run("outbox")
+        let explain = try await playground.run("explain", "upload")
+        let dry = try await playground.run("dry-run", "upload")
+
+        let forecast =
+            "230 samples take about 3 h at 100 requests an hour; `route: samples` needs 1 request"
+        #expect(outbox.outputLines.last == forecast, "\(outbox.output)")
+        #expect(explain.output.contains(forecast), "\(explain.output)")
+        // It ends as the run would.
+        #expect(dry.status == 75, "\(dry.errors)")
+    }
+
     @Test func `a kind that one route does not take waits and goes by another`() async throws {
         let playground = try await playground()
         let sandbox = try #require(playground.sandbox)

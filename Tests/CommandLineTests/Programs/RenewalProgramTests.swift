@@ -67,6 +67,29 @@ struct RenewalProgramTests {
         #expect(status.output.contains("demo@example.com"))
     }
 
+    @Test func `a logout with a refresh token that has ended is a logout`() async throws {
+        let playground = try await Playground(
+            sandboxOptions: ["--dialect", "loop", "--quirks", "measured"])
+        try await playground.logIn()
+        try await playground.sandbox?.expireAllTokens()
+
+        let logout = try await playground.run("auth", "logout", "--keep-data")
+
+        #expect(logout.status == 0 && logout.errors == "", "\(logout.errors)")
+        #expect(logout.output == "logged out\n")
+    }
+
+    @Test func `a renewal that fails while the access token is good fails no run`() async throws {
+        // Within the minute before its end a session is renewed.
+        let playground = try await Playground(sandboxOptions: ["--token-life", "50s"])
+        try await playground.logIn()
+        try await playground.sandbox?.addFault("POST /auth/refresh: 500 x*")
+
+        let run = try await playground.run("run", "insights")
+
+        #expect(run.status == 0, "\(run.errors)")
+    }
+
     @Test func `the last refusal is told`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)
