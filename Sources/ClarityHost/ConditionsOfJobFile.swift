@@ -12,6 +12,9 @@ extension HostConditions.Settings {
                 if case .storageFree(_, let path) = constraint { path } else { nil }
             }
         ).sorted()
+        sourcePaths = file.settings.filter {
+            $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".path")
+        }.values.sorted()
         pressure =
             constraints.compactMap { constraint -> Int? in
                 if case .pressureBelow(let percent) = constraint { percent } else { nil }

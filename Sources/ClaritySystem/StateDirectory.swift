@@ -34,6 +34,31 @@ public struct StateDirectory: Hashable, Sendable {
         return folder
     }
 
+    /// The file whose existence tells a scheduler, which cannot open the health data, that somebody has
+    /// logged in since a job found nobody.
+    public static func loginMark(in path: String) -> String { "\(path)/login" }
+
+    /// Makes the mark of a login. To be called before the login is committed and within its
+    /// transaction: a crash in between leaves a mark too many, which the next job removes.
+    public static func markLogin(in path: String) throws(StateDirectoryError) {
+        let file = open(
+            loginMark(in: path), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        guard file >= 0 else { throw StateDirectoryError(path: path, errno: errno) }
+        // What watches it hears of a file that a writer has closed.
+        close(file)
+    }
+
+    /// Removes the mark of a login, if there is one.
+    public static func unmarkLogin(in path: String) throws(StateDirectoryError) {
+        guard unlink(loginMark(in: path)) != 0, errno != ENOENT else { return }
+        throw StateDirectoryError(path: path, errno: errno)
+    }
+
+    /// Whether there is the mark of a login.
+    public static func hasLoginMark(in path: String) -> Bool {
+        access(loginMark(in: path), F_OK) == 0
+    }
+
     private static func demandNoLink(_ path: String) throws(StateDirectoryError) {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return }

@@ -100,6 +100,9 @@ struct Composition {
     /// Where the health data is, whether it exists or not.
     func healthPath(_ file: JobFile) -> String { "\(statePath(file))/health.db" }
 
+    /// The file that a login makes.
+    func loginMark(_ file: JobFile) -> String { StateDirectory.loginMark(in: statePath(file)) }
+
     /// Whether a database of the state directory once had something in it and has nothing now.
     func isLost(_ path: String) -> Bool { DatabasePlace(path).loss != nil }
 

@@ -16,6 +16,8 @@ public final class HostConditions: ConditionMonitor {
         public var idleLoadBelow: Int?
         /// The paths whose free space is told beside that of the state directory.
         public var storagePaths: [String] = []
+        /// The files and folders that the job file names as sources.
+        public var sourcePaths: [String] = []
         /// The pressure of which a rise is announced while attempts run, in percent; `nil` for none.
         public var pressure: Int?
 
@@ -131,7 +133,25 @@ public final class HostConditions: ConditionMonitor {
             pressurePercent: merged.kernel.pressurePercent,
             storage: Dictionary(
                 uniqueKeysWithValues: settings.storagePaths.map { ($0, storage.free(at: $0)) }),
-            checks: checks.answers)
+            checks: checks.answers,
+            login: StateDirectory.hasLoginMark(in: stateDirectory)
+                ? Conditions.Reading(true, source: stateDirectory)
+                : .unknown("run `clarity-jobs auth login`"),
+            source: source(settings.sourcePaths))
+    }
+
+    /// Whether one of the sources is there. Asked as free space is: a network file system that does
+    /// not answer must not hold this thread.
+    private func source(_ paths: [String]) -> Conditions.Reading<Bool> {
+        var missing: [String] = []
+        for path in paths {
+            let reading = storage.free(at: path)
+            if reading.value != nil {
+                return Conditions.Reading(true, source: path, isSampled: true)
+            }
+            missing.append(reading.source)
+        }
+        return .sampledUnknown(missing.joined(separator: "; "))
     }
 
     /// The conditions with the answers to these checks; waits for them as long as they may take.

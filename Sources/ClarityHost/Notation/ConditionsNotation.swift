@@ -123,7 +123,7 @@ public enum ConditionsNotation {
     private static func condition(
         _ name: String, in names: [String]
     ) throws(NotationFault) -> any NotedCondition {
-        if let found = fixed.first(where: { $0.name == name }) { return found }
+        if let found = (fixed + asked).first(where: { $0.name == name }) { return found }
         if name.hasPrefix(storage) {
             return self.storage(at: String(name.dropFirst(storage.count)))
         }
@@ -132,7 +132,8 @@ public enum ConditionsNotation {
     }
 
     private static func all(of conditions: Conditions) -> [any NotedCondition] {
-        fixed + conditions.storage.keys.sorted().map { storage(at: $0) }
+        // Only where somebody asked: most decisions and traces have no use for these.
+        fixed + asked.filter { $0.value(conditions) != .null } + conditions.storage.keys.sorted().map { storage(at: $0) }
             + conditions.checks.keys.sorted().map { check($0) }
     }
 
@@ -146,6 +147,11 @@ public enum ConditionsNotation {
         Noted(
             name: checks + name, path: \.[check: name], form: .bool)
     }
+
+    private static let asked: [any NotedCondition] = [
+        Noted(name: "login", path: \.login, form: .bool),
+        Noted(name: "source", path: \.source, form: .bool),
+    ]
 
     private static let fixed: [any NotedCondition] = [
         Noted(name: "connected", path: \.connected, form: .bool),

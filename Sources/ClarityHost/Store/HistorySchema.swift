@@ -109,5 +109,5 @@ let historyMigrations = Migrations(
         ) STRICT, WITHOUT ROWID;
         CREATE UNIQUE INDEX deferrals_now ON deferrals (run_id, subject) WHERE until_ms IS NULL;
         """,
-        secondHistoryVersion, thirdHistoryVersion, outputHistoryVersion,
+        secondHistoryVersion, thirdHistoryVersion, outputHistoryVersion, awaitsHistoryVersion,
     ])

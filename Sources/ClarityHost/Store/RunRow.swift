@@ -7,7 +7,7 @@ enum RunRow {
         id, job_id, kind, trigger, state, scheduled_for_ms, enqueued_at_ms, not_before_ms, \
         is_expedited, is_forced, attempts, failures, interruptions, generation, lease_owner, \
         started_at_ms, finished_at_ms, checkpoint, caused_by, failure_category, failure_reason, \
-        stop_reason, tally, notes, lease_boot, lease_expires_ms, stop_request, needs
+        stop_reason, tally, notes, lease_boot, lease_expires_ms, stop_request, needs, awaits
         """
 
     /// The unfinished runs, as what comes after `FROM`: there are few, but SQLite would walk all
@@ -41,7 +41,8 @@ enum RunRow {
         run.stopReason = row.optionalText(21).flatMap { StopReason(rawValue: $0) }
         run.tally = TallyText.tally(row.text(22))
         run.notes = NotesText.notes(row.text(23))
-        run.needs = row.optionalText(27).flatMap { NeededCondition(rawValue: $0) }
+        let need = row.optionalText(27) ?? row.optionalText(28)
+        run.needs = need.flatMap { NeededCondition(rawValue: $0) }
         run.stopRequest = row.optionalText(26).flatMap { StopReason(rawValue: $0) }
         return run
     }
@@ -72,12 +73,13 @@ enum RunRow {
             .text(run.stopReason?.rawValue), .text(TallyText.text(run.tally)),
             .text(NotesText.text(run.notes)), run.lease == nil ? .null : .text(boot),
             run.lease == nil ? .null : .integer(leaseExpires), .text(run.stopRequest?.rawValue),
-            .text(run.needs?.rawValue))
+            .text(run.needs.flatMap { $0.isAwaited ? nil : $0.rawValue }),
+            .text(run.needs.flatMap { $0.isAwaited ? $0.rawValue : nil }))
     }
 
     private static let upsert = """
         INSERT INTO runs (\(columns), era)
-        VALUES (?1, ?2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+        VALUES (?1, ?2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
             \(eraOfJob(2)))
         ON CONFLICT (id) DO UPDATE SET
             state = excluded.state, not_before_ms = excluded.not_before_ms,
@@ -90,8 +92,18 @@ enum RunRow {
             checkpoint = excluded.checkpoint, failure_category = excluded.failure_category,
             failure_reason = excluded.failure_reason, stop_reason = excluded.stop_reason,
             tally = excluded.tally, notes = excluded.notes, stop_request = excluded.stop_request,
-            needs = excluded.needs
+            needs = excluded.needs, awaits = excluded.awaits
         """
+}
+
+extension NeededCondition {
+    /// Whether it is written to the column `awaits`, which has the words that `needs` lacks.
+    fileprivate var isAwaited: Bool {
+        switch self {
+        case .externalPower, .unmetered: false
+        case .login, .source: true
+        }
+    }
 }
 
 extension Row {

@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import ClaritySystem
 import SQLite
 
 // Who is logged in. The store belongs to the first user that ever was, until a logout removes
@@ -34,7 +35,24 @@ extension HealthStore {
             try Tenancy.begin(connection)
             try write(session, connection)
             try write(SessionRecord(session, loggedInAt: now), connection)
+            try StateDirectory.markLogin(in: folder)
         }
+    }
+
+    /// Removes the mark of a login where nobody is logged in, so that the next login is noticed.
+    ///
+    /// - Returns: whether nobody is logged in. A login under way commits before this looks, or after.
+    public func awaitLogin() throws(HealthStoreError) -> Bool {
+        try changeAnyway { connection in
+            guard try session(connection) == nil else { return false }
+            try StateDirectory.unmarkLogin(in: folder)
+            return true
+        }
+    }
+
+    /// The state directory.
+    private var folder: String {
+        String(path.lastIndex(of: "/").map { path[..<$0] } ?? ".")
     }
 
     /// Keeps `renewed` in place of `old`, whose renewal it is.
@@ -81,6 +99,7 @@ extension HealthStore {
         try changeSession { connection in
             try connection.run("DELETE FROM session")
             if connection.changes > 0 { try record(.loggedOut, [:], connection) }
+            try StateDirectory.unmarkLogin(in: folder)
             try connection.run("DELETE FROM session_record")
         }
     }

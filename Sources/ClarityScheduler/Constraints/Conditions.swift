@@ -44,6 +44,10 @@ public struct Conditions: Hashable, Sendable {
     public var pressurePercent: Reading<Int>
     /// The bytes free to this user where the job file names a path, by the path.
     public var storage: [String: Reading<Int64>]
+    /// Whether somebody has logged in since a job found nobody; unknown before.
+    public var login: Reading<Bool>
+    /// Whether the source files that the job file names exist.
+    public var source: Reading<Bool>
     /// Whether the job file's checks pass, by their names; nothing of one that was never asked.
     public var checks: [String: Reading<Bool>]
 
@@ -58,7 +62,9 @@ public struct Conditions: Hashable, Sendable {
         idle: Reading<Bool> = .unknown("not probed"),
         storageFreeBytes: Reading<Int64> = .unknown("not probed"),
         pressurePercent: Reading<Int> = .unknown("not probed"),
-        storage: [String: Reading<Int64>] = [:], checks: [String: Reading<Bool>] = [:]
+        storage: [String: Reading<Int64>] = [:], checks: [String: Reading<Bool>] = [:],
+        login: Reading<Bool> = .unknown("not probed"),
+        source: Reading<Bool> = .unknown("not probed")
     ) {
         self.connected = connected
         self.metered = metered
@@ -71,6 +77,8 @@ public struct Conditions: Hashable, Sendable {
         self.pressurePercent = pressurePercent
         self.storage = storage
         self.checks = checks
+        self.login = login
+        self.source = source
     }
 }
 

@@ -22,6 +22,10 @@ public enum Constraint: Hashable, Sendable {
     case check(Check)
     /// The clock shows a time at which the job may run.
     case window(Windows)
+    /// Somebody is logged in; no job file names it.
+    case login
+    /// The source files exist; no job file names it.
+    case source
 
     /// The constraint's name in the job file; the three of `network` share theirs.
     public var name: String {
@@ -35,6 +39,8 @@ public enum Constraint: Hashable, Sendable {
         case .pressureBelow: "pressure_below"
         case .check(let check): check.subject
         case .window: "window"
+        case .login: "login"
+        case .source: "source"
         }
     }
 }
@@ -45,6 +51,8 @@ extension NeededCondition {
         switch self {
         case .externalPower: .externalPower
         case .unmetered: .unmetered
+        case .login: .login
+        case .source: .source
         }
     }
 }

@@ -37,7 +37,7 @@ extension Constraint {
     /// never run.
     public var standardUnknownRule: UnknownRule {
         switch self {
-        case .connected, .storageFree, .externalPower, .check, .window: .wait
+        case .connected, .storageFree, .externalPower, .check, .window, .login, .source: .wait
         case .unmetered, .notRoaming, .batteryAbove, .notLowPower, .idle, .pressureBelow: .run
         }
     }
@@ -96,7 +96,22 @@ extension Constraint {
             return judge.verdict(on: conditions.checks[check.name], of: check, at: now)
         case .window(let windows):
             return judge.verdict(on: windows, at: now)
+        case .login:
+            return judge.verdict(
+                on: known(conditions.login), wanted: "a login", show: { $0 ? "there" : "none" },
+                holds: { $0 })
+        case .source:
+            return judge.verdict(
+                on: known(conditions.source), wanted: "a source file",
+                show: { $0 ? "there" : "missing" }, holds: { $0 })
         }
+    }
+
+    /// The answer, where no answer is a no.
+    private func known(_ reading: Conditions.Reading<Bool>) -> Conditions.Reading<Bool> {
+        var known = reading
+        known.value = reading.value ?? false
+        return known
     }
 
     /// The verdict of a constraint on a connection that is not there.

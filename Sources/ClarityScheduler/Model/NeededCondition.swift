@@ -4,6 +4,11 @@ public enum NeededCondition: String, CaseIterable, Sendable {
     case externalPower = "external_power"
     /// The connection is not metered.
     case unmetered = "network_unmetered"
+    /// Somebody is logged in.
+    case login
+    /// The source files that the job file names exist. The next occurrence of the job ends this need:
+    /// there may be something else to do.
+    case source
 }
 
 /// What of the machine's conditions a worker is told when an attempt starts.

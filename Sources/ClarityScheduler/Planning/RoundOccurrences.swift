@@ -182,6 +182,7 @@ extension Round {
         if job.overlap == .replace {
             for run in openRuns(of: job.id) { supersede(run) }
         } else if let waiting = openRuns(of: job.id).first(where: { $0.state == .enqueued }) {
+            endSourceNeed(of: waiting)
             return recordFate(.coalesced, of: job.id, due, run: waiting.id)
         } else if let running = openRuns(of: job.id).first, job.overlap == .skip {
             return recordFate(.skipped, of: job.id, due, run: running.id)
@@ -201,6 +202,15 @@ extension Round {
                     first: due.first, latest: others.first ?? due.first, count: due.count - 1),
                 run: standsForAll ? run : nil)
         }
+    }
+
+    /// Lets a run that waits for a source file look again: what came in otherwise, such as samples of
+    /// an import, must not wait for that file.
+    private mutating func endSourceNeed(of run: Run) {
+        guard run.needs == .source else { return }
+        var run = run
+        run.needs = nil
+        put(run)
     }
 
     /// Gives each occurrence a run of its own as far as the bounds allow.

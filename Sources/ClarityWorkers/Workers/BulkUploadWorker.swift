@@ -27,7 +27,10 @@ public struct BulkUploadWorker: KindWorker {
             if let broken { context.note(broken.reason) }
             throw error
         }
-        if let broken { return .failure(broken) }
+        if let broken {
+            guard reading.hasNoSource else { return .failure(broken) }
+            return .awaits(.source, Failure(broken.category, "waits for a source: \(broken.reason)"))
+        }
         try context.noteAccount()
         return .success
     }

@@ -34,8 +34,29 @@ public func work(_ context: WorkContext) async -> Outcome {
     }
     do {
         return try await worker.run(context).forReport
+    } catch let error as APIError where error.ruling.course == .endSession {
+        return context.awaitingLogin(after: error)
     } catch {
         return outcome(of: error)
+    }
+}
+
+extension WorkContext {
+    /// The outcome of work that needs a session and has none.
+    fileprivate func awaitingLogin(after error: APIError) -> Outcome {
+        // A rehearsal says how it is, and its store is a copy that hears of no login.
+        guard !isRehearsal else { return error.outcome }
+        let reason =
+            error == .notLoggedIn
+            ? "waits for a login; run `clarity-jobs auth login`"
+            : "waits for a login: \(error.ruling.sentence)"
+        let failure = Failure(.credential, reason)
+        do throws(HealthStoreError) {
+            // Where somebody has logged in meanwhile the next attempt has a session.
+            return try store.awaitLogin() ? .awaits(.login, failure) : .retry(after: nil, failure)
+        } catch {
+            return outcome(of: error)
+        }
     }
 }
 

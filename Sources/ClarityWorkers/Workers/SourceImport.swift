@@ -22,6 +22,9 @@ struct SourceImport {
     /// How many files of each source were not read again, and when the last of them was read.
     private var unchanged: [(name: String, files: Int, readAt: Instant)] = []
 
+    /// Whether there was none of the sources that were to be read.
+    private(set) var hasNoSource = false
+
     init(_ context: WorkContext) {
         self.context = context
         counts = WorkCounts(context)
@@ -41,15 +44,18 @@ struct SourceImport {
             settling.note()
         }
         var failure: Failure?
+        var missing = 0
         for source in sources {
             do {
                 keep(try read(source), in: &failure)
             } catch let error as SourceError {
+                if case .missing = error { missing += 1 }
                 keep(error.failure, in: &failure)
             }
             if let file = source as? SpoolSource { keep(settling.settle(file), in: &failure) }
         }
         noteUnchanged()
+        hasNoSource = missing > 0 && missing == sources.count
         return failure
     }
 

@@ -29,7 +29,9 @@ struct LoopCommand {
         let (happenings, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
         let reloads = Reloads(composition, file, monitor, on: events) { continuation.yield($0) }
         // Other processes tell of what they changed by touching the lock that this one holds.
-        let nudges = FileWatch(paths: [store.leaseLock.path]).changes(on: events)
+        // A login makes its mark.
+        let nudges = FileWatch(paths: [store.leaseLock.path, composition.loginMark(file)])
+            .changes(on: events)
         let zones = FileWatch(paths: composition.localZonePaths).changes(on: events)
         let feeders = [
             Task(executorPreference: events) {

@@ -112,6 +112,8 @@ struct ExplanationText {
         case .storageFree(_, let path?): "make room at `\(path)`: \(wanted(constraint))"
         case .pressureBelow: "give the machine less to do: pressure \(wanted(constraint))"
         case .check(let check): "make check `\(check.name)` pass"
+        case .login: "run `clarity-jobs auth login`"
+        case .source: "put the source file in its place"
         case .window: "wait until the clock shows \(wanted(constraint))"
         }
     }

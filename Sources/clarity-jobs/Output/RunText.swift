@@ -28,6 +28,7 @@ enum RunText {
     /// The state as people read it: a run that failed an attempt and waits says so.
     static func state(_ run: Run) -> String {
         guard run.state == .enqueued, run.attempts > 0 else { return run.state.rawValue }
+        if run.needs != nil { return "waiting" }
         let when = run.notBefore.map { " at \(seconds($0))" } ?? ""
         return "to be tried again\(when)"
     }

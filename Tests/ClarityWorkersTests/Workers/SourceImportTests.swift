@@ -231,8 +231,11 @@ import Testing
 
         #expect(
             outcome
-                == .failure(
-                    Failure(.configuration, "no file or folder `\(bench.exportPath)`")))
+                == .awaits(
+                    .source,
+                    Failure(
+                        .configuration,
+                        "waits for a source: no file or folder `\(bench.exportPath)`")))
         #expect(reports.tally["samples_accepted"] == 3)
     }
 
@@ -245,19 +248,23 @@ import Testing
         let early = await unsent.attempt("bulk-upload", unsent.source)
 
         let reason = "no file or folder `\(bench.exportPath)`"
-        #expect(outcome == .failure(Failure(.configuration, reason)))
+        #expect(
+            outcome == .awaits(.source, Failure(.configuration, "waits for a source: \(reason)")))
         #expect(reports.notes == [])
-        #expect(early.outcome == APIError.notLoggedIn.outcome)
+        #expect(early.outcome == awaitingLogin)
         #expect(early.reports.notes == ["no file or folder `\(unsent.exportPath)`"])
     }
 
-    @Test func `without a login the samples are queued and the run fails`() async throws {
+    private let awaitingLogin = Outcome.awaits(
+        .login, Failure(.credential, "waits for a login; run `clarity-jobs auth login`"))
+
+    @Test func `without a login the samples are queued and the run waits`() async throws {
         let bench = WorkBench()
         bench.writeExport(0..<5)
 
         let (outcome, _) = await bench.attempt("bulk-upload", bench.source)
 
-        #expect(outcome == APIError.notLoggedIn.outcome)
+        #expect(outcome == awaitingLogin)
         #expect(try bench.states() == [.queued: 5])
         #expect(bench.backend.calls == [])
     }

@@ -406,7 +406,13 @@ import Testing
 
         let (outcome, _) = await bench.attempt("bulk-upload")
 
-        #expect(outcome == APIError.sessionEnded.outcome)
+        #expect(
+            outcome
+                == .awaits(
+                    .login,
+                    Failure(
+                        .credential,
+                        "waits for a login: the session has ended; run `clarity-jobs auth login`")))
         #expect(try bench.states() == [.sending: 3])
         #expect(try bench.store().load() == nil)
     }

@@ -22,7 +22,9 @@ struct BackupProgramTests {
 
     /// Takes the last step of both schemas back, as an earlier version's files are.
     private func makeOlder(_ playground: Playground) throws {
-        try playground.change("DROP TABLE attempt_outputs; PRAGMA user_version = 3")
+        try playground.change(
+            "DROP TABLE attempt_outputs; ALTER TABLE runs DROP COLUMN awaits;"
+                + "PRAGMA user_version = 3")
         try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
             "DROP TABLE restorations; PRAGMA user_version = 11")
     }

@@ -69,11 +69,11 @@ struct HistoryProgramTests {
     }
 
     @Test func `a run is shown with its attempts and all that held it back`() async throws {
-        let playground = try await Playground(sandboxOptions: nil) { url, folder in
-            Playground.standardJobFile(url: url, folder: folder).replacing(
-                "every: 4h } }", with: "every: 4h }, retry: { attempts: 1 } }")
-        }
-        try await blocked(playground)
+        let playground = try await Playground(sandboxOptions: nil)
+        try playground.folder.write("export.xml", Array("no export\n".utf8))
+        try await failed(playground)
+        let reason = "`export.xml` is neither a zip archive nor an Apple Health export".replacing(
+            "export.xml", with: "\(playground.folder.path)/export.xml")
 
         let run = try await playground.json("history", "show", "1")
         let text = try await playground.run("history", "show", "1")
@@ -84,8 +84,7 @@ struct HistoryProgramTests {
                 "finished_at", "summary", "attempts", "deferrals", "failure",
             ]))
         #expect(run["state"] == .string("failed"))
-        #expect(
-            run["failure"] == .string("nobody is logged in; run `clarity-jobs auth login`"))
+        #expect(run["failure"] == .string(reason))
         let attempt = try #require(run["attempts"].elements.first)
         #expect(run["attempts"].elements.count == 1)
         #expect(attempt["attempt"] == .number(1) && attempt["result"] == .string("failed"))
@@ -94,14 +93,13 @@ struct HistoryProgramTests {
         // 0 for one that ended before its memory was looked at.
         #expect(attempt["peak_memory_bytes"].number != nil)
         #expect(run["deferrals"] == .array([]))
-        #expect(text.outputLines.first == "run 1 of refresh (refresh): failed")
-        #expect(
-            text.outputLines.contains("why: nobody is logged in; run `clarity-jobs auth login`"))
+        #expect(text.outputLines.first == "run 1 of upload (bulk-upload): failed")
+        #expect(text.outputLines.contains("why: \(reason)"))
     }
 
-    private func blocked(_ playground: Playground) async throws {
-        let result = try await playground.run("run", "refresh")
-        #expect(result.status == 77)
+    private func failed(_ playground: Playground) async throws {
+        let result = try await playground.run("run", "upload")
+        #expect(result.status == 78)
     }
 
     @Test func `list says where each job stands`() async throws {

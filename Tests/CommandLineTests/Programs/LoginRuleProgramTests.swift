@@ -118,13 +118,13 @@ struct LoginRuleProgramTests {
         let run = try await playground.run("run", "refresh")
         let status = try await playground.run("auth", "status")
 
-        #expect(run.status == 77)
+        #expect(run.status == 75)
         #expect(run.errors.contains("the session has ended; run `clarity-jobs auth login`"))
         #expect(status.status == 77 && status.output == "")
         #expect(
             status.errors.wholeMatch(
                 of:
-                    /clarity-jobs: nobody is logged in; run `clarity-jobs auth login`\nlast refusal: [0-9T:.-]+Z: the backend refused to renew the session\nlogins left: 1 of 2\n/
+                    /clarity-jobs: nobody is logged in; run `clarity-jobs auth login`\nlast refusal: [0-9T:.-]+Z: the backend refused to renew the session\nlogins left: 2 of 2\n/
             ) != nil, "\(status.errors)")
     }
 
@@ -136,8 +136,8 @@ struct LoginRuleProgramTests {
 
         let run = try await playground.run("run", "refresh", environment: environment)
 
-        #expect(run.status == 77)
-        #expect(run.errors.contains("nobody is logged in; run `clarity-jobs auth login`"))
+        #expect(run.status == 75)
+        #expect(run.errors.contains("waits for a login; run `clarity-jobs auth login`"))
     }
 
     @Test func `a credential that others may read is refused`() async throws {

@@ -16,9 +16,6 @@ struct SourceProgramTests {
 
     @Test(arguments: [
         Bad(
-            testDescription: "missing", status: 78, message: "no file or folder `PATH`",
-            make: { _ in }),
-        Bad(
             testDescription: "empty", status: 1,
             message: "`PATH` is empty; export it from the phone again",
             make: { write($0, "") }),
@@ -130,12 +127,9 @@ struct SourceProgramTests {
 
         let result = try await playground.run("run", "upload")
 
-        #expect(
-            result.isRefusal(
-                77,
-                "upload: failed: nobody is logged in; run `clarity-jobs auth login` "
-                    + "(run 6)",
-                "  no file or folder `\(playground.folder.path)/export.xml`"))
+        #expect(result.status == 75)
+        #expect(result.errors.contains("waits for a login; run `clarity-jobs auth login`"))
+        #expect(result.errors.contains("no file or folder `\(playground.folder.path)/export.xml`"))
     }
 
     @Test func `the shipped example arrives with the counts of its maker`() async throws {
