@@ -92,6 +92,6 @@ enum AuditMode {
     private static func store(_ flags: Flags) throws -> HealthStore? {
         let state = try flags.value("state")
         guard HealthStore.exists(in: state) else { return nil }
-        return try HealthStore(stateDirectory: state, environment: keyEnvironment())
+        return announced(try HealthStore(stateDirectory: state, environment: keyEnvironment()))
     }
 }

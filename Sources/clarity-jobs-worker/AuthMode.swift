@@ -57,7 +57,8 @@ enum AuthMode {
     }
 
     static func store(_ flags: AuthFlags) throws -> HealthStore {
-        try HealthStore(stateDirectory: flags.value("state"), environment: keyEnvironment())
+        announced(
+            try HealthStore(stateDirectory: flags.value("state"), environment: keyEnvironment()))
     }
 
     /// Without a password to log in with again: here is a person who does, or wants to be out.

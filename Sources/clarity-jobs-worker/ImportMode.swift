@@ -21,10 +21,11 @@ enum ImportMode {
         let display = ImportDisplay(isQuiet: flags.has("quiet"), clock: SystemClock())
         do {
             let environment = keyEnvironment(named: order.options["key.variable"])
-            let store = try HealthStore(
-                stateDirectory: order.options["state.directory"] ?? "",
-                environment: environment, actor: AuditActor(program: "import"),
-                clock: SystemClock())
+            let store = announced(
+                try HealthStore(
+                    stateDirectory: order.options["state.directory"] ?? "",
+                    environment: environment, actor: AuditActor(program: "import"),
+                    clock: SystemClock()))
             let account = try FileImport(
                 order, store: store, clock: SystemClock(),
                 zones: SourceZones(environment: environment), isReport: flags.has("report"),

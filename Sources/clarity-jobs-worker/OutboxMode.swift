@@ -159,8 +159,9 @@ enum OutboxMode {
     private static func store(_ flags: Flags) throws -> HealthStore? {
         let state = try flags.value("state")
         guard HealthStore.exists(in: state) else { return nil }
-        return try HealthStore(
-            stateDirectory: state, environment: keyEnvironment(),
-            actor: AuditActor(program: "outbox"), clock: SystemClock())
+        return announced(
+            try HealthStore(
+                stateDirectory: state, environment: keyEnvironment(),
+                actor: AuditActor(program: "outbox"), clock: SystemClock()))
     }
 }

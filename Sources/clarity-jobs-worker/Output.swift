@@ -1,3 +1,4 @@
+import ClarityJobs
 @preconcurrency import Glibc
 
 /// Writes one line of complaint to the error output, in the name under which this program was
@@ -5,6 +6,12 @@
 func complain(_ message: String) {
     let name = CommandLine.arguments.first?.split(separator: "/").last ?? "clarity-jobs-worker"
     printError("\(name): \(message)")
+}
+
+/// The store, after a word on the error output when opening it sealed an earlier release's rows anew.
+func announced(_ store: HealthStore) -> HealthStore {
+    if store.wasUpgraded { complain(HealthStore.upgradeNotice) }
+    return store
 }
 
 /// Writes lines to the error output; U+FFFD stands for what would steer a terminal or turn the

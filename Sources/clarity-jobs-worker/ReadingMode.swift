@@ -40,8 +40,9 @@ enum ReadingMode {
             throw Refusal(words: "no health data is kept yet; run `clarity-jobs auth login`")
         }
         let environment = keyEnvironment()
-        let store = try HealthStore(
-            stateDirectory: state, environment: environment, actor: AuditActor(program: part))
+        let store = announced(
+            try HealthStore(
+                stateDirectory: state, environment: environment, actor: AuditActor(program: part)))
         let zone = try SourceZones(environment: environment)
             .dayZone(of: store, named: flags["time-zone"])
         let reader = SheetReader(

@@ -16,7 +16,7 @@ enum SourcesMode {
             // Asking makes nothing.
             let store =
                 HealthStore.exists(in: state)
-                ? try HealthStore(stateDirectory: state, environment: environment) : nil
+                ? announced(try HealthStore(stateDirectory: state, environment: environment)) : nil
             let standings = try SourceStanding.all(
                 order, store: store, now: SystemClock().now,
                 zones: SourceZones(environment: environment))

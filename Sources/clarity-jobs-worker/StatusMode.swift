@@ -17,7 +17,7 @@ enum StatusMode {
             // Asking makes nothing.
             let store =
                 HealthStore.exists(in: state)
-                ? try HealthStore(stateDirectory: state, environment: environment) : nil
+                ? announced(try HealthStore(stateDirectory: state, environment: environment)) : nil
             let report = try StatusReport(order, store: store)
             let missedOnly = flags.has("quiet")
             switch flags.form {

@@ -27,6 +27,7 @@ public enum Attempt {
             let context = WorkContext(
                 order: order, store: store, client: client, transport: transport, clock: clock,
                 zones: SourceZones(environment: environment), report: report, isEnding: isEnding)
+            if store.wasUpgraded { context.note(HealthStore.upgradeNotice) }
             return await withTaskExecutorPreference(transport.executor) { await work(context) }
         } catch let error as TransportError {
             return outcome(of: APIError(error))
