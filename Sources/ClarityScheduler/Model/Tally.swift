@@ -16,6 +16,17 @@ public struct Tally: Hashable, Sendable {
         }
     }
 
+    /// Adds what a further attempt of the same run counted.
+    ///
+    /// A count of what is still open at the end of an attempt (`..._processing`, `..._generating`)
+    /// replaces the one before; all others are sums.
+    public mutating func add(_ attempt: Tally) {
+        for name in attempt.names {
+            let isOpen = name.hasSuffix("_processing") || name.hasSuffix("_generating")
+            self[name] = isOpen ? attempt[name] : self[name] + attempt[name]
+        }
+    }
+
     public var isEmpty: Bool { names.isEmpty }
 
     /// Whether any count is above zero.

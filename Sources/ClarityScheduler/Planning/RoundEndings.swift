@@ -12,7 +12,7 @@ extension Round {
         guard var run = run(id), run.state == .running, run.lease?.standing == .mine else {
             return
         }
-        for name in end.tally.names { run.tally[name] = end.tally[name] }
+        run.tally.add(end.tally)
         if !end.notes.isEmpty { run.notes = end.notes }
         run.checkpoint = end.checkpoint ?? run.checkpoint
         run.lease = nil

@@ -22,12 +22,19 @@ struct SourceImport {
     /// How many files of each source were not read again, and when the last of them was read.
     private var unchanged: [(name: String, files: Int, readAt: Instant)] = []
 
+    /// The marks of the files that an attempt of this run has counted and that are read again by the
+    /// next: a record counts once a run.
+    private var counted: Set<Substring>
+    /// How many marks a checkpoint holds.
+    private static let mostMarks = 48
+
     /// Whether there was none of the sources that were to be read.
     private(set) var hasNoSource = false
 
     init(_ context: WorkContext) {
         self.context = context
         counts = WorkCounts(context)
+        counted = Set(context.order.checkpoint?.split(separator: ",") ?? [])
         settling = SpoolSettling(context)
     }
 
@@ -77,7 +84,17 @@ struct SourceImport {
             lastPercent = percent
             context.report(.progress(done: percent, total: 100))
         }
-        count(result.report, result.enqueued)
+        let mark = contentDigest(Array(source.file.utf8)).prefix(16)
+        if counted.contains(mark) {
+            count(SourceReport(), EnqueueCounts())
+        } else {
+            count(result.report, result.enqueued)
+            // A file of a spool folder is moved away once it is read.
+            if result.isReadAgain, !(source is SpoolSource), counted.count < SourceImport.mostMarks {
+                counted.insert(mark)
+                context.report(.checkpoint(counted.sorted().joined(separator: ",")))
+            }
+        }
         if let readAt = result.unchangedSince {
             // A folder can have a file for each day of years.
             if let last = unchanged.last, last.name == source.name {

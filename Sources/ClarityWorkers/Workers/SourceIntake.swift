@@ -15,6 +15,9 @@ struct IntakeResult: Sendable {
     var reading: Reading?
     /// The days and nights that were refused before they were queued, by reason.
     var madeRefused: [String: Int64] = [:]
+    /// Whether the next attempt reads it again although it does not change: it broke off, or has
+    /// records that may be taken later.
+    var isReadAgain = false
 
     /// What the ledger is told beside what the portions brought.
     var counts: ReadingCounts {
@@ -119,8 +122,9 @@ struct SourceIntake: Sendable {
         let read = { try take(source, since, progress) }
         let stamp = SourceStamp(path: source.file, reader: reader, at: clock.now)
         guard let stamp else {
-            let result = try read()
+            var result = try read()
             try end(result)
+            result.isReadAgain = true
             return result
         }
         let last = try store.lastReading(of: source.path)
@@ -129,7 +133,7 @@ struct SourceIntake: Sendable {
         if !isDue, stamp.isSettled, let readAt = try store.wasRead(source.path, stamp) {
             return IntakeResult(unchangedSince: readAt)
         }
-        let result: IntakeResult
+        var result: IntakeResult
         let mark: ContentMark?
         // Of another size it has another content.
         if let last, let known = last.mark, last.bytes == stamp.bytes, last.reader == reader {
@@ -155,6 +159,7 @@ struct SourceIntake: Sendable {
             try end(result, noted: (source.path, stamp, reading))
         } else {
             try end(result)
+            result.isReadAgain = true
         }
         return result
     }

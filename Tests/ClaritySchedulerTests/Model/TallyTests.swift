@@ -34,4 +34,20 @@ struct TallyTests {
         #expect(tally.isEmpty)
         #expect(tally.summary == "")
     }
+
+    @Test func `attempts of a run add up, and what is still open is that of the last`() {
+        var run = Tally()
+        var first = Tally()
+        first["samples_sent"] = 22
+        first["uploads_processing"] = 3
+        var second = Tally()
+        second["samples_sent"] = 38
+        second["uploads_processing"] = 1
+
+        run.add(first)
+        run.add(second)
+
+        #expect(run["samples_sent"] == 60)
+        #expect(run["uploads_processing"] == 1)
+    }
 }
