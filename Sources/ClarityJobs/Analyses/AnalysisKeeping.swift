@@ -75,6 +75,13 @@ extension HealthStore {
             "state = iif(sends > 1, 'sending', 'queued'), sends = max(0, sends - 1)")
     }
 
+    /// Notes how the backend answered the sends so far.
+    public func noteAnswers(
+        _ answers: String, to analysis: KeptAnalysis
+    ) throws(HealthStoreError) {
+        try settle(analysis, from: ["sending"], "last_word = ?", .text(answers))
+    }
+
     /// The backend took the analysis and works at it.
     public func accept(
         _ analysis: KeptAnalysis, processingID: String, at now: Instant

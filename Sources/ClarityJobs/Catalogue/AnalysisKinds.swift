@@ -17,8 +17,9 @@ extension JobKindDeclaration {
                 "minutes_needed", .integer(1...10_080), standard: "7200",
                 summary: "how many of the week's 10080 minutes must be known"),
             OptionDeclaration(
-                "form", .choice(["steps", "actigraphy"]), standard: "steps",
-                summary: "as what the week is sent: as steps or as measurements of movement"),
+                "form", .choice(["auto", "steps", "actigraphy"]), standard: "auto",
+                summary: "the form in which the week is sent: as steps or as measurements of "
+                    + "movement; `auto` takes the one that the backend analyses"),
             giveUpAfter,
         ], events: [.analysisCompleted], addressKey: backendAddress)
 

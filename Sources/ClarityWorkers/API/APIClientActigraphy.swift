@@ -121,6 +121,11 @@ public struct ActigraphyRecording: PrivateValue {
 }
 
 extension APIClient {
+    /// The form of a week that the backend analyses.
+    func analysisForm() async throws(APIError) -> AnalysisForm {
+        try await requests.dialect.analysisForm
+    }
+
     /// Has the steps of a recording analysed. Never sent twice after an error that leaves open
     /// whether it arrived.
     public func analyse(_ recording: StepRecording) async throws(APIError) -> Analysis {

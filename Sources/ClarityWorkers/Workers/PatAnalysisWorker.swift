@@ -19,7 +19,7 @@ public struct PatAnalysisWorker: KindWorker {
         let options = WorkOptions(context.order)
         let needed = try options.integer("minutes_needed")
         let giveUpAfter = try options.duration("give_up_after")
-        let form = AnalysisForm(rawValue: try options.choice("form")) ?? .steps
+        let form = AnalysisForm(rawValue: try options.choice("form"))
         // An analysis has no progress to see: it is asked for again although nothing has moved.
         var poll = StatusPoll(
             context, giveUpAfter: giveUpAfter, asksUploads: false,
@@ -35,7 +35,7 @@ public struct PatAnalysisWorker: KindWorker {
 
     /// Sends the week, unless there is a reason not to.
     private func analyse(
-        _ context: WorkContext, _ form: AnalysisForm, _ needed: Int, _ poll: inout StatusPoll,
+        _ context: WorkContext, _ wanted: AnalysisForm?, _ needed: Int, _ poll: inout StatusPoll,
         _ counts: inout WorkCounts
     ) async throws -> Bool {
         guard let last = try context.store.newestWholeStepDay() else {
@@ -47,6 +47,8 @@ public struct PatAnalysisWorker: KindWorker {
         let week = try MovementWeek(
             context.store.stepDays(endingOn: last), now: context.clock.now
         ) { zones.zone(named: $0) }
+        let form: AnalysisForm
+        if let wanted { form = wanted } else { form = try await context.client.analysisForm() }
         let former = try context.store.newestAnalysis(of: last, as: form)
         let ruling = WeekRuling(
             known: week.known.count, needed: needed,
@@ -60,7 +62,7 @@ public struct PatAnalysisWorker: KindWorker {
         let analysis = try context.store.queueAnalysis(
             of: last, as: form, knownMinutes: week.known.count, at: context.clock.now)
         guard analysis.sends < KeptAnalysis.mostSends else {
-            let reason = "it was sent \(analysis.sends) times and not answered"
+            let reason = SendAnswers(analysis.questions.lastWord).sentence(of: analysis.sends)
             try context.store.fail(analysis, reason: reason, at: context.clock.now)
             context.note("the week to \(last) is not analysed: \(reason)")
             counts.add(1, to: "analyses_failed")
@@ -91,6 +93,10 @@ public struct PatAnalysisWorker: KindWorker {
                     analysis, reason: error.ruling.sentence, at: context.clock.now)
             } else if !error.mayHaveArrived {
                 try context.store.notArrived(analysis)
+            } else {
+                var answers = SendAnswers(analysis.questions.lastWord)
+                answers.add(error.answeredStatus)
+                try context.store.noteAnswers(answers.text, to: analysis)
             }
             throw error
         }
@@ -106,6 +112,42 @@ public struct PatAnalysisWorker: KindWorker {
             try context.store.accept(
                 analysis, processingID: answer.id, at: context.clock.now)
         }
+    }
+}
+
+/// How often the backend answered the sends of an analysis with which status, kept as
+/// `500=4 503=1`.
+struct SendAnswers {
+    private var counts: [String: Int] = [:]
+
+    init(_ text: String?) {
+        for word in text?.split(separator: " ") ?? [] {
+            let parts = word.split(separator: "=")
+            guard parts.count == 2, Int(parts[0]) != nil, let count = Int(parts[1]) else { continue }
+            counts[String(parts[0])] = count
+        }
+    }
+
+    var text: String {
+        counts.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+    }
+
+    /// Counts an answer; `nil` for a send that was not answered.
+    mutating func add(_ status: Int?) {
+        if let status { counts[String(status), default: 0] += 1 }
+    }
+
+    /// `it was sent 5 times: the backend answered 500 4 times and did not answer once`.
+    func sentence(of sends: Int) -> String {
+        guard !counts.isEmpty else { return "it was sent \(sends) times and not answered" }
+        func times(_ count: Int) -> String {
+            if count == sends { return "each time" }
+            return count == 1 ? "once" : "\(count) times"
+        }
+        var parts = counts.sorted { $0.key < $1.key }.map { "answered \($0.key) \(times($0.value))" }
+        let silent = sends - counts.values.reduce(0, +)
+        if silent > 0 { parts.append("did not answer \(times(silent))") }
+        return "it was sent \(sends) times: the backend \(parts.joined(separator: " and "))"
     }
 }
 

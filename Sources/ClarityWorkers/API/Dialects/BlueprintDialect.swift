@@ -53,6 +53,7 @@ extension Dialect {
         passwordRule: PasswordRule(length: 8, needsKinds: true),
         analysisLimits: AnalysisLimits(
             steps: 1...10_080, points: 1...10_080, hours: 1...168, metadata: 50),
+        analysisForm: .steps,
         insightNumbers: nil,
         givesInsightsInFull: true,
         refusalOfTokenIsCertain: true,

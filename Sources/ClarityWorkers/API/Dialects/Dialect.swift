@@ -81,6 +81,8 @@ public struct Dialect: Hashable, Sendable {
     /// What a new password must have, as far as it is known before it is sent.
     var passwordRule: PasswordRule
     var analysisLimits: AnalysisLimits
+    /// The form of a week that the backend analyses.
+    var analysisForm: AnalysisForm
     /// The numbers of an analysis that an insight is made of, of which a missing one would count as
     /// 0; `nil` where it is made of whichever there are.
     var insightNumbers: Set<String>?

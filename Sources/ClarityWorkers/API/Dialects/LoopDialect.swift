@@ -66,6 +66,8 @@ extension Dialect {
         passwordRule: PasswordRule(length: 8, needsKinds: false),
         analysisLimits: AnalysisLimits(
             steps: 1...20_160, points: 1...20_160, hours: 1...168, metadata: 50),
+        // It answers 500 to every analysis of steps.
+        analysisForm: .actigraphy,
         insightNumbers: [
             "sleep_efficiency", "circadian_rhythm_score", "depression_risk_score",
             "total_sleep_time", "wake_after_sleep_onset", "sleep_onset_latency",

@@ -1,4 +1,17 @@
 extension APIError {
+    /// The status that the backend answered; `nil` where no answer came.
+    var answeredStatus: Int? {
+        switch self {
+        case .server(let status, _), .unavailable(let status), .rejected(let status),
+            .noSuchCall(let status), .redirected(let status):
+            status
+        case .analysisFailed: 500
+        case .rateLimited: 429
+        case .blocked, .forbidden: 403
+        default: nil
+        }
+    }
+
     /// Whether the request may have been acted on although there was no success.
     ///
     /// After such an error of a call that is not idempotent, sending again could leave something
