@@ -20,6 +20,10 @@ enum AuthMode {
         } catch let error as PasswordEntry.Missing {
             complain(error.words)
             return .usage
+        } catch APIError.rateLimited(let after?) {
+            complain(
+                "the backend takes no further login for now (429); try again in \(after.text)")
+            return .deferred
         } catch let error as APIError {
             let status = ExitStatus(outcome(of: error))
             // It may well succeed later, and nothing was refused.

@@ -36,8 +36,11 @@ enum ExitStatus: Int32 {
     init(_ outcome: Outcome) {
         switch outcome {
         case .success: self = .done
-        case .retry(_, let failure), .snooze(_, let failure), .awaits(_, let failure),
-            .failure(let failure):
+        // The work goes on when it may; nothing has failed.
+        case .snooze(_, let failure), .awaits(_, let failure):
+            complain(failure.reason)
+            self = .deferred
+        case .retry(_, let failure), .failure(let failure):
             complain(failure.reason)
             self.init(failure.category)
         }

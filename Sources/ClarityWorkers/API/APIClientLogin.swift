@@ -38,6 +38,8 @@ extension APIClient {
             if error.wasNeverSent { try store("keep") { try sessions.withdrawLogin(number) } }
             throw error
         }
+        // The right password sets back what the backend counts towards its lock.
+        try store("keep") { try sessions.withdrawLogin(number) }
         let session = try await session(from: response, email: email)
         let now = clock.now
         try store("keep") { try sessions.save(session, at: now, isAgain: isAgain) }
@@ -89,6 +91,9 @@ extension APIClient {
             try await revoke(try await session())
         } catch .sessionEnded {
             // The backend has ended it already, which is what was wanted.
+        } catch where error.isRenewalUnclear {
+            // One backend answers so for a refresh token that has ended. The session cannot be used
+            // again in any case.
         }
     }
 
@@ -143,6 +148,14 @@ extension APIClient {
 }
 
 extension APIError {
+    /// Whether the backend did not renew a session and may mean that it has ended.
+    fileprivate var isRenewalUnclear: Bool {
+        switch self {
+        case .renewalUnclear, .renewalRefused: true
+        default: false
+        }
+    }
+
     /// Whether nothing of a request can have left this machine, or reached anybody but a proxy.
     fileprivate var wasNeverSent: Bool {
         switch self {

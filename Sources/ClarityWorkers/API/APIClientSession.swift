@@ -16,7 +16,17 @@ extension APIClient {
     ///   the login failed with. An error of the backend (5xx) ends no session: it may be an outage.
     public func session() async throws(APIError) -> Session {
         if let session = try kept() {
-            return isFresh(session) ? session : try await renewed(insteadOf: session)
+            guard !isFresh(session) else { return session }
+            do throws(APIError) {
+                return try await renewed(insteadOf: session)
+            } catch {
+                // Until its access token ends the session is as good as before. A session that the
+                // backend has ended is no longer kept.
+                guard error.ruling.isTransient, session.expiresAt > clock.now, let kept = try kept(),
+                    kept.accessToken == session.accessToken
+                else { throw error }
+                return session
+            }
         }
         // Asked first, so that without credentials nobody waits for a turn.
         guard try hasCredentials() else { throw .notLoggedIn }

@@ -38,7 +38,7 @@ public struct CleanupWorker: KindWorker {
             throw error
         }
         tell(receipt, context)
-        try compact(&counts, context)
+        try compact(&counts, receipt, context)
         return .success
     }
 
@@ -57,11 +57,14 @@ public struct CleanupWorker: KindWorker {
         }
     }
 
-    private func compact(_ counts: inout WorkCounts, _ context: WorkContext) throws {
+    private func compact(
+        _ counts: inout WorkCounts, _ receipt: PruneReceipt, _ context: WorkContext
+    ) throws {
         var isMore = true
         while isMore {
             let step = try context.store.compact()
-            counts.add(step.freed, to: "bytes_freed")
+            // A page that was free before is no result of a cleanup that removed nothing.
+            counts.add(receipt.count > 0 ? step.freed : 0, to: "bytes_freed")
             isMore = step.isMore
             if isMore { try context.checkTime() }
         }

@@ -17,7 +17,11 @@ enum StandingText {
     static func words(_ facts: Facts) -> String {
         guard !facts.isDisabled, let standing = facts.standing else { return "is disabled" }
         let failure = failure(facts)
-        if standing.open?.state == .running { return "runs now" }
+        if let open = standing.open, open.state == .running {
+            return isAbandoned(open)
+                ? "ran when its scheduler ended; the next `loop` or `run --due` takes it over"
+                : "runs now"
+        }
         let waits = holding(standing)
         guard !waits.isEmpty else {
             let next = standing.next.map { "is due \(RunText.seconds($0))" }
@@ -33,9 +37,12 @@ enum StandingText {
     /// Whether something other than its schedule holds it back, or nobody plans it.
     static func isHeldBack(_ facts: Facts) -> Bool {
         guard !facts.isDisabled, let standing = facts.standing else { return true }
-        if standing.open?.state == .running { return false }
+        if let open = standing.open, open.state == .running { return isAbandoned(open) }
         return !holding(standing).isEmpty || facts.last?.state == .failed
     }
+
+    /// Whether nobody runs it although the history says so.
+    private static func isAbandoned(_ run: Run) -> Bool { run.lease?.standing == .lapsed }
 
     /// What keeps it from starting although something asks for it; constraints of a job that nothing
     /// asks for now hold nothing back.
