@@ -14,7 +14,10 @@ enum OutboxMode {
     static func run(_ arguments: [String]) -> ExitStatus {
         let flags = Flags(
             Array(arguments.dropFirst()),
-            values: ["state", "output", "in-state", "type", "before", "reason", "limit", "id"],
+            values: [
+                "state", "output", "in-state", "type", "before", "reason", "limit", "id", "backend",
+                "dialect", "route", "batch-size",
+            ],
             switches: ["all", "yes", "values", "quiet"])
         guard let action = arguments.first, let flags else {
             return Program.usageError(
@@ -40,12 +43,20 @@ enum OutboxMode {
     }
 
     private static func sums(_ flags: Flags) throws -> ExitStatus {
-        guard let sums = try store(flags)?.arithmetic() else {
+        guard let store = try OutboxMode.store(flags) else {
             if flags.form == .table { printError("nothing is kept yet") }
             if flags.form != .table { write(flags, [], OutboxArithmetic().json(isPage: false)) }
             return .done
         }
-        write(flags, sums.lines, sums.json(isPage: flags.form == .json))
+        let sums = try store.arithmetic()
+        let forecast = try flags["backend"].flatMap { backend in
+            try UploadForecast.line(
+                store, backend: backend, dialect: flags["dialect"], route: flags["route"],
+                batchSize: flags["batch-size"].flatMap { Int($0) })
+        }
+        write(
+            flags, sums.lines + (forecast.map { [$0] } ?? []),
+            sums.json(isPage: flags.form == .json))
         return sums.isBalanced ? .done : .failed
     }
 

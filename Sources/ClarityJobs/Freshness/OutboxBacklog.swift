@@ -14,6 +14,22 @@ public struct OutboxBacklog: Hashable, Sendable {
 }
 
 extension HealthStore {
+    /// The samples that are queued or being sent, by kind.
+    public func waitingSamples() throws(HealthStoreError) -> [SampleKind: Int64] {
+        try access { connection in
+            var waiting: [SampleKind: Int64] = [:]
+            try connection.forEach(
+                """
+                SELECT kind, count(*) FROM outbox
+                WHERE state = 'queued' OR state = 'sending' GROUP BY kind
+                """, []
+            ) { row in
+                if let kind = SampleKind(rawValue: row.text(0)) { waiting[kind] = row.integer(1) }
+            }
+            return waiting
+        }
+    }
+
     /// The backlog; takes as long as there are samples in it, and none for what is confirmed.
     public func outboxBacklog() throws(HealthStoreError) -> OutboxBacklog {
         try access { connection in

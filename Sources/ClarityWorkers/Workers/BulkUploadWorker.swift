@@ -46,7 +46,11 @@ public struct BulkUploadWorker: KindWorker {
         var pass = UploadPass(
             context, batchSize: plan.batchSize ?? rules.first?.samples ?? 1, rules: rules,
             meteredBudget: plan.limits.budget(context.order.conditions))
-        try await pass.run()
+        do {
+            try await pass.run()
+        } catch let later as SendLater {
+            throw try await context.forecasting(later, plan)
+        }
     }
 }
 

@@ -7,7 +7,18 @@ struct OutboxCommand {
 
     init(_ composition: Composition) { self.composition = composition }
 
-    func sums() throws(CommandFailure) -> ExitStatus { try become(["sums"]) }
+    func sums() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        let upload = file.jobs.first { $0.kind.rawValue == "bulk-upload" }
+        var words = ["sums"]
+        for (flag, value) in [
+            ("backend", file.settings["backend.url"]), ("dialect", file.settings["backend.dialect"]),
+            ("route", upload?.options["route"]), ("batch-size", upload?.options["batch_size"]),
+        ] {
+            if let value { words += ["--\(flag)", value] }
+        }
+        try become(words)
+    }
 
     func list() throws(CommandFailure) -> ExitStatus {
         var words = ["list"] + (try filters())

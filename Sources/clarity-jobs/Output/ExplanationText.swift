@@ -27,6 +27,7 @@ struct ExplanationText {
         if let expiresAt = explanation.expiresAt {
             lines.append("given up: \(RunText.seconds(expiresAt)), unless it has started")
         }
+        if let failure = open?.failure { lines.append("last try: \(failure.reason)") }
         lines += table.lines
         let changes = changes
         if changes.isEmpty { lines.append("nothing: it \(isRunning ? "runs" : "would start") now") }

@@ -1,0 +1,101 @@
+public import ClarityJobs
+import ClarityScheduler
+
+/// How long the samples that wait take to send where the backend limits the requests of an hour.
+public struct UploadForecast: Hashable, Sendable {
+    /// The samples that wait and that the route takes.
+    let samples: Int64
+    /// The requests in which they go, at least.
+    let requests: Int64
+    let requestsPerHour: Int?
+    let route: UploadRoute
+
+    /// Judges by the samples that wait, the rules of a route and the `batch_size` of the job file.
+    init(_ waiting: [SampleKind: Int64], _ rules: UploadRules, batchSize: Int?) {
+        var types: [String: Int64] = [:]
+        for (kind, count) in waiting {
+            if let type = rules.metricType(of: kind) { types[type, default: 0] += count }
+        }
+        func requests(for count: Int64, _ size: Int) -> Int64 {
+            (count + Int64(size) - 1) / Int64(max(1, size))
+        }
+        samples = types.values.reduce(0, +)
+        let size = min(batchSize ?? rules.samplesPerRequest, rules.samplesPerRequest)
+        let byType = rules.perType.flatMap { most in
+            types.values.map { requests(for: $0, most) }.max()
+        }
+        self.requests = max(requests(for: samples, size), byType ?? 0)
+        requestsPerHour = rules.requestsPerHour
+        route = rules.route
+    }
+
+    /// The hours that the requests take, at least; `nil` where an hour is enough.
+    var hours: Int64? {
+        guard let limit = requestsPerHour, limit > 0, requests > limit else { return nil }
+        return (requests + Int64(limit) - 1) / Int64(limit)
+    }
+
+    /// `7000 samples take 70 h at 100 requests an hour; route: samples takes 7 requests`; `nil` where
+    /// an hour is enough.
+    static func sentence(_ forecasts: [UploadForecast]) -> String? {
+        guard let first = forecasts.first, let hours = first.hours, let limit = first.requestsPerHour
+        else { return nil }
+        var sentence =
+            "\(first.samples) samples take about \(hours) h at \(limit) requests an hour"
+        let faster = forecasts.dropFirst().filter {
+            $0.samples >= first.samples && ($0.hours ?? 1) < hours
+        }
+        if let best = faster.min(by: { ($0.hours ?? 1, $0.requests) < ($1.hours ?? 1, $1.requests) })
+        {
+            let noun = best.requests == 1 ? "request" : "requests"
+            sentence += "; `route: \(best.route.rawValue)` needs \(best.requests) \(noun)"
+        }
+        return sentence
+    }
+
+    /// What `outbox` says of the samples that wait; `nil` where they take no more than an hour, or
+    /// nobody has found out yet what the backend speaks.
+    ///
+    /// - Parameters:
+    ///   - dialect: the dialect that the job file names; without one, what the store remembers.
+    ///   - route: the route that the job file names; without one the dialect's standard.
+    public static func line(
+        _ store: HealthStore, backend: String, dialect: String?, route: String?, batchSize: Int?
+    ) throws(HealthStoreError) -> String? {
+        let base = backend.hasSuffix("/") ? String(backend.dropLast()) : backend
+        let named = dialect.flatMap { Dialect.named($0) }
+        let remembered = try store.dialect(of: base).flatMap { Dialect.named($0) }
+        guard let dialect = named ?? remembered else { return nil }
+        let first = route.flatMap { UploadRoute(rawValue: $0) } ?? dialect.standardRoute
+        let routes = [first] + UploadRoute.allCases.filter { $0 != first }
+        let waiting = try store.waitingSamples()
+        return sentence(
+            routes.compactMap { route in
+                dialect.doors[route].map {
+                    UploadForecast(waiting, $0.rules(route), batchSize: batchSize)
+                }
+            })
+    }
+}
+
+extension WorkContext {
+    /// The outcome of an upload that waits for the next hour, with how long all of it takes.
+    func forecasting(_ later: SendLater, _ plan: UploadPlan) async throws -> SendLater {
+        guard case .snooze(let wait, var failure) = later.outcome else { return later }
+        let waiting = try store.waitingSamples()
+        let first = try await client.uploadRules(plan.route)
+        var forecasts = [UploadForecast(waiting, first, batchSize: plan.batchSize)]
+        for route in UploadRoute.allCases where route != first.route {
+            do throws(APIError) {
+                forecasts.append(
+                    UploadForecast(
+                        waiting, try await client.uploadRules(route), batchSize: plan.batchSize))
+            } catch .notOffered {
+                continue
+            }
+        }
+        guard let sentence = UploadForecast.sentence(forecasts) else { return later }
+        failure.reason += ": \(sentence)"
+        return SendLater(outcome: .snooze(after: wait, failure))
+    }
+}
