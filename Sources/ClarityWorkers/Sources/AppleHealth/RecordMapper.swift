@@ -20,7 +20,7 @@ struct RecordMapper: ExportHandler {
         case unpaired = "blood pressure without its other half"
         case tooManyWaiting = "too many blood pressures"
         case tooLong = "longer than a record of its type can be"
-        case tooManyDays = "too many days and sources"
+        case tooManyDays = "too many records of days"
         case tooManyStages = "too many stages of sleep"
         case unknownStage = "unknown stage of sleep"
     }
@@ -36,7 +36,7 @@ struct RecordMapper: ExportHandler {
         var count: Int64 = 0
         var conversions = InternTable<UnitConversion?>(capacity: 64)
         /// For a type of which days are made.
-        var lane: Int?
+        var quantity: DayQuantity?
     }
 
     private struct Interval {
@@ -65,7 +65,6 @@ struct RecordMapper: ExportHandler {
     private var otherUnmapped: Int64 = 0
     private var pairedPartners: Int64 = 0
     private var folded: Int64 = 0
-    private var repeated: Int64 = 0
     private var outcome = RecordFolding.Outcome()
     /// Whether the open record is a stage of sleep, whose zone may follow.
     private var isStageOpen = false
@@ -104,16 +103,15 @@ struct RecordMapper: ExportHandler {
         case .sample(let sample, let place):
             types.values[place].count += 1
             try each(sample, .measurement)
-        case .activity(let value, let interval, let lane):
+        case .activity(let value, let interval, let quantity):
             noteDevice(bytes, fields, source)
             let verdict = folding.add(
-                value, lane: lane, source: source, start: interval.start, end: interval.end)
+                value, quantity, source: source, start: interval.start, end: interval.end)
             switch verdict {
             case .taken: folded += 1
-            case .repeated: repeated += 1
             case .tooLong: refused[.tooLong, default: 0] += 1
             case .tooLarge: refused[.badValue, default: 0] += 1
-            case .tooManyDays: refused[.tooManyDays, default: 0] += 1
+            case .tooMany: refused[.tooManyDays, default: 0] += 1
             }
         case .stage(let stage, let interval):
             noteDevice(bytes, fields, source)
@@ -207,8 +205,8 @@ struct RecordMapper: ExportHandler {
         }
         for (refusal, count) in refused { report.refused[refusal.rawValue] = count }
         report.dueAt = firstInFuture.map { Instant(secondsSince1970: $0) }
-        report.folded = folded
-        report.repeated = repeated
+        report.folded = folded - outcome.copies
+        report.repeated = outcome.copies
         report.made = RecordMapper.counts(outcome.days.made, outcome.nights.made)
         report.unfinished = RecordMapper.counts(
             outcome.days.unfinished, outcome.nights.unfinished)
@@ -249,8 +247,8 @@ struct RecordMapper: ExportHandler {
         case reading(Reading)
         /// A sample and the place of its type.
         case sample(Sample, Int)
-        /// What a day is made of: a value, when, and the lane.
-        case activity(Double, Interval, Int)
+        /// What a day is made of: a value and when.
+        case activity(Double, Interval, DayQuantity)
         /// What a night is made of.
         case stage(SleepStage, Interval)
     }
@@ -261,8 +259,10 @@ struct RecordMapper: ExportHandler {
         guard fields.has(.type) else { return .refused(.noType) }
         let place = types.place(of: bytes.slice(fields.type)) {
             let identifier = Reference.text($0)
-            return KnownType(
+            var type = KnownType(
                 identifier: identifier, meaning: HealthKitType(identifier: identifier))
+            if case .quantity(let kind) = type.meaning { type.quantity = DayQuantity(kind) }
+            return type
         }
         guard let place, let meaning = types.values[place].meaning else { return .unmapped(place) }
         do throws(Refusal) {
@@ -274,7 +274,9 @@ struct RecordMapper: ExportHandler {
                 return .sample(sample(kind, interval, minutes, bytes, fields, source), place)
             case .quantity(let kind):
                 let value = try value(bytes, fields, place, kind)
-                if let lane = lane(place, kind) { return .activity(value, interval, lane) }
+                if let quantity = types.values[place].quantity {
+                    return .activity(value, interval, quantity)
+                }
                 return .sample(sample(kind, interval, value, bytes, fields, source), place)
             case .systolic, .diastolic:
                 let pressure = try value(bytes, fields, place, .bloodPressure).rounded()
@@ -299,15 +301,6 @@ struct RecordMapper: ExportHandler {
             kind: kind, start: Instant(secondsSince1970: interval.start),
             end: Instant(secondsSince1970: interval.end), value: .single(value),
             source: name(source, bytes, fields))
-    }
-
-    /// The lane of a type, which it is given once; `nil` for one of which no days are made.
-    @inline(__always)
-    private mutating func lane(_ place: Int, _ kind: SampleKind) -> Int? {
-        if let known = types.values[place].lane { return known }
-        let lane = folding.lane(types.values[place].identifier, kind)
-        types.values[place].lane = lane
-        return lane
     }
 
     private mutating func noteDevice(_ bytes: Bytes, _ fields: RecordFields, _ source: Int) {

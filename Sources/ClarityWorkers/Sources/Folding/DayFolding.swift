@@ -1,174 +1,144 @@
 import ClarityJobs
 
-/// Sums up records of activity by half hour, source and day.
+/// Makes days of records, whatever sources they come from.
 ///
-/// Sums are whole numbers of a small unit, so that they do not depend on the order of the records.
-/// A record that lasts over several half hours is shared out by time; the parts add up to it
-/// exactly.
+/// A day's sum does not depend on the order of the records: shares of a record are whole numbers of
+/// 2^-20 of its unit. It differs from the exact sum by less than a millionth of that unit for each of
+/// its stretches, and is rounded once.
 struct DayFolding {
-    enum Verdict: Equatable {
-        case taken
-        /// It is an exact copy of one that was taken.
-        case repeated
-        /// It lasts longer than `longest`.
-        case tooLong
-        /// Its value is beyond what a half hour could hold.
-        case tooLarge
-        /// There is no room for another day.
-        case tooManyDays
+    /// The records of one quantity that touch a period.
+    struct Period {
+        /// In the order of `RankedPart.comesBefore`.
+        var parts: [RankedPart] = []
+        /// The phone's own totals by the day's number, which come before sums.
+        var totals: [Int: Total] = [:]
     }
 
-    /// What is known once a day: the latest of its records counts.
-    struct Latest: Comparable {
-        var end: Int64
-        var start: Int64
-        var value: Double
+    /// A day's total, in the quantity's whole numbers.
+    struct Total: Hashable {
+        var amount: Int64
+        var asOf: Int64
+    }
 
-        static func < (a: Latest, b: Latest) -> Bool {
-            (a.end, a.start, a.value) < (b.end, b.start, b.value)
+    /// A day with what is known of it.
+    struct Day: Equatable {
+        var bounds: LocalDay
+        var activity = ActivityDay()
+        /// As of when the latest of its records' sources was complete.
+        var asOf = Int64.min
+        /// Whether there are values that are left out, since their sources ended before the day did.
+        var hasUnfinished = false
+    }
+
+    private static let half: Int64 = 1 << 19
+    /// What takes a half that its shares' roundings have made smaller over the edge again.
+    private static let tolerance: Int64 = 1 << 10
+
+    private var days: LocalDays
+
+    init(days: LocalDays) { self.days = days }
+
+    /// The days that touch `periods` and have records, in their order.
+    ///
+    /// - Parameter load: the records of a quantity that touch a period; it is also asked for the period
+    ///   before and the one after.
+    mutating func fold(
+        _ periods: ClosedRange<Int>, _ load: (DayQuantity, Int) throws -> Period
+    ) rethrows -> [Day] {
+        let first = days.day(at: Int64(periods.lowerBound) * DayParts.period).number
+        let last = days.day(at: Int64(periods.upperBound + 1) * DayParts.period - 1).number
+        var found: [Int: Day] = [:]
+        for quantity in DayQuantity.all {
+            var totals: [Int: Total] = [:]
+            var values: [(day: LocalDay, value: Double, asOf: Int64)] = []
+            try eachDay(first...last) { period in
+                let loaded = try load(quantity, period)
+                totals.merge(loaded.totals) { $0.amount >= $1.amount ? $0 : $1 }
+                return loaded.parts
+            } _: { day, parts in
+                if let value = DayFolding.value(of: quantity, parts, day) {
+                    let asOf = parts.lazy.map(\.asOf).max() ?? .min
+                    values.append((day, value, asOf))
+                }
+            }
+            for (number, total) in totals where first...last ~= number {
+                let value = Double(total.amount) / quantity.scale
+                values.append((days.day(number), value, total.asOf))
+            }
+            for (day, value, asOf) in values {
+                var made = found[day.number] ?? Day(bounds: day)
+                if asOf < day.end {
+                    made.hasUnfinished = true
+                } else {
+                    made.activity[quantity.kind] = value
+                    made.asOf = max(made.asOf, asOf)
+                }
+                found[day.number] = made
+            }
+        }
+        return found.values.filter { $0.bounds.start < $0.bounds.end }
+            .sorted { $0.bounds.number < $1.bounds.number }
+    }
+
+    /// Calls `each` for each of the days with the records that touch it, if there are any.
+    mutating func eachDay(
+        _ numbers: ClosedRange<Int>, _ load: (Int) throws -> [RankedPart],
+        _ each: (LocalDay, [RankedPart]) throws -> Void
+    ) rethrows {
+        var day = days.day(numbers.lowerBound)
+        let periods = DayParts.period(of: day.start)...DayParts.period(
+            of: days.day(numbers.upperBound).end)
+        var pending: [RankedPart] = []
+        for period in periods {
+            let begin = Int64(period) * DayParts.period
+            let loaded = try load(period)
+            // What began earlier is there already.
+            pending += period == periods.lowerBound
+                ? loaded : loaded.filter { $0.part.start >= begin }
+            let isLast = period == periods.upperBound
+            var next = 0
+            var going: [RankedPart] = []
+            while day.number <= numbers.upperBound,
+                isLast || day.end <= begin + DayParts.period
+            {
+                var parts = going
+                while next < pending.count, pending[next].part.start < day.end {
+                    let part = pending[next].part
+                    if part.end > day.start || part.start >= day.start {
+                        parts.append(pending[next])
+                    }
+                    next += 1
+                }
+                if !parts.isEmpty { try each(day, parts) }
+                going = parts.filter { $0.part.end > day.end }
+                day = days.day(day.number + 1)
+            }
+            pending = going + pending[next...]
         }
     }
 
-    /// The totals of a day as the phone has them.
-    struct Totals {
-        var energy: Double?
-        var exercise: Double?
-    }
-
-    /// The longest record, 4 days: HealthKit itself takes none that is longer.
-    static let longest: Int64 = 345_600
-    /// The days on which such a record can fall, one of them skipped by the zone.
-    private static let mostDays = 7
-    /// The pages of half hours, 26 MB of them; 10 years of three sources and seven types have some
-    /// 40,000.
-    static let capacity = 131_072
-    /// The days of which the phone's own totals are kept, a hundred years.
-    static let mostSummaries = 40_000
-    /// The types that are told apart; there are 14.
-    static let mostLanes = 32
-
-    var days: LocalDays
-    private(set) var pages: PageStore
-    private(set) var latest: [PageKey: Latest] = [:]
-    private(set) var summaries: [Int: Totals] = [:]
-    /// The kind of each lane.
-    private(set) var lanes: [SampleKind] = []
-    private var laneNames: [String] = []
-    private var recent = RecentRecords()
-    private let capacity: Int
-
-    init(days: LocalDays, capacity: Int = DayFolding.capacity) {
-        self.days = days
-        self.capacity = capacity
-        pages = PageStore(capacity: capacity)
-    }
-
-    /// The lane of a HealthKit type, which has its own sums: a distance on a bicycle and one on foot
-    /// may come from two sources in the same half hour. `nil` when there are too many.
-    mutating func lane(_ name: String, _ kind: SampleKind) -> Int? {
-        if let known = laneNames.firstIndex(of: name) { return known }
-        guard lanes.count < DayFolding.mostLanes else { return nil }
-        laneNames.append(name)
-        lanes.append(kind)
-        return lanes.count - 1
-    }
-
-    /// Takes a record; `value` is in the unit of the lane's kind and not negative.
-    @inline(__always)
-    mutating func add(
-        _ value: Double, lane: Int, source: Int, start: Int64, end: Int64
-    ) -> Verdict {
-        guard end &- start <= DayFolding.longest else { return .tooLong }
-        let scaled = value * DayFolding.scale(lanes[lane])
-        guard scaled < 4e9 else { return .tooLarge }
-        let amount = Int64(scaled + 0.5)
-        guard
-            recent.insert(lane: lane, source: source, start: start, end: end, amount: amount)
-        else { return .repeated }
-        let day = days.day(at: start)
-        let key = PageKey(day: day.number, lane: lane, source: source)
-        if DayFolding.hasNoSum(lanes[lane]) {
-            return note(Latest(end: end, start: start, value: value), key)
+    /// What the records come to in a day; `nil` when none of them counts in it.
+    private static func value(
+        of quantity: DayQuantity, _ parts: [RankedPart], _ day: LocalDay
+    ) -> Double? {
+        guard day.start < day.end else { return nil }
+        if quantity.hasNoSum {
+            let chosen = parts.lazy.filter { $0.part.start >= day.start }.max { a, b in
+                (b.rank, a.part.end, a.part.start, a.part.amount)
+                    < (a.rank, b.part.end, b.part.start, b.part.amount)
+            }
+            return chosen.map { Double($0.part.amount) / quantity.scale }
         }
-        if end > day.end { return shareOverDays(amount, start, end, lane, source) }
-        guard let place = pages.place(of: key) else { return .tooManyDays }
-        share(amount, start, end, day, place)
-        return .taken
-    }
-
-    /// Takes the phone's own totals of a day; of two the larger. What finds no room is left out: the
-    /// day has its sums.
-    mutating func summarise(day: Int, energy: Double?, exercise: Double?) {
-        guard summaries.count < DayFolding.mostSummaries || summaries[day] != nil else { return }
-        var summary = summaries[day] ?? Totals()
-        if let energy, energy > 0 { summary.energy = max(summary.energy ?? 0, energy) }
-        if let exercise, exercise > 0 { summary.exercise = max(summary.exercise ?? 0, exercise) }
-        if summary.energy != nil || summary.exercise != nil { summaries[day] = summary }
-    }
-
-    private mutating func note(_ value: Latest, _ key: PageKey) -> Verdict {
-        if let known = latest[key] {
-            if known < value { latest[key] = value }
-            return .taken
+        var sum: Int64 = 0
+        DaySweep.run(parts, in: day.start..<day.end) { part, from, to in
+            let share =
+                part.isInstant
+                ? part.amount << 20 : part.amount(before: to) - part.amount(before: from)
+            let (total, isTooLarge) = sum.addingReportingOverflow(share)
+            sum = isTooLarge ? .max - half * 1000 : total
         }
-        guard latest.count < capacity else { return .tooManyDays }
-        latest[key] = value
-        return .taken
-    }
-
-    /// Takes a record as a whole or not at all, so there must be room for all its days.
-    private mutating func shareOverDays(
-        _ amount: Int64, _ start: Int64, _ end: Int64, _ lane: Int, _ source: Int
-    ) -> Verdict {
-        guard pages.keys.count + DayFolding.mostDays <= capacity else { return .tooManyDays }
-        var day = days.day(at: start)
-        while true {
-            let key = PageKey(day: day.number, lane: lane, source: source)
-            guard let place = pages.place(of: key) else { return .tooManyDays }
-            share(amount, start, end, day, place)
-            if day.end >= end { return .taken }
-            day = days.day(day.number + 1)
-        }
-    }
-
-    /// Adds what of a record falls into a day to its half hours.
-    @inline(__always)
-    private mutating func share(
-        _ amount: Int64, _ start: Int64, _ end: Int64, _ day: LocalDay, _ place: Int
-    ) {
-        var from = max(start, day.start)
-        let slot = Int((from &- day.start) / 1800)
-        if start >= day.start, end <= day.start &+ Int64(slot &+ 1) &* 1800 {
-            pages.add(amount, to: place, slot: slot)
-            return
-        }
-        let until = min(end, day.end)
-        var given = amount * (from - start) / (end - start)
-        while from < until {
-            let slot = (from - day.start) / 1800
-            let next = min(until, day.start + (slot + 1) * 1800)
-            let sum = amount * (next - start) / (end - start)
-            pages.add(sum - given, to: place, slot: Int(slot))
-            given = sum
-            from = next
-        }
-    }
-
-    /// Whether the last record of a day counts, and no sum.
-    @inline(__always)
-    static func hasNoSum(_ kind: SampleKind) -> Bool {
-        kind == .vo2Max || kind == .restingHeartRate
-    }
-
-    /// How many of the whole numbers that are summed up make one of a kind's unit: hundredths of a
-    /// step, millimetres, tenths of a calorie, milliseconds.
-    @inline(__always)
-    static func scale(_ kind: SampleKind) -> Double {
-        switch kind {
-        case .distance: 1_000_000
-        case .activeEnergy: 10_000
-        case .exerciseMinutes: 60_000
-        default: 100
-        }
+        // Nobody takes a part of a step; it is a record that two days share.
+        if quantity.isCount { return Double((sum + 100 * half + tolerance) / (200 * half)) }
+        return Double((sum + half + tolerance) >> 20) / quantity.scale
     }
 }

@@ -3,29 +3,46 @@ import ClarityScheduler
 
 /// Folds records into days, nights and minutes, whatever source they come from.
 ///
-/// It never holds more than about 60 MB, and 15 MB for ten years of three sources: 4 MB to know
-/// records again, 200 bytes for each day, source and type, and 16 bytes for each stage of sleep.
+/// It holds some six bytes for each record of a day, at most 64 MiB of them, and 16 bytes for each
+/// stage of sleep, at most 24 MB.
 struct RecordFolding {
     /// What was made, and what was not.
     struct Outcome: Equatable {
-        var days = DayFolding.Outcome()
+        var days = Days()
         var nights = SleepFolding.Outcome()
         var steps: [StepDay] = []
+        /// The records of days that were exact copies of others.
+        var copies: Int64 = 0
     }
+
+    /// What was made of the days.
+    struct Days: Equatable {
+        var made: Int64 = 0
+        /// The days that had not ended.
+        var unfinished: Int64 = 0
+    }
+
+    /// The totals of a day as the phone has them.
+    private struct Totals {
+        var energy: Double?
+        var exercise: Double?
+    }
+
+    /// The days of which the phone's own totals are kept, a hundred years.
+    static let mostTotals = 40_000
 
     private let rules: FoldingRules
     private let now: Int64
     private var exportDate: Int64?
     /// What the devices said of each source, by its index.
     private var sorts: [SourceSort?] = []
-    private var days: DayFolding
+    private var parts = DayParts()
+    private var totals: [Int: Totals] = [:]
     private var sleep: SleepFolding
-    private var minutes: MinuteFolding?
 
     init(_ rules: FoldingRules, now: Int64) {
         self.rules = rules
         self.now = now
-        days = DayFolding(days: LocalDays(zone: rules.zone))
         sleep = SleepFolding(zone: rules.zone)
     }
 
@@ -37,11 +54,6 @@ struct RecordFolding {
 
     /// Says when the export was made; the first one counts.
     mutating func setExportDate(_ seconds: Int64) { exportDate = exportDate ?? seconds }
-
-    /// The lane of a type of which days are made; `nil` for any other.
-    mutating func lane(_ identifier: String, _ kind: SampleKind) -> Int? {
-        ActivityDay.kinds.contains(kind) ? days.lane(identifier, kind) : nil
-    }
 
     /// Whether a device could still change what is known of a source.
     @inline(__always)
@@ -56,14 +68,9 @@ struct RecordFolding {
     /// Takes a record of which a day is made.
     @inline(__always)
     mutating func add(
-        _ value: Double, lane: Int, source: Int, start: Int64, end: Int64
-    ) -> DayFolding.Verdict {
-        let verdict = days.add(value, lane: lane, source: source, start: start, end: end)
-        if verdict == .taken, days.lanes[lane] == .steps {
-            if minutes == nil { minutes = MinuteFolding(zone: rules.zone, until: until) }
-            minutes?.add(value, source: source, start: start, end: end)
-        }
-        return verdict
+        _ value: Double, _ quantity: DayQuantity, source: Int, start: Int64, end: Int64
+    ) -> DayParts.Verdict {
+        parts.add(value, quantity, source: source, start: start, end: end)
     }
 
     mutating func add(
@@ -75,11 +82,16 @@ struct RecordFolding {
     /// Says in which zone the last stage was slept.
     mutating func setZoneOfStage(_ name: String) { sleep.setZone(name, rules.zoneNamed) }
 
-    /// Takes the phone's own totals of a day; those of a day to come do not count.
+    /// Takes the phone's own totals of a day, of two the larger; those of a day to come do not count,
+    /// and what finds no room is left out: the day has its sums.
     mutating func summarise(day: Int, energy: Double?, exercise: Double?) {
-        guard Int64(day) <= LocalDays.quotient(LocalDays.clock(at: now, in: rules.zone), 86_400)
+        guard Int64(day) <= LocalDays.quotient(LocalDays.clock(at: now, in: rules.zone), 86_400),
+            totals.count < RecordFolding.mostTotals || totals[day] != nil
         else { return }
-        days.summarise(day: day, energy: energy, exercise: exercise)
+        var total = totals[day] ?? Totals()
+        if let energy, energy > 0 { total.energy = max(total.energy ?? 0, energy) }
+        if let exercise, exercise > 0 { total.exercise = max(total.exercise ?? 0, exercise) }
+        if total.energy != nil || total.exercise != nil { totals[day] = total }
     }
 
     /// Hands over the days and then the nights.
@@ -97,11 +109,17 @@ struct RecordFolding {
         let until = isWhole ? until : .min
         let order = SourceRank.order(names, sorts: sorts, preferred: rules.preferred)
         var outcome = Outcome()
-        outcome.days = try days.resolve(order: order, until: until) { day, bounds in
+        outcome.copies = parts.settle()
+        try makeDays(order, until) { day in
+            guard day.asOf >= day.bounds.end else {
+                outcome.days.unfinished += 1
+                return
+            }
             let sample = Sample(
-                kind: .activity, start: Instant(secondsSince1970: bounds.start),
-                end: Instant(secondsSince1970: bounds.end), value: .activity(day))
+                kind: .activity, start: Instant(secondsSince1970: day.bounds.start),
+                end: Instant(secondsSince1970: day.bounds.end), value: .activity(day.activity))
             try each(sample, nature)
+            outcome.days.made += 1
         }
         outcome.nights = try sleep.resolve(order: order, until: until) { night in
             let name = names[night.source]
@@ -111,7 +129,68 @@ struct RecordFolding {
                 source: name.isEmpty ? nil : name)
             try each(sample, nature)
         }
-        if isWhole { outcome.steps = minutes?.resolve(order: order) ?? [] }
+        if isWhole, let steps = DayQuantity(.steps) {
+            var minutes = MinuteFolding(zone: rules.zone, until: until)
+            outcome.steps = minutes.fold { ranked(steps, $0, order, until) }
+        }
         return outcome
+    }
+
+    private func makeDays(
+        _ order: [Int], _ until: Int64, _ each: (DayFolding.Day) throws -> Void
+    ) rethrows {
+        let totals = Dictionary(grouping: totals) {
+            DayParts.period(of: Int64($0.key) * 86_400)
+        }
+        let periods = Set(parts.keys.map(\.period)).union(totals.keys)
+        var days = DayFolding(days: LocalDays(zone: rules.zone))
+        for run in periods.sorted().consecutiveRuns {
+            let made = days.fold(run) { quantity, period in
+                DayFolding.Period(
+                    parts: ranked(quantity, period, order, until),
+                    totals: RecordFolding.totals(of: quantity, totals[period] ?? [], until))
+            }
+            for day in made { try each(day) }
+        }
+    }
+
+    private func ranked(
+        _ quantity: DayQuantity, _ period: Int, _ order: [Int], _ until: Int64
+    ) -> [RankedPart] {
+        var ranked: [RankedPart] = []
+        for (source, parts) in parts.parts(of: quantity, period) {
+            ranked += parts.map { RankedPart(part: $0, rank: order[source], asOf: until) }
+        }
+        return ranked.sorted(by: RankedPart.comesBefore)
+    }
+
+    private static func totals(
+        of quantity: DayQuantity, _ totals: [(key: Int, value: Totals)], _ until: Int64
+    ) -> [Int: DayFolding.Total] {
+        var found: [Int: DayFolding.Total] = [:]
+        for (day, total) in totals {
+            let value =
+                quantity.kind == .activeEnergy
+                ? total.energy : quantity.kind == .exerciseMinutes ? total.exercise : nil
+            guard let value, value * quantity.scale < 4e15 else { continue }
+            let amount = Int64((value * quantity.scale).rounded())
+            found[day] = DayFolding.Total(amount: amount, asOf: until)
+        }
+        return found
+    }
+}
+
+extension [Int] {
+    /// The sorted numbers as ranges without gaps.
+    var consecutiveRuns: [ClosedRange<Int>] {
+        var runs: [ClosedRange<Int>] = []
+        for number in self {
+            if let last = runs.last, last.upperBound + 1 == number {
+                runs[runs.count - 1] = last.lowerBound...number
+            } else {
+                runs.append(number...number)
+            }
+        }
+        return runs
     }
 }

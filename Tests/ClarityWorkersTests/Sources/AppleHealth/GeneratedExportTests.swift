@@ -52,8 +52,7 @@ struct GeneratedExportTests {
             let rates = truth.types["HKQuantityTypeIdentifierHeartRate"] ?? 0
             #expect(report.samplesByKind[.heartRate] == rates + added)
             let copies = truth.dup_exact + truth.dup_device_pointer + truth.dup_creation_date
-            // The copies of what is folded are known again; those of measurements are left to the
-            // outbox.
+            // The copies of records of days are counted; those of measurements are left to the outbox.
             #expect(report.repeated > copies / 3 && report.repeated < copies)
             #expect(
                 report.folded + report.repeated

@@ -29,29 +29,10 @@ import Testing
                 "2024-01-15T00:00:00Z 24h 1500/1.50/30/2/3/43.20/58.0",
                 "2024-01-16T00:00:00Z 24h 7/-/-/-/-/-/-",
             ])
-        #expect(outcome.days == DayFolding.Outcome(made: 2, unfinished: 0))
+        #expect(outcome.days == RecordFolding.Days(made: 2, unfinished: 0))
         #expect(samples.allSatisfy { $0.kind == .activity && $0.source == nil })
         guard case .activity(let day) = samples.first?.value else { return }
         #expect(day.activeEnergy == 30.25 && day.distance == 1.5)
-    }
-
-    @Test func `in each half hour the watch counts before the phone`() {
-        var bench = FoldBench()
-        bench.add(.steps, 100, watch, at: "2024-01-15T08:00:00Z", for: 600)
-        bench.add(.steps, 900, phone, at: "2024-01-15T08:10:00Z", for: 600)
-        // The watch lay on its charger.
-        bench.add(.steps, 50, phone, at: "2024-01-15T08:30:00Z", for: 600)
-
-        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h 150/-/-/-/-/-/-"])
-    }
-
-    @Test func `a record over two half hours is shared out by time`() {
-        var bench = FoldBench()
-        bench.add(.steps, 10, watch, at: "2024-01-15T08:05:00Z", for: 60)
-        // A third of it lies in the half hour of the watch.
-        bench.add(.steps, 300, phone, at: "2024-01-15T08:20:00Z", for: 1800)
-
-        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h 210/-/-/-/-/-/-"])
     }
 
     @Test func `a record over midnight is shared between its days`() {
@@ -85,7 +66,6 @@ import Testing
         bench.add(.steps, 4, watch, at: "2024-03-31T23:00:00Z", for: 60)
         bench.add(.steps, 10, watch, at: "2024-10-26T23:00:00Z", for: 60)
         bench.add(.steps, 20, watch, at: "2024-10-27T23:59:00Z", for: 60)
-        // The last half hour of a long day is its own, whoever else has the one before.
         bench.add(.steps, 40, phone, at: "2024-10-27T23:00:00Z", for: 60)
         bench.add(.steps, 80, watch, at: "2024-10-28T00:00:00Z", for: 60)
 
@@ -118,17 +98,26 @@ import Testing
         #expect(bench.days() == ["2024-01-15T00:00:00Z 24h 4/-/-/-/-/-/-"])
     }
 
-    @Test func `exact copies count once`() {
+    @Test func `exact copies count once, however far apart they are`() {
         var bench = FoldBench()
-        #expect(bench.add(.steps, 7, watch, at: "2024-01-15T08:00:00Z", for: 60) == .taken)
-        #expect(bench.add(.steps, 7, watch, at: "2024-01-15T08:00:00Z", for: 60) == .repeated)
-        #expect(bench.add(.steps, 7, watch, at: "2024-01-15T08:00:00Z", for: 61) == .taken)
-        #expect(bench.add(.steps, 8, watch, at: "2024-01-15T08:00:00Z", for: 60) == .taken)
-        #expect(bench.add(.steps, 7, phone, at: "2024-01-15T08:00:00Z", for: 60) == .taken)
-        #expect(bench.add(.vo2Max, 40, watch, at: "2024-01-15T08:00:00Z", for: 0) == .taken)
-        #expect(bench.add(.vo2Max, 40, watch, at: "2024-01-15T08:00:00Z", for: 0) == .repeated)
+        bench.add(.steps, 7, watch, at: "2024-01-15T08:00:00Z", for: 60)
+        bench.add(.vo2Max, 40, watch, at: "2024-01-15T08:00:00Z", for: 0)
+        // From one period of four weeks into the next.
+        bench.add(.steps, 300, watch, at: "2024-02-13T00:00:00Z", for: 4 * 86_400)
+        for _ in 0..<2 {
+            bench.add(.steps, 7, watch, at: "2024-01-15T08:00:00Z", for: 60)
+            bench.add(.steps, 7, watch, at: "2024-01-15T09:00:00Z", for: 60)
+            bench.add(.steps, 8, watch, at: "2024-01-15T10:00:00Z", for: 60)
+            bench.add(.vo2Max, 40, watch, at: "2024-01-15T08:00:00Z", for: 0)
+            bench.add(.steps, 300, watch, at: "2024-02-13T00:00:00Z", for: 4 * 86_400)
+        }
 
-        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h 22/-/-/-/-/40.00/-"])
+        let (samples, outcome) = bench.finish()
+
+        #expect(
+            samples.map(FoldBench.text) == ["2024-01-15T00:00:00Z 24h 22/-/-/-/-/40.00/-"]
+                + (13...16).map { "2024-02-\($0)T00:00:00Z 24h 75/-/-/-/-/-/-" })
+        #expect(outcome.copies == 8)
     }
 
     @Test func `the phone's own totals come before sums, unless they are nothing`() {
@@ -170,7 +159,7 @@ import Testing
         let (samples, outcome) = bench.finish()
 
         #expect(samples.map(FoldBench.text) == ["2024-01-15T00:00:00Z 24h 1/-/-/-/-/-/-"])
-        #expect(outcome.days == DayFolding.Outcome(made: 1, unfinished: 1))
+        #expect(outcome.days == RecordFolding.Days(made: 1, unfinished: 1))
         #expect(bench.natures == [.aggregate(asOf: Instant(secondsSince1970: 1_705_363_200))])
     }
 
@@ -179,7 +168,7 @@ import Testing
         bench.exportDate("2099-01-01T00:00:00Z")
         bench.add(.steps, 1, watch, at: "2024-01-15T08:00:00Z", for: 60)
 
-        #expect(bench.finish().outcome.days == DayFolding.Outcome(made: 0, unfinished: 1))
+        #expect(bench.finish().outcome.days == RecordFolding.Days(made: 0, unfinished: 1))
     }
 
     @Test func `of a value that is known once a day the last of the best source counts`() {
@@ -193,15 +182,6 @@ import Testing
         #expect(bench.days() == ["2024-01-15T00:00:00Z 24h -/-/-/-/-/41.00/58.0"])
     }
 
-    @Test func `distances of two sports come from two sources in the same half hour`() {
-        var bench = FoldBench()
-        bench.add(.distance, 0.25, watch, at: "2024-01-15T08:00:00Z", for: 60, type: "walking")
-        bench.add(.distance, 0.5, phone, at: "2024-01-15T08:00:00Z", for: 60, type: "walking")
-        bench.add(.distance, 12, app, at: "2024-01-15T08:00:00Z", for: 600, type: "cycling")
-
-        #expect(bench.days() == ["2024-01-15T00:00:00Z 24h -/12.25/-/-/-/-/-"])
-    }
-
     @Test func `a record of more than four days or an absurd value is refused`() {
         var bench = FoldBench()
 
@@ -212,44 +192,21 @@ import Testing
         #expect(bench.add(.heartRate, 60, watch, at: "2024-01-15T08:00:00Z", for: 60) == nil)
     }
 
-    @Test func `there is room for so many days and no more`() {
-        var days = DayFolding(days: LocalDays(zone: .utc), capacity: 8)
-        let lane = days.lane("steps", .steps) ?? 0
-        let start = seconds("2024-01-15T00:00:00Z")
-        func add(_ day: Int64, _ length: Int64) -> DayFolding.Verdict {
-            days.add(
-                5, lane: lane, source: 0, start: start + day * 86_400,
-                end: start + day * 86_400 + length)
-        }
-
-        #expect((0..<2).map { add($0, 60) } == [.taken, .taken])
-        #expect(add(2, 90_000) == .tooManyDays)
-        #expect((3..<9).allSatisfy { add($0, 60) == .taken })
-        #expect(add(9, 60) == .tooManyDays)
-        #expect(add(0, 61) == .taken)
-        var made: [String] = []
-        let outcome = days.resolve(order: [0], until: .max) { day, _ in
-            made.append("\(day.steps ?? -1)")
-        }
-        #expect(made == ["10.0"] + [String](repeating: "5.0", count: 7))
-        #expect(outcome == DayFolding.Outcome(made: 8, unfinished: 0))
-    }
-
     @Test func `the phone's own totals are kept of so many days, none of them to come`() {
-        var days = DayFolding(days: LocalDays(zone: .utc))
-        for day in 0..<DayFolding.mostSummaries + 5 {
-            days.summarise(day: day, energy: 1, exercise: nil)
+        var all = FoldBench()
+        for day in (0..<RecordFolding.mostTotals).map({ 19_000 - $0 }) + [19_001, 19_002] {
+            all.folding.summarise(day: day, energy: 1, exercise: nil)
         }
-        days.summarise(day: 7, energy: 2, exercise: nil)
-        days.summarise(day: DayFolding.mostSummaries, energy: 2, exercise: nil)
-        #expect(days.summaries.count == 40_000)
-        #expect(days.summaries[7]?.energy == 2)
+        all.folding.summarise(day: 19_000, energy: 2, exercise: nil)
+        let made = all.finish().samples
+        #expect(made.count == 40_000)
+        #expect(made.last.map(FoldBench.text) == "2022-01-08T00:00:00Z 24h -/-/2/-/-/-/-")
 
         var bench = FoldBench(until: "2024-01-16T20:00:00Z")
         bench.summarise("2024-01-15", energy: 50)
         bench.summarise("2024-01-16", energy: 60)
         bench.summarise("2024-01-17", energy: 70)
-        #expect(bench.finish().outcome.days == DayFolding.Outcome(made: 1, unfinished: 1))
+        #expect(bench.finish().outcome.days == RecordFolding.Days(made: 1, unfinished: 1))
     }
 
     @Test(arguments: [
@@ -260,16 +217,6 @@ import Testing
         if let date { bench.exportDate(date) }
 
         #expect(bench.folding.endsNow == endsNow)
-    }
-
-    @Test func `types beyond the known ones have no lane`() {
-        var days = DayFolding(days: LocalDays(zone: .utc))
-
-        let lanes = (0..<40).map { days.lane("type \($0)", .distance) }
-
-        #expect(lanes.prefix(32).allSatisfy { $0 != nil })
-        #expect(lanes.dropFirst(32).allSatisfy { $0 == nil })
-        #expect(days.lane("type 3", .distance) == 3)
     }
 
     @Test func `the order of the records does not count`() throws {
@@ -290,9 +237,9 @@ import Testing
             var folding = RecordFolding(
                 FoldingRules(zone: try TestZones.london), now: seconds("2030-01-01T00:00:00Z"))
             for record in records {
-                guard let lane = folding.lane(record.kind.rawValue, record.kind) else { continue }
+                guard let quantity = DayQuantity(record.kind) else { continue }
                 _ = folding.add(
-                    record.value, lane: lane, source: record.source, start: record.start,
+                    record.value, quantity, source: record.source, start: record.start,
                     end: record.start + record.length)
             }
             var samples: [Sample] = []

@@ -36,7 +36,7 @@ struct FoldBench {
     static let phone = 1
     static let app = 2
 
-    private(set) var folding: RecordFolding
+    var folding: RecordFolding
 
     init(_ zone: Zone = .utc, until: String = "2030-01-01T00:00:00Z", preferred: [String] = []) {
         folding = RecordFolding(
@@ -48,15 +48,14 @@ struct FoldBench {
         folding = RecordFolding(rules, now: seconds(until))
     }
 
-    /// Takes a record of so many seconds; `type` tells types of one kind from each other.
+    /// Takes a record of so many seconds; `nil` for a kind that is no part of a day.
     @discardableResult
     mutating func add(
-        _ kind: SampleKind, _ value: Double, _ source: Int, at start: String, for length: Int64,
-        type: String = ""
-    ) -> DayFolding.Verdict? {
+        _ kind: SampleKind, _ value: Double, _ source: Int, at start: String, for length: Int64
+    ) -> DayParts.Verdict? {
         let start = seconds(start)
-        return folding.lane(kind.rawValue + type, kind).map {
-            folding.add(value, lane: $0, source: source, start: start, end: start + length)
+        return DayQuantity(kind).map {
+            folding.add(value, $0, source: source, start: start, end: start + length)
         }
     }
 

@@ -36,15 +36,16 @@ import Testing
         #expect(days.map(\.zone) == ["UTC"])
     }
 
-    @Test func `in each minute the best source counts`() {
+    @Test func `minutes are merged as days are`() {
         var bench = FoldBench(until: "2024-01-15T20:00:00Z")
         bench.add(.steps, 60, phone, at: "2024-01-15T08:00:00Z", for: 180)
-        bench.add(.steps, 5, watch, at: "2024-01-15T08:01:00Z", for: 60)
+        bench.add(.steps, 5, watch, at: "2024-01-15T08:01:00Z", for: 30)
         bench.add(.steps, 3, watch, at: "2024-01-15T08:01:10Z", for: 0)
 
+        // The phone has the second half of the watch's minute.
         #expect(
             minutes(bench.finish().outcome.steps) == [
-                "2024-01-15 08:00 20", "2024-01-15 08:01 8", "2024-01-15 08:02 20",
+                "2024-01-15 08:00 20", "2024-01-15 08:01 18", "2024-01-15 08:02 20",
             ])
     }
 
@@ -86,19 +87,5 @@ import Testing
                 "2024-03-31 00:59 10", "2024-03-31 02:00 10",
             ])
         #expect(minutes(back.finish().outcome.steps) == ["2024-10-27 01:30 3"])
-    }
-
-    @Test func `no more than 256 days of single sources are kept`() {
-        var minutes = MinuteFolding(zone: .utc, until: seconds("2024-01-15T20:00:00Z"))
-        let start = seconds("2024-01-15T08:00:00Z")
-        for source in 0..<300 {
-            minutes.add(
-                1, source: source, start: start + Int64(source) * 60,
-                end: start + Int64(source) * 60 + 60)
-        }
-
-        let days = minutes.resolve(order: Array(0..<300))
-
-        #expect(days.map { $0.counts.reduce(0, +) } == [256])
     }
 }
