@@ -182,11 +182,30 @@ import Testing
         #expect(bench.days() == ["2024-01-15T00:00:00Z 24h -/-/-/-/-/41.00/58.0"])
     }
 
-    @Test func `a record of more than four days or an absurd value is refused`() {
+    @Test func `a long record is spread over its days, up to a leap year`() {
+        var bench = FoldBench()
+        let year: Int64 = 366 * 86_400
+        #expect(
+            bench.add(.flightsClimbed, 3660, phone, at: "2023-03-01T00:00:00Z", for: year) == .taken
+        )
+        #expect(
+            bench.add(.flightsClimbed, 9, phone, at: "2023-03-01T00:00:00Z", for: year + 1)
+                == .tooLong)
+        bench.add(.flightsClimbed, 4, watch, at: "2023-08-01T00:00:00Z", for: 43_200)
+
+        let flights = bench.finish().samples.map { sample -> Double in
+            guard case .activity(let day) = sample.value else { return -1 }
+            return day.flightsClimbed ?? -1
+        }
+
+        #expect(flights.count == 366)
+        #expect(flights.dropFirst(153).first == 9)
+        #expect(flights.reduce(0, +) == 3659)
+    }
+
+    @Test func `an absurd value is refused, and a kind of no day`() {
         var bench = FoldBench()
 
-        #expect(bench.add(.steps, 1, watch, at: "2024-01-15T08:00:00Z", for: 345_600) == .taken)
-        #expect(bench.add(.steps, 1, watch, at: "2024-01-15T08:00:00Z", for: 345_601) == .tooLong)
         #expect(bench.add(.steps, 1e8, watch, at: "2024-01-15T08:00:00Z", for: 60) == .tooLarge)
         #expect(bench.add(.steps, 1e300, watch, at: "2024-01-15T08:00:00Z", for: 60) == .tooLarge)
         #expect(bench.add(.heartRate, 60, watch, at: "2024-01-15T08:00:00Z", for: 60) == nil)
