@@ -86,14 +86,17 @@ struct DayFolding {
         _ each: (LocalDay, [RankedPart]) throws -> Void
     ) rethrows {
         var day = days.day(numbers.lowerBound)
-        let periods = DayParts.period(of: day.start)...DayParts.period(
-            of: days.day(numbers.upperBound).end)
+        let periods =
+            DayParts.period(
+                of: day.start)...DayParts.period(
+                of: days.day(numbers.upperBound).end)
         var pending: [RankedPart] = []
         for period in periods {
             let begin = Int64(period) * DayParts.period
             let loaded = try load(period)
             // What began earlier is there already.
-            pending += period == periods.lowerBound
+            pending +=
+                period == periods.lowerBound
                 ? loaded : loaded.filter { $0.part.start >= begin }
             let isLast = period == periods.upperBound
             var next = 0

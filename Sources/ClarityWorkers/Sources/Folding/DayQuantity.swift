@@ -2,8 +2,8 @@ import ClarityJobs
 
 /// A quantity that days are made of, and how it is counted.
 struct DayQuantity: Hashable, Sendable {
-    /// The longest record, 4 days.
-    static let longest: Int64 = 345_600
+    /// The longest record, a leap year.
+    static let longest: Int64 = 366 * 86_400
     static let all = ActivityDay.kinds.indices.map(DayQuantity.init(place:))
 
     let kind: SampleKind
