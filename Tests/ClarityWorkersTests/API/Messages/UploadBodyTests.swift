@@ -59,6 +59,40 @@ struct UploadBodyTests {
                 + #""time_to_sleep_minutes":9,"wake_count":3,"#
                 + #""sleep_stages":{"awake":22,"light":260,"deep":71,"rem":100},"#
                 + #""sleep_start":"2026-11-20T06:00:00Z","sleep_end":"2026-11-20T06:01:00Z"}"#),
+        // No stages: neither they nor how often the sleeper woke is known.
+        Row(
+            .sleep,
+            .sleep(SleepNight(totalMinutes: 431, efficiency: 0.9, lightMinutes: 431)),
+            #""sleep_analysis","sleep_data":{"total_sleep_minutes":431,"sleep_efficiency":0.9,"#
+                + #""sleep_start":"2026-11-20T06:00:00Z","sleep_end":"2026-11-20T06:01:00Z"}"#),
+        // No stages, but times awake.
+        Row(
+            .sleep,
+            .sleep(
+                SleepNight(
+                    totalMinutes: 431, efficiency: 0.9, wakeCount: 2, awakeMinutes: 12,
+                    lightMinutes: 431)),
+            #""sleep_analysis","sleep_data":{"total_sleep_minutes":431,"sleep_efficiency":0.9,"#
+                + #""wake_count":2,"sleep_stages":{"awake":12},"#
+                + #""sleep_start":"2026-11-20T06:00:00Z","sleep_end":"2026-11-20T06:01:00Z"}"#),
+        // Stages and no time awake: the sleeper did not wake.
+        Row(
+            .sleep,
+            .sleep(
+                SleepNight(totalMinutes: 431, efficiency: 0.9, lightMinutes: 360, deepMinutes: 71)),
+            #""sleep_analysis","sleep_data":{"total_sleep_minutes":431,"sleep_efficiency":0.9,"#
+                + #""wake_count":0,"sleep_stages":{"awake":0,"light":360,"deep":71,"rem":0},"#
+                + #""sleep_start":"2026-11-20T06:00:00Z","sleep_end":"2026-11-20T06:01:00Z"}"#),
+        // Stages and times awake, of which the source gives no number.
+        Row(
+            .sleep,
+            .sleep(
+                SleepNight(
+                    totalMinutes: 431, efficiency: 0.9, awakeMinutes: 9, lightMinutes: 360,
+                    deepMinutes: 71)),
+            #""sleep_analysis","sleep_data":{"total_sleep_minutes":431,"sleep_efficiency":0.9,"#
+                + #""sleep_stages":{"awake":9,"light":360,"deep":71,"rem":0},"#
+                + #""sleep_start":"2026-11-20T06:00:00Z","sleep_end":"2026-11-20T06:01:00Z"}"#),
         Row(
             .activity, .activity(testDay),
             #""activity_level","activity_data":{"steps":8012,"distance":5.125,"#
