@@ -47,11 +47,13 @@ extension MetricNumbers {
             self[.totalSleep] = Double(night.totalMinutes)
             self[.sleepEfficiency] = night.efficiency
             self[.timeToSleep] = night.minutesToSleep.map { Double($0) }
-            self[.wakeCount] = Double(night.wakeCount)
-            self[.awake] = Double(night.awakeMinutes)
-            self[.lightSleep] = Double(night.lightMinutes)
-            self[.deepSleep] = Double(night.deepMinutes)
-            self[.remSleep] = Double(night.remMinutes)
+            if night.knowsWakeCount { self[.wakeCount] = Double(night.wakeCount) }
+            if night.knowsAwake { self[.awake] = Double(night.awakeMinutes) }
+            if night.hasStages {
+                self[.lightSleep] = Double(night.lightMinutes)
+                self[.deepSleep] = Double(night.deepMinutes)
+                self[.remSleep] = Double(night.remMinutes)
+            }
         case .activity(let day):
             for kind in ActivityDay.kinds {
                 if let measure = Measure(kind) { self[measure] = day[kind] }

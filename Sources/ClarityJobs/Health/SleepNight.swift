@@ -18,6 +18,15 @@ public struct SleepNight: Hashable, Sendable, PrivateValue {
     /// The minutes from lying down to sleep; `nil` when lying down was not noted.
     public var minutesToSleep: Int?
 
+    /// Whether stages of sleep are known. A source that tells none has all sleep as light.
+    public var hasStages: Bool { deepMinutes > 0 || remMinutes > 0 }
+
+    /// Whether `awakeMinutes` is known; a source without stages may note no time awake at all.
+    public var knowsAwake: Bool { hasStages || awakeMinutes > 0 }
+
+    /// Whether `wakeCount` is known: a source can tell minutes awake and not how often.
+    public var knowsWakeCount: Bool { wakeCount > 0 || hasStages && awakeMinutes == 0 }
+
     /// Creates a night.
     public init(
         totalMinutes: Int, efficiency: Double, wakeCount: Int = 0, awakeMinutes: Int = 0,

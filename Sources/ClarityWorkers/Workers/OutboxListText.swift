@@ -97,9 +97,13 @@ extension Sample {
             case .pressure(let systolic, let diastolic): ["value: \(systolic)/\(diastolic)"]
             case .sleep(let night):
                 [
-                    "asleep: \(night.totalMinutes) min, light \(night.lightMinutes), deep "
-                        + "\(night.deepMinutes), REM \(night.remMinutes)",
-                    "awake: \(night.awakeMinutes) min, \(night.wakeCount) times",
+                    "asleep: \(night.totalMinutes) min"
+                        + (night.hasStages
+                            ? ", light \(night.lightMinutes), deep \(night.deepMinutes), "
+                                + "REM \(night.remMinutes)"
+                            : ", stages unknown"),
+                    "awake: " + (night.knowsAwake ? "\(night.awakeMinutes) min" : "unknown")
+                        + (night.knowsWakeCount ? ", \(night.wakeCount) times" : ""),
                 ]
             case .activity(let day):
                 ActivityDay.kinds.compactMap { kind in

@@ -118,14 +118,16 @@ extension UploadDoor.Field {
 }
 
 extension JSONWriter {
-    /// Writes a night without its start and end.
+    /// Writes a night without its start and end, and without what is not known of it.
     mutating func fields(of night: SleepNight) {
         field("total_sleep_minutes", number: night.totalMinutes)
         field("sleep_efficiency", number: night.efficiency)
         if let minutes = night.minutesToSleep { field("time_to_sleep_minutes", number: minutes) }
-        field("wake_count", number: night.wakeCount)
+        if night.knowsWakeCount { field("wake_count", number: night.wakeCount) }
+        guard night.hasStages || night.awakeMinutes > 0 else { return }
         object("sleep_stages") { json in
             json.field("awake", number: night.awakeMinutes)
+            guard night.hasStages else { return }
             json.field("light", number: night.lightMinutes)
             json.field("deep", number: night.deepMinutes)
             json.field("rem", number: night.remMinutes)
