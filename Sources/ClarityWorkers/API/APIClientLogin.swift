@@ -38,9 +38,9 @@ extension APIClient {
             if error.wasNeverSent { try store("keep") { try sessions.withdrawLogin(number) } }
             throw error
         }
+        let session = try await session(from: response, email: email)
         // The right password sets back what the backend counts towards its lock.
         try store("keep") { try sessions.withdrawLogin(number) }
-        let session = try await session(from: response, email: email)
         let now = clock.now
         try store("keep") { try sessions.save(session, at: now, isAgain: isAgain) }
         return session

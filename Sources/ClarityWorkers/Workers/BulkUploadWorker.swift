@@ -29,7 +29,8 @@ public struct BulkUploadWorker: KindWorker {
         }
         if let broken {
             guard reading.hasNoSource else { return .failure(broken) }
-            return .awaits(.source, Failure(broken.category, "waits for a source: \(broken.reason)"))
+            return .awaits(
+                .source, Failure(broken.category, "waits for a source: \(broken.reason)"))
         }
         try context.noteAccount()
         return .success

@@ -63,8 +63,9 @@ public struct CleanupWorker: KindWorker {
         var isMore = true
         while isMore {
             let step = try context.store.compact()
-            // A page that was free before is no result of a cleanup that removed nothing.
-            counts.add(receipt.count > 0 ? step.freed : 0, to: "bytes_freed")
+            // A page or two that its own records left is no result of a cleanup that removed nothing.
+            let isResult = receipt.count > 0 || step.freed > 65_536
+            counts.add(isResult ? step.freed : 0, to: "bytes_freed")
             isMore = step.isMore
             if isMore { try context.checkTime() }
         }

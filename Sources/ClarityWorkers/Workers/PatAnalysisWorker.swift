@@ -123,7 +123,9 @@ struct SendAnswers {
     init(_ text: String?) {
         for word in text?.split(separator: " ") ?? [] {
             let parts = word.split(separator: "=")
-            guard parts.count == 2, Int(parts[0]) != nil, let count = Int(parts[1]) else { continue }
+            guard parts.count == 2, Int(parts[0]) != nil, let count = Int(parts[1]) else {
+                continue
+            }
             counts[String(parts[0])] = count
         }
     }
@@ -144,7 +146,9 @@ struct SendAnswers {
             if count == sends { return "each time" }
             return count == 1 ? "once" : "\(count) times"
         }
-        var parts = counts.sorted { $0.key < $1.key }.map { "answered \($0.key) \(times($0.value))" }
+        var parts = counts.sorted { $0.key < $1.key }.map {
+            "answered \($0.key) \(times($0.value))"
+        }
         let silent = sends - counts.values.reduce(0, +)
         if silent > 0 { parts.append("did not answer \(times(silent))") }
         return "it was sent \(sends) times: the backend \(parts.joined(separator: " and "))"

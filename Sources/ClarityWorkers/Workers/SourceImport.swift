@@ -90,7 +90,8 @@ struct SourceImport {
         } else {
             count(result.report, result.enqueued)
             // A file of a spool folder is moved away once it is read.
-            if result.isReadAgain, !(source is SpoolSource), counted.count < SourceImport.mostMarks {
+            if result.isReadAgain, !(source is SpoolSource), counted.count < SourceImport.mostMarks
+            {
                 counted.insert(mark)
                 context.report(.checkpoint(counted.sorted().joined(separator: ",")))
             }

@@ -38,15 +38,16 @@ public struct UploadForecast: Hashable, Sendable {
     /// `7000 samples take 70 h at 100 requests an hour; route: samples takes 7 requests`; `nil` where
     /// an hour is enough.
     static func sentence(_ forecasts: [UploadForecast]) -> String? {
-        guard let first = forecasts.first, let hours = first.hours, let limit = first.requestsPerHour
+        guard let first = forecasts.first, let hours = first.hours,
+            let limit = first.requestsPerHour
         else { return nil }
         var sentence =
             "\(first.samples) samples take about \(hours) h at \(limit) requests an hour"
         let faster = forecasts.dropFirst().filter {
             $0.samples >= first.samples && ($0.hours ?? 1) < hours
         }
-        if let best = faster.min(by: { ($0.hours ?? 1, $0.requests) < ($1.hours ?? 1, $1.requests) })
-        {
+        if let best = faster.min(by: { ($0.hours ?? 1, $0.requests) < ($1.hours ?? 1, $1.requests) }
+        ) {
             let noun = best.requests == 1 ? "request" : "requests"
             sentence += "; `route: \(best.route.rawValue)` needs \(best.requests) \(noun)"
         }

@@ -21,7 +21,7 @@ struct LoopCommand {
         ) { change in
             // Standard error is the journal here; standard output belongs to results.
             guard case .put(let run) = change, run.state != .running,
-                run.state.isFinished || run.attempts > 0, !LoopCommand.isIdleUpload(run)
+                run.state.isFinished || run.attempts > 0
             else { return }
             console.note(RunText.line(run))
         }
@@ -51,13 +51,6 @@ struct LoopCommand {
             throw CommandFailure(error)
         }
         return signals.received ?? .done
-    }
-
-    /// Whether a run is an upload that found nothing to send and kept nothing back.
-    private static func isIdleUpload(_ run: Run) -> Bool {
-        run.kind.rawValue == "bulk-upload" && run.state == .succeeded
-            && ["samples_sent", "samples_rejected", "samples_set_aside", "samples_refused"]
-                .allSatisfy { run.tally[$0] == 0 }
     }
 
     /// `clarity-jobs: loop over 5 jobs`.

@@ -12,7 +12,8 @@ struct OutboxCommand {
         let upload = file.jobs.first { $0.kind.rawValue == "bulk-upload" }
         var words = ["sums"]
         for (flag, value) in [
-            ("backend", file.settings["backend.url"]), ("dialect", file.settings["backend.dialect"]),
+            ("backend", file.settings["backend.url"]),
+            ("dialect", file.settings["backend.dialect"]),
             ("route", upload?.options["route"]), ("batch-size", upload?.options["batch_size"]),
         ] {
             if let value { words += ["--\(flag)", value] }

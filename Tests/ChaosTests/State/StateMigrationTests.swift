@@ -31,9 +31,9 @@ struct StateMigrationTests {
                 }
             case .history:
                 try Connection(path: "\(state)/history.db", access: .readWrite).execute(
-                    
-            "DROP TABLE attempt_outputs; ALTER TABLE runs DROP COLUMN awaits;"
-                + "PRAGMA user_version = 3")
+
+                    "DROP TABLE attempt_outputs; ALTER TABLE runs DROP COLUMN awaits;"
+                        + "PRAGMA user_version = 3")
             case .health:
                 try Connection(path: "\(state)/health.db", access: .readWrite).execute(
                     "DROP TABLE restorations; PRAGMA user_version = 11")

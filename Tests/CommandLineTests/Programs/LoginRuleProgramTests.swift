@@ -50,7 +50,8 @@ struct LoginRuleProgramTests {
         #expect(limited.status == 75)
         #expect(
             limited.errors
-                == "clarity-jobs: the backend takes no further login for now (429); try again in 1m\n")
+                == "clarity-jobs: the backend takes no further login for now (429); try again in 1m\n"
+        )
     }
 
     @Test func `of logins at the same time two are sent`() async throws {

@@ -24,7 +24,7 @@ struct SessionProgramTests {
         #expect(object["backend"] == .string(playground.url))
         #expect(isInstant(object["expires_at"].text) && isInstant(object["logged_in_at"].text))
         #expect(object["renewed_at"] == .null && object["last_refusal"] == .null)
-        #expect(object["logins_left"] == .number(1) && object["next_login_at"] == .null)
+        #expect(object["logins_left"] == .number(2) && object["next_login_at"] == .null)
     }
 
     @Test func `a logout ends the session and keeps the data`() async throws {
