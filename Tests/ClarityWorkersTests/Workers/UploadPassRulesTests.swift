@@ -248,7 +248,7 @@ import Testing
 
             let (outcome, reports) = await bench.attempt("bulk-upload", options)
 
-            #expect(outcome == APIError.rejected(status: 409).outcome)
+            #expect(outcome == APIError.unavailable(status: 409).outcome)
             #expect(reports.tally["samples_known"] == 0)
             #expect(try bench.store().outboxAccount().waiting == 4)
         }

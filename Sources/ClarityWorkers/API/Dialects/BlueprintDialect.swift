@@ -57,6 +57,7 @@ extension Dialect {
         insightNumbers: nil,
         givesInsightsInFull: true,
         refusalOfTokenIsCertain: true,
+        refusalOfUploadIsCertain: true,
         meanings: [
             Meaning([.register], 409, .any, .error(.accountExists)),
             Meaning([.verifyEmail], 400, .code("invalid_code"), .error(.codeRefused)),

@@ -90,6 +90,9 @@ public struct Dialect: Hashable, Sendable {
     var givesInsightsInFull: Bool
     /// Whether a token that is refused right after its renewal is certainly worth nothing.
     var refusalOfTokenIsCertain: Bool
+    /// Whether a refusal of an upload that no row of `meanings` explains proves that nothing was
+    /// kept.
+    var refusalOfUploadIsCertain: Bool
     /// What an answer really means, the first row that fits; where none does, its status counts.
     var meanings: [Meaning]
 

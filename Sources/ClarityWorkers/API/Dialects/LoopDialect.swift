@@ -53,12 +53,13 @@ extension Dialect {
                 source: "apple_health", samplesPerRequest: 1000, perType: 1,
                 requestBytes: 5 * 1024 * 1024, requestsPerHour: 100, isIdempotent: false,
                 takesFuture: true, wholeProgress: nil),
-            // It says the same share of every upload at every time.
+            // It says the same share of every upload at every time. `received` it reads from the
+            // stored upload, and says nothing else ever after.
             .samples: UploadDoor(
                 call: .uploadSamples, statusCall: .samplesStatus, form: .healthKit,
                 source: "apple_health", samplesPerRequest: 1000, perType: nil,
                 requestBytes: 5 * 1024 * 1024, requestsPerHour: nil, isIdempotent: false,
-                takesFuture: true, wholeProgress: nil),
+                takesFuture: true, wholeProgress: nil, storedWord: "received"),
         ],
         standardRoute: .samples,
         paging: .offset,
@@ -76,6 +77,8 @@ extension Dialect {
         givesInsightsInFull: false,
         // The keys to check it with may have been out of reach.
         refusalOfTokenIsCertain: false,
+        // It answers 400 when its data store fails, before or after it has kept an upload.
+        refusalOfUploadIsCertain: false,
         meanings: loopMeanings)
 
     /// The five types that are ever accepted, but for sleep: every upload with a night in it is
@@ -117,7 +120,7 @@ extension Dialect {
             .verifyEmail, .resendVerification, .forgotPassword, .resetPassword,
         ]
         return [
-            // Storage that is out of reach or throttled.
+            // Storage that is out of reach or throttled; what was sent may be stored.
             Meaning(
                 [.uploadMetrics], 400,
                 .opening("Health data processing failed: Health data processing failed: "), .outage
@@ -126,13 +129,19 @@ extension Dialect {
                 [.uploadMetrics], 400, .opening("Health data processing failed: Failed to "),
                 .outage),
             Meaning(nil, 400, .opening("Failed to "), .outage),
+            // Said before anything looks at what was sent.
+            Meaning(
+                uploads, 400, .opening("There was an error parsing the body"),
+                .error(.rejected(status: 400))),
             // A type that is not accepted, or a payload that is not there: which metric it is
             // about is not said.
             Meaning(
                 [.uploadMetrics], 400,
                 .opening("Health data processing failed: Health data validation failed"), .refusal),
             // Unknown, removed, another user's or expired ids have no status of their own.
-            Meaning([.metricsStatus], 400, .opening("Processing job "), .error(.notFound)),
+            Meaning(
+                [.metricsStatus, .samplesStatus], 400, .opening("Processing job "),
+                .error(.notFound)),
             Meaning([.samplesStatus], 400, .opening("Invalid upload ID"), .error(.notFound)),
             // A login is refused in the same words when the directory is out of reach.
             Meaning([.login], 401, .any, .error(.loginUnclear)),

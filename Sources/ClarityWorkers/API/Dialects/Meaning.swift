@@ -64,6 +64,10 @@ extension Dialect {
         }
         let usual = APIError(response, report, now: now)
         switch usual {
+        case .rejected(let status) where status != 405 && !provesNothingKept(call):
+            return .unavailable(status: status)
+        case .conflict where !provesNothingKept(call):
+            return .unavailable(status: response.status)
         // A limit of its own that the backend does not own up to.
         case .rateLimited(after: nil): return .rateLimited(after: routes[call]?.window)
         case .notFound where routes[call]?.mustExist == true:
@@ -71,5 +75,9 @@ extension Dialect {
         case .rejected(status: 405): return .noSuchCall(status: 405)
         default: return usual
         }
+    }
+
+    private func provesNothingKept(_ call: APICall) -> Bool {
+        refusalOfUploadIsCertain || ![.uploadMetrics, .uploadSamples].contains(call)
     }
 }

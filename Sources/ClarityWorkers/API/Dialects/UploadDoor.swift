@@ -61,6 +61,9 @@ struct UploadDoor: Hashable, Sendable {
     /// What the backend calls the whole of its work when it says how much is done; `nil` when what
     /// it says is not about the upload.
     var wholeProgress: Double?
+    /// The word that the backend reads from the stored upload when nothing more follows; `nil` where
+    /// an upload is processed.
+    var storedWord: String? = nil
 
     /// The kinds that are accepted, with what is wanted of each.
     var kinds: [SampleKind: UploadRules.Kind] {

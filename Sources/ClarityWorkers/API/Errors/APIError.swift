@@ -72,7 +72,8 @@ public enum APIError: Error, Hashable, Sendable {
     case passwordRefused
     /// A code from a mail is not the one that was sent.
     case codeRefused
-    /// What stands behind the backend is out of reach, whatever status says so; nothing was kept.
+    /// What stands behind the backend is out of reach, whatever status says so; what was sent may
+    /// have been kept all the same.
     case unavailable(status: Int)
     /// Something in front of the backend refused the request.
     case blocked

@@ -15,18 +15,18 @@ extension APIError {
     /// Whether the request may have been acted on although there was no success.
     ///
     /// After such an error of a call that is not idempotent, sending again could leave something
-    /// double. What the backend refused, and what never reached it, did not arrive.
+    /// double. What the backend certainly refused, and what never reached it, did not arrive.
     public var mayHaveArrived: Bool {
         switch self {
         case .interrupted, .timeout, .server, .decoding, .tooLarge, .library, .cancelled,
-            .renewalUnclear, .analysisFailed:
+            .renewalUnclear, .analysisFailed, .unavailable:
             true
         case .transport(let error): error.mayHaveSent
         case .offline, .tls, .notLoggedIn, .unauthorized, .secondFactorRequired, .sessionEnded,
             .forbidden, .notFound, .conflict, .validation, .clockRefused, .requestTooLarge,
             .rateLimited, .rejected, .redirected, .refused, .store, .notOffered, .noSuchCall,
             .dialectUnknown,
-            .dialectChanged, .gone, .blocked, .unavailable, .accountLocked, .loginUnclear,
+            .dialectChanged, .gone, .blocked, .accountLocked, .loginUnclear,
             .emailNotVerified, .signupClosed, .accountExists, .passwordRefused, .codeRefused,
             .tokenUnclear, .renewalRefused, .loginsUsedUp,
             .withoutSession:

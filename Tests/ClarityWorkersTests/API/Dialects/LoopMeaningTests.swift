@@ -80,7 +80,9 @@ struct LoopMeaningTests {
             .uploadMetrics, 422,
             detail(#"[{"type":"value_error","loc":["body","metrics"],"msg":"m","input":[1]}]"#),
             .validation(indices: [])),
-        Row(.uploadMetrics, 400, detail(#""There was an error""#), .rejected(status: 400)),
+        Row(
+            .uploadMetrics, 400, detail(#""There was an error parsing the body""#),
+            .rejected(status: 400)),
         Row(.healthData, 400, detail(#""Invalid cursor""#), .rejected(status: 400)),
         Row(.metricsStatus, 400, detail(#""Processing job 9-b not found""#), .notFound),
         Row(.samplesStatus, 400, detail(#""Invalid upload ID format""#), .notFound),

@@ -7,7 +7,7 @@ struct APIErrorDoubtTests {
     static let doubtful: [APIError] = [
         .interrupted, .timeout, .server(status: 500, after: nil), .server(status: 503, after: nil),
         .decoding("part"), .tooLarge, .library(code: 56), .cancelled, .renewalUnclear,
-        .analysisFailed, .transport(.stalled),
+        .analysisFailed, .transport(.stalled), .unavailable(status: 400),
     ]
 
     @Test(arguments: doubtful)
@@ -22,7 +22,7 @@ struct APIErrorDoubtTests {
         .signupClosed, .accountExists, .passwordRefused, .codeRefused, .forbidden, .notFound,
         .conflict(indices: []), .validation(indices: [1]), .clockRefused, .requestTooLarge,
         .rateLimited(after: nil), .rejected(status: 400), .redirected(status: 307),
-        .unavailable(status: 400), .blocked, .gone, .noSuchCall(status: 404), .notOffered("it"),
+        .blocked, .gone, .noSuchCall(status: 404), .notOffered("it"),
         .renewalRefused(status: 500), .loginsUsedUp(until: morning), .dialectUnknown,
         .dialectChanged, .refused("why"), .store(Failure(.disk, "full")),
     ]
