@@ -107,6 +107,10 @@ enum OutboxMode {
             case .discard: try store.discardShares(selection)
             }
         guard !shares.isEmpty else { return done(wish, 0, selection, flags) }
+        if case .retry = wish {
+            let (there, doubled) = try store.retryCost(selection)
+            OutboxWish.retryWarning(there: there, doubled: doubled).map(printError)
+        }
         if !flags.has("yes") {
             guard let terminal = Terminal() else {
                 wish.lines(shares).forEach(printError)

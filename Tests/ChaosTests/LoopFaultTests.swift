@@ -48,7 +48,7 @@ struct LoopFaultTests {
         #expect(last.status == 0, "\(last.errors)")
         #expect(status.status == 0, "\(status.errors)")
         let audit = try StateAudit(statePath: playground.statePath)
-        #expect(audit.samples == ["unconfirmed": 250])
+        #expect(audit.samples == ["stored": 250])
         #expect(audit.damage == [])
         #expect(try await sandbox.count("samples") == 250)
         let doubled = try await sandbox.count("doubled")
@@ -86,7 +86,7 @@ struct LoopFaultTests {
         #expect(
             audit.samples
                 == (policy == "resend"
-                    ? ["unconfirmed": 250] : ["unconfirmed": 150, "setAside": 100]))
+                    ? ["stored": 250] : ["stored": 150, "setAside": 100]))
         #expect(
             audit.reasons.contains("it may have arrived, and sending it again could double it")
                 == (policy == "hold"))

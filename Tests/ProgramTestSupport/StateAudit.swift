@@ -15,7 +15,7 @@ struct StateAudit {
 
     /// The samples that the backend does not have.
     var unsent: Int {
-        samples.filter { $0.key != "accepted" && $0.key != "confirmed" }.values.reduce(0, +)
+        samples.filter { !["accepted", "confirmed", "stored"].contains($0.key) }.values.reduce(0, +)
     }
 
     /// The samples of which the outbox says that the backend took them.
@@ -42,7 +42,7 @@ struct StateAudit {
             try health.first(
                 """
                 SELECT coalesce(sum(doubts), 0) FROM outbox
-                WHERE state IN ('accepted', 'confirmed', 'unconfirmed')
+                WHERE state IN ('accepted', 'confirmed', 'stored', 'unconfirmed')
                 """
             ) { Int($0.integer(0)) } ?? 0
         runs = try StateAudit.counts("runs", history)

@@ -4,22 +4,26 @@ import SQLite
 // What becomes of an accepted upload.
 
 extension HealthStore {
-    /// The uploads whose processing has not ended, oldest first.
+    /// The uploads whose processing has not ended, and those that were given up when the backend had
+    /// last said `received`, oldest first.
     public func openUploads() throws(HealthStoreError) -> [OpenUpload] {
         try access { connection in
             try connection.all(
                 """
                 SELECT id, processing_id, accepted_at_ms, route,
                     (SELECT count(*) FROM outbox
-                     WHERE batch_id = batches.id AND state = 'accepted')
-                FROM batches WHERE state = 'accepted' ORDER BY id
+                     WHERE batch_id = batches.id AND state = batches.state), state
+                FROM batches WHERE state = 'accepted'
+                    OR state = 'unconfirmed' AND last_word LIKE 'received%'
+                        AND processing_id IS NOT NULL AND accepted_at_ms IS NOT NULL
+                ORDER BY id
                 """
             ) {
                 OpenUpload(
                     id: $0.integer(0), processingID: $0.text(1),
                     acceptedAt: Instant(millisecondsSince1970: $0.integer(2)),
                     route: UploadRoute(rawValue: $0.text(3)) ?? .metrics,
-                    sampleCount: $0.integer(4))
+                    sampleCount: $0.integer(4), isGivenUp: $0.text(5) == "unconfirmed")
             }
         }
     }
@@ -32,6 +36,14 @@ extension HealthStore {
         _ upload: OpenUpload, at now: Instant
     ) throws(HealthStoreError) -> Int64? {
         try finish(upload, as: .confirmed, reason: nil, at: now)
+    }
+
+    /// The backend has the upload and says no more: its samples are `stored`.
+    @discardableResult
+    public func store(
+        _ upload: OpenUpload, at now: Instant
+    ) throws(HealthStoreError) -> Int64? {
+        try finish(upload, as: .stored, reason: nil, at: now)
     }
 
     /// The backend never said what became of the upload: its samples are `unconfirmed` for good.
@@ -58,6 +70,10 @@ extension HealthStore {
                 UPDATE outbox SET doubts = doubts + 1 WHERE batch_id = ? AND state = 'accepted'
                     AND (SELECT sends FROM batches WHERE id = batch_id) > 0
                 """, .integer(upload.id))
+            try connection.run(
+                """
+                UPDATE outbox SET processing_failed = 1 WHERE batch_id = ? AND state = 'accepted'
+                """, .integer(upload.id))
             return try sendBack(upload.id, from: "accepted", reason, at: now, connection)
         }
     }
@@ -69,7 +85,8 @@ extension HealthStore {
             guard try isOpen(upload, connection) else { return nil }
             try connection.run(
                 """
-                UPDATE outbox SET state = ?, reason = ? WHERE batch_id = ? AND state = 'accepted'
+                UPDATE outbox SET state = ?, reason = ? WHERE batch_id = ?
+                    AND state = (SELECT state FROM batches WHERE id = batch_id)
                 """, .text(state.rawValue), .text(reason), .integer(upload.id))
             let count = Int64(connection.changes)
             try finishBatch(
@@ -80,7 +97,8 @@ extension HealthStore {
 
     private func isOpen(_ upload: OpenUpload, _ connection: Connection) throws -> Bool {
         try connection.first(
-            "SELECT state = 'accepted' FROM batches WHERE id = ?", .integer(upload.id)
+            "SELECT state = ? FROM batches WHERE id = ?",
+            .text(upload.isGivenUp ? "unconfirmed" : "accepted"), .integer(upload.id)
         ) { $0.integer(0) } == 1
     }
 }

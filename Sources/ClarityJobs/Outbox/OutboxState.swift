@@ -176,4 +176,6 @@ public struct OpenUpload: Hashable, Sendable {
     public let route: UploadRoute
     /// The samples that hang on it.
     public let sampleCount: Int64
+    /// Whether its samples count as unconfirmed.
+    public let isGivenUp: Bool
 }

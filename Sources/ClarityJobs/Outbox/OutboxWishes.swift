@@ -29,6 +29,28 @@ extension HealthStore {
         }
     }
 
+    /// Of what `retry` would bring back: how many samples the backend has or may have, and of how many
+    /// it would then have one copy more.
+    public func retryCost(
+        _ selection: OutboxSelection
+    ) throws(HealthStoreError) -> (there: Int64, doubled: Int64) {
+        try access { connection in
+            let (sql, values) = selection.condition(in: HealthStore.retriable)
+            var cost: (there: Int64, doubled: Int64) = (0, 0)
+            try connection.forEach(
+                """
+                SELECT count(*), coalesce(sum(doubts > 0 OR sends > 0), 0) FROM (
+                    SELECT doubts, state, coalesce(
+                        (SELECT sends FROM batches WHERE id = batch_id), 0) AS sends
+                    FROM outbox WHERE \(sql)
+                        AND \(HealthStore.isDiscarded(selection.meansDiscarded)))
+                WHERE doubts > 0 OR sends > 0 OR state = 'unconfirmed'
+                """, values
+            ) { cost = ($0.integer(0), $0.integer(1)) }
+            return cost
+        }
+    }
+
     /// What `discard` would give up.
     public func discardShares(
         _ selection: OutboxSelection

@@ -49,7 +49,13 @@ extension APIClient {
         let body = try await answer(to: door.statusCall) { requests, token throws(APIError) in
             try requests.processing(id, route: route, token: token)
         }
-        return try AnswerReader(door.statusCall).processing(body, whole: door.wholeProgress)
+        return try AnswerReader(door.statusCall).processing(
+            body, whole: door.wholeProgress, storedWord: door.storedWord)
+    }
+
+    /// Whether what the backend says of an upload by `route` can prove that it is stored.
+    func provesStorage(_ route: UploadRoute) async throws(APIError) -> Bool {
+        try await requests.dialect.doors[route]?.storedWord != nil
     }
 
     /// Reads a page of the health data that the backend has; the first without a `cursor`.

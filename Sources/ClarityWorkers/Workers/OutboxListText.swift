@@ -125,6 +125,16 @@ public enum OutboxWish: String, Sendable {
         shares.map { "  \($0.count) \($0.kind) \($0.state.text)" }
     }
 
+    /// What a person should know before samples are sent again; `nil` when the backend has none of them.
+    public static func retryWarning(there: Int64, doubled: Int64) -> String? {
+        guard there > 0 else { return nil }
+        return doubled == 0
+            ? "the backend has \(there) of these or may have them, and keeps each once: none would be "
+                + "doubled"
+            : "the backend has \(there) of these or may have them, and keeps what comes again: up to "
+                + "\(doubled) would be doubled"
+    }
+
     /// The question before it is done, which ends where the answer begins.
     ///
     /// - Parameter isForgetting: whether samples are meant that were discarded before.

@@ -107,7 +107,7 @@ extension OutboxArithmetic {
             ],
             "outbox": [
                 "samples": .integer(account.samples), "confirmed": .integer(account.confirmed),
-                "accepted": .integer(account.accepted),
+                "stored": .integer(account.stored), "accepted": .integer(account.accepted),
                 "unconfirmed": .integer(account.unconfirmed),
                 "rejected": .integer(account.rejected), "set_aside": .integer(account.setAside),
                 "waiting": .integer(account.waiting),

@@ -8,6 +8,10 @@ enum StatusAnswer: Hashable, Sendable {
     /// It is done; of an analysis with its result.
     case completed(AnalysisResult?)
     case failed
+    /// It is there, and the backend says no more.
+    case stored
+    /// The backend does not know it, or not any more.
+    case unknown
     /// There is no word about this one.
     case silent(APIError)
 
@@ -15,6 +19,7 @@ enum StatusAnswer: Hashable, Sendable {
         switch status.state {
         case .completed: self = .completed(nil)
         case .failed: self = .failed
+        case .stored: self = .stored
         case .received, .processing, .other:
             let percent = status.progress.map { Int64(($0 * 100).rounded()) }
             let word = status.state == .other ? "something else" : status.state.rawValue
@@ -50,8 +55,8 @@ enum StatusAnswer: Hashable, Sendable {
     var percent: Int64? {
         switch self {
         case .open(_, let percent): percent
-        case .completed: 100
-        case .failed, .silent: nil
+        case .completed, .stored: 100
+        case .failed, .unknown, .silent: nil
         }
     }
 
@@ -61,6 +66,8 @@ enum StatusAnswer: Hashable, Sendable {
         case .open(let word, _): word
         case .completed: "completed"
         case .failed: "failed"
+        case .stored: "received"
+        case .unknown: "not found"
         case .silent(let error): error.ruling.sentence
         }
     }

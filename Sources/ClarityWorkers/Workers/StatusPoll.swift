@@ -37,12 +37,13 @@ struct StatusPoll {
     /// - Throws: what one that stays open could not be asked for with, when all others were asked
     ///   for; what keeps every one from being asked for, at once.
     mutating func round() async throws -> Bool {
-        let uploads = asksUploads ? try context.store.openUploads().map(OpenWork.upload) : []
+        let uploads = asksUploads ? try await openUploads().map(OpenWork.upload) : []
         let works = uploads + (try context.store.openAnalyses().map(OpenWork.analysis))
         for kind in asksUploads ? ["uploads", "analyses"] : ["analyses"] {
             let good = kind == "uploads" ? "confirmed" : "completed"
             for end in [good, "failed", "unconfirmed"] { counts.add(0, to: "\(kind)_\(end)") }
         }
+        if asksUploads { for end in ["stored", "unknown"] { counts.add(0, to: "uploads_\(end)") } }
         var hasMoved = false
         var fault: APIError?
         var open = ["uploads": 0, "analyses": 0]
@@ -71,6 +72,19 @@ struct StatusPoll {
         if let fault { throw fault }
         idle = hasMoved ? 0 : idle + 1
         return idle < idleRounds && open.values.contains { $0 > 0 }
+    }
+
+    /// The uploads to ask for: those that are open, and those that were given up although the backend's
+    /// last word proves, in this dialect, that it has them.
+    private func openUploads() async throws -> [OpenUpload] {
+        var uploads: [OpenUpload] = []
+        for upload in try context.store.openUploads() {
+            if upload.isGivenUp {
+                guard try await context.client.provesStorage(upload.route) else { continue }
+            }
+            uploads.append(upload)
+        }
+        return uploads
     }
 
     /// Takes what an analysis came to, wherever it was heard.
@@ -106,7 +120,11 @@ struct StatusPoll {
             case .insight: return .open("none", percent: nil)
             }
         } catch {
-            answer = try StatusAnswer(error)
+            if case (.notFound, .upload) = (error, work) {
+                answer = .unknown
+            } else {
+                answer = try StatusAnswer(error)
+            }
         }
         try context.store.noteAsked(about: work, answer.word, at: context.clock.now)
         return answer
@@ -117,7 +135,7 @@ struct StatusPoll {
         switch work {
         case .upload(let upload):
             guard try settle(upload, answer) || giveUp(work, since: upload.acceptedAt) else {
-                return false
+                return upload.isGivenUp
             }
             hasSettledUploads = true
         case .analysis(let analysis):
@@ -144,7 +162,22 @@ struct StatusPoll {
             counts.add(1, to: "uploads_failed")
             counts.add(sentBack.requeued, to: "samples_requeued")
             counts.add(sentBack.setAside, to: "samples_set_aside")
-        case .open, .silent: return false
+        case .stored:
+            guard let count = try context.store.store(upload, at: now) else { return true }
+            counts.add(1, to: "uploads_stored")
+            counts.add(count, to: "samples_stored")
+        // Asked twice: one that has only just come may not be found at once.
+        case .unknown where heard[OpenWork.upload(upload).name] == .unknown:
+            let reason = "the backend does not know the upload, or not any more"
+            guard let count = try context.store.giveUp(upload, reason: reason, at: now) else {
+                return true
+            }
+            if counts["uploads_unknown"] == 0 {
+                context.note("unknown: \(reason); `clarity-jobs outbox retry` sends it again")
+            }
+            counts.add(1, to: "uploads_unknown")
+            counts.add(count, to: "samples_unknown")
+        case .open, .unknown, .silent: return false
         }
         return true
     }
@@ -157,7 +190,7 @@ struct StatusPoll {
             try context.store.fail(
                 analysis, reason: "the backend could not analyse it", at: context.clock.now)
             counts.add(1, to: "analyses_failed")
-        case .completed(nil), .open, .silent: return false
+        case .completed(nil), .open, .stored, .unknown, .silent: return false
         }
         return true
     }
@@ -166,6 +199,7 @@ struct StatusPoll {
     private mutating func giveUp(_ work: OpenWork, since start: Instant) throws -> Bool {
         let now = context.clock.now
         guard now - start >= giveUpAfter else { return false }
+        if case .upload(let upload) = work, upload.isGivenUp { return false }
         let tried = try context.store.questions(about: work).text
         let reason = "the backend did not finish it within \(giveUpAfter.text)"
         switch work {

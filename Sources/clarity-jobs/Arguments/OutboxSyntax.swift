@@ -52,7 +52,8 @@ extension CommandSyntax {
         OptionSyntax(
             "in-state", value: "STATE",
             choices: [
-                "queued", "sending", "accepted", "confirmed", "unconfirmed", "rejected",
+                "queued", "sending", "accepted", "confirmed", "stored", "unconfirmed",
+                "rejected",
                 "set-aside",
             ],
             summary: "only those in this state"),

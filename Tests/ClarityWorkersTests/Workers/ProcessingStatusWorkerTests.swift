@@ -98,11 +98,71 @@ import Testing
         #expect(try bench.states() == [.confirmed: 2])
     }
 
-    @Test(arguments: [200, 404])
-    func `an upload is given up after its time and not before`(status: Int) async throws {
+    @Test func `an upload that is twice not found is unknown, and a person may resend it`()
+        async throws
+    {
+        let bench = try bench(["a"]) { _ in .status(404) }
+
+        let (outcome, reports) = await bench.attempt("processing-status")
+
+        #expect(outcome == .success)
+        #expect(bench.backend.requests.count == 2)
+        #expect(reports.tally["uploads_unknown"] == 1 && reports.tally["samples_unknown"] == 2)
+        #expect(reports.tally["uploads_unconfirmed"] == 0)
+        #expect(
+            reports.notes == [
+                "unknown: the backend does not know the upload, or not any more; "
+                    + "`clarity-jobs outbox retry` sends it again"
+            ])
+        #expect(try bench.states() == [.unconfirmed: 2])
+        #expect(try bench.store().requeue(.unconfirmed) == 2)
+    }
+
+    @Test func `an upload that is found at the second question stays open`() async throws {
+        let asked = Mutex(0)
         let bench = try bench(["a"]) { _ in
-            status == 404 ? .status(404) : Self.status("processing")
+            let isFirst = asked.withLock { asked in
+                asked += 1
+                return asked == 1
+            }
+            return isFirst ? .status(404) : Self.status("processing")
         }
+
+        let (_, reports) = await bench.attempt("processing-status")
+
+        #expect(reports.tally["uploads_unknown"] == 0)
+        #expect(try bench.states() == [.accepted: 2])
+    }
+
+    @Test(arguments: [("loop", OutboxState.stored), ("blueprint", .unconfirmed)])
+    func `what was given up and last called received is stored where that proves it`(
+        dialect: String, state: OutboxState
+    ) async throws {
+        let bench = WorkBench { _ in Self.status("received") }
+        try bench.logIn()
+        try bench.enqueue(0..<2)
+        let store = try bench.store()
+        let rules = BatchRules(
+            route: .samples, samples: 2, bytes: 1 << 20, isIdempotent: false,
+            types: [.heartRate: "heart_rate"])
+        let batch = try #require(
+            try store.nextBatch(limit: 2, rules: [rules], at: bench.clock.now).batch)
+        try store.settle(batch, processingID: "a", at: bench.clock.now)
+        let upload = try #require(try store.openUploads().first)
+        try store.noteAsked(about: .upload(upload), "received", at: bench.clock.now)
+        try store.giveUp(upload, reason: "late", at: bench.clock.now)
+
+        let (outcome, reports) = await bench.attempt(
+            "processing-status", ["backend.dialect": dialect])
+
+        #expect(outcome == .success)
+        #expect(try bench.states() == [state: 2])
+        #expect(reports.tally["samples_stored"] == (state == .stored ? 2 : 0))
+        #expect(bench.backend.requests.count == (state == .stored ? 1 : 0))
+    }
+
+    @Test func `an upload is given up after its time and not before`() async throws {
+        let bench = try bench(["a"]) { _ in Self.status("processing") }
 
         bench.clock.advance(by: .seconds(100))
         let early = await bench.attempt("processing-status", ["give_up_after": "3600000"])
@@ -116,7 +176,7 @@ import Testing
         #expect(
             late.reports.notes == [
                 "unconfirmed: the backend did not finish it within 1h (asked 3 times, last word: "
-                    + (status == 404 ? "not found)" : "processing, 0 %)")
+                    + "processing, 0 %)"
             ])
         #expect(
             late.reports.account

@@ -73,9 +73,14 @@ struct AnswerReader {
 
     /// Reads how far an upload is.
     ///
-    /// - Parameter whole: what the backend calls all of its work; without it no share is believed.
-    func processing(_ body: [UInt8], whole: Double?) throws(APIError) -> ProcessingStatus {
+    /// - Parameters:
+    ///   - whole: what the backend calls all of its work; without it no share is believed.
+    ///   - storedWord: its word for an upload that is stored and of which nothing more is said.
+    func processing(
+        _ body: [UInt8], whole: Double?, storedWord: String? = nil
+    ) throws(APIError) -> ProcessingStatus {
         let wire = try decode(ProcessingWire.self, from: body)
+        if wire.status == storedWord { return ProcessingStatus(state: .stored, progress: nil) }
         var progress: Double?
         if let whole, let share = wire.progress { progress = min(max(share / whole, 0), 1) }
         return ProcessingStatus(

@@ -44,6 +44,8 @@ public struct ProcessingStatus: Hashable, Sendable {
         case processing
         case completed
         case failed
+        /// It is there, and nothing more is said of it.
+        case stored
         /// A step that the contract does not have; it may go on.
         case other
 
@@ -58,7 +60,7 @@ public struct ProcessingStatus: Hashable, Sendable {
     public var progress: Double?
 
     /// Whether the state stays as it is.
-    public var isFinal: Bool { state == .completed || state == .failed }
+    public var isFinal: Bool { [.completed, .failed, .stored].contains(state) }
 
     /// Creates a status.
     public init(state: State, progress: Double?) {
