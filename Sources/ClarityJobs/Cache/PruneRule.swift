@@ -36,7 +36,8 @@ struct PruneRule {
     /// portion would pass over all whose values are gone already.
     private static let samples = PruneRule(
         tables: "batches CROSS JOIN outbox ON batch_id = batches.id",
-        walk: "finished_at_ms < ?1", condition: "outbox.state = 'confirmed' OR outbox.state = 'stored'",
+        walk: "finished_at_ms < ?1",
+        condition: "outbox.state = 'confirmed' OR outbox.state = 'stored'",
         order: ("batches.id", "outbox.id"), isKeyText: false,
         columns: (
             "finished_at_ms", "length(outbox.sealed)",

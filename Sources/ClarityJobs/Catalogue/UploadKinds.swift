@@ -13,7 +13,7 @@ extension JobKindDeclaration {
             OptionDeclaration(
                 "route", .choice(["auto", "metrics", "samples"]), standard: "auto",
                 summary: "by which of the backend's doors samples go in: as typed metrics or "
-                    + "as samples of HealthKit; `auto` takes the one that keeps everything"),
+                    + "as samples of HealthKit; `auto` chooses for each kind one that takes it"),
             OptionDeclaration(
                 "on_ambiguous", .choice(["resend", "hold"]), standard: "resend",
                 summary: "what becomes of samples that may have arrived where a second send "

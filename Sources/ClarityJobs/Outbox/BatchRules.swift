@@ -46,6 +46,8 @@ public struct BatchRules: Sendable {
     /// Whether a batch that may have arrived is sent again where that could double it; else its
     /// samples are set aside.
     public var resends: Bool
+    /// Whether new batches go by the route; else only those that were made for it.
+    public var takesNew = true
     /// The backend's type for each kind that it takes; a kind that is missing here is not taken.
     public var types: [SampleKind: String]
     /// What is said of a sample whose kind is not taken.

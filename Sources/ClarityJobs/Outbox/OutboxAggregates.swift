@@ -40,7 +40,8 @@ extension HealthStore {
             try connection.run(
                 """
                 UPDATE outbox SET start_s = ?, end_s = ?, tag = ?, sealed = ?, as_of_s = ?,
-                    state = 'queued', failures = 0, hold = NULL, reason = NULL
+                    state = 'queued', failures = 0, hold = NULL, reason = NULL,
+                    processing_failed = 0
                 WHERE id = ?
                 """, .integer(row.start), .integer(row.end), .blob(row.tagBytes), sealed,
                 .integer(aggregate.asOf), .integer(id))

@@ -8,7 +8,8 @@ import SQLite
 extension HealthStore {
     /// The backend took the batch.
     ///
-    /// Samples that it had before are `confirmed`, those that it refused `rejected` with the reason,
+    /// Samples that it had before are `confirmed`, unless it said last that it could not process them:
+    /// they go back into the queue with one failure more, and at 5 are set aside. Those that it refused are `rejected` with the reason,
     /// the others `accepted` until their processing ends; without a `processingID` there is nothing
     /// to ask for and they are `unconfirmed`. Indices count in `batch.samples`; others are ignored.
     ///
@@ -26,11 +27,17 @@ extension HealthStore {
             var settlement = try settleNamed(batch, duplicates, rejected, words, connection)
             let reason = processingID == nil ? "the backend named no processing" : nil
             try connection.run(
-                "UPDATE outbox SET state = ?, reason = ? WHERE batch_id = ? AND state = 'sending'",
+                """
+                UPDATE outbox SET state = ?, reason = ?, processing_failed = 0
+                WHERE batch_id = ? AND state = 'sending'
+                """,
                 .text(processingID == nil ? "unconfirmed" : "accepted"), .text(reason),
                 .integer(batch.id))
             settlement.accepted = Int64(connection.changes)
-            if settlement.accepted == 0 {
+            if settlement.accepted + settlement.known + settlement.rejected == 0 {
+                try finishBatch(
+                    batch.id, as: "failed", reason: HealthStore.failedReason, at: now, connection)
+            } else if settlement.accepted == 0 {
                 try finishBatch(batch.id, as: "confirmed", reason: nil, at: now, connection)
             } else if let processingID {
                 try connection.run(
@@ -308,11 +315,39 @@ extension HealthStore {
             try connection.run(
                 """
                 UPDATE outbox SET state = 'confirmed', reason = NULL, doubts = max(0, doubts - 1)
-                WHERE id = ? AND state = 'sending'
+                WHERE id = ? AND state = 'sending' AND processing_failed = 0
                 """, .integer(batch.rows[index]))
             settlement.known += Int64(connection.changes)
+            if connection.changes == 0 {
+                try failAgain(batch.rows[index], &settlement, connection)
+            }
         }
         return settlement
+    }
+
+    /// What is said of a sample that the backend has and could not process.
+    static var failedReason: String { "the backend has it and could not process it" }
+
+    /// Counts one failure more of a sample that the backend has and could not process: that it has it
+    /// is no newer word on the processing.
+    private func failAgain(
+        _ row: Int64, _ settlement: inout Settlement, _ connection: Connection
+    ) throws {
+        let limit = Int64(OutboxState.failureLimit)
+        let failures = try connection.first(
+            """
+            UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
+                state = iif(failures + 1 < ?, 'queued', 'setAside')
+            WHERE id = ? AND state = 'sending' RETURNING failures
+            """, .text(HealthStore.failedReason), .integer(limit), .integer(row)
+        ) { $0.integer(0) }
+        guard let failures else { return }
+        if failures < limit {
+            settlement.requeued += 1
+            settlement.failures = min(settlement.failures ?? failures, failures)
+        } else {
+            settlement.setAside += 1
+        }
     }
 
     /// The rows of a batch that no answer has settled, in their order.

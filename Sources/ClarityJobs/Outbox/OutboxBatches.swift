@@ -12,7 +12,8 @@ extension HealthStore {
     /// doubles it, is set aside when its rules do not resend. Any other is dissolved only when it
     /// breaks the rules that hold now: its samples go back into the queue.
     ///
-    /// A new batch goes by the first of `rules` and is kept as `sending` before this returns. It
+    /// A new batch goes by the first of `rules` that has a kind to send, and is kept as `sending`
+    /// before this returns. It
     /// takes the samples with the fewest failures, in the order of `SendingOrder` as far as the limits
     /// of a type let them, and ever fewer the more often they failed, `limit` / 4 after one
     /// failure, `limit` / 16 after two: so a sample that makes every batch fail is alone before it
@@ -23,18 +24,20 @@ extension HealthStore {
     ///   - limit: how many samples are wanted; the rules may allow fewer.
     ///   - rules: those of every route that the backend has, the one for new batches first.
     ///   - user: whose session it goes by; `nil`: not asked.
+    ///   - mostFailures: how often a sample may have failed that goes into a new batch.
     ///   - metered: the bytes of bodies that may be sent in 24 h, where the connection is metered.
     /// - Throws: `otherUser` when the outbox is not the user's.
     public func nextBatch(
         limit: Int, rules: [BatchRules], at now: Instant, of user: String? = nil,
-        metered: Int64? = nil
+        mostFailures: Int64 = .max, metered: Int64? = nil
     ) throws(HealthStoreError) -> OutboxDraw {
         var refused: [OutboxDraw.Refused: Int64] = [:]
         let owner = try uploadOwner()
         while true {
             var (draw, isDone) = try change { connection in
                 if let user { try demandOwner(user, connection) }
-                return try self.draw(limit, rules, metered, owner, connection, at: now)
+                return try self.draw(
+                    limit, rules, mostFailures, metered, owner, connection, at: now)
             }
             refused.merge(draw.refused, uniquingKeysWith: +)
             guard isDone else { continue }
@@ -45,8 +48,8 @@ extension HealthStore {
 
     /// One transaction of `nextBatch`; not done when what it looked at has left the queue.
     private func draw(
-        _ limit: Int, _ rules: [BatchRules], _ metered: Int64?, _ owner: UploadOwner,
-        _ connection: Connection, at now: Instant
+        _ limit: Int, _ rules: [BatchRules], _ mostFailures: Int64, _ metered: Int64?,
+        _ owner: UploadOwner, _ connection: Connection, at now: Instant
     ) throws -> (OutboxDraw, isDone: Bool) {
         var draw = OutboxDraw()
         let underWay = try sendingBatch(of: owner, &draw, connection)
@@ -63,8 +66,12 @@ extension HealthStore {
             }
             found = (id, own)
         }
-        guard try found != nil || hasQueued(first, connection) else { return (draw, true) }
-        draw.wait = try requestWait(found?.rules ?? first, at: now, connection)
+        var fewest: [SampleKind: Int64] = [:]
+        let chosen =
+            try found?.rules
+            ?? choose(rules, mostFailures, &fewest, &draw, connection, at: now)
+        guard let chosen else { return (draw, true) }
+        if found != nil { draw.wait = try requestWait(chosen, at: now, connection) }
         guard draw.wait == nil else { return (draw, true) }
         let budget = try metered.map { try meteredBudget($0, at: now, connection) }
         if let found, let budget {
@@ -76,7 +83,7 @@ extension HealthStore {
         guard
             let found = try found
                 ?? makeBatch(
-                    limit, first, budget, owner.number, &draw, connection, at: now),
+                    limit, chosen, fewest, budget, owner.number, &draw, connection, at: now),
             var batch = try take(found.id, found.rules, owner, connection, at: now)
         else { return (draw, draw.meteredWait != nil) }
         if budget != nil {
@@ -114,32 +121,52 @@ extension HealthStore {
         return nil
     }
 
-    /// The fewest failures of the queued samples of each kind that is taken.
+    /// The rules of the first route whose hour has room and for whose kinds samples are queued; each
+    /// kind goes by the first route that takes it.
+    ///
+    /// - Parameter fewest: becomes the fewest failures of the queued samples of each of its kinds.
+    private func choose(
+        _ rules: [BatchRules], _ mostFailures: Int64, _ fewest: inout [SampleKind: Int64],
+        _ draw: inout OutboxDraw, _ connection: Connection, at now: Instant
+    ) throws -> BatchRules? {
+        var assigned: Set<SampleKind> = []
+        var waits: [Duration] = []
+        for rules in rules where rules.takesNew {
+            let kinds = Set(rules.types.keys).subtracting(assigned)
+            assigned.formUnion(kinds)
+            fewest = try fewestFailures(of: kinds, mostFailures, connection)
+            guard !fewest.isEmpty else { continue }
+            guard let wait = try requestWait(rules, at: now, connection) else { return rules }
+            waits.append(wait)
+        }
+        draw.wait = waits.min()
+        return nil
+    }
+
+    /// The fewest failures of the queued samples of each kind.
     private func fewestFailures(
-        _ rules: BatchRules, _ connection: Connection
+        of kinds: Set<SampleKind>, _ most: Int64, _ connection: Connection
     ) throws -> [SampleKind: Int64] {
         var fewest: [SampleKind: Int64] = [:]
-        for kind in rules.types.keys {
+        for kind in kinds {
             fewest[kind] =
                 try connection.first(
-                    "SELECT min(failures) FROM outbox WHERE state = 'queued' AND kind = ?",
-                    .text(kind.rawValue)
+                    """
+                    SELECT min(failures) FROM outbox
+                    WHERE state = 'queued' AND kind = ? AND failures <= ?
+                    """, .text(kind.rawValue), .integer(most)
                 ) { $0.optionalInteger(0) } ?? nil
         }
         return fewest
     }
 
-    private func hasQueued(_ rules: BatchRules, _ connection: Connection) throws -> Bool {
-        try !fewestFailures(rules, connection).isEmpty
-    }
-
     /// Makes a batch of what is queued; `nil` when all that was looked at is kept back, or when the
     /// budget has too little room for it.
     private func makeBatch(
-        _ limit: Int, _ rules: BatchRules, _ budget: MeteredBudget?, _ owner: Int64,
+        _ limit: Int, _ rules: BatchRules, _ fewest: [SampleKind: Int64],
+        _ budget: MeteredBudget?, _ owner: Int64,
         _ draw: inout OutboxDraw, _ connection: Connection, at now: Instant
     ) throws -> (id: Int64, rules: BatchRules)? {
-        let fewest = try fewestFailures(rules, connection)
         guard let failures = fewest.values.min() else { return nil }
         let limit = max(1, limit >> (2 * failures))
         let kinds = fewest.filter { $0.value == failures }.keys

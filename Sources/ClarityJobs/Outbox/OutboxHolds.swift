@@ -24,16 +24,20 @@ extension HealthStore {
     /// backend has no field for another has. It stays where a person sees it, counted, and needs
     /// nobody to come back. Changed in portions of 10,000: after an error or a kill the same call
     /// does the rest.
-    public func sortOut(by rules: BatchRules) throws(HealthStoreError) -> Sorting {
+    ///
+    /// - Parameter rules: those of every route; a kind goes by the first for new batches that takes it.
+    public func sortOut(by rules: [BatchRules]) throws(HealthStoreError) -> Sorting {
         var sorting = Sorting()
+        let rules = rules.filter(\.takesNew)
+        guard let first = rules.first else { return sorting }
         for kind in SampleKind.allCases {
-            if rules.types[kind] == nil {
-                let refusal = BatchRules.Refusal(.kind, rules.kindReason)
+            if !rules.contains(where: { $0.types[kind] != nil }) {
+                let refusal = BatchRules.Refusal(.kind, first.kindReason)
                 let count = try inPortions(
                     """
                     UPDATE outbox SET state = 'setAside', hold = 'kind', reason = ?
                     WHERE id IN (SELECT id FROM outbox WHERE state = 'queued' AND kind = ? LIMIT ?)
-                    """, .text(rules.kindReason), .text(kind.rawValue))
+                    """, .text(first.kindReason), .text(kind.rawValue))
                 if count > 0 { sorting.refused[.init(kind, refusal)] = count }
             } else {
                 sorting.requeued += try inPortions(
@@ -50,7 +54,7 @@ extension HealthStore {
 
     /// Brings back what was kept back for its value or its date, as far as it is taken by now.
     private func judgeAnew(
-        _ hold: OutboxHold, _ rules: BatchRules
+        _ hold: OutboxHold, _ rules: [BatchRules]
     ) throws(HealthStoreError) -> Int64 {
         var requeued: Int64 = 0
         var last: Int64 = 0
@@ -67,7 +71,11 @@ extension HealthStore {
                         kind: row.text(1), start: row.integer(2), end: row.integer(3),
                         tag: row.blob(4)
                     ).opened(row.blob(5), sealer)
-                    rows.append((row.integer(0), sample.map { rules.judge($0) == nil } ?? false))
+                    let isTaken = sample.map { sample in
+                        rules.first { $0.types[sample.kind] != nil }
+                            .map { $0.judge(sample) == nil } ?? false
+                    }
+                    rows.append((row.integer(0), isTaken ?? false))
                 }
                 for row in rows where row.isTaken {
                     try connection.run(

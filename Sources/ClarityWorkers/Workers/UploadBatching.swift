@@ -26,7 +26,8 @@ extension BatchRules {
 
     /// The rules of every route that the backend has, the one for new batches first.
     ///
-    /// - Parameter wanted: the route for new batches; without one the dialect's standard.
+    /// - Parameter wanted: the route for new batches; without one each kind goes by the dialect's
+    ///   standard where that takes it, else by another route that does.
     /// - Throws: `APIError.notOffered` when the backend has no such route; what finding out what the
     ///   backend speaks failed with.
     static func all(
@@ -41,7 +42,11 @@ extension BatchRules {
                 continue
             }
         }
-        return all.map { BatchRules($0, resends: resends, clock: context.clock) }
+        return all.map {
+            var rules = BatchRules($0, resends: resends, clock: context.clock)
+            rules.takesNew = wanted == nil || $0.route == wanted
+            return rules
+        }
     }
 }
 

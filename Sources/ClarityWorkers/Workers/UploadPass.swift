@@ -20,6 +20,9 @@ struct UploadPass {
     private var counts: WorkCounts
     private var refusals = 0
     private var breaks = 0
+    /// Samples that failed more often wait for the next run: what the backend could not process fails
+    /// once a run.
+    private var mostFailures = Int64(OutboxState.failureLimit)
     private var done: Int64 = 0
     private var total: Int64 = 0
 
@@ -48,7 +51,7 @@ struct UploadPass {
             "samples_sent_elsewhere",
         ]
         for name in names + OutboxHold.allCases.map(\.countName) { counts.add(0, to: name) }
-        if let first = rules.first { count(try context.store.sortOut(by: first)) }
+        count(try context.store.sortOut(by: rules))
         let waiting = try context.store.outboxCounts()
         total = waiting[.queued] + waiting[.sending]
         guard total > 0 else { return }
@@ -57,7 +60,7 @@ struct UploadPass {
             try context.checkTime()
             let draw = try context.store.nextBatch(
                 limit: batchSize, rules: rules, at: context.clock.now, of: user,
-                metered: meteredBudget)
+                mostFailures: mostFailures, metered: meteredBudget)
             count(draw.refused)
             if let wait = draw.wait { throw SendLater.budget(wait) }
             if let wait = draw.meteredWait, let meteredBudget {
@@ -179,6 +182,7 @@ struct UploadPass {
         counts.add(settlement.requeued, to: "samples_requeued")
         counts.add(settlement.setAside, to: "samples_set_aside")
         counts.add(settlement.doubled, to: "samples_possibly_doubled")
+        if let failures = settlement.failures { mostFailures = min(mostFailures, failures - 1) }
         done += settlement.accepted + settlement.known + settlement.rejected + settlement.setAside
     }
 

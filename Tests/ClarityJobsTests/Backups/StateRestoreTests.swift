@@ -65,7 +65,7 @@ import Testing
             if case .single(99) = sample.value { return .init(.range, "out of range") }
             return sample.start > noon ? .init(.future, "in the future") : nil
         }
-        _ = try store.sortOut(by: strict)
+        _ = try store.sortOut(by: [strict])
         let none = try store.nextBatch(limit: 9, rules: [strict], at: noon).batch
         #expect(none == nil)
     }
@@ -73,7 +73,7 @@ import Testing
     /// Sends what other rules take by the next day, and what nobody confirmed with it; says how much.
     private func sendAll() throws -> Int {
         let store = try self.store()
-        _ = try store.sortOut(by: open())
+        _ = try store.sortOut(by: [open()])
         var selection = OutboxSelection()
         selection.state = .unconfirmed
         _ = try store.retry(selection)

@@ -14,7 +14,7 @@ import Testing
             try store.settle(batch, processingID: id, at: noon)
         }
         _ = try store.enqueue(heartRates(0..<28) + [sample(.steps, 0)])
-        _ = try store.sortOut(by: testRules(without: [.steps]))
+        _ = try store.sortOut(by: [testRules(without: [.steps])])
         try settle("p", 7)
         try store.confirm(store.openUploads()[0], at: noon)
         try settle("q", 6)

@@ -71,7 +71,7 @@ import Testing
             sample.value == .single(100) ? BatchRules.Refusal(hold, "not so") : nil
         }
         if hold == .kind {
-            _ = try store.sortOut(by: refuses)
+            _ = try store.sortOut(by: [refuses])
         } else {
             #expect(try store.nextBatch(limit: 9, rules: [refuses], at: noon).batch == nil)
         }

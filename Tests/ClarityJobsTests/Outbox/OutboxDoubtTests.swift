@@ -94,7 +94,7 @@ import Testing
                 "it may have arrived, and sending it again could double it"
             ])
         #expect(try doubled() == [0, 0])
-        #expect(try store().sortOut(by: holding).requeued == 0)
+        #expect(try store().sortOut(by: [holding]).requeued == 0)
     }
 
     @Test func `a batch in doubt is set aside whole, whatever else the rules of today refuse`()

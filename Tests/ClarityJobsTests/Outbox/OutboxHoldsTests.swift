@@ -25,11 +25,11 @@ import Testing
         let store = try folder.open()
         _ = try store.enqueue([sample(.steps, 0), sample(.vo2Max, 0), sample(.vo2Max, 1)])
 
-        let first = try store.sortOut(by: testRules(without: [.vo2Max]))
+        let first = try store.sortOut(by: [testRules(without: [.vo2Max])])
         let review = try store.outboxReview()
         let states = try store.states()
-        let again = try store.sortOut(by: testRules(without: [.vo2Max]))
-        let other = try store.sortOut(by: testRules(without: [.steps]))
+        let again = try store.sortOut(by: [testRules(without: [.vo2Max])])
+        let other = try store.sortOut(by: [testRules(without: [.steps])])
 
         #expect(first.requeued == 0)
         #expect(
@@ -45,10 +45,10 @@ import Testing
         let store = try folder.open()
         _ = try store.enqueue(heartRates(0..<20_001))
 
-        let sorted = try store.sortOut(by: testRules(without: [.heartRate]))
+        let sorted = try store.sortOut(by: [testRules(without: [.heartRate])])
 
         #expect(sorted.refused.values.map { $0 } == [20_001])
-        #expect(try store.sortOut(by: testRules()).requeued == 20_001)
+        #expect(try store.sortOut(by: [testRules()]).requeued == 20_001)
         #expect(try store.states() == [.queued: 20_001])
     }
 
@@ -82,9 +82,9 @@ import Testing
         _ = try store.enqueue([sample(.heartRate, 0, 61), tomorrow])
         let none = try draw(strict()).batch
 
-        let unchanged = try store.sortOut(by: strict())
-        let dayAfter = try store.sortOut(by: strict(now: noon + .seconds(90_000)))
-        let wider = try store.sortOut(by: testRules())
+        let unchanged = try store.sortOut(by: [strict()])
+        let dayAfter = try store.sortOut(by: [strict(now: noon + .seconds(90_000))])
+        let wider = try store.sortOut(by: [testRules()])
 
         #expect(none == nil)
         #expect([unchanged, dayAfter, wider].map(\.requeued) == [0, 1, 1])
@@ -97,7 +97,7 @@ import Testing
         let batch = try #require(try draw(testRules()).batch)
         _ = try store.split(batch, reason: "refused", at: noon)
 
-        #expect(try store.sortOut(by: testRules()).requeued == 0)
+        #expect(try store.sortOut(by: [testRules()]).requeued == 0)
         #expect(try store.states() == [.rejected: 1])
     }
 
