@@ -168,7 +168,9 @@ import Testing
         _ = try store.enqueue([sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)])
         _ = try store.upsert(
             [row("a", 70, minute: 3), row("b", 71, minute: 4)], into: .metrics, syncedAt: noon)
-        try store.sql("UPDATE metrics SET timestamp_ms = timestamp_ms + 1 WHERE id = 'a'")
+        let name = store.name("a", in: .metrics)
+        try store.sql(
+            "UPDATE metrics SET timestamp_ms = timestamp_ms + 1 WHERE id = ?", .text(name))
         try store.sql("UPDATE outbox SET sealed = zeroblob(60) WHERE id = 1")
 
         let found = try read(store)
@@ -176,7 +178,8 @@ import Testing
         #expect(found.numbers == [62, 71])
         #expect(
             found.damaged == [
-                SealingError(table: "metrics", row: "a"), SealingError(table: "outbox", row: "1"),
+                SealingError(table: "metrics", row: name),
+                SealingError(table: "outbox", row: "1"),
             ])
     }
 
