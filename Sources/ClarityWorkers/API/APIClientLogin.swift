@@ -39,8 +39,9 @@ extension APIClient {
             throw error
         }
         let session = try await session(from: response, email: email)
-        // The right password sets back what the backend counts towards its lock.
-        try store("keep") { try sessions.withdrawLogin(number) }
+        // The right password sets back what the backend counts towards its lock. A login that no
+        // person asked for counts all the same: a session that never lasts must not log in for ever.
+        if !isAgain { try store("keep") { try sessions.withdrawLogin(number) } }
         let now = clock.now
         try store("keep") { try sessions.save(session, at: now, isAgain: isAgain) }
         return session
