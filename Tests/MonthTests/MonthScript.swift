@@ -50,17 +50,17 @@ extension MonthScript {
 
     static func month(with backend: MonthBackend) throws(TraceFault) -> MonthScript {
         var script = Draft()
-        script.line(on(1, 0), machine + #","attempts":{"\#(upload)":"fail"}"#)
+        script.line(on(1, 0), machine + #","source":false,"attempts":{"\#(upload)":"source"}"#)
         script.act(on(1, 0), .logIn)
         script.act(on(1, 0), .fault([backend.poison]))
         script.weekdays()
 
-        // Until now there was no export, and each upload failed for that.
-        script.act(on(2, 7, 30), .export(first))
-        if backend.knowsRepeats { script.act(on(2, 7, 30), .fault([backend.lostAnswer])) }
-        script.line(on(2, 7, 30), #""attempts":{"\#(upload)":"ok"}"#)
+        // Until now there was no export, and each upload waited for it.
+        script.act(on(2, 7, 32), .export(first))
+        if backend.knowsRepeats { script.act(on(2, 7, 32), .fault([backend.lostAnswer])) }
+        script.line(on(2, 7, 32), #""source":true,"attempts":{"\#(upload)":"ok"}"#)
 
-        script.found(afterUploadAt: on(2, 8), backend)
+        script.found(afterUploadAt: on(2, 7, 32), backend)
 
         // A metered evening, then a train without a socket, then an almost empty battery.
         script.line(on(3, 19, 5), #""metered":true"#)
@@ -92,15 +92,16 @@ extension MonthScript {
         script.act(on(17, 8, 0, 5), .stallOldestUpload)
         script.found(afterUploadAt: on(17, 8), backend)
 
-        // The session is ended from afar; until somebody logs in, what needs one fails.
+        // The session is ended from afar; until somebody logs in, what needs one waits.
         script.act(on(18, 13, 20), .expireTokens("all"))
         script.line(
             on(18, 13, 20),
-            #""attempts":{"\#(refresh)":"fail","\#(insights)":"fail","\#(status)":"fail"}"#
+            #""login":false,"attempts":{"\#(refresh)":"login","\#(insights)":"login","\#(status)":"login"}"#
         )
         script.act(on(18, 21, 5), .logIn)
         script.line(
-            on(18, 21, 5), #""attempts":{"\#(refresh)":"ok","\#(insights)":"ok","\#(status)":"ok"}"#
+            on(18, 21, 5),
+            #""login":true,"attempts":{"\#(refresh)":"ok","\#(insights)":"ok","\#(status)":"ok"}"#
         )
 
         // Somebody corrects a value at the backend.
@@ -139,14 +140,20 @@ extension MonthScript {
 
         mutating func act(_ at: Instant, _ act: Act) { acts.append((at, act)) }
 
-        /// An attempt finds an upload done, and tells so.
+        /// The attempt that follows an upload finds it done, or the next by schedule does.
         mutating func found(afterUploadAt at: Instant, _ backend: MonthBackend) {
+            let quarter: Int64 = 900
+            let now = at.secondsSince1970
+            let at =
+                backend.isFoundAtOnce
+                ? at + MonthScript.attempt
+                : Instant(secondsSince1970: (now / quarter + 1) * quarter)
             let tells = #"{"events":["upload-completed"]}"#
             line(
-                at + backend.found - .seconds(5),
+                at - .seconds(5),
                 #""attempts":{"\#(MonthScript.status)":\#(tells)}"#)
             line(
-                at + backend.found + .seconds(5),
+                at + .seconds(5),
                 #""attempts":{"\#(MonthScript.status)":"ok"}"#)
         }
 

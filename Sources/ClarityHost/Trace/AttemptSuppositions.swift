@@ -19,8 +19,8 @@ public struct AttemptSuppositions: Hashable, Sendable {
 
 extension AttemptSuppositions {
     /// What `attempts` of a trace's line changes: an object of jobs or `*`, each with `"ok"`,
-    /// `"retry"`, `"fail"`, an object of `end`, `duration` and `events`, or null, which takes back
-    /// what was said of it.
+    /// `"retry"`, `"fail"`, `"login"`, `"source"`, an object of `end`, `duration` and `events`, or
+    /// null, which takes back what was said of it.
     mutating func read(_ reader: NotationReader) throws(NotationFault) {
         var seen: Set<String> = []
         for (name, value) in try reader.members() {
@@ -64,7 +64,9 @@ extension AttemptSuppositions {
     private static func end(_ reader: NotationReader) throws(NotationFault) -> SimulatedAttempt.End
     {
         guard case .string(let text) = reader.value, let end = SimulatedAttempt.End(rawValue: text)
-        else { throw reader.unexpected("\"ok\", \"retry\", \"fail\"") }
+        else {
+            throw reader.unexpected("\"ok\", \"retry\", \"fail\", \"login\", \"source\"")
+        }
         return end
     }
 

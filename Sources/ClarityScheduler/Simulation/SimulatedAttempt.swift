@@ -8,6 +8,10 @@ public struct SimulatedAttempt: Hashable, Sendable {
         case retry
         /// It failed for good.
         case fail
+        /// It finds nobody logged in, and its run waits for a login.
+        case login
+        /// It finds none of its source files, and its run waits for one.
+        case source
     }
 
     public var end: End
@@ -28,6 +32,8 @@ public struct SimulatedAttempt: Hashable, Sendable {
         case .ok: .success
         case .retry: .retry(after: nil, Failure(.unreachable, "supposed to fail"))
         case .fail: .failure(Failure(.work, "supposed to fail for good"))
+        case .login: .awaits(.login, Failure(.credential, "supposed to find nobody logged in"))
+        case .source: .awaits(.source, Failure(.configuration, "supposed to find no source file"))
         }
     }
 }

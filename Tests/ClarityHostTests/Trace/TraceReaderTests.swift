@@ -101,7 +101,8 @@ struct TraceReaderTests {
         ),
         (
             #"{"at":"2026-11-20T06:00:00Z","attempts":{"*":"down"}}"#,
-            "night.ndjson:1: `attempts.*` is `\"down\"`, wanted \"ok\", \"retry\", \"fail\""
+            "night.ndjson:1: `attempts.*` is `\"down\"`, wanted \"ok\", \"retry\", \"fail\", "
+                + "\"login\", \"source\""
         ),
         (
             #"{"at":"2026-11-20T06:00:00Z","attempts":{"a":{"ends":"ok"}}}"#,

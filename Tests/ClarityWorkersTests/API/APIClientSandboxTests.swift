@@ -95,7 +95,10 @@ struct APIClientSandboxTests {
             let status = try await client.processing(id, route: .samples)
 
             #expect(receipt.accepted == samples.count)
-            #expect([.received, .processing].contains(status.state))
+            #expect(
+                service.isMeasured
+                    ? status.state == .stored
+                    : [.received, .processing].contains(status.state))
             #expect(status.progress == nil || service.dialect == .blueprint)
         }
     }

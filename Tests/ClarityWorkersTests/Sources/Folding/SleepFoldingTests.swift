@@ -18,7 +18,8 @@ import Testing
         ("HKCategoryValueSleepAnalysisAsleepREM", .rem),
         ("HKCategoryValueSleepAnalysisAwake", .awake),
         ("HKCategoryValueSleepAnalysisDreaming", nil), ("HKCategoryValueSleepAnalysis", nil),
-        ("AsleepCore", nil), ("1", nil), ("", nil),
+        ("0", .inBed), ("1", .asleep), ("2", .awake), ("6", nil), ("-1", nil),
+        ("AsleepCore", nil), ("", nil),
     ])
     func `a stage is what HealthKit calls it`(name: String, stage: SleepStage?) {
         #expect(SleepStage(healthKitValue: name) == stage)
