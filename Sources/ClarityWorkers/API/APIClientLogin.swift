@@ -92,7 +92,7 @@ extension APIClient {
             try await revoke(try await session())
         } catch .sessionEnded {
             // The backend has ended it already, which is what was wanted.
-        } catch where error.isRenewalUnclear {
+        } catch  where error.isRenewalUnclear {
             // One backend answers so for a refresh token that has ended. The session cannot be used
             // again in any case.
         }

@@ -22,7 +22,8 @@ extension APIClient {
             } catch {
                 // Until its access token ends the session is as good as before. A session that the
                 // backend has ended is no longer kept.
-                guard error.ruling.isTransient, session.expiresAt > clock.now, let kept = try kept(),
+                guard error.ruling.isTransient, session.expiresAt > clock.now,
+                    let kept = try kept(),
                     kept.accessToken == session.accessToken
                 else { throw error }
                 return session

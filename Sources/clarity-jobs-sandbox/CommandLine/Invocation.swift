@@ -127,7 +127,8 @@ extension Quirk {
                 quirks.insert(quirk)
             } else {
                 let names = allCases.map(\.rawValue).joined(separator: ", ")
-                throw UsageError("quirk `\(name)` is unknown; there are measured, repaired, \(names)")
+                throw UsageError(
+                    "quirk `\(name)` is unknown; there are measured, repaired, \(names)")
             }
         }
         return quirks

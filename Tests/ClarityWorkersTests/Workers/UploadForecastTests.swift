@@ -20,7 +20,8 @@ import Testing
         let sentence = UploadForecast.sentence(forecasts(waiting, .loop, .metrics, .samples))
 
         #expect(
-            sentence == "7300 samples take about 70 h at 100 requests an hour; `route: samples` needs "
+            sentence
+                == "7300 samples take about 70 h at 100 requests an hour; `route: samples` needs "
                 + "8 requests")
     }
 

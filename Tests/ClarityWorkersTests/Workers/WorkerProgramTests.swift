@@ -47,7 +47,8 @@ import Testing
         #expect(end.status == 0)
         #expect(
             end.reports.last
-                == "outcome awaits login credential waits for a login; run `clarity-jobs auth login`")
+                == "outcome awaits login credential waits for a login; run `clarity-jobs auth login`"
+        )
     }
 
     @Test func `a warning ends the work where it can be taken up again`() throws {

@@ -57,7 +57,8 @@ import Testing
     @Test func `a quirk that is unknown is named with those that are`() throws {
         let names = Quirk.allCases.map(\.rawValue).joined(separator: ", ")
 
-        #expect(throws: UsageError("quirk `x` is unknown; there are measured, repaired, \(names)")) {
+        #expect(throws: UsageError("quirk `x` is unknown; there are measured, repaired, \(names)"))
+        {
             try Invocation(["--dialect", "loop", "--quirks", "limits,x", "--data", "d"])
         }
     }

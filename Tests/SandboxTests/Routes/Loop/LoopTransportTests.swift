@@ -8,7 +8,9 @@ import Testing
         ("/health", "/health"), ("/health", "/api/v1/health"), ("", "/api/v1/health/ready"),
         ("", "/api/v1/auth/health"), ("the index", "/api/v1/"),
     ])
-    func `the health and the index of the service need no token`(_ note: String, _ path: String) throws {
+    func `the health and the index of the service need no token`(_ note: String, _ path: String)
+        throws
+    {
         let reply = try Bench.loop().service.reply(to: Request(method: "GET", path: path))
 
         #expect(reply.outcome == "200")
