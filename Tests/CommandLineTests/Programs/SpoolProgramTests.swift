@@ -102,23 +102,32 @@ struct SpoolProgramTests {
             rename("\(spool)/\(name).tmp", "\(spool)/\(name).ndjson")
             lines.append(try await ended(loop))
         }
-        // A new export over the old one, written beside it.
+        // A new export over the old one, written beside it: it has nothing new, which is no line.
         let export = try TemporaryFolder.read("\(playground.folder.path)/export.xml")
         try playground.folder.write("export.tmp", export + Array("\n".utf8))
         rename("\(playground.folder.path)/export.tmp", "\(playground.folder.path)/export.xml")
+        var runs = try await playground.json("history", "upload").elements
+        while runs.filter({ $0["state"] == .string("succeeded") }).count < 5 {
+            runs = try await playground.json("history", "upload").elements
+        }
+        try playground.folder.write("spool/d.tmp", sample(3))
+        rename("\(spool)/d.tmp", "\(spool)/d.ndjson")
         lines.append(try await ended(loop))
         loop.signal(SIGTERM)
         _ = await loop.finish()
 
+        #expect(lines.count == 5)
         #expect(lines.allSatisfy { $0.hasPrefix("upload: succeeded: ") }, "\(lines)")
-        let runs = try await playground.json("history", "upload").elements
-        #expect(runs.count == 5, "\(runs)")
-        #expect(runs.filter { $0["trigger"] == .string("event") }.count == 4)
-        #expect(try await playground.sandbox?.count("metrics") == 3)
+        #expect(lines.last?.contains("1 samples sent") == true, "\(lines)")
+        runs = try await playground.json("history", "upload").elements
+        #expect(runs.count == 6, "\(runs)")
+        #expect(runs.filter { $0["trigger"] == .string("event") }.count == 5)
+        #expect(try await playground.sandbox?.count("metrics") == 4)
         let files = try playground.folder.contents().keys.filter { $0.hasSuffix(".ndjson") }
         #expect(
             files.sorted() == [
-                "spool/done/a.ndjson", "spool/done/c.ndjson", "spool/rejected/b.ndjson",
+                "spool/done/a.ndjson", "spool/done/c.ndjson", "spool/done/d.ndjson",
+                "spool/rejected/b.ndjson",
             ])
     }
 
