@@ -21,7 +21,7 @@ struct LoopCommand {
         ) { change in
             // Standard error is the journal here; standard output belongs to results.
             guard case .put(let run) = change, run.state != .running,
-                run.state.isFinished || run.attempts > 0
+                run.state.isFinished || run.attempts > 0, !LoopCommand.isIdleUpload(run)
             else { return }
             console.note(RunText.line(run))
         }
@@ -51,6 +51,16 @@ struct LoopCommand {
             throw CommandFailure(error)
         }
         return signals.received ?? .done
+    }
+
+    /// Whether a run is an upload that sent nothing and refused nothing: nobody needs a line an hour
+    /// that says so. The history has it.
+    private static func isIdleUpload(_ run: Run) -> Bool {
+        run.kind.rawValue == "bulk-upload" && run.state == .succeeded
+            && [
+                "samples_sent", "samples_queued", "metrics_queued", "samples_rejected",
+                "samples_set_aside", "samples_refused", "files_rejected",
+            ].allSatisfy { run.tally[$0] == 0 }
     }
 
     /// `clarity-jobs: loop over 5 jobs`.
