@@ -5,8 +5,9 @@ import ClaritySystem
 /// alone while it changes the master key.
 ///
 /// A lock (flock(2)) on `health.lock`, which ends with the last reference to it or, by the kernel, with
-/// the process. The bytes of the same file say which attempts live (`UploadOwner`). On a file of its own, since SQLite's own locks on the database would be lost with any
-/// other descriptor of it that this process closes.
+/// the process. The bytes of the same file say which attempts live (`UploadOwner`). On a file of its
+/// own, since SQLite's own locks on the database would be lost with any other descriptor of it that
+/// this process closes.
 final class StoreLock: Sendable {
     /// How long another process is waited for.
     static let patience = Duration.seconds(2)
