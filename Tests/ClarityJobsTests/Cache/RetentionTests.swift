@@ -196,12 +196,14 @@ import Testing
         table: CachedTable, kind: PrunedKind
     ) throws {
         let store = try folder.open()
-        func row(_ id: String) -> CachedRow {
-            CachedRow(id: id, type: "t", timestamp: noon - .seconds(500), json: [])
+        // The newest is walked last: in the file the names of metrics follow no order of theirs.
+        func row(_ number: Int) -> CachedRow {
+            CachedRow(
+                id: "a\(number)", type: "t", timestamp: noon - .seconds(500 - Int64(number)),
+                json: [])
         }
-        _ = try store.upsert(
-            (0..<4).map { row("a\($0)") }, into: table, syncedAt: noon + .seconds(9))
-        _ = try store.upsert([row("b")], into: table, syncedAt: noon - .seconds(300))
+        _ = try store.upsert((0..<4).map(row), into: table, syncedAt: noon + .seconds(9))
+        _ = try store.upsert([row(4)], into: table, syncedAt: noon - .seconds(300))
 
         let counts = try portions(of: kind, store, before: noon, limit: 2)
 

@@ -87,7 +87,8 @@ import Testing
 
         let store = try folder.open(firstKey)
 
-        #expect(try store.access(rows) == before)
+        // In any order: bringing the rows into the present form writes the file anew.
+        #expect(try store.access(rows).sorted() == before.sorted())
         #expect(try store.proveOutbox().findings == [])
         let faults = try store.access { connection in
             try connection.all("PRAGMA foreign_key_check") { $0.text(0) }
