@@ -72,7 +72,7 @@ struct KeyProgramTests {
         let proof = try await playground.run(
             "audit", "log", "--verify", environment: ["HEALTH_KEY": second])
 
-        #expect(made.status == 77)
+        #expect(made.status == 75)
         #expect(!files.contains("state/master.key") && files.contains("state/health.db"))
         #expect(
             missing.isRefusal(
@@ -97,6 +97,12 @@ struct KeyProgramTests {
         #expect(proof.status == 0 && proof.output.hasPrefix("the log is sound: 1 entry, head "))
     }
 
+    /// How many samples the outbox has.
+    private func samples(_ playground: Playground) throws -> Int64? {
+        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
+            .first("SELECT count(*) FROM outbox") { $0.integer(0) }
+    }
+
     @Test func `a process killed while it changes the key is finished by the next`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         try playground.writeExport(heartRates: 25_000)
@@ -111,7 +117,12 @@ struct KeyProgramTests {
         let refused = try await playground.run("auth", "status")
         let finished = try await playground.run("key", "rotate")
         let proof = try await playground.run("audit", "log", "--verify")
-        let again = try await playground.run("run", "upload", "-v")
+        let rows = try samples(playground)
+        // Without a login the run waits until it is forced.
+        let again = try await playground.run("run", "upload", "--force", "-v")
+        // One sample more: the file is read again, and the rest of it is known.
+        try playground.writeExport(heartRates: 25_001)
+        _ = try await playground.run("run", "upload", "--force")
 
         #expect(line?.hasSuffix(" rows done") == true)
         #expect(killed.status == 128 + SIGKILL)
@@ -128,9 +139,13 @@ struct KeyProgramTests {
                 && finished.output.hasPrefix("finished the change of the master key that began at ")
         )
         #expect(proof.status == 0)
-        #expect(!again.errors.contains("queued, 0 samples"))
+        #expect(again.errors.contains("`export.xml` is as it was when it was read at"))
+        #expect(rows == 25_000)
+        #expect(try samples(playground) == 25_001)
+        // The counts of a run are those of all its attempts.
         let run = try await playground.lastRun(of: "upload")
-        #expect(run["counts"]["samples_queued"].number ?? 0 == 0)
+        #expect(run["counts"]["samples_queued"].number == 25_001)
+        #expect(run["counts"]["samples_duplicate"].number == 25_000)
     }
 
     @Test func `other commands end with one line while the key is changed`() async throws {
