@@ -15,7 +15,7 @@ struct FormerSchemaTests {
             "history", historyMigrations,
             [
                 0x0fd8_9031_654d_5f22, 0x24b2_300e_d818_5cf9, 0x1452_7481_f6a6_ce9a,
-                0x286b_7112_2146_e176,
+                0x286b_7112_2146_e176, 0xe945_e410_866b_4121,
             ]
         ),
         (
@@ -25,6 +25,7 @@ struct FormerSchemaTests {
                 0xdf13_74f2_8db4_cc90, 0x7eec_822c_0a25_7b3f, 0x5ace_be1b_b677_6158,
                 0xfd5c_0fe1_0355_0438, 0x6ed1_2b93_7dc7_1913, 0x9748_027d_61d9_48f1,
                 0x30ee_34a7_9fc3_d9b0, 0xc15a_5d3c_506d_ef32, 0x7c7d_e206_b64d_0540,
+                0xc53d_8851_d892_3fff, 0x218f_3060_2e72_33d5,
             ]
         ),
     ]
@@ -59,11 +60,7 @@ struct FormerSchemaTests {
                 "\(playground.statePath)/history.db", historyMigrations, historyVersion)
             let health = try FormerFile(
                 "\(playground.statePath)/health.db", HealthSchema.migrations, version)
-            if version < 4 {
-                let source = MasterKeySource(
-                    stateDirectory: playground.statePath, environment: [:])
-                try health.forgetAuditLog(try #require(try source.load()))
-            }
+            try health.forgetAuditNote(state: playground.statePath)
 
             let list = try await playground.run("list")
             let resume = try await playground.run("resume", "--all")
@@ -89,15 +86,17 @@ struct FormerSchemaTests {
 
 /// A database that has been made one of an earlier version, by the steps up to it, with the rows of
 /// the present one as far as it has columns for them.
-private struct FormerFile {
+struct FormerFile {
     private let path: String
     private let migrations: Migrations
+    private let version: Int
     /// How many rows each table had.
     private var counts: [String: Int64] = [:]
 
     init(_ path: String, _ migrations: Migrations, _ version: Int) throws {
         self.path = path
         self.migrations = migrations
+        self.version = version
         let draft = "\(path).former"
         do {
             let former = try Connection(path: draft)
@@ -137,11 +136,15 @@ private struct FormerFile {
         try #require(counts["runs"] ?? counts["outbox"] ?? 0 > 0)
     }
 
-    /// Lets the canary say what it said before there was an audit log, which it tells of.
-    func forgetAuditLog(_ key: MasterKey) throws {
-        let sealed = try Sealer(key).seal([], for: Canary.row)
+    /// Takes back what tells that the end of the audit log is noted in `health.lock`: no version before
+    /// the present one noted it, and the first three had no audit log.
+    func forgetAuditNote(state: String) throws {
+        let source = MasterKeySource(stateDirectory: state, environment: [:])
+        let sealer = try Sealer(try #require(try source.load()))
+        let sealed = sealer.seal(version < 4 ? [] : Canary.text, for: Canary.row)
         try Connection(path: path, access: .readWrite)
             .run("UPDATE canary SET sealed = ?", .blob(sealed))
+        try #require(truncate("\(state)/health.lock", 0) == 0)
     }
 
     /// The tables that have fewer rows than they had; the former clocks of jobs are in their records.

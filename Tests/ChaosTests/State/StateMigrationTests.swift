@@ -1,3 +1,4 @@
+@testable import ClarityJobs
 import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
@@ -35,8 +36,9 @@ struct StateMigrationTests {
                     "DROP TABLE attempt_outputs; ALTER TABLE runs DROP COLUMN awaits;"
                         + "PRAGMA user_version = 3")
             case .health:
-                try Connection(path: "\(state)/health.db", access: .readWrite).execute(
-                    "DROP TABLE restorations; PRAGMA user_version = 11")
+                // Release 0.1.0: the tables change, and then every row is sealed anew.
+                try FormerFile("\(state)/health.db", HealthSchema.migrations, 12)
+                    .forgetAuditNote(state: state)
             }
         }
     }

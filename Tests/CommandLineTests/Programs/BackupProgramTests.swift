@@ -20,13 +20,19 @@ struct BackupProgramTests {
         try playground.folder.contents().keys.filter { $0.hasPrefix("state/backups/") }.sorted()
     }
 
-    /// Takes the last step of both schemas back, as an earlier version's files are.
+    /// Takes the last steps of both schemas back, as an earlier version's files are.
     private func makeOlder(_ playground: Playground) throws {
         try playground.change(
             "DROP TABLE attempt_outputs; ALTER TABLE runs DROP COLUMN awaits;"
                 + "PRAGMA user_version = 3")
         try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
-            "DROP TABLE restorations; PRAGMA user_version = 11")
+            """
+            DROP TABLE form_upgrade;
+            ALTER TABLE pulls DROP COLUMN sealed;
+            ALTER TABLE outbox DROP COLUMN processing_failed;
+            ALTER TABLE batches DROP COLUMN owner;
+            PRAGMA user_version = 12;
+            """)
     }
 
     private func rows(_ path: String) throws -> [Int64] {
@@ -160,7 +166,7 @@ struct BackupProgramTests {
             let path = "\(playground.folder.path)/\(name)"
             let copy = try Connection(path: path, access: .immutable)
             let version = try copy.first("PRAGMA user_version") { $0.integer(0) }
-            #expect(version == (name.hasSuffix("history.db") ? 3 : 11))
+            #expect(version == (name.hasSuffix("history.db") ? 3 : 12))
             #expect(try rows(path) == (name.hasSuffix("history.db") ? before : outbox))
         }
     }
@@ -179,7 +185,7 @@ struct BackupProgramTests {
             "clarity-jobs: cannot bring history `\(playground.statePath)/history.db` up to date: "
             + "no room for a backup in `\(playground.statePath)/backups`: it wants "
         #expect(run.errors.hasPrefix(start), "\(run.errors)")
-        for (name, version) in [("history", Int64(3)), ("health", 11)] {
+        for (name, version) in [("history", Int64(3)), ("health", 12)] {
             let file = try Connection(
                 path: "\(playground.statePath)/\(name).db", access: .readWrite)
             #expect(try file.first("PRAGMA user_version") { $0.integer(0) } == version)
