@@ -1,0 +1,151 @@
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import ClarityTestSupport
+import Testing
+
+@testable import ClarityWorkers
+
+/// All sources of an account make one day.
+@Suite struct MergedDaysTests {
+    private let bench = WorkBench()
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        bench.clock.set(Instant(secondsSince1970: 4_000_000_000))
+    }
+
+    /// An export with the watch's steps of 600 seconds from 08:00 on.
+    private func export(
+        _ steps: Int, name: String = "export.xml", madeOn date: String = "2024-02-09"
+    )
+        throws -> Origin
+    {
+        let record =
+            #"<Record type="HKQuantityTypeIdentifierStepCount" sourceName="Watch" unit="count" "#
+            + #"value="\#(steps)" startDate="2024-02-06 08:00:00 +0000" "#
+            + #"endDate="2024-02-06 08:10:00 +0000"/>"#
+        let text =
+            #"<HealthData><ExportDate value="\#(date) 12:00:00 +0000"/>\#(record)</HealthData>"#
+        return try origin(.appleHealthExport, name, text)
+    }
+
+    /// A file of Health Auto Export with points of steps.
+    private func points(
+        _ points: [(date: String, steps: Int)], name: String = "auto.json", prefer: [String] = []
+    ) throws -> Origin {
+        let data = points.map { #"{"date":"\#($0.date)","qty":\#($0.steps),"source":"Watch"}"# }
+        return try origin(
+            .healthAutoExport, name,
+            #"{"data":{"metrics":[{"name":"step_count","units":"count","data":["#
+                + data.joined(separator: ",") + "]}]}}", prefer: prefer)
+    }
+
+    private var minutes: [(date: String, steps: Int)] {
+        (0..<10).map { ("2024-02-06 08:0\($0):00 +0000", 90) }
+            + [("2024-02-06 12:00:00 +0000", 50), ("2024-02-06 12:01:00 +0000", 7)]
+    }
+
+    private func origin(
+        _ kind: Origin.Kind, _ name: String, _ text: String, prefer: [String] = []
+    ) throws -> Origin {
+        Origin(
+            kind: kind, path: try folder.write(name, Array(text.utf8)), zone: .utc,
+            preferred: prefer, zones: SystemZones(environment: [:]))
+    }
+
+    @discardableResult
+    private func read(_ origin: Origin) throws -> EnqueueCounts {
+        var counts = EnqueueCounts()
+        for source in origin.sources(now: bench.clock.now) {
+            counts += try SourceIntake(store: try bench.store(), clock: bench.clock)
+                .read(source) { _ in }.enqueued
+        }
+        return counts
+    }
+
+    /// All samples of the outbox, as `activity 2024-02-06T00:00:00Z 1000/-/-/-/-/-/-`.
+    private func samples() throws -> [String] {
+        let store = try bench.store()
+        return try (1...40).compactMap { try store.outboxSample($0, withValue: true)?.sample }
+            .map { "\($0.kind.rawValue) \($0.start) \($0.canonicalValue)" }
+    }
+
+    private func day(_ steps: Int) -> [String] {
+        ["activity 2024-02-06T00:00:00Z \(steps)/-/-/-/-/-/-"]
+    }
+
+    @Test func `an export and Health Auto Export make one day, in either order`() throws {
+        try read(try export(1000))
+        try read(try points(minutes))
+        #expect(try samples() == day(1057))
+
+        try read(try points(minutes.map { ($0.date, $0.steps + 1) }))
+        #expect(try samples() == day(1059))
+    }
+
+    @Test func `whichever source is read first does not count`() throws {
+        try read(try points(minutes))
+        #expect(try samples() == day(957))
+
+        try read(try export(1000))
+        #expect(try samples() == day(1057))
+    }
+
+    @Test func `a total of a day gives way to an export that knows the day`() throws {
+        try read(try export(1000))
+        try read(try points([("2024-02-06 00:00:00 +0000", 9000)]))
+
+        #expect(try samples() == day(1000))
+    }
+
+    @Test func `a total of a day counts where the export ends within the day`() throws {
+        try read(try export(1000, madeOn: "2024-02-06"))
+        #expect(try samples() == [])
+
+        try read(try points([("2024-02-06 00:00:00 +0000", 9000)]))
+        #expect(try samples() == day(9000))
+    }
+
+    @Test func `a preferred source of Health Auto Export comes before the export`() throws {
+        try read(try export(1000))
+        try read(try points(minutes, prefer: ["watch"]))
+
+        #expect(try samples() == day(957))
+    }
+
+    @Test func `the same export from another path changes nothing`() throws {
+        try read(try export(1000))
+        let again = try read(try export(1000, name: "copy.xml"))
+
+        #expect(again.metrics == again.metricsKnown)
+        #expect(try samples() == day(1000))
+    }
+
+    @Test func `a later export replaces what an earlier one knew`() throws {
+        try read(try export(1000))
+        try read(try export(800, madeOn: "2024-02-10"))
+        #expect(try samples() == day(800))
+
+        try read(try export(900, madeOn: "2024-02-08"))
+        #expect(try samples() == day(800))
+    }
+
+    @Test func `a day that was there before sources were merged stays known`() throws {
+        var value = ActivityDay()
+        value.steps = 1000
+        let start = Instant(secondsSince1970: 1_707_177_600)
+        _ = try bench.store().enqueue(
+            aggregates: [
+                Sample(
+                    kind: .activity, start: start, end: start + .seconds(86_400),
+                    value: .activity(value))
+            ], asOf: start + .seconds(2 * 86_400))
+
+        let counts = try read(try export(1000))
+
+        #expect(counts.metricsKnown == 1 && counts.metrics == 1)
+        #expect(try samples() == day(1000))
+    }
+}
