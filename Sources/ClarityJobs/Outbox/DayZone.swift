@@ -29,10 +29,12 @@ extension HealthStore {
         }
     }
 
-    /// Settles another time zone. The days that are in the outbox stay as they are until a source
-    /// has them again.
+    /// Settles another time zone. The next reading of a source merges all days again in it.
     public func changeDayZone(to name: String) throws(HealthStoreError) {
-        try change { connection in try settle(name, connection) }
+        try change { connection in
+            try settle(name, connection)
+            try connection.run("UPDATE contributions SET revision = revision + 1")
+        }
     }
 
     /// When each day of the outbox begins and ends that is as long as a day of a time zone, in

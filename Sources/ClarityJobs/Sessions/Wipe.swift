@@ -25,7 +25,8 @@ extension HealthStore {
         ("outbox", "samples"), ("batches", "uploads"), ("metrics", "metrics"),
         ("insights", "insights"), ("archive", "archived versions"), ("sources", "sources"),
         // Made of what the sources have, which the samples count.
-        ("minutes", nil), ("day_zone", nil), ("readings", nil), ("server_words", nil),
+        ("minutes", nil), ("contributions", nil), ("day_zone", nil), ("readings", nil),
+        ("server_words", nil),
         ("pulls", nil),
         ("analyses", "analyses"), ("insight_requests", nil), ("missing_texts", nil),
         ("restorations", nil),

@@ -21,7 +21,7 @@ enum HealthSchema {
             applicationID: applicationID,
             steps: [
                 version1, uploads, sessions, vault, dialects, minutes, intake, ledger, pulled,
-                analyses, knownInsights, restorations, sending, form,
+                analyses, knownInsights, restorations, sending, form, contributions,
             ])
     }
 

@@ -51,6 +51,8 @@ struct SealedTable: Sendable {
         SealedTable(name: "day_zone"),
         SealedTable(name: "readings", identity: [.integer("id")], tag: "tag"),
         SealedTable(name: "server_words", identity: [.integer("id")]),
+        SealedTable(
+            name: "contributions", identity: [.text("kind"), .integer("period"), .tag], tag: "tag"),
         SealedTable(name: "minutes", identity: [.integer("day")]),
         SealedTable(name: "analyses", identity: [.integer("id"), .integer("last_day")]),
         SealedTable(name: "insight_requests", identity: [.integer("id"), .integer("analysis_id")]),

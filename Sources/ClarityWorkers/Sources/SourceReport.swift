@@ -39,6 +39,8 @@ public struct SourceReport: Hashable, Sendable {
     public var bySource: [String: Int64] = [:]
     /// The steps by minute of the last eight days, those that have any.
     public var stepMinutes: [StepDay] = []
+    /// The records of days, which are merged with those of other sources; `nil` for none.
+    var days: DayRecords?
     /// The records of types that CLARITY has no field for, by HealthKit type.
     public var unmapped: [String: Int64] = [:]
     /// The records that could not be a sample, by reason, such as `bad date`, `in the future`,

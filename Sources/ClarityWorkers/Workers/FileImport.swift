@@ -92,6 +92,9 @@ private struct ReadAnew: SampleSource {
     var file: String { "/" }
     var reader: String { source.reader }
     var since: Instant? { source.since }
+    var entry: String { source.entry }
+    var dayZone: Zone? { source.dayZone }
+    var isReadAnew: Bool { true }
 
     func read(
         progress: ((SourceProgress) throws -> Void)?,

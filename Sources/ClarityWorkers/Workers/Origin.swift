@@ -67,7 +67,7 @@ struct Origin: Sendable {
             case .healthAutoExport:
                 return try HealthAutoExport.files(at: path).map { file in
                     AutoExportSource(
-                        path: file, name: name, now: now, rules: rules, since: since)
+                        path: file, entry: path, name: name, now: now, rules: rules, since: since)
                 }
             case .spool:
                 let folder = try SpoolFolder(path: path)
@@ -201,13 +201,15 @@ private struct UnreadableSource: SampleSource {
 /// A file of Health Auto Export as a source.
 private struct AutoExportSource: SampleSource {
     let path: String
+    let entry: String
     let name: String
     let now: Instant
     let rules: FoldingRules
     let since: Instant?
 
     var file: String { path }
-    var reader: String { "health-auto-export \(programVersion) \(rules.text)" }
+    var dayZone: Zone? { rules.zone }
+    var reader: String { "health-auto-export 2 \(programVersion) \(rules.text)" }
 
     func read(
         progress: ((SourceProgress) throws -> Void)?,

@@ -69,6 +69,13 @@ private struct IntakeRefusals {
         }
     }
 
+    /// Counts the days of which a phone has totals of 0 alone.
+    mutating func count(zeroSummaries count: Int64) {
+        guard count > 0 else { return }
+        aggregates["a day's totals of zero", default: 0] += count
+        kindsMade[.activity, default: 0] += count
+    }
+
     /// Puts them where they belong in the account of the source.
     func settle(in report: inout SourceReport, _ counts: inout EnqueueCounts) {
         report.refused.merge(measurements, uniquingKeysWith: +)
@@ -209,6 +216,21 @@ struct SourceIntake: Sendable {
             }
         }
         counts += before
+        if let zone = source.dayZone {
+            let merge = DayIntake(store: store, zone: zone, now: now)
+            if let days = report.days {
+                try merge.keep(
+                    days, of: source.entry, since: since, isAnew: source.isReadAnew)
+                refusals.count(zeroSummaries: days.zeroSummaries)
+                if days.zeroSummaries > 0 {
+                    report.made[.activity, default: 0] += days.zeroSummaries
+                }
+            }
+            counts += try merge.run(of: reading, &report) {
+                refusals.count($0, $1, .aggregate(asOf: now))
+            }
+        }
+        report.days = nil
         refusals.settle(in: &report, &counts)
         if !report.stepMinutes.isEmpty { try store.keep(report.stepMinutes) }
         return IntakeResult(

@@ -25,7 +25,7 @@ struct FormerSchemaTests {
                 0xdf13_74f2_8db4_cc90, 0x7eec_822c_0a25_7b3f, 0x5ace_be1b_b677_6158,
                 0xfd5c_0fe1_0355_0438, 0x6ed1_2b93_7dc7_1913, 0x9748_027d_61d9_48f1,
                 0x30ee_34a7_9fc3_d9b0, 0xc15a_5d3c_506d_ef32, 0x7c7d_e206_b64d_0540,
-                0xc53d_8851_d892_3fff, 0x218f_3060_2e72_33d5,
+                0xc53d_8851_d892_3fff, 0x218f_3060_2e72_33d5, 0x68e5_dcc4_df5f_336f,
             ]
         ),
     ]

@@ -37,6 +37,7 @@ struct FilledStore {
         try store.keepPullPlace(FilledStore.cursor, of: .metrics)
         try store.keep(FilledStore.steps)
         _ = try store.keepDayZone("Europe/London")
+        try store.contribute([FilledStore.contribution], of: source) { _, _ in [1, 2, 3] }
         try read(store)
         _ = try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
     }
@@ -60,6 +61,7 @@ struct FilledStore {
         return reasons
     }
 
+    private static let contribution = ContributionKey(kind: .steps, period: 700)
     private static let cursor = "eyJpZCI6MTU0MjB9"
 
     /// A week of steps.
@@ -98,7 +100,8 @@ struct FilledStore {
 
     /// Everything that was kept is there and known again.
     func expectWhole(
-        _ environment: [String: String] = [:], sourceLocation: SourceLocation = #_sourceLocation
+        _ environment: [String: String] = [:], hasContributions: Bool = true,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let store = try folder.open(environment)
         #expect(try store.load() == session, sourceLocation: sourceLocation)
@@ -134,6 +137,13 @@ struct FilledStore {
                     isKnown: [Bool](repeating: true, count: 10_080)),
             sourceLocation: sourceLocation)
         #expect(try store.dayZone()?.name == "Europe/London", sourceLocation: sourceLocation)
+        var contributions: [[UInt8]] = []
+        try store.contribute([FilledStore.contribution], of: source) { _, kept in
+            contributions += [kept].compactMap { $0 }
+            return nil
+        }
+        #expect(
+            contributions == (hasContributions ? [[1, 2, 3]] : []), sourceLocation: sourceLocation)
         #expect(
             try store.latestResult()?.result.numbers == ["m10": 1], sourceLocation: sourceLocation)
         let request = try #require(try store.openInsightRequests().first)

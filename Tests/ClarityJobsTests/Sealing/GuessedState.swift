@@ -52,6 +52,7 @@ struct GuessedState {
     enum Part: CaseIterable {
         case metric, archivedMetric, metricWithFewerFields, insight, fullInsight, profile, minutes
         case analysis, insightRequest, serverWords, meteredBytes
+        case contribution
 
         func write(_ isFirst: Bool, into store: HealthStore) throws {
             let number = isFirst ? "7" : "161.12500000001"
@@ -105,6 +106,11 @@ struct GuessedState {
                 _ = try store.enqueue(heartRates(0..<1))
                 try store.change { connection in
                     try store.keepWords(isFirst ? "low" : "above what is taken", of: 1, connection)
+                }
+            case .contribution:
+                let key = ContributionKey(kind: .steps, period: 700)
+                try store.contribute([key], of: isFirst ? "/a" : "/export/a.xml") { _, _ in
+                    [UInt8](repeating: 7, count: isFirst ? 7 : 900)
                 }
             case .meteredBytes:
                 _ = try store.enqueue(heartRates(0..<1))

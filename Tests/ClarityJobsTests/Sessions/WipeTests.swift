@@ -39,6 +39,9 @@ import Testing
             _ = try store.upsert([newer], into: table, syncedAt: noon)
         }
         try store.noteRead("/home/ada/export.zip", stamp, at: noon)
+        try store.contribute(
+            [ContributionKey(kind: .steps, period: 700)], of: "/home/ada/export.zip"
+        ) { _, _ in [7] }
         _ = try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
         return store
     }
@@ -77,7 +80,7 @@ import Testing
         let sealed = try store.access { connection in
             try [
                 "outbox", "metrics", "insights", "profile", "session", "owner", "archive",
-                "analyses", "insight_requests",
+                "analyses", "insight_requests", "contributions",
             ].flatMap {
                 try connection.all("SELECT sealed FROM \($0) LIMIT 20") { $0.blob(0) }
             }
@@ -87,7 +90,7 @@ import Testing
 
         _ = try store.wipe()
 
-        #expect(sealed.count == 29)
+        #expect(sealed.count == 30)
         for (name, bytes) in folder.contents where !bytes.isEmpty {
             for value in sealed { #expect(!bytes.contains(value), "\(name)") }
         }

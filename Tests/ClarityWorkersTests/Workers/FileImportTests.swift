@@ -89,7 +89,9 @@ import Testing
 
         let account = try run(folder.path, in: "UTC", ["kind": "health-auto-export"])
 
-        #expect(account.report.made == [.steps: 2])
+        // The second file's day is merged with the first one's, which is known then.
+        #expect(account.report.made == [.activity: 3])
+        #expect(account.enqueued.metricsQueued == 2 && account.enqueued.metricsKnown == 1)
         #expect(
             account.complaint
                 == "`\(folder.path)/2.json` is no file of Health Auto Export; "

@@ -148,4 +148,91 @@ import Testing
         #expect(counts.metricsKnown == 1 && counts.metrics == 1)
         #expect(try samples() == day(1000))
     }
+
+    @Test func `a total that came first gives way to an older export that knows the day`() throws {
+        try read(try points([("2024-02-06 00:00:00 +0000", 9000)]))
+        try read(try export(1000))
+
+        #expect(try samples() == day(1000))
+    }
+
+    @Test func `an instant that two exports have counts once`() throws {
+        let record =
+            #"<Record type="HKQuantityTypeIdentifierStepCount" sourceName="Watch" unit="count" "#
+            + #"value="40" startDate="2024-02-06 08:00:00 +0000" "#
+            + #"endDate="2024-02-06 08:00:00 +0000"/>"#
+        for (name, date) in [("a.xml", "2024-02-09"), ("b.xml", "2024-02-10")] {
+            let text =
+                #"<HealthData><ExportDate value="\#(date) 12:00:00 +0000"/>"#
+                + record + "</HealthData>"
+            try read(try origin(.appleHealthExport, name, text))
+        }
+
+        #expect(try samples() == day(40))
+    }
+
+    @Test func `another choice of preferred sources ranks the former points too`() throws {
+        try read(try export(1000))
+        try read(try points(minutes, prefer: ["watch"]))
+        try read(try points(minutes))
+
+        #expect(try samples() == day(1057))
+    }
+
+    @Test func `what a kill left unmerged the next reading of any source merges`() throws {
+        let source = try #require(try export(1000).sources(now: bench.clock.now).first)
+        let report = try source.read(progress: nil) { _, _ in }
+        let intake = DayIntake(store: try bench.store(), zone: .utc, now: bench.clock.now)
+        try intake.keep(try #require(report.days), of: source.entry, since: nil)
+        #expect(try samples() == [])
+
+        try read(try points([("2024-05-06 08:00:00 +0000", 5)]))
+
+        #expect(try samples().first == day(1000).first)
+        #expect(try bench.store().proveOutbox().findings == [])
+    }
+
+    @Test func `every record and every day is in one place of the ledger`() throws {
+        let zeros =
+            #"<ActivitySummary dateComponents="2024-02-05" activeEnergyBurned="0" "#
+            + #"activeEnergyBurnedUnit="kcal" appleExerciseTime="0"/>"#
+        let text =
+            #"<HealthData><ExportDate value="2024-02-09 12:00:00 +0000"/>\#(zeros)</HealthData>"#
+        try read(try points(minutes))
+        try read(try export(1000))
+        try read(try origin(.appleHealthExport, "zeros.xml", text))
+
+        let proof = try bench.store().proveOutbox()
+        let sums = try bench.store().arithmetic()
+        #expect(proof.findings == [])
+        #expect(sums.counts[.read] == 13 && sums.counts[.folded] == 13)
+        #expect(sums.counts[.made] == 3 && sums.counts[.madeQueued] == 1)
+        #expect(sums.reasons.madeRefused == ["a day's totals of zero": 1])
+    }
+
+    @Test func `a changed time zone merges the days of all sources in it`() throws {
+        try read(try export(1000))
+        try read(try points(minutes))
+        let store = try bench.store()
+        try store.changeDayZone(to: "Etc/GMT-10")
+
+        let zone = try testZone("Etc/GMT-10", "<+10>-10")
+        var report = SourceReport()
+        _ = try DayIntake(store: store, zone: zone, now: bench.clock.now)
+            .run(of: nil, &report) { _, _ in }
+
+        #expect(try samples() == ["activity 2024-02-05T14:00:00Z 1057/-/-/-/-/-/-"])
+        #expect(report.made == [.activity: 1])
+    }
+
+    @Test func `the minutes of today are a day when it is over, without another file`() throws {
+        bench.clock.set(Instant(secondsSince1970: 1_707_228_000))
+        try read(try points(minutes))
+        #expect(try samples() == [])
+
+        bench.clock.set(Instant(secondsSince1970: 1_707_264_000))
+        try read(try points(minutes))
+
+        #expect(try samples() == day(957))
+    }
 }

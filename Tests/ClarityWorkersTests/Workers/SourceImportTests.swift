@@ -81,7 +81,7 @@ import Testing
         for (version, read) in [(programVersion, Int64(0)), ("0.0.9", 3)] {
             let stamp = SourceStamp(
                 path: path,
-                reader: "apple-health-export \(version) \(SourceZones(environment: [:]).local)",
+                reader: "apple-health-export 2 \(version) \(SourceZones(environment: [:]).local)",
                 at: bench.clock.now)
             try bench.store().noteRead(
                 path, #require(stamp),

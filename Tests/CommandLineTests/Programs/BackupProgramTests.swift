@@ -27,6 +27,7 @@ struct BackupProgramTests {
                 + "PRAGMA user_version = 3")
         try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
             """
+            DROP TABLE contributions;
             DROP TABLE form_upgrade;
             ALTER TABLE pulls DROP COLUMN sealed;
             ALTER TABLE outbox DROP COLUMN processing_failed;

@@ -207,9 +207,11 @@ struct RecordMapper: ExportHandler {
         report.dueAt = firstInFuture.map { Instant(secondsSince1970: $0) }
         report.folded = folded - outcome.copies
         report.repeated = outcome.copies
-        report.made = RecordMapper.counts(outcome.days.made, outcome.nights.made)
-        report.unfinished = RecordMapper.counts(
-            outcome.days.unfinished, outcome.nights.unfinished)
+        report.made = [SampleKind.sleep: outcome.nights.made].filter { $0.value > 0 }
+        report.unfinished = [SampleKind.sleep: outcome.nights.unfinished].filter {
+            $0.value > 0
+        }
+        report.days = outcome.days
         report.endsNow = folding.endsNow
         report.nightsWithoutSleep = outcome.nights.withoutSleep
         report.stepMinutes = outcome.steps
@@ -220,10 +222,6 @@ struct RecordMapper: ExportHandler {
         for (place, name) in names + others where sourceCounts[place] > 0 {
             report.bySource[name, default: 0] += sourceCounts[place]
         }
-    }
-
-    private static func counts(_ days: Int64, _ nights: Int64) -> [SampleKind: Int64] {
-        [SampleKind.activity: days, .sleep: nights].filter { $0.value > 0 }
     }
 
     /// `identifier` when it is a name as HealthKit gives them, else `otherTypes`: in a file that is

@@ -35,8 +35,12 @@ struct DayFolding {
     private static let tolerance: Int64 = 1 << 10
 
     private var days: LocalDays
+    private let now: Int64
 
-    init(days: LocalDays) { self.days = days }
+    init(days: LocalDays, now: Int64 = .min) {
+        self.days = days
+        self.now = now
+    }
 
     /// The days that touch `periods` and have records, in their order.
     ///
@@ -45,6 +49,7 @@ struct DayFolding {
     mutating func fold(
         _ periods: ClosedRange<Int>, _ load: (DayQuantity, Int) throws -> Period
     ) rethrows -> [Day] {
+        let now = now
         let first = days.day(at: Int64(periods.lowerBound) * DayParts.period).number
         let last = days.day(at: Int64(periods.upperBound + 1) * DayParts.period - 1).number
         var found: [Int: Day] = [:]
@@ -56,12 +61,21 @@ struct DayFolding {
                 totals.merge(loaded.totals) { $0.amount >= $1.amount ? $0 : $1 }
                 return loaded.parts
             } _: { day, parts in
-                if let value = DayFolding.value(of: quantity, parts, day) {
-                    let asOf = parts.lazy.map(\.asOf).max() ?? .min
+                let judged = DayFolding.judged(parts, in: day)
+                if let value = DayFolding.value(of: quantity, judged, day) {
+                    // Of those that give way too: a day that was made of them is older than this one.
+                    var asOf = parts.lazy.map(\.asOf).max() ?? .min
+                    // A file of today's totals may be the only one that ever has them.
+                    if now >= day.end, parts.contains(where: \.isTotal) {
+                        asOf = max(asOf, day.end)
+                    }
                     values.append((day, value, asOf))
                 }
             }
+            let counted = Set(values.lazy.filter { $0.value > 0 }.map(\.day.number))
             for (number, total) in totals where first...last ~= number {
+                // The phone may not know what others have recorded.
+                if total.amount == 0, counted.contains(number) { continue }
                 let value = Double(total.amount) / quantity.scale
                 values.append((days.day(number), value, total.asOf))
             }

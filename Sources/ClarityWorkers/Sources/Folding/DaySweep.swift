@@ -5,6 +5,8 @@ struct RankedPart: Hashable {
     var rank: Int
     /// As of when its source was complete, in seconds since 1970.
     var asOf: Int64
+    /// Whether an app made it of others.
+    var isTotal = false
 
     /// By start, intervals before instants, the best source first.
     static func comesBefore(_ a: RankedPart, _ b: RankedPart) -> Bool {

@@ -8,24 +8,12 @@ import ClarityScheduler
 struct RecordFolding {
     /// What was made, and what was not.
     struct Outcome: Equatable {
-        var days = Days()
+        /// The records of days; `nil` of a source that broke off.
+        var days: DayRecords?
         var nights = SleepFolding.Outcome()
         var steps: [StepDay] = []
         /// The records of days that were exact copies of others.
         var copies: Int64 = 0
-    }
-
-    /// What was made of the days.
-    struct Days: Equatable {
-        var made: Int64 = 0
-        /// The days that had not ended.
-        var unfinished: Int64 = 0
-    }
-
-    /// The totals of a day as the phone has them.
-    private struct Totals {
-        var energy: Double?
-        var exercise: Double?
     }
 
     /// The days of which the phone's own totals are kept, a hundred years.
@@ -37,7 +25,8 @@ struct RecordFolding {
     /// What the devices said of each source, by its index.
     private var sorts: [SourceSort?] = []
     private var parts = DayParts()
-    private var totals: [Int: Totals] = [:]
+    private var totals: [Int: DayRecords.Totals] = [:]
+    private var zeroSummaries: Int64 = 0
     private var sleep: SleepFolding
 
     init(_ rules: FoldingRules, now: Int64) {
@@ -83,24 +72,29 @@ struct RecordFolding {
     mutating func setZoneOfStage(_ name: String) { sleep.setZone(name, rules.zoneNamed) }
 
     /// Takes the phone's own totals of a day, of two the larger; those of a day to come do not count,
-    /// and what finds no room is left out: the day has its sums.
+    /// and what finds no room is left out: the day has its sums. A zero counts beside a total above it;
+    /// a summary of zeros says that nothing was recorded, and is counted as refused.
     mutating func summarise(day: Int, energy: Double?, exercise: Double?) {
         guard Int64(day) <= LocalDays.quotient(LocalDays.clock(at: now, in: rules.zone), 86_400),
             totals.count < RecordFolding.mostTotals || totals[day] != nil
         else { return }
-        var total = totals[day] ?? Totals()
-        if let energy, energy > 0 { total.energy = max(total.energy ?? 0, energy) }
-        if let exercise, exercise > 0 { total.exercise = max(total.exercise ?? 0, exercise) }
-        if total.energy != nil || total.exercise != nil { totals[day] = total }
+        guard energy ?? 0 > 0 || exercise ?? 0 > 0 else {
+            if energy == 0 || exercise == 0 { zeroSummaries += 1 }
+            return
+        }
+        var total = totals[day] ?? DayRecords.Totals()
+        if let energy, energy >= 0 { total.energy = max(total.energy ?? 0, energy) }
+        if let exercise, exercise >= 0 { total.exercise = max(total.exercise ?? 0, exercise) }
+        totals[day] = total
     }
 
-    /// Hands over the days and then the nights.
+    /// Hands over the nights, and gives the records of days.
     ///
     /// - Parameters:
     ///   - names: of the sources, by index.
-    ///   - isWhole: whether all records were there. Of a source that broke off none is handed over: an
-    ///     export has one type after the other, so that every day of it could lack some, and would
-    ///     replace the better one of an earlier export.
+    ///   - isWhole: whether all records were there. Of a source that broke off no night and no record
+    ///     of a day counts: an export has one type after the other, so that every day of it could lack
+    ///     some, and would replace the better one of an earlier export.
     /// - Throws: what `each` throws.
     mutating func finish(
         names: [String], isWhole: Bool = true, _ each: (Sample, SampleNature) throws -> Void
@@ -110,17 +104,6 @@ struct RecordFolding {
         let order = SourceRank.order(names, sorts: sorts, preferred: rules.preferred)
         var outcome = Outcome()
         outcome.copies = parts.settle()
-        try makeDays(order, until) { day in
-            guard day.asOf >= day.bounds.end else {
-                outcome.days.unfinished += 1
-                return
-            }
-            let sample = Sample(
-                kind: .activity, start: Instant(secondsSince1970: day.bounds.start),
-                end: Instant(secondsSince1970: day.bounds.end), value: .activity(day.activity))
-            try each(sample, nature)
-            outcome.days.made += 1
-        }
         outcome.nights = try sleep.resolve(order: order, until: until) { night in
             let name = names[night.source]
             let sample = Sample(
@@ -129,68 +112,23 @@ struct RecordFolding {
                 source: name.isEmpty ? nil : name)
             try each(sample, nature)
         }
-        if isWhole, let steps = DayQuantity(.steps) {
+        guard isWhole else { return outcome }
+        if let steps = DayQuantity(.steps) {
             var minutes = MinuteFolding(zone: rules.zone, until: until)
-            outcome.steps = minutes.fold { ranked(steps, $0, order, until) }
+            outcome.steps = minutes.fold { period in
+                parts.parts(of: steps, period).flatMap { source, parts in
+                    parts.map { RankedPart(part: $0, rank: order[source], asOf: until) }
+                }.sorted(by: RankedPart.comesBefore)
+            }
         }
+        let sources = names.enumerated().map { index, name in
+            DaySource(
+                name: name, sort: index < sorts.count ? sorts[index] : nil,
+                preferred: rules.preferred)
+        }
+        outcome.days = DayRecords(
+            parts: parts, sources: sources, totals: totals, zeroSummaries: zeroSummaries,
+            asOf: until, isAll: true)
         return outcome
-    }
-
-    private func makeDays(
-        _ order: [Int], _ until: Int64, _ each: (DayFolding.Day) throws -> Void
-    ) rethrows {
-        let totals = Dictionary(grouping: totals) {
-            DayParts.period(of: Int64($0.key) * 86_400)
-        }
-        let periods = Set(parts.keys.map(\.period)).union(totals.keys)
-        var days = DayFolding(days: LocalDays(zone: rules.zone))
-        for run in periods.sorted().consecutiveRuns {
-            let made = days.fold(run) { quantity, period in
-                DayFolding.Period(
-                    parts: ranked(quantity, period, order, until),
-                    totals: RecordFolding.totals(of: quantity, totals[period] ?? [], until))
-            }
-            for day in made { try each(day) }
-        }
-    }
-
-    private func ranked(
-        _ quantity: DayQuantity, _ period: Int, _ order: [Int], _ until: Int64
-    ) -> [RankedPart] {
-        var ranked: [RankedPart] = []
-        for (source, parts) in parts.parts(of: quantity, period) {
-            ranked += parts.map { RankedPart(part: $0, rank: order[source], asOf: until) }
-        }
-        return ranked.sorted(by: RankedPart.comesBefore)
-    }
-
-    private static func totals(
-        of quantity: DayQuantity, _ totals: [(key: Int, value: Totals)], _ until: Int64
-    ) -> [Int: DayFolding.Total] {
-        var found: [Int: DayFolding.Total] = [:]
-        for (day, total) in totals {
-            let value =
-                quantity.kind == .activeEnergy
-                ? total.energy : quantity.kind == .exerciseMinutes ? total.exercise : nil
-            guard let value, value * quantity.scale < 4e15 else { continue }
-            let amount = Int64((value * quantity.scale).rounded())
-            found[day] = DayFolding.Total(amount: amount, asOf: until)
-        }
-        return found
-    }
-}
-
-extension [Int] {
-    /// The sorted numbers as ranges without gaps.
-    var consecutiveRuns: [ClosedRange<Int>] {
-        var runs: [ClosedRange<Int>] = []
-        for number in self {
-            if let last = runs.last, last.upperBound + 1 == number {
-                runs[runs.count - 1] = last.lowerBound...number
-            } else {
-                runs.append(number...number)
-            }
-        }
-        return runs
     }
 }

@@ -39,25 +39,30 @@ enum SourceSort: Int, Comparable {
 ///
 /// A total order that follows from what the sources are, and not from the order of their records:
 /// first those that a person prefers, then watches, then phones, then all others; by name among
-/// equals.
+/// equals. Totals that an app has made stand behind the records of all other sources, unless a person
+/// prefers them.
 struct SourceRank: Comparable {
     private let preference: Int
+    private let isTotal: Bool
     private let sort: SourceSort
     private let simplified: String
     private let name: String
 
+    init(_ source: DaySource) {
+        preference = source.preference ?? .max
+        isTotal = source.isTotal
+        sort = source.sort
+        simplified = SourceRank.simplified(source.name)
+        name = source.name
+    }
+
     init(name: String, sort: SourceSort?, preferred: [String]) {
-        let simplified = SourceRank.simplified(name)
-        preference =
-            preferred.firstIndex { SourceRank.simplified($0) == simplified } ?? preferred.count
-        self.sort = sort ?? SourceSort.of(name: name)
-        self.simplified = simplified
-        self.name = name
+        self.init(DaySource(name: name, sort: sort, preferred: preferred))
     }
 
     static func < (a: SourceRank, b: SourceRank) -> Bool {
-        (a.preference, a.sort.rawValue, a.simplified, a.name)
-            < (b.preference, b.sort.rawValue, b.simplified, b.name)
+        (a.preference, a.isTotal ? 1 : 0, a.sort.rawValue, a.simplified, a.name)
+            < (b.preference, b.isTotal ? 1 : 0, b.sort.rawValue, b.simplified, b.name)
     }
 
     /// A name without what a person does not see: a space that does not break (`U+00A0`, `U+202F`)

@@ -17,6 +17,9 @@ struct AutoExportMetric {
     var unit: String
     /// Whether each point is a whole day, as all of them lie at midnight.
     var isDaily: Bool
+    /// The seconds that a point of a sum stands for when it is no day: an hour when all points are at
+    /// full hours, a minute when all are at full minutes, else 0.
+    var span: Int64 = 0
 
     /// `nil` for a metric that CLARITY has no field for.
     var field: Field? { AutoExportMetric.fields[name] }

@@ -22,6 +22,7 @@ struct AutoExportPoint {
         case unknownStage = "unknown stage of sleep"
         case tooLong = "longer than a record of its type can be"
         case otherSource = "another source's point of the same time"
+        case tooManyDays = "too many records of days"
         case tooManyStages = "too many stages of sleep"
     }
 
@@ -51,7 +52,8 @@ struct AutoExportPoint {
         guard case .object = point else { throw .noPoint }
         switch metric.field {
         case .quantity(let kind):
-            let interval = try interval(point)
+            let isSum = DayQuantity(kind)?.hasNoSum == false
+            let interval = try interval(point, span: isSum ? metric.span : 0)
             let (value, isReading) = try quantity(point, kind)
             return .sample(
                 sample(point, kind, interval, .single(value)),
@@ -108,11 +110,15 @@ struct AutoExportPoint {
 
     // MARK: Time
 
-    /// The day from its midnight for daily data and for a date without time; else one instant.
-    private func interval(_ point: JSON) throws(Refusal) -> (start: Instant, end: Instant) {
+    /// The day from its midnight for daily data and for a date without time; else `span` seconds.
+    private func interval(
+        _ point: JSON, span: Int64 = 0
+    ) throws(Refusal) -> (start: Instant, end: Instant) {
         let date = try date(point, "date")
         let end =
-            metric.isDaily || date.isDay ? zone.endOfDay(from: date.instant) : date.instant
+            metric.isDaily || date.isDay
+            ? zone.endOfDay(from: date.instant)
+            : date.instant + .seconds(span)
         // Of a day that is not over more comes; it is taken when the file is read after its end.
         guard end <= now else { throw .inFuture }
         return (date.instant, end)

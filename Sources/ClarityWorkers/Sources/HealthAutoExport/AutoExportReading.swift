@@ -18,6 +18,7 @@ struct AutoExportReading {
     private let progress: ((SourceProgress) throws -> Void)?
     private let writtenAt: Instant
     private var nights: AutoExportNights
+    private var days: AutoExportDays
     private var report = SourceReport()
 
     /// - Parameter writtenAt: when the file was written: what went on then is not over.
@@ -31,6 +32,7 @@ struct AutoExportReading {
         self.writtenAt = writtenAt
         zone = rules.zone
         preferred = rules.preferred
+        days = AutoExportDays(preferred: rules.preferred)
         nights = AutoExportNights(rules)
         self.progress = progress
     }
@@ -57,6 +59,10 @@ struct AutoExportReading {
         let outcome = try nights.finish(until: end, each)
         if outcome.made > 0 { report.made[.sleep, default: 0] += outcome.made }
         if outcome.unfinished > 0 { report.unfinished[.sleep] = outcome.unfinished }
+        let (records, copies) = days.finish(asOf: min(writtenAt, now))
+        report.days = records
+        report.folded -= copies
+        report.repeated += copies
         report.nightsWithoutSleep = outcome.withoutSleep
         report.bytesRead = Int64(cursor.position)
         try tellProgress()
@@ -117,7 +123,7 @@ struct AutoExportReading {
     ) throws {
         var metric = AutoExportMetric(name: name, unit: unit, isDaily: false)
         guard metric.field != nil else { return try countElements(as: name) }
-        metric.isDaily = isDaily(cursor)
+        (metric.isDaily, metric.span) = granularity(cursor)
         let reader = AutoExportPoint(
             metric: metric, now: now, zone: zone, writtenAt: writtenAt)
         let choice = SumChoice(of: cursor, reader, preferred: preferred)
@@ -142,6 +148,14 @@ struct AutoExportReading {
                 case .tooMany: count(AutoExportPoint.Refusal.tooManyStages.rawValue)
                 }
             case .success(.sample(let sample, let nature)):
+                if let quantity = DayQuantity(sample.kind) {
+                    switch days.add(sample, quantity) {
+                    case .taken: report.folded += 1
+                    case .tooMany: count(AutoExportPoint.Refusal.tooManyDays.rawValue)
+                    case .tooLarge, .tooLong: count(AutoExportPoint.Refusal.badValue.rawValue)
+                    }
+                    continue
+                }
                 guard choice.takes(sample) else {
                     count(AutoExportPoint.Refusal.otherSource.rawValue)
                     continue
@@ -168,23 +182,32 @@ struct AutoExportReading {
         try each(sample, nature)
     }
 
-    /// Whether all dates of the points that come next are midnights.
-    private func isDaily(_ start: JSONCursor) -> Bool {
+    /// Whether all dates of the points that come next are midnights, and else the seconds that a point
+    /// stands for.
+    private func granularity(_ start: JSONCursor) -> (isDaily: Bool, span: Int64) {
         var cursor = start
-        var dates = 0
+        var (dates, isDaily, span) = (0, true, Int64(3600))
+        var ofHour: Int64?
         do throws(JSONFault) {
             try cursor.enter("[")
             while try cursor.nextElement() {
                 guard case .success(let point) = try cursor.piece(),
                     let date = AutoExportDate(point["date"] ?? .null, zone: zone)
                 else { continue }
-                guard date.isMidnight else { return false }
                 dates += 1
+                isDaily = isDaily && date.isMidnight
+                let seconds = date.instant.secondsSince1970
+                // Full hours of some zones are half or quarter hours in UTC.
+                ofHour = ofHour ?? seconds % 3600
+                if span == 3600, ofHour != seconds % 3600 || !seconds.isMultiple(of: 900) {
+                    span = 60
+                }
+                if !seconds.isMultiple(of: 60) { span = 0 }
             }
         } catch {
             // Found again, and told of, when the points are read.
         }
-        return dates > 0
+        return (dates > 0 && isDaily, span)
     }
 
     private mutating func countElements(as name: String) throws(JSONFault) {

@@ -2,8 +2,8 @@ import ClarityJobs
 import ClarityScheduler
 import JSON
 
-/// Chooses, where several sources have a sum of the same time, the one that counts: what a watch and a
-/// phone counted on one walk is the same steps.
+/// Chooses, where several sources have minutes of meditation of the same time, the one that counts. The
+/// sums of a day are merged instead.
 ///
 /// Of other kinds each source's value stays. A point that is no sample rules out none.
 struct SumChoice {
@@ -53,12 +53,7 @@ struct SumChoice {
     }
 
     private static func isSum(_ kind: SampleKind) -> Bool {
-        switch kind {
-        case .steps, .distance, .activeEnergy, .exerciseMinutes, .flightsClimbed,
-            .meditationMinutes:
-            true
-        default: false
-        }
+        kind == .meditationMinutes
     }
 
     private static func each(_ points: JSONCursor, _ body: (JSON) -> Void) {

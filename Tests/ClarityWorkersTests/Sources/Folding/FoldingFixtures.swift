@@ -37,14 +37,17 @@ struct FoldBench {
     static let app = 2
 
     var folding: RecordFolding
+    private let zone: Zone
 
     init(_ zone: Zone = .utc, until: String = "2030-01-01T00:00:00Z", preferred: [String] = []) {
+        self.zone = zone
         folding = RecordFolding(
             FoldingRules(zone: zone, zoneNamed: { _ in nil }, preferred: preferred),
             now: seconds(until))
     }
 
     init(_ rules: FoldingRules, until: String = "2030-01-01T00:00:00Z") {
+        zone = rules.zone
         folding = RecordFolding(rules, now: seconds(until))
     }
 
@@ -82,16 +85,61 @@ struct FoldBench {
     /// As what the samples were handed over.
     private(set) var natures: Set<SampleNature> = []
 
-    /// What all that comes to.
-    mutating func finish() -> (samples: [Sample], outcome: RecordFolding.Outcome) {
-        var samples: [Sample] = []
+    /// What was made.
+    struct Outcome {
+        var days = Days()
+        var nights = SleepFolding.Outcome()
+        var steps: [StepDay] = []
+        var copies: Int64 = 0
+    }
+
+    struct Days: Equatable {
+        var made: Int64 = 0
+        var unfinished: Int64 = 0
+    }
+
+    /// What all that comes to: days, and then nights.
+    mutating func finish() -> (samples: [Sample], outcome: Outcome) {
+        var nights: [Sample] = []
         var natures: Set<SampleNature> = []
-        let outcome = folding.finish(names: FoldBench.names) { sample, nature in
+        let found = folding.finish(names: FoldBench.names) { sample, nature in
             natures.insert(nature)
-            samples.append(sample)
+            nights.append(sample)
+        }
+        let merged = FoldBench.merged(found.days, in: zone)
+        for day in merged.days {
+            natures.insert(.aggregate(asOf: Instant(secondsSince1970: day.asOf)))
         }
         self.natures = natures
-        return (samples, outcome)
+        let days = merged.days.map(\.sample)
+        return (
+            days + nights,
+            Outcome(
+                days: Days(made: Int64(days.count), unfinished: merged.unfinished),
+                nights: found.nights, steps: found.steps, copies: found.copies)
+        )
+    }
+
+    /// The days of one source's records that have ended, and how many have not.
+    static func merged(
+        _ records: DayRecords?, in zone: Zone
+    ) -> (days: [DayFolding.Day], unfinished: Int64) {
+        let layers = records?.layers() ?? [:]
+        var runs: [ClosedRange<Int>] = []
+        for period in Set(layers.keys.map(\.period)).sorted() {
+            if let last = runs.last, last.upperBound + 1 == period {
+                runs[runs.count - 1] = last.lowerBound...period
+            } else {
+                runs.append(period...period)
+            }
+        }
+        let days = runs.flatMap { run in
+            DayMerge.days(run, in: zone) { key in
+                layers[key].map { [DayContribution($0).bytes] } ?? []
+            }
+        }
+        let over = days.filter { $0.asOf >= $0.bounds.end }
+        return (over, Int64(days.count - over.count))
     }
 
     /// The days, as `2024-01-15T00:00:00Z 24h 8012/5.12/-/-/-/-/-`.

@@ -30,6 +30,18 @@ import Testing
                     "\(mark)\(sample.kind.rawValue) \(sample.start)+\(length)s \(sample.canonicalValue)"
                 )
             }
+        for (key, layer) in report.days?.layers() ?? [:] {
+            let quantity = try #require(DayQuantity(key.kind))
+            for part in layer.parts.values.joined().sorted() {
+                let start = Instant(secondsSince1970: part.start)
+                let sample = Sample(
+                    kind: key.kind, start: start, end: start,
+                    value: .single(Double(part.amount) / quantity.scale))
+                samples.append(
+                    "~\(key.kind.rawValue) \(start)+\(part.end - part.start)s "
+                        + sample.canonicalValue)
+            }
+        }
         #expect(report.unexplained == 0)
         return (samples, report)
     }
@@ -60,7 +72,7 @@ import Testing
             ),
             (
                 "step_count", "count", #"{"qty":812.5,"date":"2024-02-06 14:00:00 +0000"}"#,
-                "~steps 2024-02-06T14:00:00Z+0s 813"
+                "~steps 2024-02-06T14:00:00Z+3600s 813"
             ),
             (
                 "step_count", "steps", #"{"qty":8120,"date":"2024-02-06"}"#,
@@ -68,11 +80,11 @@ import Testing
             ),
             (
                 "walking_running_distance", "mi", #"{"qty":2,"date":"2024-02-06 14:00:00 +0000"}"#,
-                "~distance 2024-02-06T14:00:00Z+0s 3.219"
+                "~distance 2024-02-06T14:00:00Z+3600s 3.219"
             ),
             (
                 "active_energy", "kJ", #"{"qty":4184,"date":"2024-02-06 14:00:00 +0000"}"#,
-                "~active_energy 2024-02-06T14:00:00Z+0s 1000.00"
+                "~active_energy 2024-02-06T14:00:00Z+3600s 1000.00"
             ),
             (
                 "blood_oxygen_saturation", "%", #"{"qty":97,"date":"2024-02-06 14:00:00 +0000"}"#,
@@ -98,7 +110,7 @@ import Testing
             ),
             (
                 "apple_exercise_time", "min", #"{"qty":30,"date":"2024-02-06 14:00:00 +0000"}"#,
-                "~exercise_minutes 2024-02-06T14:00:00Z+0s 30.0"
+                "~exercise_minutes 2024-02-06T14:00:00Z+3600s 30.0"
             ),
         ])
     func `a point of each metric is a sample`(
@@ -218,7 +230,7 @@ import Testing
             ])
         #expect(
             hourly.samples == [
-                "~steps 2024-03-31T00:00:00Z+0s 1", "~steps 2024-03-31T01:00:00Z+0s 2",
+                "~steps 2024-03-31T00:00:00Z+3600s 1", "~steps 2024-03-31T01:00:00Z+3600s 2",
             ])
     }
 
@@ -295,7 +307,7 @@ import Testing
     @Test func `of sums of one time by several sources the best source's counts`() throws {
         let found = try read(
             metric(
-                "step_count", "count",
+                "mindful_minutes", "min",
                 """
                 {"qty":90,"date":"2024-02-06 14:00:00 +0000","source":"Phone"},
                 {"qty":100,"date":"2024-02-06 14:00:00 +0000","source":"Watch"},
@@ -307,8 +319,9 @@ import Testing
 
         #expect(
             found.samples == [
-                "~steps 2024-02-06T14:00:00Z+0s 100", "~steps 2024-02-06T15:00:00Z+0s 7",
-                "~steps 2024-02-06T16:00:00Z+0s 8",
+                "~meditation_minutes 2024-02-06T14:00:00Z+0s 100.00",
+                "~meditation_minutes 2024-02-06T15:00:00Z+0s 7.00",
+                "~meditation_minutes 2024-02-06T16:00:00Z+0s 8.00",
             ])
         #expect(
             found.report.refused == [

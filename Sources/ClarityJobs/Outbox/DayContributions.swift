@@ -1,0 +1,178 @@
+public import ClarityScheduler
+import SQLite
+
+/// Of what a source contributes to days one piece: a quantity and a period of four weeks.
+public struct ContributionKey: Hashable, Sendable {
+    public var kind: SampleKind
+    public var period: Int
+
+    /// Creates a key.
+    public init(kind: SampleKind, period: Int) {
+        self.kind = kind
+        self.period = period
+    }
+}
+
+// What each source knows of days. It is kept so that a day is merged from all sources, whichever of
+// them is read last; what the bytes mean is the merge's own.
+
+extension HealthStore {
+    /// How many periods are merged in one transaction.
+    private static let periodsAtOnce: Int64 = 12
+
+    /// The keys of what a source entry has contributed.
+    ///
+    /// - Parameter entry: what names the entry, such as its path; kept as a keyed hash.
+    public func contributionKeys(
+        of entry: String
+    ) throws(HealthStoreError) -> Set<ContributionKey> {
+        try access { connection in
+            let keys = try connection.all(
+                "SELECT kind, period FROM contributions WHERE tag = ?", .blob(entryTag(entry))
+            ) { row in
+                SampleKind(rawValue: row.text(0)).map {
+                    ContributionKey(kind: $0, period: Int(row.integer(1)))
+                }
+            }
+            return Set(keys.compactMap { $0 })
+        }
+    }
+
+    /// Keeps what a source entry contributes, in one transaction.
+    ///
+    /// - Parameter update: gives the new bytes of a key for those that are kept; `nil`: they stay.
+    public func contribute(
+        _ keys: some Sequence<ContributionKey>, of entry: String,
+        _ update: (ContributionKey, _ kept: [UInt8]?) throws -> [UInt8]?
+    ) throws(HealthStoreError) {
+        try change { connection in
+            let tag = entryTag(entry)
+            for key in keys {
+                let kept = try connection.first(
+                    "SELECT sealed FROM contributions WHERE kind = ? AND period = ? AND tag = ?",
+                    .text(key.kind.rawValue), .integer(Int64(key.period)), .blob(tag)
+                ) { $0.blob(0) }
+                let bytes = try kept.map { try opened($0, key, tag) }
+                guard let new = try update(key, bytes) else { continue }
+                try connection.run(
+                    """
+                    INSERT INTO contributions (tag, kind, period, sealed) VALUES (?, ?, ?, ?)
+                    ON CONFLICT (kind, period, tag) DO UPDATE
+                        SET sealed = excluded.sealed, revision = revision + 1
+                    """, .blob(tag), .text(key.kind.rawValue), .integer(Int64(key.period)),
+                    .blob(sealer.seal(new, for: row(key, tag))))
+            }
+        }
+    }
+
+    /// What a merge makes of some periods.
+    public struct Merged {
+        public var days: [(sample: Sample, asOf: Instant)] = []
+        /// The first period with a day that is not over; the next reading merges it again.
+        public var open: Int?
+
+        /// Creates a merge of nothing.
+        public init() {}
+    }
+
+    /// Merges the days again of which any source's contribution has changed, and puts them into the
+    /// outbox.
+    ///
+    /// Each dozen of periods is one transaction: days are merged from exactly what is committed, and
+    /// their periods count as merged when the days are in the outbox.
+    ///
+    /// - Parameters:
+    ///   - reading: what they are counted as in the ledger.
+    ///   - fold: makes the days that touch the periods; it is given what all sources have of a
+    ///     quantity and period, the neighbours of the periods among them.
+    public func foldContributions(
+        of reading: Reading?,
+        _ fold: (
+            ClosedRange<Int>, _ load: (ContributionKey) throws -> [[UInt8]]
+        ) throws -> Merged
+    ) throws(HealthStoreError) -> EnqueueCounts {
+        var counts = EnqueueCounts()
+        var last = Int.min
+        while let (more, end) = try foldSome(after: last, of: reading, fold) {
+            counts += more
+            last = end
+        }
+        return counts
+    }
+
+    private func foldSome(
+        after former: Int, of reading: Reading?,
+        _ fold: (
+            ClosedRange<Int>, _ load: (ContributionKey) throws -> [[UInt8]]
+        ) throws -> Merged
+    ) throws(HealthStoreError) -> (EnqueueCounts, last: Int)? {
+        try change { connection in
+            let changed = try connection.all(
+                """
+                SELECT DISTINCT period FROM contributions WHERE folded < revision AND period > ?
+                ORDER BY period LIMIT ?
+                """, .integer(Int64(former)), .integer(HealthStore.periodsAtOnce)
+            ) { Int($0.integer(0)) }
+            guard let first = changed.first else { return nil }
+            var last = first
+            for period in changed.dropFirst() where period == last + 1 { last = period }
+            let merged = try fold(first...last) { try contributions($0, connection) }
+            let counts = try place(merged.days, of: reading, connection)
+            try connection.run(
+                "UPDATE contributions SET folded = revision WHERE period BETWEEN ? AND ?",
+                .integer(Int64(first)), .integer(Int64(min(last, (merged.open ?? .max) - 1))))
+            return (counts, last)
+        }
+    }
+
+    private func contributions(
+        _ key: ContributionKey, _ connection: Connection
+    ) throws -> [[UInt8]] {
+        try connection.all(
+            "SELECT tag, sealed FROM contributions WHERE kind = ? AND period = ?",
+            .text(key.kind.rawValue), .integer(Int64(key.period))
+        ) { ($0.blob(0), $0.blob(1)) }
+        .map { try opened($0.1, key, $0.0) }
+    }
+
+    private func place(
+        _ days: [(sample: Sample, asOf: Instant)], of reading: Reading?, _ connection: Connection
+    ) throws -> EnqueueCounts {
+        var counts = EnqueueCounts()
+        guard !days.isEmpty else { return counts }
+        var sealing = PortionSealing(sealer)
+        var removed: Int64 = 0
+        let nonces = Sealer.nonces(days.count)
+        for (index, day) in days.enumerated() {
+            var bytes: [UInt8] = []
+            var row = sealing.row(day.sample)
+            sealing.seal(day.sample, for: &row, nonces, index, onto: &bytes)
+            let aggregate = OutboxPortion.Aggregate(
+                row: row, source: day.sample.source, asOf: day.asOf.secondsSince1970)
+            removed += try place(aggregate, bytes, &counts, connection)
+        }
+        try count(ReadingCounts(counts, removed: removed), of: reading, connection)
+        try recordRead([.activity: Int64(days.count)], added: counts.added, connection)
+        return counts
+    }
+
+    private func opened(
+        _ sealed: [UInt8], _ key: ContributionKey, _ tag: [UInt8]
+    ) throws -> [UInt8] {
+        try sealer.open(sealed, for: row(key, tag))
+    }
+
+    private func row(_ key: ContributionKey, _ tag: [UInt8]) -> RowIdentity {
+        var row = RowIdentity("contributions", label: key.kind.rawValue)
+        row.append(key.kind.rawValue)
+        row.append(Int64(key.period))
+        row.append(tag)
+        return row
+    }
+
+    private func entryTag(_ entry: String) -> [UInt8] {
+        var identity = RowIdentity("contributions")
+        identity.append(entry)
+        return sealer.tag(identity.bytes, count: 16)
+    }
+}

@@ -1,0 +1,155 @@
+import ClarityJobs
+import ClarityScheduler
+
+/// The records of days that one reading of a source has found.
+struct DayRecords: Hashable, Sendable {
+    /// The totals of a day as the phone has them.
+    struct Totals: Hashable, Sendable {
+        var energy: Double?
+        var exercise: Double?
+    }
+
+    var parts = DayParts()
+    /// By the index that `parts` have.
+    var sources: [DaySource] = []
+    var totals: [Int: Totals] = [:]
+    /// The days of which the phone's own totals are all 0.
+    var zeroSummaries: Int64 = 0
+    /// When the source was complete.
+    var asOf: Int64 = 0
+    /// Whether it is all that the source has, so that what was known of it before is gone.
+    var isAll = false
+
+    /// What there is, by quantity and period, without what began before an instant.
+    func layers(since: Int64 = .min) -> [ContributionKey: DayContribution.Layer] {
+        var layers: [ContributionKey: DayContribution.Layer] = [:]
+        let groups = Set(
+            parts.keys.map {
+                ContributionKey(kind: DayQuantity.all[$0.quantity].kind, period: $0.period)
+            })
+        for key in groups {
+            guard let quantity = DayQuantity(key.kind) else { continue }
+            var layer = DayContribution.Layer(asOf: asOf)
+            for (source, parts) in parts.parts(of: quantity, key.period) {
+                let wanted = parts.filter { $0.start >= since }
+                guard !wanted.isEmpty else { continue }
+                layer.parts[sources[source], default: []] += wanted
+            }
+            layers[key] = layer
+        }
+        for (day, total) in totals where Int64(day + 1) * 86_400 > since {
+            for (kind, value) in [
+                (SampleKind.activeEnergy, total.energy), (.exerciseMinutes, total.exercise),
+            ] {
+                guard let value, let quantity = DayQuantity(kind), value * quantity.scale < 4e15
+                else { continue }
+                let key = ContributionKey(
+                    kind: kind, period: DayParts.period(of: Int64(day) * 86_400))
+                layers[key, default: DayContribution.Layer(asOf: asOf)].totals[day] =
+                    Int64((value * quantity.scale).rounded())
+            }
+        }
+        return layers
+    }
+
+    /// The bytes that a key's contribution becomes; `nil` when what is kept stays.
+    ///
+    /// - Parameter isAnew: whether what is kept is to be merged again, although nothing has changed.
+    func updated(
+        _ key: ContributionKey, _ layer: DayContribution.Layer?, kept: [UInt8]?, isAnew: Bool
+    ) -> [UInt8]? {
+        updated(key, layer, kept: kept) ?? (isAnew && layer != nil ? kept : nil)
+    }
+
+    private func updated(
+        _ key: ContributionKey, _ layer: DayContribution.Layer?, kept: [UInt8]?
+    ) -> [UInt8]? {
+        let old = kept.flatMap { DayContribution(bytes: $0) }
+        guard isAll else {
+            guard let layer else { return nil }
+            var new = old ?? DayContribution()
+            new.merge(layer)
+            return new == old ? nil : new.bytes
+        }
+        let layer = layer ?? DayContribution.Layer(asOf: asOf)
+        guard let old else { return DayContribution(layer).bytes }
+        // An older export than the one that is known.
+        guard old.asOf <= asOf else { return nil }
+        // Nothing new, of days that were over at the former one.
+        let end = Int64(key.period + 1) * DayParts.period + 2 * 86_400
+        if old.sameLayer(asOf: asOf) == layer, old.asOf >= end || old.asOf == asOf { return nil }
+        return DayContribution(layer).bytes
+    }
+}
+
+/// Merges the days of all sources of an account.
+enum DayMerge {
+    /// The days that touch `periods`.
+    ///
+    /// - Parameters:
+    ///   - now: what has totals of an app is over then.
+    ///   - load: what all sources have of a quantity and a period.
+    static func days(
+        _ periods: ClosedRange<Int>, in zone: Zone, now: Int64 = .min,
+        _ load: (ContributionKey) throws -> [[UInt8]]
+    ) rethrows -> [DayFolding.Day] {
+        var contributions: [ContributionKey: [DayContribution]] = [:]
+        var sources: Set<DaySource> = []
+        for kind in ActivityDay.kinds {
+            for period in periods.lowerBound - 1...periods.upperBound + 1 {
+                let key = ContributionKey(kind: kind, period: period)
+                let loaded = try load(key).compactMap { DayContribution(bytes: $0) }
+                for layer in loaded.lazy.flatMap(\.layers) { sources.formUnion(layer.parts.keys) }
+                contributions[key] = loaded
+            }
+        }
+        let ranked = sources.sorted { SourceRank($0) < SourceRank($1) }
+        let ranks = Dictionary(uniqueKeysWithValues: ranked.enumerated().map { ($1, $0) })
+        var folding = DayFolding(days: LocalDays(zone: zone), now: now)
+        return folding.fold(periods) { quantity, period in
+            let key = ContributionKey(kind: quantity.kind, period: period)
+            return DayFolding.Period(contributions[key] ?? [], ranks)
+        }
+    }
+}
+
+extension DayFolding.Period {
+    fileprivate init(_ contributions: [DayContribution], _ ranks: [DaySource: Int]) {
+        for layer in contributions.lazy.flatMap(\.layers) {
+            for (source, found) in layer.parts {
+                let rank = ranks[source] ?? .max
+                parts += found.map {
+                    RankedPart(part: $0, rank: rank, asOf: layer.asOf, isTotal: source.isTotal)
+                }
+            }
+            for (day, amount) in layer.totals where amount >= totals[day]?.amount ?? 0 {
+                totals[day] = DayFolding.Total(amount: amount, asOf: layer.asOf)
+            }
+        }
+        parts = DayFolding.Period.latest(parts.sorted(by: RankedPart.comesBefore))
+    }
+
+    /// Of the records of one source that have the same start and end, those that are true as of last;
+    /// exact copies, such as those of two exports, count once.
+    private static func latest(_ parts: [RankedPart]) -> [RankedPart] {
+        var latest: [RankedPart] = []
+        for part in parts {
+            while let last = latest.last, last.hasSpan(of: part), last.asOf < part.asOf {
+                latest.removeLast()
+            }
+            if let last = latest.last, last.hasSpan(of: part),
+                last.asOf > part.asOf || last.part == part.part
+            {
+                continue
+            }
+            latest.append(part)
+        }
+        return latest
+    }
+}
+
+extension RankedPart {
+    fileprivate func hasSpan(of other: RankedPart) -> Bool {
+        (rank, part.start, part.end) == (other.rank, other.part.start, other.part.end)
+    }
+}

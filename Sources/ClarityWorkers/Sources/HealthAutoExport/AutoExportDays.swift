@@ -1,0 +1,39 @@
+import ClarityJobs
+import ClarityScheduler
+
+/// Gathers the points of a file that are parts of a day.
+///
+/// They are totals that the app has made, so that they stand behind the records of an export.
+struct AutoExportDays {
+    /// The most sources that are told apart; further ones count as one of no name.
+    private static let mostSources = 512
+
+    private let preferred: [String]
+    private var records = DayRecords()
+    private var places: [String: Int] = [:]
+
+    init(preferred: [String]) { self.preferred = preferred }
+
+    mutating func add(_ sample: Sample, _ quantity: DayQuantity) -> DayParts.Verdict {
+        guard case .single(let value) = sample.value else { return .tooLarge }
+        return records.parts.add(
+            value, quantity, source: place(of: sample.source ?? ""),
+            start: sample.start.secondsSince1970, end: sample.end.secondsSince1970)
+    }
+
+    /// The records, and how many exact copies were among them; `nil` without any.
+    mutating func finish(asOf: Instant) -> (records: DayRecords?, copies: Int64) {
+        let copies = records.parts.settle()
+        records.asOf = asOf.secondsSince1970
+        return (records.parts.keys.isEmpty ? nil : records, copies)
+    }
+
+    private mutating func place(of name: String) -> Int {
+        let isKnown = places[name] != nil || places.count < AutoExportDays.mostSources
+        let name = isKnown ? name : ""
+        if let place = places[name] { return place }
+        places[name] = records.sources.count
+        records.sources.append(DaySource(name: name, preferred: preferred, isTotal: true))
+        return records.sources.count - 1
+    }
+}
