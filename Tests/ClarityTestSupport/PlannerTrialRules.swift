@@ -146,8 +146,23 @@ struct PlannerTrialRules {
     private func asked(of job: Job, by run: Run) -> [Constraint] {
         let late = moment.wall - run.scheduledFor
         let dropped = job.relaxations.filter { $0.after <= late }.map(\.drops)
-        let needed = before.open[run.id]?.needs.map { [$0.constraint] } ?? []
+        var needed = before.open[run.id]?.needs.map { [$0.constraint] } ?? []
+        // An occurrence that came meanwhile ends the need for a source, and no other.
+        if hasOccurrence(of: job) { needed.removeAll { $0 == .source } }
         return (job.constraints + needed).filter { !dropped.contains($0.name) }
+    }
+
+    /// Whether this decision gave an occurrence of the job its fate.
+    private func hasOccurrence(of job: Job) -> Bool {
+        plan.changes.contains {
+            switch $0 {
+            case .put(let run):
+                run.job == job.id && run.id >= before.nextRun
+                    && [.schedule, .catchUp].contains(run.trigger)
+            case .recordFate(job.id, _, _, _, _, _): true
+            default: false
+            }
+        }
     }
 
     private func checkSignal(_ act: Plan.Act) throws(BrokenRule) {

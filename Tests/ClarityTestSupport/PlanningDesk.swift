@@ -103,7 +103,8 @@ extension Conditions {
         battery: Reading(.charge(percent: 80), source: "test"),
         lowPower: Reading(false, source: "test"), idle: Reading(true, source: "test"),
         storageFreeBytes: Reading(1 << 40, source: "test"),
-        pressurePercent: Reading(0, source: "test"))
+        pressurePercent: Reading(0, source: "test"), login: Reading(true, source: "test"),
+        source: Reading(true, source: "test"))
 }
 
 extension AttemptEnd {

@@ -210,12 +210,14 @@ struct TrialDraw {
     mutating func flip(_ conditions: inout Conditions) {
         let value = one(of: [true, false, nil])
         let reading = Conditions.Reading(value, source: "trial", isSampled: isOne(in: 3))
-        switch number(0...5) {
+        switch number(0...7) {
         case 0: conditions.connected = reading
         case 1: conditions.metered = reading
         case 2: conditions.roaming = reading
         case 3: conditions.externalPower = reading
         case 4: conditions.idle = reading
+        case 5: conditions.login = reading
+        case 6: conditions.source = reading
         default:
             conditions.storageFreeBytes = Conditions.Reading(
                 value.map { $0 ? 1 << 30 : 0 }, source: "trial")
