@@ -143,6 +143,7 @@ public final class HostConditions: ConditionMonitor {
     /// Whether one of the sources is there. Asked as free space is: a network file system that does
     /// not answer must not hold this thread.
     private func source(_ paths: [String]) -> Conditions.Reading<Bool> {
+        guard !paths.isEmpty else { return .unknown("the job file names no source") }
         var missing: [String] = []
         for path in paths {
             let reading = storage.free(at: path)

@@ -31,7 +31,9 @@ import Testing
                     idle: .sampledUnknown(noBus),
                     storageFreeBytes: .sampledUnknown("\(impossible): Not a directory"),
                     pressurePercent: .sampledUnknown(
-                        "/proc/pressure/cpu: No such file or directory")))
+                        "/proc/pressure/cpu: No such file or directory"),
+                    login: .unknown("run `clarity-jobs auth login`"),
+                    source: .unknown("the job file names no source")))
     }
 
     @Test func `a path that a reload drops is told while attempts want it`() throws {
