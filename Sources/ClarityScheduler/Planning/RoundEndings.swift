@@ -48,8 +48,10 @@ extension Round {
             run.interruptions = 0
             run.failure = failure
             run.needs = need
-            // Not at once where the condition holds by now: it may come and go by the second.
-            release(&run, after: attempt.job.retry.initial, attempt, end, .stopped)
+            // Not at once where the condition holds by now: it may come and go by the second. A login
+            // does not.
+            let wait = need == .login ? nil : attempt.job.retry.initial
+            release(&run, after: wait, attempt, end, .stopped)
         case .stopped(let failure):
             // Stopped by us: no failure. What ran into its warning goes on after the first wait, and
             // so does what lost a constraint, which may come and go by the second.

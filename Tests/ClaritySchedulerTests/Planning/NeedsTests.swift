@@ -34,6 +34,20 @@ struct NeedsTests {
         #expect(desk.store.attempts[RunID(1)]?[1]?.result == .stopped)
     }
 
+    @Test func `a login is acted upon at once`() throws {
+        var desk = PlanningDesk([try job(attempts: 1)])
+        desk.conditions.login = .unknown("nobody")
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .awaits(.login)))
+        let waiting = try run(desk)
+        desk.conditions.login = Conditions.Reading(true, source: "a person")
+
+        let plan = try desk.handle(.conditionsChanged)
+
+        #expect(waiting.state == .enqueued && waiting.notBefore == nil)
+        #expect(plan.started.map(\.run) == [RunID(1)])
+    }
+
     @Test(arguments: [
         (NeededCondition.externalPower, "external_power", "on external power", "on battery"),
         (.unmetered, "network_unmetered", "unmetered", "metered"),
