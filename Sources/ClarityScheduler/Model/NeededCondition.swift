@@ -9,6 +9,14 @@ public enum NeededCondition: String, CaseIterable, Sendable {
     /// The source files that the job file names exist. The next occurrence of the job ends this need:
     /// there may be something else to do.
     case source
+
+    /// Whether it takes somebody to make it hold; the others come and go by themselves.
+    public var isUpToSomebody: Bool {
+        switch self {
+        case .externalPower, .unmetered: false
+        case .login, .source: true
+        }
+    }
 }
 
 /// What of the machine's conditions a worker is told when an attempt starts.

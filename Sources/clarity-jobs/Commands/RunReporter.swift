@@ -5,7 +5,7 @@ import Synchronization
 final class RunReporter: Sendable {
     /// How much is worth a word.
     enum Detail: Sendable {
-        /// What failed for good, as cron should mail it, and nothing else.
+        /// What failed for good or waits for somebody, as cron should mail it, and nothing else.
         case failures
         /// How each run ended, and what waits.
         case everything
@@ -67,7 +67,9 @@ final class RunReporter: Sendable {
     private func say(_ run: Run) {
         switch (run.state, detail) {
         case (.failed, _): Console.fault(RunText.line(run))
-        case (_, .failures): return
+        case (_, .failures):
+            guard run.state == .enqueued, run.needs?.isUpToSomebody == true else { return }
+            console.note(RunText.line(run))
         case (.succeeded, .everything):
             if !console.isQuiet { console.result(printable(RunText.line(run))) }
         case (_, .everything): console.note(RunText.line(run))

@@ -151,7 +151,7 @@ struct CrowdTests {
         try await playground.logIn()
         let after = try await playground.run("run", "upload")
 
-        #expect(rescue.status == 77)
+        #expect(rescue.status == 75)
         #expect(
             rescue.errors.contains("the session has ended; run `clarity-jobs auth login`"),
             "\(rescue.errors)")

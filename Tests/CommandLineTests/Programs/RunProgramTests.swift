@@ -79,21 +79,36 @@ struct RunProgramTests {
         #expect(try await playground.sandbox?.count("metrics") == 5)
     }
 
-    @Test func `a failure of what is due is one line`() async throws {
+    @Test func `what is due and waits for a login is one line, once`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         try playground.writeExport(heartRates: 1)
 
         let result = try await playground.run("run", "--due")
+        let again = try await playground.run("run", "--due")
 
-        #expect(result.status == 77)
+        #expect(result.status == 75)
         #expect(result.output == "")
         #expect(
             result.errorLines.sorted().map { $0.prefix { $0 != "(" } } == [
-                "insights: failed: nobody is logged in; run `clarity-jobs auth login` ",
-                "refresh: failed: nobody is logged in; run `clarity-jobs auth login` ",
-                "upload: failed: 1 samples read, 1 samples queued; nobody is logged in; "
+                "insights: waiting: waits for a login; run `clarity-jobs auth login` ",
+                "refresh: waiting: waits for a login; run `clarity-jobs auth login` ",
+                "upload: waiting: 1 samples read, 1 samples queued; waits for a login; "
                     + "run `clarity-jobs auth login` ",
             ])
+        #expect(again.status == 75 && again.output == "" && again.errors == "")
+    }
+
+    @Test func `a failure of what is due is one line`() async throws {
+        let playground = try await Playground.quick()
+        try await playground.logIn()
+        try playground.folder.write("export.xml", Array("<html></html>\n".utf8))
+
+        let result = try await playground.run("run", "--due")
+
+        #expect(result.status == 78)
+        #expect(result.output == "")
+        #expect(result.errorLines.count == 1)
+        #expect(result.errors.hasPrefix("upload: failed: "), "\(result.errors)")
     }
 
     @Test func `thirty at once run each due job once`() async throws {
