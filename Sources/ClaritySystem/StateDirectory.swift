@@ -39,13 +39,18 @@ public struct StateDirectory: Hashable, Sendable {
     public static func loginMark(in path: String) -> String { "\(path)/login" }
 
     /// Makes the mark of a login. To be called before the login is committed and within its
-    /// transaction: a crash in between leaves a mark too many, which the next job removes.
+    /// transaction: a crash in between leaves a mark too many, which the next job removes. It is on
+    /// the disk when this returns, since a login without its mark would leave runs waiting.
     public static func markLogin(in path: String) throws(StateDirectoryError) {
         let file = open(
             loginMark(in: path), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard file >= 0 else { throw StateDirectoryError(path: path, errno: errno) }
         // What watches it hears of a file that a writer has closed.
         close(file)
+        let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { throw StateDirectoryError(path: path, errno: errno) }
+        defer { close(folder) }
+        guard fsync(folder) == 0 else { throw StateDirectoryError(path: path, errno: errno) }
     }
 
     /// Removes the mark of a login, if there is one.

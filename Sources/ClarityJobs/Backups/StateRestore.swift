@@ -106,7 +106,7 @@ public struct StateRestore {
             report.isResumed = true
             report.pending = try replacement.pending()
             report.untaken = path.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
-            if !isRehearsal { report.aside = try replacement.finish() }
+            if !isRehearsal { report.aside = try finish(replacement) }
             return report
         }
         let plan = RestorePlan(
@@ -134,8 +134,16 @@ public struct StateRestore {
             do throws(BackupError) { try replacement.removeDraft() } catch _ {}
             throw error
         }
-        report.aside = try replacement.finish()
+        report.aside = try finish(replacement)
         return report
+    }
+
+    /// Puts the files in place.
+    private func finish(_ replacement: Replacement) throws -> String? {
+        // With them a session may come back, for which runs wait; where none does, the next run
+        // removes the mark.
+        try StateDirectory.markLogin(in: directory)
+        return try replacement.finish()
     }
 
     private func healthLock(_ file: HealthFile) throws -> StoreLock {

@@ -51,7 +51,7 @@ extension HealthStore {
     }
 
     /// The state directory.
-    private var folder: String {
+    var folder: String {
         String(path.lastIndex(of: "/").map { path[..<$0] } ?? ".")
     }
 

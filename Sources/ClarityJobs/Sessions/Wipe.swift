@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 import SQLite
 
 /// What a logout removed.
@@ -104,6 +105,7 @@ extension HealthStore {
                     at: clock.now)
             }
             try Tenancy.end(connection)
+            try StateDirectory.unmarkLogin(in: folder)
             return receipt
         }
         try access { connection in

@@ -60,7 +60,7 @@ import Testing
         let next = try Sealer(key(in: filled.folder))
         // The entry of the log about it, and the two copies of the former tagging key.
         #expect(try opened(filled.folder, by: next) == before + 3)
-        #expect(filled.folder.names == ["health.db", "health.lock", "master.key"])
+        #expect(filled.folder.names == ["health.db", "health.lock", "login", "master.key"])
         #expect(filled.folder.mode(of: "master.key") == 0o600)
         try filled.expectWhole()
     }
@@ -119,7 +119,7 @@ import Testing
 
         #expect(
             filled.folder.names
-                == ["health.db", "health.lock", "master.key", "master.key.backup"])
+                == ["health.db", "health.lock", "login", "master.key", "master.key.backup"])
         try filled.expectWhole()
     }
 
@@ -231,7 +231,7 @@ import Testing
         #expect(report.placeToFill == "the variable `CLARITY_JOBS_KEY`")
         let error = #expect(throws: HealthStoreError.self) { try filled.folder.open(firstKey) }
         #expect(error?.description.hasSuffix("was sealed with another master key") == true)
-        #expect(filled.folder.names == ["health.db", "health.lock"])
+        #expect(filled.folder.names == ["health.db", "health.lock", "login"])
         try filled.expectWhole(secondKey)
     }
 
@@ -305,11 +305,11 @@ import Testing
         let report = try change.run()
 
         #expect(report.placeToFill == "a credential or a variable")
-        #expect(filled.folder.names == ["health.db", "health.lock"])
+        #expect(filled.folder.names == ["health.db", "health.lock", "login"])
         try filled.expectWhole(secondKey)
         for stop in stops {
             _ = try rotation(stop.folder, to: .variable("NEXT"), given).run()
-            #expect(stop.folder.names == ["health.db", "health.lock"])
+            #expect(stop.folder.names == ["health.db", "health.lock", "login"])
             try stop.expectWhole(secondKey)
         }
     }
