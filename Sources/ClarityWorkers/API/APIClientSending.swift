@@ -53,13 +53,14 @@ extension APIClient {
         _ request: HTTPRequest, by session: Session
     ) async throws(APIError) -> HTTPResponse {
         do throws(APIError) {
-            return try await exchange(request)
+            return try await exchange(request, by: session)
         } catch .unauthorized {
             let renewed = try await self.session(for: request.call) { () async throws(APIError) in
                 try await self.renewed(insteadOf: session)
             }
             do throws(APIError) {
-                return try await exchange(request.authorized(by: renewed.accessToken))
+                return try await exchange(
+                    request.authorized(by: renewed.accessToken), by: renewed)
             } catch .unauthorized {
                 let isCertain = try await requests.dialect.refusalOfTokenIsCertain
                 throw isCertain ? .sessionEnded : .tokenUnclear
@@ -71,15 +72,19 @@ extension APIClient {
     ///
     /// A request that must not be made twice is sent again only after errors that say that it did
     /// not arrive. One of a call of which the backend counts the requests is not sent again once it
-    /// was answered: whoever keeps to a budget counts one request a call.
-    func exchange(_ request: HTTPRequest) async throws(APIError) -> HTTPResponse {
+    /// was answered: whoever keeps to a budget counts one request a call. And one that carries the
+    /// token of a session is not sent again after a logout.
+    func exchange(
+        _ request: HTTPRequest, by session: Session? = nil
+    ) async throws(APIError) -> HTTPResponse {
         let dialect = try await requests.dialect
         let call = request.call ?? .greeting
         let route = try dialect.route(call)
         if [.uploadMetrics, .uploadSamples].contains(call) { refusalWords = nil }
         do throws(APIError) {
             return try await repeated(
-                request, isRepeatable: route.isRepeatable, isCounted: route.window != nil
+                request, by: session, isRepeatable: route.isRepeatable,
+                isCounted: route.window != nil
             ) { response, now in
                 let error = dialect.error(in: response, to: call, now: now)
                 if [.uploadMetrics, .uploadSamples].contains(call) {
@@ -94,7 +99,8 @@ extension APIClient {
 
     /// Sends a request until `fault` finds no error in its answer or its tries are used up.
     func repeated(
-        _ request: HTTPRequest, isRepeatable: Bool, isCounted: Bool = false,
+        _ request: HTTPRequest, by session: Session? = nil, isRepeatable: Bool,
+        isCounted: Bool = false,
         fault: (HTTPResponse, Instant) -> APIError?
     ) async throws(APIError) -> HTTPResponse {
         var tries = 0
@@ -120,6 +126,8 @@ extension APIClient {
             if Task.isCancelled { throw .cancelled }
             await clock.sleep(for: wait)
             if Task.isCancelled { throw .cancelled }
+            // What the request came to so far stays the answer: it may have arrived.
+            if let session, try kept()?.userID != session.userID { throw error }
         }
     }
 }

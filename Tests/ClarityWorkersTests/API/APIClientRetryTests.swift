@@ -55,6 +55,20 @@ struct APIClientRetryTests {
         #expect(bench.transport.requests.count == 1)
     }
 
+    @Test func `a request is not sent again after a logout`() async {
+        let sessions = MemorySessions(testSession())
+        let transport = FakeTransport { _, _ in
+            sessions.letAnother(keep: nil)
+            return .status(503)
+        }
+        let bench = ClientBench(transport, sessions: sessions)
+
+        let met = await failure { () throws(APIError) in try await bench.client.me() }
+
+        #expect(met == .server(status: 503, after: nil))
+        #expect(bench.transport.requests.count == 1)
+    }
+
     @Test func `the last try may succeed`() async throws {
         let bench = ClientBench(
             .failure(.reset), .failure(.timeout), .failure(.truncated), APIClientRetryTests.profile)

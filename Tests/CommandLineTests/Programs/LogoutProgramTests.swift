@@ -1,5 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
+import Glibc
 import SQLite
 import Testing
 
@@ -85,11 +86,16 @@ struct LogoutProgramTests {
         try await sandbox.addFault("POST /health-data/upload: latency=8s")
         let attempt = try playground.start(["run", "upload"])
         try await sandbox.wait(for: 1) { try await $0.count("uploads") }
+        // Stopped, so that it sees the answer after the logout, however long that takes.
+        let worker = try #require(ProcessTable.children(of: attempt.processID).first)
+        kill(worker, SIGSTOP)
 
         let logout = try await playground.run("auth", "logout", "--yes")
+        kill(worker, SIGCONT)
         let end = await attempt.finish()
         let next = try await playground.run("run", "upload")
 
+        #expect(try await sandbox.count("uploads") == 1)
         #expect(logout.status == 0, "\(logout.errors)")
         #expect(end.status == 77)
         #expect(
