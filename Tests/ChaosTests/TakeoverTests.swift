@@ -113,6 +113,10 @@ struct TakeoverTests {
         let attempts = try await playground.attempts(of: run.run)
         #expect(attempts.map(\.result) == ["interrupted", "succeeded"])
         #expect(try await playground.history("upload").count == 1)
+        // What the other attempt was sending was its own until it ended.
+        #expect(try await sandbox.count("metrics") == 150)
+        let next = try await playground.run("run", "upload")
+        #expect(next.status == 0, "\(next.errors)")
         #expect(try await sandbox.count("metrics") == 250)
         #expect(try await sandbox.count("distinct_metric_ids") == 250)
         let audit = try StateAudit(statePath: playground.statePath)
