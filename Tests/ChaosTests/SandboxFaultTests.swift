@@ -118,9 +118,11 @@ struct SandboxFaultTests {
         try await playground.logIn()
         let after = try await playground.run("run", "upload")
 
-        #expect(during.status == 77)
-        #expect(told.state == "failed")
-        #expect(told.failure == "the session has ended; run `clarity-jobs auth login`")
+        #expect(during.status == 75)
+        #expect(told.state == "enqueued")
+        #expect(
+            told.failure
+                == "waits for a login: the session has ended; run `clarity-jobs auth login`")
         #expect(after.status == 0, "\(after.errors)")
         try await playground.expectEverySampleOnce(250)
     }

@@ -138,7 +138,11 @@ import Testing
 
         let (outcome, _) = await bench.attempt("insight-generate")
 
-        #expect(outcome == APIError.notLoggedIn.outcome)
+        #expect(
+            outcome
+                == .awaits(
+                    .login,
+                    Failure(.credential, "waits for a login; run `clarity-jobs auth login`")))
         #expect(try bench.store().openInsightRequests().map(\.state) == [.queued])
     }
 
@@ -334,7 +338,7 @@ import Testing
 
     @Test func `a session that cannot be renewed leaves no doubt`() async throws {
         let bench = WorkBench { _ in .status(500) }
-        try bench.logIn(expiresIn: .seconds(1))
+        try bench.logIn(expiresIn: .zero)
         try bench.keepAnalysis()
 
         _ = await bench.attempt("insight-generate")

@@ -119,7 +119,11 @@ struct RestoreCaseProgramTests {
 
     @Test func `a restore leaves the rule of logins as it was`() async throws {
         let (playground, backup) = try await filled()
-        try await playground.logIn()
+        for _ in 0..<2 {
+            _ = try await playground.run(
+                "auth", "login", "--email", "demo@example.com", "--password-stdin",
+                input: "Wr0ng-Passw0rd!\n")
+        }
         let before = try await playground.json("auth", "status")
 
         let restored = try await playground.run("restore", backup)

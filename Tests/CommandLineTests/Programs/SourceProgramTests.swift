@@ -122,7 +122,7 @@ struct SourceProgramTests {
         let playground = try await Playground(sandboxOptions: nil)
         // What waits in the outbox makes the run ask who is logged in.
         try playground.writeExport(heartRates: 1)
-        _ = try await playground.run("run", "upload")
+        _ = try await playground.run("import", "\(playground.folder.path)/export.xml")
         unlink("\(playground.folder.path)/export.xml")
 
         let result = try await playground.run("run", "upload")
