@@ -48,6 +48,19 @@ struct NeedsTests {
         #expect(plan.started.map(\.run) == [RunID(1)])
     }
 
+    @Test func `a forced run that finds nobody logged in does not start again by itself`() throws {
+        var desk = PlanningDesk([try job(attempts: 1)])
+        desk.conditions.login = .unknown("nobody")
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .awaits(.login)))
+        try desk.handle(.requested([try id("a")], isForced: true))
+
+        let plan = try desk.handle(.finished(RunID(1), .awaits(.login)))
+
+        #expect(plan.started.isEmpty)
+        #expect(plan.waiting.first?.deferrals.map(\.subject) == ["login"])
+    }
+
     @Test(arguments: [
         (NeededCondition.externalPower, "external_power", "on external power", "on battery"),
         (.unmetered, "network_unmetered", "unmetered", "metered"),
