@@ -48,6 +48,8 @@ extension Round {
             run.interruptions = 0
             run.failure = failure
             run.needs = need
+            // What the work itself cannot do without, force does not give it: it would ask for ever.
+            run.isForced = false
             // Not at once where the condition holds by now: it may come and go by the second. A login
             // does not.
             let wait = need == .login ? nil : attempt.job.retry.initial
