@@ -1,3 +1,4 @@
+import CMicroHTTPD
 @preconcurrency import Glibc
 
 /// Where to listen: an IPv4 address of this machine alone, and a port.
