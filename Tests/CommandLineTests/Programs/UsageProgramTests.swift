@@ -7,6 +7,7 @@ struct UsageProgramTests {
     @Test(arguments: [
         (["lst"], "unknown command `lst`; did you mean `list`?"),
         (["run", "--du"], "unknown option `--du`; did you mean `--due`?"),
+        (["explain", "--replay", "1"], "unknown option `--replay`"),
         (["list", "-o", "xml"], "`-o` is one of `table`, `json`, `ndjson`, got `xml`"),
         (["validate", "it"], "`validate` takes no operand, got `it`"),
         (["loop", "--config"], "option `--config` wants a value"),
