@@ -24,7 +24,7 @@ extension Scheduler {
         let store = try SQLiteRunStore(
             in: directory, uniqueNumber: UInt64.random(in: .min ... .max))
         let planner = Planner(
-            jobs: JobSet(file.enabledJobs, origin: file.origin, text: file.text),
+            jobs: JobSet(file.enabledJobs),
             owner: store.leaseLock.owner, maxParallel: file.maxParallel ?? 2,
             retention: file.retention, seed: UInt64.random(in: .min ... .max))
         let monitor = HostConditions(

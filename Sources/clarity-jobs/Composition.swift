@@ -75,7 +75,7 @@ struct Composition {
     }
 
     /// Reads what a job file's text says on this machine.
-    var jobFileReader: JobFileReader {
+    private var jobFileReader: JobFileReader {
         JobFileReader(
             catalogue: catalogue, zones: zones, home: home,
             workingDirectory: workingDirectory,
@@ -145,7 +145,7 @@ struct Composition {
 
     /// The jobs to plan for, with the text that they come from.
     func jobSet(_ file: JobFile) -> JobSet {
-        JobSet(jobs(file), origin: file.origin, text: file.text)
+        JobSet(jobs(file))
     }
 
     func planner(

@@ -8,8 +8,6 @@ public final class MemoryRunStore: RunStore {
     public private(set) var attempts: [RunID: [Int: Attempt]] = [:]
     /// Each `recordFate` as it came.
     public private(set) var fates: [LedgerChange] = []
-    /// Each decision as it came.
-    public private(set) var decisions: [Decision] = []
     /// Each `prune` as it came; nothing is forgotten.
     public private(set) var prunes: [LedgerChange] = []
     public private(set) var renewals = 0
@@ -42,7 +40,7 @@ public final class MemoryRunStore: RunStore {
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
         let changes = decide(try ledger())
-        let before = (runs, attempts, fates, decisions, prunes, renewals)
+        let before = (runs, attempts, fates, prunes, renewals)
         let alsoBefore = (present, lateRuns, eras, taken)
         do throws(RunStoreError) {
             beginEras(changes)
@@ -51,7 +49,7 @@ public final class MemoryRunStore: RunStore {
                 present.apply(change)
             }
         } catch {
-            (runs, attempts, fates, decisions, prunes, renewals) = before
+            (runs, attempts, fates, prunes, renewals) = before
             (present, lateRuns, eras, taken) = alsoBefore
             throw error
         }
@@ -105,15 +103,9 @@ public final class MemoryRunStore: RunStore {
             attempts[attempt.run, default: [:]][attempt.number] = attempt
         case .deferred(let run, _, at: _):
             guard runs[run] != nil else { throw .refused("an unknown run that waits") }
-        case .recordDecision(let decision):
-            guard decision.touchedRuns.allSatisfy({ runs[$0] != nil }) else {
-                throw .refused("a decision about an unknown run")
-            }
-            decisions.append(decision)
         case .renewLeases:
             renewals += 1
             lateRuns = lateRuns.filter { runs[$0]?.lease?.owner != owner }
-        case .keepOrigin: break
         case .prune: prunes.append(change)
         }
     }

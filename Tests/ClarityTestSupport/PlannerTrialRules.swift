@@ -4,6 +4,7 @@ import ClarityScheduler
 struct PlannerTrialRules {
     let jobs: [JobID: Job]
     let planner: Planner
+    let hasReloaded: Bool
     /// The attempts of this process before the decision's acts.
     let workers: [RunID: TrialWorker]
     let isDraining: Bool
@@ -85,7 +86,7 @@ struct PlannerTrialRules {
 
     /// An attempt keeps the policy that it was started with, which a reload may have changed.
     private func mostAttempts(of job: Job) -> Int {
-        planner.jobs.origin.isEmpty ? job.retry.attempts : TrialDraw.mostAttempts
+        hasReloaded ? TrialDraw.mostAttempts : job.retry.attempts
     }
 
     // MARK: Acts

@@ -6,8 +6,6 @@ public struct PlanningDesk {
     public let store: MemoryRunStore
     public var moment = Moment(wall: .noon, elapsed: .zero)
     public var conditions: Conditions
-    /// The jobs of each origin that the planner has had.
-    private var origins: [String: JobSet]
 
     /// Sets up a planner for `jobs`.
     public init(
@@ -17,7 +15,6 @@ public struct PlanningDesk {
     ) {
         self.store = store
         self.conditions = conditions
-        origins = ["": JobSet(jobs)]
         planner = Planner(
             jobs: JobSet(jobs), owner: owner, maxParallel: maxParallel, scope: scope,
             retention: retention, seed: 1)
@@ -31,44 +28,30 @@ public struct PlanningDesk {
 
     /// Decides about events and writes the plan's changes down.
     ///
-    /// Every decision is made again from what it kept of its inputs, and must come out the same.
+    /// Every decision is made again, and must come out the same (`RepeatedDecision`).
     @discardableResult
     public mutating func handle(_ events: Planner.Event...) throws -> Plan {
         var plan = Plan()
-        var planner = planner
+        var known = Ledger()
+        var next = planner
         let (moment, conditions) = (moment, conditions)
         store.owner = planner.owner
         try store.decide { ledger in
-            plan = planner.handle(
+            known = ledger
+            plan = next.handle(
                 events, at: moment, conditions: conditions, ledger: ledger)
             return plan.changes
         }
-        self.planner = planner
-        origins[planner.jobs.origin] = planner.jobs
-        try plan.checkReplay { origins[$0] }
+        try RepeatedDecision(
+            planner: planner, events: events, moment: moment, conditions: conditions,
+            ledger: known, plan: plan
+        ).check()
+        planner = next
         return plan
     }
 }
 
 extension Plan {
-    /// Makes the decision again from what it kept of its inputs.
-    ///
-    /// - Throws: `ReplayDifference` when it comes out otherwise.
-    public func checkReplay(
-        jobs: (_ origin: String) -> JobSet?
-    ) throws(ReplayDifference) {
-        guard let decision else { return }
-        let again = decision.replayed(jobs: jobs)
-        guard again != decision.outcome else { return }
-        throw ReplayDifference(decided: decision.outcome, again: again)
-    }
-
-    /// What the plan keeps of its decision.
-    public var decision: Decision? {
-        for case .recordDecision(let decision) in changes { return decision }
-        return nil
-    }
-
     /// The orders that the plan starts.
     public var started: [AttemptOrder] {
         acts.compactMap { act in
@@ -82,12 +65,6 @@ extension Plan {
         for case .signal(let run, let signal) in acts { signals[run] = signal }
         return signals
     }
-}
-
-/// A decision that comes out otherwise when it is made again.
-public struct ReplayDifference: Error {
-    public let decided: [String]
-    public let again: [String]?
 }
 
 extension Instant {

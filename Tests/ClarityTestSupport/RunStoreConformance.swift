@@ -33,7 +33,6 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
     case othersWritesAreSeen =
         "each process sees what the others wrote, whatever it has read before"
     case prunesAreMarked = "how far the past was pruned is known"
-    case decisionsNameRuns = "a decision is about runs that exist"
 
     /// Checks the sentence on stores of one kind.
     public func check(_ bed: some RunStoreBed) throws {
@@ -241,26 +240,6 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             try store.decide { _ in [.put(run), .prune(RetentionPolicy(), at: .noon)] }
             #expect(try store.ledger().pruned == PruneMark(at: .noon, through: RunID(1)))
             #expect(try other.ledger() == store.ledger())
-        case .decisionsNameRuns:
-            let (store, owner) = try bed.open()
-            let run = try RunStoreConformance.plainRun()
-            var planner = Planner(
-                jobs: JobSet([Job(id: run.job, kind: run.kind)]), owner: owner, seed: 1)
-            var decisions: [Decision] = []
-            try store.decide { ledger in
-                let plan = planner.handle(
-                    [.requested([run.job], isForced: false)],
-                    at: Moment(wall: .noon, elapsed: .zero), conditions: .everythingAllowed,
-                    ledger: ledger)
-                for case .recordDecision(let made) in plan.changes { decisions.append(made) }
-                return plan.changes
-            }
-            var other = try #require(decisions.first)
-            other.touchedRuns = [RunID(99)]
-            let unfounded = other
-            #expect(throws: RunStoreError.self) {
-                try store.decide { _ in [.recordDecision(unfounded)] }
-            }
         }
     }
 

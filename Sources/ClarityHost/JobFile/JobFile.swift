@@ -21,18 +21,13 @@ public struct JobFile: Hashable, Sendable {
     /// The checks that the file declares, in its order; no two have the same name, and none is called
     /// `CheckDeclaration.probeName`.
     public var checks: [CheckDeclaration]
-    /// What names this text and no other: a digest of the file's bytes.
-    public var origin: String
-    /// The file's bytes.
-    public var text: [UInt8]
 
     /// Creates what a job file could say, unchecked.
     public init(
         jobs: [Job], disabled: Set<JobID> = [], settings: [String: String] = [:],
         stateDirectory: String? = nil, maxParallel: Int? = nil,
         retention: RetentionPolicy = RetentionPolicy(),
-        conditions: ConditionSettings = ConditionSettings(), checks: [CheckDeclaration] = [],
-        origin: String = "", text: [UInt8] = []
+        conditions: ConditionSettings = ConditionSettings(), checks: [CheckDeclaration] = []
     ) {
         self.jobs = jobs
         self.disabled = disabled
@@ -42,8 +37,6 @@ public struct JobFile: Hashable, Sendable {
         self.retention = retention
         self.conditions = conditions
         self.checks = checks
-        self.origin = origin
-        self.text = text
     }
 
     /// All that jobs may want an answer to: the checks, then the probe, if there is one.

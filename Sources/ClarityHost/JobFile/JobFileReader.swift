@@ -58,10 +58,7 @@ public struct JobFileReader: Sendable {
             throw JobFileFaults(path: path, faults: decoding.faults)
         }
         decoding.report(document.duplicateKeys)
-        var file = file(document.root, &decoding)
-        file?.origin = contentDigest(bytes)
-        file?.text = bytes
-        guard let file, decoding.faults.isEmpty else {
+        guard let file = file(document.root, &decoding), decoding.faults.isEmpty else {
             throw JobFileFaults(path: path, faults: decoding.faults)
         }
         return file
@@ -100,12 +97,4 @@ public struct JobFileReader: Sendable {
         let folder = slash == path.startIndex ? "/" : String(path[..<slash])
         return folder.hasPrefix("/") ? folder : join(workingDirectory, folder[...])
     }
-}
-
-/// A name for a file's bytes, in hexadecimal; other bytes have another but for one chance in 2^64.
-private func contentDigest(_ bytes: [UInt8]) -> String {
-    var hash = StableHash()
-    hash.combine(bytes)
-    let digits = String(hash.value, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
 }

@@ -14,8 +14,6 @@ public struct AuditFinding: Hashable, Sendable, CustomStringConvertible {
         case lease
         /// Each occurrence has exactly one fate.
         case occurrences
-        /// A decision is about runs that exist, or that retention has removed.
-        case decisions
         /// A job's record counts the finished runs that there are.
         case counts
     }

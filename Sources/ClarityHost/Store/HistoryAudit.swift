@@ -1,5 +1,4 @@
 public import ClarityScheduler
-import JSON
 import SQLite
 
 extension RunHistory {
@@ -23,7 +22,7 @@ extension RunHistory {
                     try audit.words() + audit.references() + audit.attempts() + audit.deferrals()
                     + audit.running() + audit.leasesHeld()
                     + OccurrenceAudit(connection: connection).findings(jobs)
-                    + audit.decisions() + audit.counts()
+                    + audit.counts()
                 // What a schema that is damaged has let in tells more than that it is.
                 if findings.isEmpty { try connection.demandSchema(historyMigrations.form()) }
                 return findings
@@ -143,33 +142,6 @@ struct HistoryAudit {
         }.compactMap(\.self)
     }
 
-    func decisions() throws -> [AuditFinding] {
-        var findings: [AuditFinding] = []
-        let pruned = try LedgerRows.pruned(connection)?.through ?? RunID(0)
-        // Page by page, so that a history of any size takes little memory.
-        var last: Int64 = 0
-        while true {
-            let rows = try connection.all(
-                "SELECT id, outcome FROM decisions WHERE id > ? ORDER BY id LIMIT 500",
-                .integer(last)
-            ) { (id: $0.integer(0), outcome: $0.blob(1)) }
-            for row in rows {
-                last = row.id
-                guard let named = HistoryAudit.runs(named: row.outcome) else {
-                    findings.append(
-                        AuditFinding(.decisions, "decision \(row.id) cannot be read"))
-                    continue
-                }
-                for run in named where try !exists(run) && run > pruned.rawValue {
-                    findings.append(
-                        AuditFinding(
-                            .decisions, "decision \(row.id) is about run \(run), which is missing"))
-                }
-            }
-            if rows.isEmpty { return findings }
-        }
-    }
-
     func counts() throws(SQLiteError) -> [AuditFinding] {
         try connection.all(
             """
@@ -191,35 +163,5 @@ struct HistoryAudit {
                     + "\(row.integer(2)) failed ones, it has \(row.integer(3)) and "
                     + "\(row.integer(4))")
         }
-    }
-
-    private func exists(_ run: Int64) throws(SQLiteError) -> Bool {
-        try connection.first("SELECT 1 FROM runs WHERE id = ?", .integer(run)) { _ in true }
-            ?? false
-    }
-
-    /// The runs that the lines of an outcome are about, each once; `nil` where it is none.
-    ///
-    /// A line begins `run 12 `, `attempt 1 of run 12:`, `start attempt 1 of run 12` or `warn run 12`;
-    /// what comes later in it may be in other people's words.
-    static func runs(named outcome: [UInt8]) -> [Int64]? {
-        let parsed: JSON
-        do throws(JSONFault) {
-            parsed = try JSONParser.parse(outcome)
-        } catch {
-            return nil
-        }
-        guard case .array(let lines) = parsed else { return nil }
-        var runs: [Int64] = []
-        for case .string(let line) in lines {
-            let words = line.split(separator: " ", maxSplits: 6)
-            guard let first = words.first,
-                ["run", "attempt", "start", "warn", "kill"].contains(first),
-                let place = words.firstIndex(of: "run"), place + 1 < words.count,
-                let run = Int64(words[place + 1].prefix { $0.isNumber }), !runs.contains(run)
-            else { continue }
-            runs.append(run)
-        }
-        return runs
     }
 }

@@ -48,19 +48,8 @@ struct HistoryPast {
                 """, .text(loss.job), .integer(loss.runs), .integer(loss.failures))
             if let latest = loss.latest { try notePruned(loss.job, through: latest) }
         }
-        let decisions = try connection.all(
-            """
-            SELECT DISTINCT decision_id FROM decision_runs
-            WHERE run_id IN (SELECT value FROM json_each(?))
-            """, .text(list)
-        ) { $0.integer(0) }
         try connection.run(
             "DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", .text(list))
-        try connection.run(
-            """
-            DELETE FROM decisions WHERE id IN (SELECT value FROM json_each(?))
-                AND NOT EXISTS (SELECT 1 FROM decision_runs WHERE decision_id = decisions.id)
-            """, .text(HistoryPast.list(decisions)))
     }
 
     /// Removes fates of which every occurrence was before an instant or at it, the oldest first.
@@ -92,31 +81,6 @@ struct HistoryPast {
         return Int64(fates.count)
     }
 
-    /// Removes decisions up to an instant that were about no run, the oldest first.
-    func removeDecisionsAboutNoRun(
-        through edge: Instant, _ limit: Int64
-    ) throws(SQLiteError) -> Int64 {
-        try connection.run(
-            """
-            DELETE FROM decisions WHERE id IN
-                (SELECT id FROM decisions WHERE links = 0 AND at_ms <= ? ORDER BY at_ms LIMIT ?)
-            """, .instant(edge), .integer(limit))
-        return Int64(connection.changes)
-    }
-
-    /// Removes the texts that no decision needs any more.
-    ///
-    /// A process hands its text over once, so the latest stay while nothing has been decided by
-    /// them for a long time.
-    func removeOrigins() throws(SQLiteError) {
-        try connection.execute(
-            """
-            DELETE FROM origins
-            WHERE NOT EXISTS (SELECT 1 FROM decisions WHERE origin = digest)
-                AND id NOT IN (SELECT id FROM origins ORDER BY id DESC LIMIT 8)
-            """)
-    }
-
     // MARK: All alike
 
     /// The instant up to which the oldest `count` things reach, of whatever kind; `nil` when there
@@ -129,15 +93,13 @@ struct HistoryPast {
                 UNION ALL SELECT * FROM (\(HistoryPast.oldestRuns(hasFailed: true)))
                 UNION ALL SELECT * FROM (
                     SELECT latest_ms AS time FROM occurrence_fates ORDER BY latest_ms LIMIT ?1)
-                UNION ALL SELECT * FROM (
-                    SELECT at_ms AS time FROM decisions ORDER BY at_ms LIMIT ?1)
             ) ORDER BY time LIMIT ?1)
             """, .integer(count)
         ) { $0.optionalInstant(0) } ?? nil
     }
 
     /// Removes what is not younger than an instant, `limit` of each kind at most: finished runs,
-    /// fates, decisions, and spans in which unfinished runs waited.
+    /// fates, and spans in which unfinished runs waited.
     func removeAll(
         through edge: Instant, _ limit: Int64
     ) throws(SQLiteError) -> (runs: Int64, others: Int64) {
@@ -153,20 +115,13 @@ struct HistoryPast {
             ) { $0.integer(0) }
         }
         try removeRuns(runs)
-        var others = try removeFates(through: edge, limit)
-        // Those of unfinished runs too: one that waits for months may be decided about for ever.
-        try connection.run(
-            """
-            DELETE FROM decisions WHERE id IN
-                (SELECT id FROM decisions WHERE at_ms <= ? ORDER BY at_ms LIMIT ?)
-            """, .instant(edge), .integer(limit))
-        others += Int64(connection.changes)
+        let fates = try removeFates(through: edge, limit)
         try connection.run(
             """
             DELETE FROM deferrals WHERE until_ms <= ?
                 AND run_id IN (SELECT id FROM \(RunRow.open))
             """, .instant(edge))
-        return (Int64(runs.count), others + Int64(connection.changes))
+        return (Int64(runs.count), fates + Int64(connection.changes))
     }
 
     private static func oldestRuns(hasFailed: Bool) -> String {

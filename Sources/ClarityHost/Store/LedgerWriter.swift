@@ -74,11 +74,6 @@ struct LedgerWriter {
         case .deferred(let run, let deferrals, let instant):
             try DeferralRow.put(
                 deferrals, of: run, known: ledger.waits[run] ?? [], at: instant, connection)
-        case .keepOrigin(let digest, let text):
-            try connection.run(
-                "INSERT INTO origins (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                .text(digest), .blob(text))
-        case .recordDecision(let decision): try DecisionRow.put(decision, connection)
         case .renewLeases:
             try connection.run(
                 """

@@ -31,9 +31,7 @@ struct Retention {
         let isStricter = before.map { $0.limit > Int64(policy.runs) } ?? true
         let counted = try removeSurplus(after: isStricter ? 0 : before?.counted ?? 0, &rest)
         _ = try past.removeFates(through: now - policy.age, 2000)
-        _ = try past.removeDecisionsAboutNoRun(through: now - policy.age, 2000)
         try makeRoom(&rest)
-        try past.removeOrigins()
         try connection.run(
             """
             INSERT INTO prune_mark (id, at_ms, through_run, counted_run, counted_limit)
@@ -113,7 +111,7 @@ struct Retention {
             guard let edge = try past.edge(of: Retention.step) else { return }
             let (runs, others) = try past.removeAll(through: edge, Retention.step)
             guard runs + others > 0 else { return }
-            // A run has some decisions and fates of its own.
+            // A run has some fates and waits of its own.
             rest -= max(runs, others / 4)
         }
     }

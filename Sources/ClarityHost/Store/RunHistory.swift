@@ -105,23 +105,6 @@ public struct RunHistory: ~Copyable {
         }
     }
 
-    /// The decisions about a run, in the order in which they were made.
-    public func decisions(of run: RunID) throws(RunStoreError) -> [Decision] {
-        try rethrowing(path) {
-            guard let connection else { return [] }
-            return try connection.snapshot { try DecisionRow.decisions(of: run, connection) }
-        }
-    }
-
-    /// The text from which the jobs of an origin were read; `nil` when it is not known.
-    public func origin(_ origin: String) throws(RunStoreError) -> [UInt8]? {
-        try rethrowing(path) {
-            try connection?.first("SELECT text FROM origins WHERE digest = ?", .text(origin)) {
-                $0.blob(0)
-            }
-        }
-    }
-
     func runs(_ sql: String, _ values: [Value]) throws(RunStoreError) -> [Run] {
         guard let connection else { return [] }
         return try rethrowing(path) {

@@ -109,9 +109,7 @@ extension LedgerChange {
     fileprivate var concernsOthers: Bool {
         switch self {
         case .put, .setPause, .requestStop: true
-        case .setClock, .recordFate, .putAttempt, .deferred, .keepOrigin, .recordDecision,
-            .renewLeases, .prune:
-            false
+        case .setClock, .recordFate, .putAttempt, .deferred, .renewLeases, .prune: false
         }
     }
 }

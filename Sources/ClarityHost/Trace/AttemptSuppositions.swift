@@ -21,7 +21,8 @@ extension AttemptSuppositions {
     /// What `attempts` of a trace's line changes: an object of jobs or `*`, each with `"ok"`,
     /// `"retry"`, `"fail"`, `"login"`, `"source"`, an object of `end`, `duration` and `events`, or
     /// null, which takes back what was said of it.
-    mutating func read(_ reader: NotationReader) throws(NotationFault) {
+    mutating func read(_ attempts: JSON) throws(NotationFault) {
+        let reader = NamedValue(attempts, "attempts")
         var seen: Set<String> = []
         for (name, value) in try reader.members() {
             guard seen.insert(name).inserted else { throw .twice(name: "\(reader.name).\(name)") }
@@ -37,7 +38,7 @@ extension AttemptSuppositions {
     }
 
     private static func attempt(
-        _ reader: NotationReader
+        _ reader: NamedValue
     ) throws(NotationFault) -> SimulatedAttempt {
         guard case .object = reader.value else { return SimulatedAttempt(try end(reader)) }
         var attempt = SimulatedAttempt()
@@ -46,13 +47,7 @@ extension AttemptSuppositions {
             case "end": attempt.end = try end(value)
             case "duration": attempt.duration = try duration(value)
             case "events":
-                attempt.events = Set(
-                    try value.list { event throws(NotationFault) -> EventName in
-                        guard let name = EventName(rawValue: try event.text()) else {
-                            throw event.unexpected("an event's name")
-                        }
-                        return name
-                    })
+                attempt.events = try events(value)
             default:
                 let known = ["end", "duration", "events"]
                 throw .unknownName(name, nearest: nearest(to: name, among: known))
@@ -61,8 +56,21 @@ extension AttemptSuppositions {
         return attempt
     }
 
-    private static func end(_ reader: NotationReader) throws(NotationFault) -> SimulatedAttempt.End
-    {
+    private static func events(_ reader: NamedValue) throws(NotationFault) -> Set<EventName> {
+        var events: Set<EventName> = []
+        for element in try reader.elements() {
+            guard case .string(let text) = element.value else {
+                throw element.unexpected("a string")
+            }
+            guard let name = EventName(rawValue: text) else {
+                throw element.unexpected("an event's name")
+            }
+            events.insert(name)
+        }
+        return events
+    }
+
+    private static func end(_ reader: NamedValue) throws(NotationFault) -> SimulatedAttempt.End {
         guard case .string(let text) = reader.value, let end = SimulatedAttempt.End(rawValue: text)
         else {
             throw reader.unexpected("\"ok\", \"retry\", \"fail\", \"login\", \"source\"")
@@ -70,10 +78,37 @@ extension AttemptSuppositions {
         return end
     }
 
-    private static func duration(_ reader: NotationReader) throws(NotationFault) -> Duration {
+    private static func duration(_ reader: NamedValue) throws(NotationFault) -> Duration {
         guard case .string(let text) = reader.value, let span = Duration(text: text),
             span > .zero, span <= .seconds(366 * 86_400)
         else { throw reader.unexpected("a span such as \"30s\"") }
         return span
+    }
+}
+
+/// A JSON value with the name that faults call it by.
+private struct NamedValue {
+    let value: JSON
+    let name: String
+
+    init(_ value: JSON, _ name: String) {
+        self.value = value
+        self.name = name
+    }
+
+    var isNull: Bool { value == .null }
+
+    func members() throws(NotationFault) -> [(name: String, value: NamedValue)] {
+        guard case .object(let members) = value else { throw unexpected("an object") }
+        return members.map { ($0.name, NamedValue($0.value, "\(name).\($0.name)")) }
+    }
+
+    func elements() throws(NotationFault) -> [NamedValue] {
+        guard case .array(let values) = value else { throw unexpected("an array") }
+        return values.enumerated().map { NamedValue($1, "\(name)[\($0)]") }
+    }
+
+    func unexpected(_ wanted: String) -> NotationFault {
+        .unexpected(name: name, got: value.line, wanted: wanted)
     }
 }

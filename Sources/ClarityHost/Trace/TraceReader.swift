@@ -100,7 +100,7 @@ public struct TraceReader: Sendable {
         guard let value = given.first?.value else { return earlier }
         guard given.count == 1 else { throw .twice(name: "attempts") }
         var attempts = earlier
-        try attempts.read(NotationReader(value, "attempts"))
+        try attempts.read(value)
         return attempts
     }
 

@@ -1,7 +1,7 @@
 /// The right to run a run's attempt and to write down its end.
 public struct Lease: Hashable, Sendable {
     /// What a lease is worth, as seen by the process that reads it.
-    public enum Standing: String, CaseIterable, Sendable {
+    public enum Standing: Sendable {
         /// This process holds it.
         case mine
         /// Another process holds it and is alive.

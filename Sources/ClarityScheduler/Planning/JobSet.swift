@@ -2,19 +2,12 @@
 public struct JobSet: Hashable, Sendable {
     /// In the order of the job file.
     public let jobs: [Job]
-    /// What names these declarations and no others, such as the digest of their job file; empty
-    /// where nobody asks.
-    public let origin: String
-    /// What they were read from, to be kept with the decisions about them; may be empty.
-    public let text: [UInt8]
     private let places: [JobID: Int]
     private let listeners: [EventName: [Int]]
 
     /// Creates a set; no two jobs may have the same id.
-    public init(_ jobs: [Job], origin: String = "", text: [UInt8] = []) {
+    public init(_ jobs: [Job]) {
         self.jobs = jobs
-        self.origin = origin
-        self.text = text
         places = Dictionary(uniqueKeysWithValues: jobs.enumerated().map { ($1.id, $0) })
         var listeners: [EventName: [Int]] = [:]
         for (place, job) in jobs.enumerated() {

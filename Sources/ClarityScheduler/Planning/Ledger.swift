@@ -50,7 +50,7 @@ public struct Ledger: Hashable, Sendable {
             waits[run] = deferrals.isEmpty ? nil : deferrals
         case .prune(_, let instant):
             pruned = PruneMark(at: instant, through: RunID(nextRun.rawValue - 1))
-        case .recordFate, .putAttempt, .keepOrigin, .recordDecision, .renewLeases: break
+        case .recordFate, .putAttempt, .renewLeases: break
         }
     }
 

@@ -15,10 +15,6 @@ public enum LedgerChange: Hashable, Sendable {
     case putAttempt(Attempt)
     /// From this instant on the run waits for these reasons and no others.
     case deferred(RunID, [Deferral], at: Instant)
-    /// Keeps the text of an origin of jobs, unless it is kept already.
-    case keepOrigin(String, text: [UInt8])
-    /// Keeps what the decision saw and decided.
-    case recordDecision(Decision)
     /// This process still holds the leases of its running runs.
     case renewLeases
     /// Forgets the past that the policy does not keep.

@@ -5,7 +5,7 @@
 /// comes back at the next event or after `Plan.wakeAfter`.
 public struct Planner: Sendable {
     /// Which enqueued runs this planner may start.
-    public enum Scope: String, CaseIterable, Sendable {
+    public enum Scope: Sendable {
         /// All that are due.
         case everything
         /// Those that were requested from it, and what follows from them by `then`.
@@ -78,15 +78,10 @@ public struct Planner: Sendable {
     /// The runs that were requested and what follows from them, in the order of the requests.
     var requestedRuns: [RunID] = []
     var inFlight: [RunID: AttemptInFlight] = [:]
-    /// Attempts that a part of this planner leaves out and that take a place all the same.
-    var attemptsElsewhere = 0
     var isDraining = false
     var nextRenewal: Duration = .zero
     /// Whether there was a network when somebody last looked; `nil` before.
     var wasConnected: Bool?
-
-    /// The origin whose text the store has from this planner, since it was last pruned.
-    var keptOrigin: KeptOrigin?
 
     /// When each job is due; `nil` when that has to be found out anew.
     var agenda: Agenda?
@@ -129,19 +124,10 @@ public struct Planner: Sendable {
     }
 }
 
-/// What a planner has had kept of where its jobs come from.
-struct KeptOrigin: Hashable, Sendable {
-    var origin: String
-    /// When the past was last pruned then: pruning may take the text with the decisions.
-    var pruned: PruneMark?
-}
-
 /// An attempt that this process runs.
 struct AttemptInFlight: Hashable, Sendable {
     /// The job as it was declared when the attempt started.
     var job: Job
-    /// The `JobSet.origin` of that declaration.
-    var origin: String
     var number: Int
     var startedAt: Instant
     var isForced: Bool

@@ -4,35 +4,20 @@ struct Round {
     let events: [Planner.Event]
     let moment: Moment
     let ledger: Ledger
-    /// The attempts in flight as the round found them.
-    let before: Before
 
     private let readConditions: () -> Conditions
-    private(set) var conditionsRead: Conditions?
+    private var conditionsRead: Conditions?
     private var changedRuns: [RunID: Run] = [:]
     private var changedOrder: [RunID] = []
     private var newByJob: [JobID: [RunID]] = [:]
     private var records: [JobID: JobRecord] = [:]
-    /// The jobs about which something was decided.
-    private(set) var touched: Set<JobID> = []
     private var nextRun: Int64
     private var result = Plan()
-
-    /// What of the planner's own state a decision depends on.
-    struct Before {
-        var inFlight: [RunID: AttemptInFlight]
-        var requestedRuns: [RunID]
-        var isDraining: Bool
-        var wasConnected: Bool?
-    }
 
     init(
         _ planner: consuming Planner, _ events: [Planner.Event], _ moment: Moment,
         _ conditions: @escaping () -> Conditions, _ ledger: Ledger
     ) {
-        before = Before(
-            inFlight: planner.inFlight, requestedRuns: planner.requestedRuns,
-            isDraining: planner.isDraining, wasConnected: planner.wasConnected)
         self.planner = planner
         self.events = events
         self.moment = moment
@@ -120,7 +105,6 @@ struct Round {
             record.lastFinished = finished
             records[run.job] = record
         }
-        touched.insert(run.job)
     }
 
     /// What is known of a job beyond its runs.
@@ -137,14 +121,12 @@ struct Round {
         var record = record(of: job)
         record.pause = pause
         records[job] = record
-        touched.insert(job)
         result.changes.append(.setPause(job, pause))
     }
 
     mutating func recordFate(
         _ fate: OccurrenceFate, of job: JobID, _ due: DueOccurrences, run: RunID? = nil
     ) {
-        touched.insert(job)
         result.changes.append(
             .recordFate(
                 job, fate, first: due.first, latest: due.latest, count: due.count, run: run))
@@ -153,13 +135,7 @@ struct Round {
     /// Takes down a change that only the store needs to know of.
     mutating func add(_ change: LedgerChange) { result.changes.append(change) }
 
-    mutating func add(_ act: Plan.Act, for job: JobID) {
-        touched.insert(job)
-        result.acts.append(act)
-    }
-
-    /// Takes note that something was decided about a job that no change or act shows.
-    mutating func touch(_ job: JobID) { touched.insert(job) }
+    mutating func add(_ act: Plan.Act) { result.acts.append(act) }
 
     mutating func add(waiting: Plan.Waiting) { result.waiting.append(waiting) }
 
@@ -205,21 +181,13 @@ struct Round {
 
     /// Ends the round: each run that changed is written once, in its last form, before what refers
     /// to it; one that runs no more before one that takes its place.
-    mutating func plan() -> Plan {
+    func plan() -> Plan {
         var plan = result
         let runs = changedOrder.compactMap { changedRuns[$0] }
         let atRest = runs.filter { $0.state != .running }
         plan.changes =
             (atRest + runs.filter { $0.state == .running }).map { .put($0) }
             + result.changes
-        if let decision = decision(on: plan) {
-            let kept = KeptOrigin(origin: decision.origin, pruned: ledger.pruned)
-            if planner.keptOrigin != kept, !planner.jobs.text.isEmpty {
-                plan.changes.append(.keepOrigin(decision.origin, text: planner.jobs.text))
-                planner.keptOrigin = kept
-            }
-            plan.changes.append(.recordDecision(decision))
-        }
         plan.isIdle = planner.inFlight.isEmpty && plan.asks.isEmpty
         return plan
     }

@@ -74,7 +74,6 @@ extension Round {
         attempt.warnAt = moment.elapsed
         attempt.killAt = min(attempt.killAt, moment.elapsed + attempt.job.warning)
         planner.inFlight[id] = attempt
-        touch(attempt.job.id)
     }
 
     // MARK: Watching
@@ -140,10 +139,10 @@ extension Round {
             // A look that comes late, as after a suspend, takes nothing from the time that the
             // worker has to come to an end.
             attempt.killAt = max(attempt.killAt, moment.elapsed + attempt.job.warning)
-            add(.signal(id, .warn), for: attempt.job.id)
+            add(.signal(id, .warn))
         } else if !attempt.isKilled, moment.elapsed >= attempt.killAt {
             attempt.isKilled = true
-            add(.signal(id, .kill), for: attempt.job.id)
+            add(.signal(id, .kill))
         }
         planner.inFlight[id] = attempt
         if !attempt.isKilled {
@@ -206,8 +205,6 @@ extension Round {
     private mutating func record(_ deferrals: [Deferral], of run: Run) {
         let known = ledger.waits[run.id] ?? []
         guard known != deferrals else { return }
-        // A new measure alone, as of a disk that fills, is worth a row but no decision.
-        if known.map(\.subject) != deferrals.map(\.subject) { touch(run.job) }
         add(.deferred(run.id, deferrals, at: moment.wall))
     }
 
@@ -223,7 +220,7 @@ extension Round {
         put(run)
         add(.putAttempt(Attempt(run: run.id, number: run.attempts, startedAt: moment.wall)))
         planner.inFlight[run.id] = AttemptInFlight(
-            job: job, origin: planner.jobs.origin, number: run.attempts, startedAt: moment.wall,
+            job: job, number: run.attempts, startedAt: moment.wall,
             isForced: run.isForced, warnAt: moment.elapsed + job.timeout - job.warning,
             killAt: moment.elapsed + job.timeout, progressAt: moment.elapsed)
         wake(after: min(job.timeout - job.warning, job.stall ?? job.timeout))
@@ -234,7 +231,7 @@ extension Round {
                     generation: run.generation, scheduledFor: run.scheduledFor,
                     timeout: job.timeout, warning: job.warning,
                     memoryLimitBytes: job.memoryLimitBytes, checkpoint: run.checkpoint,
-                    conditions: orderConditions(of: run, job), options: job.options)), for: job.id)
+                    conditions: orderConditions(of: run, job), options: job.options)))
     }
 
     /// What a worker is told of the machine: what is known and still counts.

@@ -38,7 +38,7 @@ extension Round {
     }
 
     /// The attempts that take a place.
-    var attempts: Int { planner.inFlight.count + planner.attemptsElsewhere }
+    var attempts: Int { planner.inFlight.count }
 
     /// The names of the constraints that a run no longer asks for, being as late as it is.
     func relaxed(_ job: Job, for run: Run) -> Set<String> {

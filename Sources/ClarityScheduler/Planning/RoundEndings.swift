@@ -3,7 +3,6 @@ extension Round {
     /// Takes in the end of an attempt that this process started.
     mutating func finish(_ id: RunID, _ end: AttemptEnd) {
         guard let attempt = planner.inFlight.removeValue(forKey: id) else { return }
-        touch(attempt.job.id)
         // What happened, happened, whatever becomes of the attempt. The job itself does not hear it,
         // so that none keeps itself going for ever.
         for name in end.events.sorted() { enqueueRuns(on: name, besides: attempt.job.id) }
@@ -136,7 +135,7 @@ extension Round {
         where run(id)?.lease?.standing != .mine && planner.inFlight[id]?.stop != .leaseLost {
             guard var attempt = planner.inFlight[id] else { continue }
             attempt.stop = .leaseLost
-            if !attempt.isKilled { add(.signal(id, .kill), for: attempt.job.id) }
+            if !attempt.isKilled { add(.signal(id, .kill)) }
             attempt.isKilled = true
             planner.inFlight[id] = attempt
         }

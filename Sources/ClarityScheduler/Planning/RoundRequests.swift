@@ -30,7 +30,6 @@ extension Round {
         } else if planner.inFlight[id] != nil {
             stop(id, .cancelled)
         } else {
-            touch(run.job)
             add(.requestStop(id, .cancelled))
         }
     }
@@ -42,7 +41,6 @@ extension Round {
         } else if planner.inFlight[run.id] != nil {
             stop(run.id, .superseded)
         } else if run.stopRequest == nil {
-            touch(run.job)
             add(.requestStop(run.id, .superseded))
         }
     }

@@ -6,18 +6,9 @@ extension CommandSyntax {
             "Each constraint with what it wants and what is, everything else that is in the way, what",
             "would end that, and when the job likely starts. An estimate is the median of how long",
             "the same held the job back in the last 7 days, of three times or more.",
-            "",
-            "With --replay each decision about a run is made again with its recorded inputs; the",
-            "status is 1 where one comes out otherwise.",
         ],
         operands: "JOB",
-        options: [
-            OptionSyntax("replay", value: "RUN", summary: "decide about this run again"), .now,
-        ],
-        examples: [
-            "clarity-jobs explain com.clarity.healthkit.upload",
-            "clarity-jobs explain --replay 42",
-        ])
+        options: [.now], examples: ["clarity-jobs explain com.clarity.healthkit.upload"])
 
     static let doctor = CommandSyntax(
         name: "doctor",

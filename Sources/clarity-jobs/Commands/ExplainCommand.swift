@@ -10,12 +10,6 @@ struct ExplainCommand {
 
     func run() throws(CommandFailure) -> ExitStatus {
         let operands = composition.arguments.operands
-        if let run = composition.arguments["replay"] {
-            guard operands.isEmpty else {
-                throw CommandFailure(.usage, "`explain` wants either a job or --replay")
-            }
-            return try ReplayCommand(composition).run(run)
-        }
         guard operands.count == 1 else {
             throw CommandFailure(.usage, "`explain` wants one job, got \(operands.count)")
         }

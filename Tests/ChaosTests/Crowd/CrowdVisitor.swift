@@ -48,9 +48,9 @@ struct CrowdVisitor: Sendable {
         case 16: return CrowdVisitor("audit log --verify")
         case 17: return CrowdVisitor("list --output json")
         case 18:
+            // The run may not be there yet.
             let run = Int.random(in: 1...200, using: &random)
-            // The run may not be there yet; one that is, was decided as it would be again.
-            return CrowdVisitor("explain --replay", [String(run)], [0, 64])
+            return CrowdVisitor("history show", [String(run)], [0, 64])
         case 19: return CrowdVisitor("backup", ["--keep", "2"])
         default: return CrowdVisitor("audit")
         }

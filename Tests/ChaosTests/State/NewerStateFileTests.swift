@@ -20,8 +20,8 @@ struct NewerStateFileTests {
             file: "history.db",
             commands: [
                 ["list"], ["next"], ["explain", "upload"], ["status"], ["history"],
-                ["history", "show", "1"], ["explain", "--replay", "1"], ["run", "cleanup"],
-                ["run", "--due"], ["run", "cleanup", "--force"], ["loop"], ["dry-run", "upload"],
+                ["history", "show", "1"], ["run", "cleanup"], ["run", "--due"],
+                ["run", "cleanup", "--force"], ["loop"], ["dry-run", "upload"],
                 ["audit"], ["backup"], ["restore"], ["restore", "--dry-run"], ["pause", "upload"],
                 ["resume", "upload"], ["cancel", "1"], ["retry", "1"],
             ]),

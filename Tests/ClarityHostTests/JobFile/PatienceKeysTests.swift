@@ -91,17 +91,6 @@ struct PatienceKeysTests {
                     bytes: 8 << 20))
     }
 
-    @Test func `files of other bytes have other origins`() throws {
-        let one = try JobFileSamples.read(
-            "version: 1\nbackend: { url: https://example.com }\njobs: []")
-        let other = try JobFileSamples.read(
-            "version: 1\nbackend: { url: https://example.com }\njobs: []\n")
-
-        #expect(one.origin != other.origin)
-        #expect(one.origin.count == 16)
-        #expect(one.text.count + 1 == other.text.count)
-    }
-
     @Test(arguments: [
         MessageCase(
             job: "catch_up: whatever",

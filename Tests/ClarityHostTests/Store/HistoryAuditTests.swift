@@ -51,18 +51,6 @@ struct HistoryAuditTests {
 
         #expect(try life.audit() == [])
     }
-
-    @Test func `what an outcome is about is read from the head of its lines`() {
-        let lines = """
-            ["run 12 of a: failed, because it ran run 99","attempt 2 of run 12: failed",\
-            "start attempt 1 of run 13","warn run 14","kill run 15","a: considered until 5",\
-            "run: 7 occurrences from 1 to 2 are skipped by run 8","a: 2 of run 16"]
-            """
-
-        #expect(HistoryAudit.runs(named: Array(lines.utf8)) == [12, 13, 14, 15])
-        #expect(HistoryAudit.runs(named: Array("{}".utf8)) == nil)
-        #expect(HistoryAudit.runs(named: Array("[".utf8)) == nil)
-    }
 }
 
 /// Something that SQL did to `SmallLife`, with what is said of it.
@@ -157,12 +145,6 @@ struct Damage: Sendable, CustomTestStringConvertible {
             .occurrences, "UPDATE runs SET scheduled_for_ms = scheduled_for_ms + 1 WHERE id = 2",
             "job `a`: the occurrence at 2026-11-20T12:01:00Z has no fate",
             "job `a`: run 2 is for 2026-11-20T12:01:00.001Z, which the schedule does not name"),
-        Damage(
-            .decisions, "UPDATE decisions SET outcome = '[\"run 77 of a: failed\"]' WHERE id = 1",
-            "decision 1 is about run 77, which is missing"),
-        Damage(
-            .decisions, "UPDATE decisions SET outcome = 'nonsense' WHERE id = 1",
-            "decision 1 cannot be read"),
         Damage(
             .counts, "UPDATE job_records SET kept_failures = 4",
             "job `a` counts 1 finished runs and 4 failed ones, it has 1 and 0"),

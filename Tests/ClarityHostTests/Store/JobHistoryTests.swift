@@ -75,8 +75,6 @@ struct JobHistoryTests {
             "SELECT id FROM \(RunRow.open) ORDER BY id",
             "UPDATE runs INDEXED BY runs_one_running SET lease_expires_ms = 1 "
                 + "WHERE state = 'running' AND lease_owner = 'me'",
-            "SELECT id FROM decisions WHERE links = 0 AND at_ms <= 5 ORDER BY at_ms LIMIT 10",
-            "SELECT 1 FROM decisions WHERE origin = 'x'",
             "SELECT job_id FROM job_records WHERE revision > 7",
         ]
 

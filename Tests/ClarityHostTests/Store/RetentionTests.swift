@@ -62,22 +62,15 @@ struct RetentionTests {
             """
             INSERT INTO deferrals VALUES
                 (1, 'idle', 0, 1, 'constraint', 'idle', 'in use', 'test', 0);
-            INSERT INTO decisions VALUES
-                (1, 0, 'old', '{}', '[]', 1), (2, 0, 'both', '{}', '[]', 2);
-            INSERT INTO decision_runs VALUES (1, 1), (1, 2), (2, 2);
-            INSERT INTO origins VALUES (1, 'old', x'01'), (2, 'both', x'02'), (3, 'nobody', x'03'),
-                (4, '4', x''), (5, '5', x''), (6, '6', x''), (7, '7', x''), (8, '8', x''),
-                (9, '9', x''), (10, '10', x''), (11, '11', x'');
+            INSERT INTO attempt_outputs VALUES (1, 1, x'6f', 0, x''), (2, 1, x'6f', 0, x'');
             """)
 
         try prune(RetentionPolicy())
 
         #expect(try ids() == [2])
         #expect(try ask("SELECT run_id FROM attempts") == [2])
+        #expect(try ask("SELECT run_id FROM attempt_outputs") == [2])
         #expect(try ask("SELECT count(*) FROM deferrals") == [0])
-        #expect(try ask("SELECT id FROM decisions") == [2])
-        // Those that a decision is by, and the latest eight.
-        #expect(try ask("SELECT id FROM origins ORDER BY id") == [2] + Array(4...11))
     }
 
     @Test func `the run that caused an unfinished one stays`() throws {
@@ -109,9 +102,6 @@ struct RetentionTests {
                 ('a', 0, \(noon - 99 * day), \(noon - 91 * day), 2, 'skipped', NULL),
                 ('a', 1, \(noon - 99 * day), \(noon - 98 * day), 2, 'skipped', NULL),
                 ('a', 1, \(noon - 97 * day), \(noon - 89 * day), 2, 'paused', NULL);
-            INSERT INTO decisions VALUES
-                (1, \(noon - 91 * day), '', '{}', '[]', 0),
-                (2, \(noon - 89 * day), '', '{}', '[]', 0);
             """)
 
         try prune(RetentionPolicy())
@@ -120,7 +110,6 @@ struct RetentionTests {
         #expect(
             try ask("SELECT pruned_until_ms FROM job_records ORDER BY job_id")
                 == [daysAgo(98), daysAgo(92)])
-        #expect(try ask("SELECT id FROM decisions") == [2])
     }
 
     @Test func `a file that is too large loses what is oldest, failures too`() throws {
@@ -233,7 +222,7 @@ struct RetentionTests {
             .integer(state == "failed" ? 1 : 0))
     }
 
-    /// Adds runs of a job that failed, one a second, each with its attempt and two decisions.
+    /// Adds runs of a job that failed, one a second, each with its attempt.
     private static func failures(after last: Int64, count: Int64) -> String {
         let noon = Instant.noon.millisecondsSince1970
         let numbers = """
@@ -251,12 +240,6 @@ struct RetentionTests {
             \(numbers) INSERT INTO attempts
                 SELECT i, 1, \(noon) + i * 1000, \(noon) + i * 1000 + 5, 'failed', NULL,
                     'nothing to read', '', 0 FROM n;
-            \(numbers) INSERT INTO decisions
-                SELECT 2 * i + half, \(noon) + i * 1000 + half * 5, '', hex(zeroblob(300)),
-                    '["run ' || i || ' of a: failed"]', 1
-                FROM n, (SELECT 0 AS half UNION ALL SELECT 1);
-            \(numbers) INSERT INTO decision_runs
-                SELECT i, 2 * i + half FROM n, (SELECT 0 AS half UNION ALL SELECT 1);
             INSERT INTO job_records (job_id, kept_failures, revision) VALUES ('a', \(count), 1)
                 ON CONFLICT DO UPDATE SET kept_failures = kept_failures + \(count);
             """

@@ -37,7 +37,7 @@ struct PlacesTests {
         try desk.handle(.tick)
 
         let changed = [try job("a", timeout: .seconds(5), warning: .seconds(1)), try job("b")]
-        let reloaded = try desk.handle(.reload(JobSet(changed, origin: "new"), maxParallel: 4))
+        let reloaded = try desk.handle(.reload(JobSet(changed), maxParallel: 4))
         desk.pass(.seconds(60))
         let later = try desk.handle(.finished(RunID(1), .success()))
 
@@ -50,7 +50,7 @@ struct PlacesTests {
         var desk = PlanningDesk([try job("a", schedule: .every(.seconds(60)))])
         try desk.handle(.tick)
 
-        try desk.handle(.reload(JobSet([], origin: "new"), maxParallel: 4))
+        try desk.handle(.reload(JobSet([]), maxParallel: 4))
         desk.pass(.seconds(60))
         let later = try desk.handle(.finished(RunID(1), .success()))
 

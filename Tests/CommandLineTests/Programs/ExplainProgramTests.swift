@@ -1,6 +1,5 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
-import SQLite
 import Testing
 
 @Suite("explain", .timeLimit(.minutes(5)))
@@ -17,12 +16,6 @@ struct ExplainProgramTests {
             """
         }
     }
-
-    private func history(_ playground: Playground) throws -> Connection {
-        try Connection(path: "\(playground.statePath)/history.db")
-    }
-
-    // MARK: explain JOB
 
     @Test func `a job that could start is told in a few lines`() async throws {
         let playground = try await playground(
@@ -111,9 +104,7 @@ struct ExplainProgramTests {
         ([], "`explain` wants one job, got 0"),
         (["clenup"], "no job `clenup` in the job file; did you mean `cleanup`?"),
         (["off"], "job `off` has `enabled: false` in the job file"),
-        (["cleanup", "--replay", "1"], "`explain` wants either a job or --replay"),
-        (["--replay", "x"], "--replay wants a run's number, got `x`"),
-        (["--replay", "7"], "no run 7 in the history"),
+        (["cleanup", "off"], "`explain` wants one job, got 2"),
     ])
     func `what it cannot do is said in one line`(words: [String], message: String) async throws {
         let playground = try await playground("schedule: { every: 1d }")
@@ -121,67 +112,5 @@ struct ExplainProgramTests {
         let result = try await playground.start(["explain"] + words).finish()
 
         #expect(result.isRefusal(64, "clarity-jobs: \(message)"))
-    }
-
-    // MARK: explain --replay RUN
-
-    @Test func `each decision about a run comes out the same again`() async throws {
-        let playground = try await playground("schedule: { every: 1d }")
-        _ = try await playground.run("run", "cleanup")
-
-        let result = try await playground.run("explain", "--replay", "1")
-        let replay = try await playground.json("explain", "--replay", "1")
-
-        #expect(result.status == 0 && result.errors == "")
-        #expect(result.outputLines.first == "run 1 of cleanup: 2 decisions")
-        #expect(result.outputLines.filter { $0.hasSuffix(": the same again") }.count == 2)
-        #expect(result.outputLines.contains("  start attempt 1 of run 1"))
-        #expect(result.outputLines.last == "  attempt 1 of run 1: succeeded")
-        #expect(replay["agrees"] == .bool(true) && replay["first_difference"] == .null)
-        #expect(
-            replay["decisions"].elements.map { $0["replay"] } == [.string("same"), .string("same")])
-    }
-
-    @Test func `a decision that comes out otherwise is told with both lines`() async throws {
-        let playground = try await playground("schedule: { every: 1d }")
-        _ = try await playground.run("run", "cleanup")
-        try history(playground).run(
-            "UPDATE decisions SET outcome = replace(outcome, 'start attempt 1', 'start attempt 2')")
-
-        let result = try await playground.run("explain", "--replay", "1")
-        let json = try await playground.run("explain", "--replay", "1", "-o", "json")
-
-        #expect(result.status == 1 && result.errors == "")
-        #expect(result.outputLines.contains { $0.hasSuffix(": not the same again") })
-        #expect(
-            result.outputLines.suffix(2) == [
-                "  recorded: start attempt 2 of run 1", "  now:      start attempt 1 of run 1",
-            ])
-        #expect(json.status == 1)
-        let difference = try JSONValue(json.output)["first_difference"]
-        #expect(difference["recorded"] == .string("start attempt 2 of run 1"))
-        #expect(difference["now"] == .string("start attempt 1 of run 1"))
-        #expect(isInstant(difference["at"].text))
-    }
-
-    @Test func `a job file that has changed since is kept, and one that is gone is said to be`()
-        async throws
-    {
-        let playground = try await playground("schedule: { every: 1d }")
-        _ = try await playground.run("run", "cleanup")
-        let text = try TemporaryFolder.read(playground.jobFilePath)
-        try playground.folder.write(
-            "jobs.yaml", Array("# Another text.\n".utf8) + text)
-
-        let kept = try await playground.run("explain", "--replay", "1")
-        try history(playground).run("DELETE FROM origins")
-        let gone = try await playground.run("explain", "--replay", "1")
-
-        #expect(kept.status == 0 && !kept.output.contains("not replayable"))
-        #expect(gone.status == 0)
-        #expect(
-            gone.outputLines.filter {
-                $0.hasSuffix(": not replayable, the text of its job file is not kept any more")
-            }.count == 2)
     }
 }

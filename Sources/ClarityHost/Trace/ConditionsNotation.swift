@@ -132,7 +132,7 @@ public enum ConditionsNotation {
     }
 
     private static func all(of conditions: Conditions) -> [any NotedCondition] {
-        // Only where somebody asked: most decisions and traces have no use for these.
+        // Only where somebody asked: most traces have no use for these.
         fixed + asked.filter { $0.value(conditions) != .null }
             + conditions.storage.keys.sorted().map { storage(at: $0) }
             + conditions.checks.keys.sorted().map { check($0) }

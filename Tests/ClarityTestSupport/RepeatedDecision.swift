@@ -1,0 +1,112 @@
+import ClarityScheduler
+
+/// A decision with all that went into it, to be made again.
+struct RepeatedDecision {
+    /// As it was before the decision.
+    let planner: Planner
+    let events: [Planner.Event]
+    let moment: Moment
+    let conditions: Conditions
+    let ledger: Ledger
+    let plan: Plan
+
+    /// Makes the decision twice more.
+    ///
+    /// - Throws: `BrokenRule` where the same inputs give another plan, or where jobs that the plan
+    ///   does not concern change it otherwise than by the places that their attempts take.
+    func check() throws(BrokenRule) {
+        let again = handle(events, ledger.copy { _ in true })
+        guard again == plan else {
+            throw BrokenRule("the same inputs give the same plan: \(plan), then \(again)")
+        }
+        let concerned = concernedJobs
+        guard !concerned.isEmpty else { return }
+        let alone = handle(
+            [reload(keeping: concerned)] + events.filter { !$0.isReload },
+            ledger.copy { concerned.contains($0) })
+        let (wanted, got) = (outcome(of: plan, concerned), outcome(of: alone, concerned))
+        guard got == wanted else {
+            let (first, second) = (wanted.lines, got.lines)
+            let both = zip(first + ["nothing more"], second + ["nothing more"])
+            let difference = both.first { $0 != $1 }.map { "\($0), then \($1)" } ?? ""
+            throw BrokenRule("a decision is about its own jobs alone: \(difference)")
+        }
+    }
+
+    private func handle(_ events: [Planner.Event], _ ledger: Ledger) -> Plan {
+        var planner = planner
+        return planner.handle(events, at: moment, conditions: conditions, ledger: ledger)
+    }
+
+    /// The jobs about which more was decided than how far their schedules have been dealt with.
+    private var concernedJobs: Set<JobID> {
+        let runs = plan.changes.reduce(into: ledger.open) { runs, change in
+            if case .put(let run) = change { runs[run.id] = run }
+        }
+        let changed = plan.changes.compactMap { change -> JobID? in
+            switch change {
+            case .put(let run): run.job
+            case .setPause(let job, _), .recordFate(let job, _, _, _, _, _): job
+            case .requestStop(let run, _), .deferred(let run, _, at: _): runs[run]?.job
+            case .putAttempt(let attempt): runs[attempt.run]?.job
+            case .setClock, .renewLeases, .prune: nil
+            }
+        }
+        let signalled = plan.signals.keys.compactMap { runs[$0]?.job }
+        return Set(changed + signalled)
+    }
+
+    /// Leaves the planner no other jobs; the attempts of the others go on and take their places.
+    private func reload(keeping concerned: Set<JobID>) -> Planner.Event {
+        var (jobs, maxParallel) = (planner.jobs, planner.maxParallel)
+        for case .reload(let others, let most) in events { (jobs, maxParallel) = (others, most) }
+        return .reload(
+            JobSet(jobs.jobs.filter { concerned.contains($0.id) }), maxParallel: maxParallel)
+    }
+
+    /// What a plan has of some jobs.
+    private struct Outcome: Equatable {
+        var changes: [LedgerChange]
+        /// How far the schedules are in the end; the way there may differ.
+        var considered: [JobID: Instant]
+        var acts: [Plan.Act]
+        var waiting: [Plan.Waiting]
+
+        var lines: [String] {
+            changes.map { "\($0)" } + acts.map { "\($0)" } + waiting.map { "\($0)" }
+                + considered.map { "\($0): \($1)" }.sorted()
+        }
+    }
+
+    private func outcome(of plan: Plan, _ jobs: Set<JobID>) -> Outcome {
+        var outcome = Outcome(
+            changes: [], considered: [:], acts: plan.acts,
+            waiting: plan.waiting.filter { jobs.contains($0.job) })
+        for job in jobs { outcome.considered[job] = ledger.jobs[job]?.clock?.considered }
+        for change in plan.changes {
+            switch change {
+            case .setClock(let job, let clock):
+                if jobs.contains(job) { outcome.considered[job] = clock.considered }
+            case .renewLeases, .prune: break
+            default: outcome.changes.append(change)
+            }
+        }
+        return outcome
+    }
+}
+
+extension Planner.Event {
+    fileprivate var isReload: Bool { if case .reload = self { true } else { false } }
+}
+
+extension Ledger {
+    /// The same for some jobs, with the runs that this process holds whatever their job: in tables
+    /// of its own, whose order is another.
+    fileprivate func copy(keeping: (JobID) -> Bool) -> Ledger {
+        let runs = open.values.filter { keeping($0.job) || $0.lease?.standing == .mine }
+        let kept = Set(runs.map(\.id))
+        return Ledger(
+            jobs: jobs.filter { keeping($0.key) }, open: runs.sorted { $0.id > $1.id },
+            waits: waits.filter { kept.contains($0.key) }, nextRun: nextRun, pruned: pruned)
+    }
+}
