@@ -24,18 +24,29 @@ struct FlexTests {
         let within = try desk.handle(.tick)
 
         #expect(before.started == [])
-        #expect(before.wakeAfter == .seconds(1801))
+        #expect(before.wakeAfter == .seconds(1))
         #expect(within.started.map(\.scheduledFor) == [.noon + hour])
         #expect(desk.store.runs[RunID(2)]?.trigger == .schedule)
     }
 
-    @Test func `nobody wakes up for it`() throws {
+    @Test func `a scheduler that sleeps wakes up when the window opens`() throws {
         var desk = try desk()
 
         desk.pass(.seconds(60))
         let plan = try desk.handle(.tick)
 
-        #expect(plan.wakeAfter == .seconds(3540))
+        #expect(plan.wakeAfter == .seconds(1740))
+    }
+
+    @Test func `what has to wait in its window is looked at as soon as it may change`() throws {
+        var desk = try desk([.externalPower])
+        desk.conditions.externalPower = Conditions.Reading(false, source: "test")
+
+        desk.pass(.seconds(1800))
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.started == [])
+        #expect(plan.wakeAfter == Planner.announcedRecheck)
     }
 
     @Test func `the occurrence that was run early does not come again`() throws {
@@ -48,7 +59,7 @@ struct FlexTests {
         let atTheHour = try desk.handle(.tick)
 
         #expect(atTheHour.started == [])
-        #expect(atTheHour.wakeAfter == hour)
+        #expect(atTheHour.wakeAfter == hour - .seconds(1800))
         #expect(desk.store.fates == [])
     }
 

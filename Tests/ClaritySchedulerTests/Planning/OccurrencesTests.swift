@@ -74,7 +74,7 @@ struct OccurrencesTests {
         #expect(desk.store.runs[RunID(2)].map(\.trigger) == (started == 1 ? .schedule : nil))
     }
 
-    @Test func `without catch-up a run on time stands for itself alone`() throws {
+    @Test func `without catch-up one run stands for all that is on time`() throws {
         var desk = PlanningDesk([try job(schedule: .every(.seconds(60)), catchUp: .none)])
         try desk.handle(.tick)
         try desk.handle(.finished(RunID(1), .success()))
@@ -86,8 +86,8 @@ struct OccurrencesTests {
         #expect(
             desk.store.fates == [
                 .recordFate(
-                    try id("a"), .skipped, first: .noon + .seconds(60),
-                    latest: .noon + .seconds(540), count: 9, run: nil)
+                    try id("a"), .coalesced, first: .noon + .seconds(60),
+                    latest: .noon + .seconds(540), count: 9, run: RunID(2))
             ])
     }
 

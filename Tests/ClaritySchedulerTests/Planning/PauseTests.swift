@@ -14,8 +14,27 @@ struct PauseTests {
         return desk
     }
 
-    @Test func `what is due during a pause is recorded as paused and not caught up`() throws {
+    @Test func `what is due during a pause is caught up after it, once`() throws {
         var desk = try desk(try job(schedule: .every(hour)))
+        try desk.handle(.pause([try id("a")], until: nil, reason: "holidays"))
+
+        desk.pass(hour * 3)
+        let during = try desk.handle(.tick)
+        let resumed = try desk.handle(.resume([try id("a")]))
+
+        #expect(during.started == [])
+        #expect(during.waiting.first?.deferrals.map(\.reason) == [.paused])
+        #expect(resumed.started.map(\.scheduledFor) == [.noon + hour * 3])
+        #expect(
+            desk.store.fates == [
+                .recordFate(
+                    try id("a"), .coalesced, first: .noon + hour, latest: .noon + hour * 2,
+                    count: 2, run: RunID(2))
+            ])
+    }
+
+    @Test func `without catch-up what is due during a pause is recorded as paused`() throws {
+        var desk = try desk(try job(schedule: .every(hour), catchUp: .none))
         try desk.handle(.pause([try id("a")], until: nil, reason: "holidays"))
 
         desk.pass(hour * 3)
@@ -29,10 +48,24 @@ struct PauseTests {
         #expect(
             desk.store.fates == [
                 .recordFate(
-                    try id("a"), .paused, first: .noon + hour, latest: .noon + hour * 3, count: 3,
-                    run: nil)
+                    try id("a"), .paused, first: .noon + hour, latest: .noon + hour * 2, count: 2,
+                    run: nil),
+                .recordFate(
+                    try id("a"), .paused, first: .noon + hour * 3, latest: .noon + hour * 3,
+                    count: 1, run: nil),
             ])
         #expect(after.started.map(\.scheduledFor) == [.noon + hour * 4])
+    }
+
+    @Test func `of a paused job the conditions are not read`() throws {
+        var desk = try desk(try job(schedule: .every(hour), constraints: [.idle]))
+        desk.conditions.idle = Conditions.Reading(false, source: "test")
+        try desk.handle(.pause([try id("a")], until: nil, reason: ""))
+
+        desk.pass(hour)
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.waiting.first?.deferrals.map(\.reason) == [.paused])
     }
 
     @Test func `what was due before a pause goes its way when the pause is over`() throws {
@@ -56,7 +89,7 @@ struct PauseTests {
         var desk = try desk(try job(schedule: .every(hour)))
         try desk.handle(.pause([try id("a")], until: .noon + hour * 2, reason: ""))
 
-        // Nobody looks while it lasts: what lies in it is paused, what lies after it is late.
+        // Nobody looks while it lasts.
         desk.pass(hour * 4)
         let plan = try desk.handle(.tick)
 
@@ -64,11 +97,8 @@ struct PauseTests {
         #expect(
             desk.store.fates == [
                 .recordFate(
-                    try id("a"), .paused, first: .noon + hour, latest: .noon + hour, count: 1,
-                    run: nil),
-                .recordFate(
-                    try id("a"), .coalesced, first: .noon + hour * 2, latest: .noon + hour * 3,
-                    count: 2, run: RunID(2)),
+                    try id("a"), .coalesced, first: .noon + hour, latest: .noon + hour * 3,
+                    count: 3, run: RunID(2))
             ])
         #expect(try desk.store.ledger().jobs[try id("a")]?.pause == nil)
     }

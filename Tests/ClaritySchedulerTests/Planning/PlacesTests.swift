@@ -28,8 +28,50 @@ struct PlacesTests {
             desk.store.deferrals[RunID(2)] == [
                 Deferral(
                     .overlap, subject: "max_parallel", wanted: "fewer than 1 attempts at once",
-                    measured: "1", source: "this process")
+                    measured: "1: run 1 of a in this process",
+                    source: "leases of this state directory")
             ])
+    }
+
+    @Test func `the places are those of all processes on one state`() throws {
+        let store = MemoryRunStore()
+        let jobs = [try job("a"), try job("b")]
+        var other = PlanningDesk([jobs[0]], store: store, owner: "other", maxParallel: 1)
+        try other.handle(.tick)
+        var desk = PlanningDesk([jobs[1]], store: store, owner: "me", maxParallel: 1)
+
+        let held = try desk.handle(.tick)
+        try other.handle(.finished(RunID(1), .success()))
+        let free = try desk.handle(.tick)
+
+        #expect(held.started == [])
+        #expect(held.wakeAfter == Planner.recheck)
+        #expect(free.started.map(\.job) == [try id("b")])
+    }
+
+    @Test func `who waits for a place is told the number and who holds the places`() throws {
+        let store = MemoryRunStore()
+        var other = PlanningDesk([try job("a")], store: store, owner: "other", maxParallel: 1)
+        try other.handle(.tick)
+        var desk = PlanningDesk([try job("b")], store: store, owner: "me", maxParallel: 1)
+
+        try desk.handle(.tick)
+
+        let deferral = try #require(desk.store.deferrals[RunID(2)]?.first)
+        #expect(deferral.wanted == "fewer than 1 attempts at once")
+        #expect(deferral.measured == "1: run 1 of a in process other")
+    }
+
+    @Test func `a place of a process that died is free`() throws {
+        let store = MemoryRunStore()
+        var other = PlanningDesk([try job("a")], store: store, owner: "other", maxParallel: 1)
+        try other.handle(.tick)
+        store.deadOwners = ["other"]
+        var desk = PlanningDesk([try job("b")], store: store, owner: "me", maxParallel: 1)
+
+        let plan = try desk.handle(.tick)
+
+        #expect(plan.started.map(\.job) == [try id("b")])
     }
 
     @Test func `a reload keeps what runs and plans for the new jobs`() throws {

@@ -1,0 +1,72 @@
+import ClarityScheduler
+import ClarityTestSupport
+import Testing
+
+@Suite("How long a server is left alone that asks for it")
+struct RetryAfterTests {
+    private let minute = Duration.seconds(60)
+
+    /// A desk whose job's first attempt was told to come back in ten minutes.
+    private func desk(attempts: Int = 3) throws -> PlanningDesk {
+        var desk = PlanningDesk([try job(attempts: attempts)])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .retry(after: minute * 10)))
+        return desk
+    }
+
+    @Test func `a request by hand waits for it and says until when`() throws {
+        var desk = try desk()
+
+        let request = try desk.handle(.requested([try id("a")], isForced: false))
+        desk.pass(minute * 10)
+        let after = try desk.handle(.tick)
+
+        #expect(request.started == [])
+        #expect(
+            request.waiting.first?.deferrals == [
+                Deferral(
+                    .backoff, subject: "retry_after", wanted: "2026-11-20T12:10:00Z or later",
+                    measured: "too early", source: "Retry-After that the last attempt was told")
+            ])
+        #expect(request.wakeAfter.map { $0 <= minute * 10 } == true)
+        #expect(after.started.map(\.run) == [RunID(1)])
+    }
+
+    @Test func `it outlives the run that was told`() throws {
+        var desk = try desk(attempts: 1)
+        #expect(desk.store.runs[RunID(1)]?.state == .failed)
+
+        let request = try desk.handle(.requested([try id("a")], isForced: false))
+
+        #expect(request.started == [])
+        #expect(request.waiting.first?.deferrals.map(\.subject) == ["retry_after"])
+    }
+
+    @Test func `force does not wait for it`() throws {
+        var desk = try desk()
+
+        let plan = try desk.handle(.requested([try id("a")], isForced: true))
+
+        #expect(plan.started.map(\.run) == [RunID(1)])
+    }
+
+    @Test func `a wait of our own does not hold back who asks by hand`() throws {
+        var desk = PlanningDesk([try job()])
+        try desk.handle(.tick)
+        try desk.handle(.finished(RunID(1), .retry()))
+
+        let plan = try desk.handle(.requested([try id("a")], isForced: false))
+
+        #expect(plan.started.map(\.attempt) == [2])
+    }
+
+    @Test func `another process obeys it as well`() throws {
+        let first = try desk()
+        var other = PlanningDesk([try job()], store: first.store, owner: "other")
+        other.moment = first.moment
+
+        let plan = try other.handle(.requested([try id("a")], isForced: false))
+
+        #expect(plan.started == [])
+    }
+}
