@@ -103,8 +103,8 @@ struct PlannerTrialRules {
             !workers.values.contains { $0.job.id == job.id },
             "a process has one attempt of a job at a time")
         try expect(
-            workers.count + plan.started.count <= planner.maxParallel,
-            "no more attempts run at once than allowed")
+            workers.count + plan.started.count + runningElsewhere <= planner.maxParallel,
+            "no more attempts of all processes run at once than allowed")
         try expect(
             run.isForced
                 || asked(of: job, by: run).allSatisfy {
@@ -116,9 +116,12 @@ struct PlannerTrialRules {
             run.isForced || !(pause?.holds(at: moment.wall) ?? false),
             "a paused job starts nothing but by force")
         try expect(
-            run.attempts > 1 || run.trigger == .manual
-                || job.startWithin.map { moment.wall - run.scheduledFor <= $0 } ?? true,
+            run.attempts > 1 || run.trigger == .manual || run.isExpedited
+                || mostLate(run, job).map { moment.wall - order.scheduledFor <= $0 } ?? true,
             "a run starts within its time or not at all")
+        try expect(
+            run.isForced || mayAskBackend(job),
+            "nothing but force comes before the end of a Retry-After")
         try expect(
             !openAfter.contains { $0.job == job.id && $0.id < run.id },
             "the runs of a job go in their order")
@@ -141,6 +144,31 @@ struct PlannerTrialRules {
                 rest <= .zero || rest > longest,
                 "a run waits out its backoff, \(rest.text) are left")
         }
+    }
+
+    /// The attempts of other processes, of which those whose lease lapsed are gone.
+    private var runningElsewhere: Int {
+        before.open.values.filter { $0.state == .running && $0.lease?.standing == .held }.count
+    }
+
+    /// How late a run may start by `start_within` and `catch_up`; `nil` for no bound.
+    private func mostLate(_ run: Run, _ job: Job) -> Duration? {
+        let isOccurrence =
+            [.schedule, .catchUp].contains(run.trigger) || run.latestOccurrence != nil
+        // What waited for its turn alone was not missed.
+        let waits = before.waits[run.id]?.map(\.subject) ?? []
+        let ofCatchUp: Duration? =
+            switch job.catchUp {
+            case .none where isOccurrence && waits != ["max_parallel"]: .seconds(15 * 60)
+            case .all(let bounds) where isOccurrence: bounds.window
+            default: nil
+            }
+        return [job.startWithin, ofCatchUp].compactMap { $0 }.min()
+    }
+
+    private func mayAskBackend(_ job: Job) -> Bool {
+        guard let until = before.jobs[job.id]?.retryAfter else { return true }
+        return until <= moment.wall || until - moment.wall > RetryPolicy.longestMaximum
     }
 
     /// The constraints that a run of its lateness still asks for.
@@ -249,7 +277,14 @@ struct PlannerTrialRules {
                 }
             }
             guard let job = jobs[run.job] else { continue }
-            if !run.isForced { try checkLook(at: asked(of: job, by: run), of: job) }
+            // Of a paused job nobody looks at the conditions.
+            if !run.isForced, !waiting.deferrals.contains(where: { $0.reason == .paused }) {
+                try checkLook(at: asked(of: job, by: run), of: job)
+            }
+            if waiting.deferrals.contains(where: { $0.subject == "retry_after" }) {
+                let until = after.jobs[job.id]?.retryAfter ?? moment.wall
+                try expectLook(within: until - moment.wall, "the end of the Retry-After")
+            }
             if waiting.deferrals.contains(where: { ["backoff", "catch_up"].contains($0.subject) }) {
                 let notBefore = run.notBefore ?? moment.wall
                 try expectLook(within: notBefore - moment.wall, "the end of the backoff")

@@ -46,7 +46,7 @@ struct RepeatedDecision {
         let changed = plan.changes.compactMap { change -> JobID? in
             switch change {
             case .put(let run): run.job
-            case .setPause(let job, _), .recordFate(let job, _, _, _, _, _): job
+            case .setPause(let job, _), .setRetryAfter(let job, _), .recordFate(let job, _, _, _, _, _): job
             case .requestStop(let run, _), .deferred(let run, _, at: _): runs[run]?.job
             case .putAttempt(let attempt): runs[attempt.run]?.job
             case .setClock, .renewLeases, .prune: nil
@@ -100,10 +100,12 @@ extension Planner.Event {
 }
 
 extension Ledger {
-    /// The same for some jobs, with the runs that this process holds whatever their job: in tables
-    /// of its own, whose order is another.
+    /// The same for some jobs, with the runs that take places whatever their job: in tables of its
+    /// own, whose order is another.
     fileprivate func copy(keeping: (JobID) -> Bool) -> Ledger {
-        let runs = open.values.filter { keeping($0.job) || $0.lease?.standing == .mine }
+        let runs = open.values.filter { run in
+            keeping(run.job) || run.lease.map { $0.standing != .lapsed } ?? false
+        }
         let kept = Set(runs.map(\.id))
         return Ledger(
             jobs: jobs.filter { keeping($0.key) }, open: runs.sorted { $0.id > $1.id },

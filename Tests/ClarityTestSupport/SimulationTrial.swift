@@ -94,10 +94,10 @@ public struct SimulationTrial {
         }
         for run in single {
             guard let started = run.startedAt else { continue }
-            let late = started - run.scheduledFor
             try expect(
-                job.startWithin.map { late <= $0 } ?? true,
+                job.startWithin.map { started - run.occurrence <= $0 } ?? true,
                 "run \(run.id) starts within its time or not at all")
+            let late = started - run.scheduledFor
             let dropped = job.relaxations.filter { $0.after <= late }.map(\.drops)
             try expect(
                 job.constraints.filter { !dropped.contains($0.name) }.allSatisfy {

@@ -102,6 +102,7 @@ struct TrialDraw {
                 // What is only due while its window is closed may well never run.
                 if job?.constraints.contains(where: { $0.name == "window" }) ?? false {
                     job?.startWithin = nil
+                    job?.catchUp = .latest
                 }
                 return job
             }

@@ -5,7 +5,8 @@ import SQLite
 enum JobRecordRow {
     static let columns = """
         job_id, anchor_at_ms, considered_until_ms, era, schedule, schedule_since_ms, \
-        last_finished_ms, paused_since_ms, paused_until_ms, pause_reason
+        last_finished_ms, paused_since_ms, paused_until_ms, pause_reason, \
+        retry_after_ms
         """
 
     static func record(_ row: borrowing Row) -> JobRecord {
@@ -19,6 +20,7 @@ enum JobRecordRow {
         if let since = row.optionalInstant(7) {
             record.pause = Pause(since: since, until: row.optionalInstant(8), reason: row.text(9))
         }
+        record.retryAfter = row.optionalInstant(10)
         return record
     }
 
@@ -40,13 +42,13 @@ enum JobRecordRow {
             .text(record.clock?.schedule),
             .instant(record.clock?.scheduleSince), .instant(record.lastFinished),
             .instant(record.pause?.since), .instant(record.pause?.until),
-            .text(record.pause?.reason), .integer(step.runs), .integer(step.failures),
+            .text(record.pause?.reason), .instant(record.retryAfter), .integer(step.runs), .integer(step.failures),
             .integer(revision))
     }
 
     private static let upsert = """
         INSERT INTO job_records (\(columns), kept_runs, kept_failures, revision)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (job_id) DO UPDATE SET
             anchor_at_ms = excluded.anchor_at_ms,
             considered_until_ms = excluded.considered_until_ms,
@@ -54,6 +56,7 @@ enum JobRecordRow {
             last_finished_ms = excluded.last_finished_ms,
             paused_since_ms = excluded.paused_since_ms,
             paused_until_ms = excluded.paused_until_ms, pause_reason = excluded.pause_reason,
+            retry_after_ms = excluded.retry_after_ms,
             era = excluded.era, kept_runs = kept_runs + excluded.kept_runs,
             kept_failures = kept_failures + excluded.kept_failures,
             revision = excluded.revision

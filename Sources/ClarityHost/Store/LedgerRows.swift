@@ -51,7 +51,7 @@ enum LedgerRows {
             "SELECT \(JobRecordRow.columns), revision FROM job_records WHERE revision > ?",
             [.integer(revision)]
         ) { row in
-            highest = max(highest, row.integer(10))
+            highest = max(highest, row.integer(11))
             if let job = JobID(row.text(0)) { body(job, JobRecordRow.record(row)) }
         }
         return highest

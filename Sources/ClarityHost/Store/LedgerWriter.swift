@@ -15,7 +15,7 @@ struct LedgerWriter {
         for change in changes {
             try write(change, cache.ledger)
             switch change {
-            case .setClock(let job, _), .setPause(let job, _):
+            case .setClock(let job, _), .setPause(let job, _), .setRetryAfter(let job, _):
                 steps[job, default: JobRecordRow.Step()].runs += 0
             case .put(let run) where run.state.isFinished:
                 // A run that was finished before has been counted.
@@ -53,7 +53,7 @@ struct LedgerWriter {
     /// Writes a change; `ledger` is what was before it.
     private func write(_ change: LedgerChange, _ ledger: Ledger) throws {
         switch change {
-        case .setClock, .setPause, .prune: break
+        case .setClock, .setPause, .setRetryAfter, .prune: break
         case .recordFate(let job, let fate, let first, let latest, let count, let run):
             let due = DueOccurrences(first: first, latest: latest, count: count)
             try FateRow.put(

@@ -30,7 +30,7 @@ struct OccurrenceAudit {
         let known = try connection.first(
             "SELECT \(JobRecordRow.columns), pruned_until_ms FROM job_records WHERE job_id = ?",
             .text(job.rawValue)
-        ) { (JobRecordRow.record($0).clock, pruned: $0.optionalInstant(10)) }
+        ) { (JobRecordRow.record($0).clock, pruned: $0.optionalInstant(11)) }
         // What another schedule named, this one cannot tell.
         guard case (let clock?, let pruned)? = known, clock.schedule == "\(schedule)"
         else { return [] }

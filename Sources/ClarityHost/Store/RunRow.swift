@@ -7,7 +7,8 @@ enum RunRow {
         id, job_id, kind, trigger, state, scheduled_for_ms, enqueued_at_ms, not_before_ms, \
         is_expedited, is_forced, attempts, failures, interruptions, generation, lease_owner, \
         started_at_ms, finished_at_ms, checkpoint, caused_by, failure_category, failure_reason, \
-        stop_reason, tally, notes, lease_boot, lease_expires_ms, stop_request, needs, awaits
+        stop_reason, tally, notes, lease_boot, lease_expires_ms, stop_request, needs, awaits, \
+        latest_occurrence_ms
         """
 
     /// The unfinished runs, as what comes after `FROM`: there are few, but SQLite would walk all
@@ -43,6 +44,7 @@ enum RunRow {
         run.notes = NotesText.notes(row.text(23))
         let need = row.optionalText(27) ?? row.optionalText(28)
         run.needs = need.flatMap { NeededCondition(rawValue: $0) }
+        run.latestOccurrence = row.optionalInstant(29)
         run.stopRequest = row.optionalText(26).flatMap { StopReason(rawValue: $0) }
         return run
     }
@@ -74,12 +76,13 @@ enum RunRow {
             .text(NotesText.text(run.notes)), run.lease == nil ? .null : .text(boot),
             run.lease == nil ? .null : .integer(leaseExpires), .text(run.stopRequest?.rawValue),
             .text(run.needs.flatMap { $0.isAwaited ? nil : $0.rawValue }),
-            .text(run.needs.flatMap { $0.isAwaited ? $0.rawValue : nil }))
+            .text(run.needs.flatMap { $0.isAwaited ? $0.rawValue : nil }),
+            .instant(run.latestOccurrence))
     }
 
     private static let upsert = """
         INSERT INTO runs (\(columns), era)
-        VALUES (?1, ?2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+        VALUES (?1, ?2, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
             \(eraOfJob(2)))
         ON CONFLICT (id) DO UPDATE SET
             state = excluded.state, not_before_ms = excluded.not_before_ms,
@@ -92,7 +95,8 @@ enum RunRow {
             checkpoint = excluded.checkpoint, failure_category = excluded.failure_category,
             failure_reason = excluded.failure_reason, stop_reason = excluded.stop_reason,
             tally = excluded.tally, notes = excluded.notes, stop_request = excluded.stop_request,
-            needs = excluded.needs, awaits = excluded.awaits
+            needs = excluded.needs, awaits = excluded.awaits,
+            latest_occurrence_ms = excluded.latest_occurrence_ms
         """
 }
 

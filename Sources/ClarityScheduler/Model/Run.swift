@@ -5,8 +5,10 @@ public struct Run: Hashable, Sendable {
     public var kind: JobKind
     public var trigger: Trigger
     public var state: RunState
-    /// The occurrence it stands for, or the instant of the request.
+    /// The occurrence that asked for it, or the instant of the request.
     public var scheduledFor: Instant
+    /// The latest of the occurrences that came while it waited and were coalesced into it.
+    public var latestOccurrence: Instant?
     public var enqueuedAt: Instant
     /// No attempt before this instant: backoff.
     public var notBefore: Instant?
@@ -41,6 +43,9 @@ public struct Run: Hashable, Sendable {
     /// The counts of all attempts, the later replacing the earlier where both have them.
     public var tally: Tally
     public var notes: [String]
+
+    /// The occurrence that it stands for: the latest of those that it has.
+    public var occurrence: Instant { latestOccurrence ?? scheduledFor }
 
     /// Creates an enqueued run.
     public init(

@@ -152,11 +152,13 @@ extension Round {
         case .constraint: .ask
         case .paused: .resume(until: record(of: job.id).pause?.until)
         case .overlap:
-            if deferral.subject == noPlace.subject {
+            if deferral.subject == Round.maxParallel {
                 .place
             } else {
                 runAhead(of: run).map { .finish($0.id) } ?? .attemptGone
             }
+        case .backoff where deferral.subject == Round.retryAfter:
+            .pass(until: record(of: job.id).retryAfter ?? moment.wall)
         case .backoff: .pass(until: run.notBefore ?? moment.wall)
         case .notDue where deferral.subject == JobStanding.schedule:
             scheduled(job, standing).map { .pass(until: $0) } ?? .ask
@@ -176,7 +178,7 @@ extension Round {
     }
 
     private func expiry(of run: Run, _ job: Job) -> Instant? {
-        guard run.attempts == 0, run.trigger != .manual else { return nil }
-        return job.startWithin.map { run.scheduledFor + $0 }
+        guard run.attempts == 0, run.trigger != .manual, !run.isExpedited else { return nil }
+        return lateness(of: run, job).map { run.occurrence + $0.most }
     }
 }

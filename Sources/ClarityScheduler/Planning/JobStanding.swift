@@ -7,6 +7,9 @@ public struct JobStanding: Hashable, Sendable {
     public var open: Run?
     /// What would keep a run of it from starting now; `notDue` alone when nothing asks for one.
     public var deferrals: [Deferral]
+    /// The oldest occurrence that no scheduler has looked at within 15 minutes of its time; `nil`
+    /// where one has.
+    public var overdueSince: Instant?
 }
 
 extension Planner {
@@ -34,7 +37,9 @@ extension Round {
                     source: "schedule"), at: 0)
         }
         if deferrals.isEmpty, let place = placeWanted(by: candidate) { deferrals.append(place) }
-        return JobStanding(job: job.id, next: next, open: open, deferrals: deferrals)
+        return JobStanding(
+            job: job.id, next: next, open: open, deferrals: deferrals,
+            overdueSince: next.flatMap { moment.wall - $0 > Round.onTime ? $0 : nil })
     }
 
     /// The run that would be the next to start: the one that waits, or one that there would be.
@@ -54,7 +59,7 @@ extension Round {
 
     /// What the process that would run it has said: that all its places are taken.
     private func placeWanted(by run: Run) -> Deferral? {
-        let noted = ledger.waits[run.id]?.first { $0.subject == noPlace.subject }
+        let noted = ledger.waits[run.id]?.first { $0.subject == Round.maxParallel }
         // It says nothing any more once nothing runs.
         guard let noted, ledger.open.values.contains(where: { $0.state == .running }) else {
             return nil

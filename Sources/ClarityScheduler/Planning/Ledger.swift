@@ -32,6 +32,13 @@ public struct Ledger: Hashable, Sendable {
         self.pruned = pruned
     }
 
+    /// The latest trace that a scheduler left up to an instant; `nil` where none ever ran.
+    public func lastLook(before now: Instant) -> Instant? {
+        let ofJobs = jobs.values.flatMap { [$0.clock?.considered, $0.lastFinished] }
+        let ofRuns = open.values.flatMap { [$0.enqueuedAt, $0.startedAt] }
+        return (ofJobs + ofRuns).compactMap { $0 }.filter { $0 <= now }.max()
+    }
+
     /// The unfinished runs of a job, oldest first.
     public func openRuns(of job: JobID) -> [RunID] { openByJob[job] ?? [] }
 
@@ -42,6 +49,8 @@ public struct Ledger: Hashable, Sendable {
             note(clock, after: jobs[job]?.clock)
             jobs[job, default: JobRecord()].clock = clock
         case .setPause(let job, let pause): jobs[job, default: JobRecord()].pause = pause
+        case .setRetryAfter(let job, let instant):
+            jobs[job, default: JobRecord()].retryAfter = instant
         case .put(let run): put(run)
         case .requestStop(let run, let reason):
             // The first one stands.
@@ -109,6 +118,9 @@ public struct JobRecord: Hashable, Sendable {
     /// When the last of its runs that had an attempt finished.
     public var lastFinished: Instant?
     public var pause: Pause?
+    /// Before this instant a server wants no attempt of it (Retry-After, RFC 9110 section 10.2.3);
+    /// `nil` where none said so.
+    public var retryAfter: Instant?
 
     /// Creates a record.
     public init(clock: JobClock? = nil, lastFinished: Instant? = nil, pause: Pause? = nil) {

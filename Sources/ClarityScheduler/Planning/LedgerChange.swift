@@ -3,6 +3,8 @@ public enum LedgerChange: Hashable, Sendable {
     case setClock(JobID, JobClock)
     /// Pauses a job, or with `nil` lets it go on.
     case setPause(JobID, Pause?)
+    /// A server asked that no attempt of the job come before an instant.
+    case setRetryAfter(JobID, Instant)
     /// `count` of the occurrences from `first` to `latest` share a fate, and a run where one stands
     /// for them.
     case recordFate(

@@ -11,6 +11,9 @@ public struct Plan: Hashable, Sendable {
         public var job: JobID
         public var run: RunID?
         public var deferrals: [Deferral]
+
+        /// Whether somebody has paused the job.
+        public var isPaused: Bool { deferrals.contains { $0.reason == .paused } }
     }
 
     public var changes: [LedgerChange] = []

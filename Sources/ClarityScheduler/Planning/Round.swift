@@ -7,6 +7,7 @@ struct Round {
 
     private let readConditions: () -> Conditions
     private var conditionsRead: Conditions?
+    private var runningElsewhereRead: [Run]?
     private var changedRuns: [RunID: Run] = [:]
     private var changedOrder: [RunID] = []
     private var newByJob: [JobID: [RunID]] = [:]
@@ -36,6 +37,9 @@ struct Round {
         }
         rescueLapsedRuns()
         for event in events { take(event) }
+        // Before, so that no occurrence is coalesced into a run that is given up, and after, for the
+        // deadlines of new runs.
+        expireLateRuns()
         enqueueDueOccurrences()
         expireLateRuns()
         startFlexibly()
@@ -71,6 +75,19 @@ struct Round {
             let conditions = readConditions()
             conditionsRead = conditions
             return conditions
+        }
+    }
+
+    /// The runs that other processes hold when the round begins, in no order; found out when they are
+    /// first asked for.
+    var runningElsewhere: [Run] {
+        mutating get {
+            if let runningElsewhereRead { return runningElsewhereRead }
+            let runs = ledger.open.values.filter {
+                $0.state == .running && $0.lease?.standing == .held
+            }
+            runningElsewhereRead = runs
+            return runs
         }
     }
 
@@ -122,6 +139,13 @@ struct Round {
         record.pause = pause
         records[job] = record
         result.changes.append(.setPause(job, pause))
+    }
+
+    mutating func setRetryAfter(_ instant: Instant, of job: JobID) {
+        var record = record(of: job)
+        record.retryAfter = instant
+        records[job] = record
+        result.changes.append(.setRetryAfter(job, instant))
     }
 
     mutating func recordFate(

@@ -23,7 +23,7 @@ extension Round {
         for (run, job) in startOrder() {
             var deferrals = deferrals(of: run, job)
             let mayStart = deferrals.isEmpty
-            if mayStart, attempts >= planner.maxParallel { deferrals = [noPlace] }
+            if mayStart, attempts >= planner.maxParallel { deferrals = [noPlace()] }
             record(deferrals, of: run)
             if !mayStart {
                 askChecks(job, for: run, deferrals)
@@ -31,29 +31,6 @@ extension Round {
             } else if deferrals.isEmpty {
                 start(run, job)
             }
-        }
-    }
-
-    /// Ends the runs that did not start before their deadline.
-    mutating func expireLateRuns() {
-        let late = waitingRuns.filter { $0.attempts == 0 && $0.trigger != .manual }
-        for run in late.sorted(by: { $0.id < $1.id }) {
-            guard let startWithin = planner.jobs[run.job]?.startWithin else { continue }
-            let late = moment.wall - run.scheduledFor
-            guard late > startWithin else {
-                wake(after: startWithin - late + .milliseconds(1))
-                continue
-            }
-            let waits = ledger.waits[run.id].map { $0.map(\.subject).joined(separator: ", ") }
-            var expired = run
-            expired.state = .skipped
-            expired.finishedAt = moment.wall
-            expired.notBefore = nil
-            expired.failure = Failure(
-                .work,
-                "not started within \(startWithin.text)"
-                    + (waits.map { ", waiting for \($0)" } ?? ""))
-            put(expired)
         }
     }
 
@@ -209,6 +186,7 @@ extension Round {
     }
 
     private mutating func start(_ run: Run, _ job: Job) {
+        if isMissed(run) { spread(job, behind: run) }
         var run = run
         run.state = .running
         run.attempts += 1
@@ -228,7 +206,7 @@ extension Round {
             .start(
                 AttemptOrder(
                     run: run.id, job: job.id, kind: job.kind, attempt: run.attempts,
-                    generation: run.generation, scheduledFor: run.scheduledFor,
+                    generation: run.generation, scheduledFor: run.occurrence,
                     timeout: job.timeout, warning: job.warning,
                     memoryLimitBytes: job.memoryLimitBytes, checkpoint: run.checkpoint,
                     conditions: orderConditions(of: run, job), options: job.options)))

@@ -11,6 +11,7 @@ extension Round {
         }
         if let paused = paused(run, job) { deferrals.append(paused) }
         if let tooEarly = tooEarly(run, job) { deferrals.append(tooEarly) }
+        if let refused = refused(run, job) { deferrals.append(refused) }
         if !run.isExpedited, run.attempts == 0, job.earliestBegin > .zero,
             let finished = record(of: job.id).lastFinished, finished <= moment.wall,
             finished + job.earliestBegin > moment.wall
@@ -22,23 +23,49 @@ extension Round {
                     measured: "too early", source: "end of the last run"))
             wake(after: earliest - moment.wall)
         }
-        if !run.isForced { deferrals += unmet(of: job, for: run) }
+        // Whatever the machine is like, a pause has to end first: nobody needs to look.
+        if !run.isForced, !deferrals.contains(where: { $0.reason == .paused }) {
+            deferrals += unmet(of: job, for: run)
+        }
         return deferrals
     }
+
+    /// The subject of the deferral of a run that waits for its turn.
+    static let maxParallel = "max_parallel"
 
     /// The subject of the deferral that keeps two runs of a job apart.
     static let earliestBegin = "earliest_begin"
 
     /// What a process says of a run that could start but for the number of those that run.
-    var noPlace: Deferral {
-        Deferral(
-            .overlap, subject: "max_parallel",
+    mutating func noPlace() -> Deferral {
+        // Of what another process finishes it tells at once, unless it dies.
+        if !runningElsewhere.isEmpty { wake(after: Planner.recheck) }
+        return Deferral(
+            .overlap, subject: Round.maxParallel,
             wanted: "fewer than \(planner.maxParallel) attempts at once",
-            measured: "\(attempts)", source: "this process")
+            measured: "\(attempts): \(placeHolders)", source: "leases of this state directory")
     }
 
-    /// The attempts that take a place.
-    var attempts: Int { planner.inFlight.count }
+    /// The attempts that take a place: of all processes that share the state.
+    var attempts: Int {
+        mutating get {
+            planner.inFlight.count + runningElsewhere.count
+        }
+    }
+
+    /// Who holds the places, four of them by name.
+    private var placeHolders: String {
+        mutating get {
+            let here = planner.inFlight.sorted { $0.key < $1.key }
+                .map { "run \($0.key) of \($0.value.job.id) in this process" }
+            let elsewhere = runningElsewhere.sorted { $0.id < $1.id }.map { run in
+                "run \(run.id) of \(run.job) in process \(run.lease?.owner ?? "unknown")"
+            }
+            let all = here + elsewhere
+            return all.prefix(4).joined(separator: ", ")
+                + (all.count > 4 ? " and \(all.count - 4) more" : "")
+        }
+    }
 
     /// The names of the constraints that a run no longer asks for, being as late as it is.
     func relaxed(_ job: Job, for run: Run) -> Set<String> {
@@ -117,6 +144,22 @@ extension Round {
             .backoff, subject: "backoff", wanted: "\(notBefore) or later", measured: "too early",
             source: run.failures > 0 ? "failure \(run.failures) of the run" : "its last stop")
     }
+
+    /// The backend's word that it wants to be left alone, which counts for whoever asks.
+    private mutating func refused(_ run: Run, _ job: Job) -> Deferral? {
+        guard !run.isForced, let until = record(of: job.id).retryAfter, until > moment.wall,
+            // What lies further ahead comes from a clock that was set back.
+            until - moment.wall <= RetryPolicy.longestMaximum,
+            run.notBefore.map({ $0 < until }) ?? true
+        else { return nil }
+        wake(after: until - moment.wall)
+        return Deferral(
+            .backoff, subject: Round.retryAfter, wanted: "\(until) or later", measured: "too early",
+            source: "Retry-After that the last attempt was told")
+    }
+
+    /// The subject of the deferral that obeys a server's Retry-After.
+    static let retryAfter = "retry_after"
 
     /// What a run asks for: the constraints of its job in their order, then what it needs itself.
     func demands(of run: Run, _ job: Job) -> [Demand] {

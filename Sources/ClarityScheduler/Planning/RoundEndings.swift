@@ -29,19 +29,21 @@ extension Round {
             run.failures += 1
             run.interruptions = 0
             run.failure = failure
+            let believed = min(wish ?? .zero, attempt.job.retry.maximum)
+            if believed > .zero { setRetryAfter(moment.wall + believed, of: run.job) }
             if run.failures >= attempt.job.retry.attempts {
                 close(&run, .failed, attempt, end, .failed)
             } else {
                 var lot = lot(of: run)
                 let wait = attempt.job.retry.wait(
                     afterFailures: run.failures, using: &lot)
-                let believed = min(wish ?? .zero, attempt.job.retry.maximum)
                 release(&run, after: max(wait, believed), attempt, end, .failed)
             }
         case .snoozed(let failure, let span):
             run.interruptions = 0
             run.failure = failure
             let believed = min(span, attempt.job.retry.maximum)
+            setRetryAfter(moment.wall + believed, of: run.job)
             release(&run, after: max(attempt.job.retry.initial, believed), attempt, end, .stopped)
         case .awaits(let need, let failure):
             run.interruptions = 0

@@ -1,9 +1,5 @@
 // How what schedules name becomes runs, or gets its fate without one.
 extension Round {
-    /// An occurrence that is seen later than this is no longer on time but caught up: thrice the
-    /// five minutes after which cron or a timer comes back with `run --due`.
-    private static let onTime: Duration = .seconds(15 * 60)
-
     /// Deals with what each schedule has named since it was last considered.
     mutating func enqueueDueOccurrences() {
         followClock()
@@ -22,24 +18,18 @@ extension Round {
 
     /// Deals with what a job's schedule has named up to now.
     mutating func settleOccurrences(of job: Job) {
-        guard let schedule = job.schedule else { return }
-        guard let pause = record(of: job.id).pause else {
-            return settle(schedule, of: job, through: moment.wall, paused: false)
-        }
-        // What came before the pause and what comes after it goes its usual way.
-        let eve = min(pause.since - .milliseconds(1), moment.wall)
-        settle(schedule, of: job, through: eve, paused: false)
-        let isOver = !pause.holds(at: moment.wall)
-        let last = pause.until.map { $0 - .milliseconds(1) } ?? moment.wall
-        settle(schedule, of: job, through: min(last, moment.wall), paused: true)
+        let clock = clock(of: job)
+        guard let schedule = job.schedule,
+            let due = schedule.due(
+                after: clock.considered, through: moment.wall, anchor: clock.anchor)
+        else { return }
+        decide(due, schedule, of: job, after: clock)
+        consider(due.latest, of: job)
         // Taken back when something comes after it, and not at whatever look: so the same decision
         // made again takes it back as well.
-        let clock = clock(of: job)
-        guard isOver,
-            schedule.due(after: clock.considered, through: moment.wall, anchor: clock.anchor) != nil
-        else { return }
-        setPause(nil, of: job.id)
-        settle(schedule, of: job, through: moment.wall, paused: false)
+        if let until = record(of: job.id).pause?.until, until <= due.latest {
+            setPause(nil, of: job.id)
+        }
     }
 
     /// How far the job's schedule has been dealt with; set where the job was never seen, and set
@@ -114,11 +104,12 @@ extension Round {
         }
     }
 
-    /// Starts jobs with flex early where nothing holds them back: this process is awake anyway.
+    /// Starts jobs with flex as soon as nothing holds them back, from the opening of their window on.
     mutating func startFlexibly() {
         while let entry = planner.earlyAgenda.popFirst(through: moment.wall) {
             planner.flexible.insert(entry.place)
         }
+        if let next = planner.earlyAgenda.first { wake(after: next.at - moment.wall) }
         guard !planner.flexible.isEmpty, !planner.isDraining, planner.scope == .everything else {
             return
         }
@@ -148,111 +139,112 @@ extension Round {
 
     // MARK: Fates
 
-    private mutating func settle(
-        _ schedule: Schedule, of job: Job, through end: Instant, paused: Bool
-    ) {
-        let clock = clock(of: job)
-        guard
-            let due = schedule.due(after: clock.considered, through: end, anchor: clock.anchor)
-        else { return }
-        if paused {
-            recordFate(.paused, of: job.id, due)
-        } else {
-            decide(due, schedule, of: job, after: clock)
-        }
-        consider(due.latest, of: job)
-    }
-
     private mutating func consider(_ instant: Instant, of job: Job) {
         var clock = clock(of: job)
         clock.considered = instant
         setClock(clock, of: job.id)
     }
 
+    /// Gives each occurrence its fate: judged by its own time first, then by what the job's policies
+    /// make of those that may still start.
     private mutating func decide(
         _ due: DueOccurrences, _ schedule: Schedule, of job: Job, after clock: JobClock
     ) {
-        if let startWithin = job.startWithin, moment.wall - due.latest > startWithin {
-            return recordFate(.expired, of: job.id, due)
-        }
-        if case .all(let bounds) = job.catchUp {
-            return catchUp(due, schedule, of: job, bounds, after: clock)
-        }
-        let isLate = moment.wall - due.latest > Round.onTime
-        if job.overlap == .replace {
-            for run in openRuns(of: job.id) { supersede(run) }
-        } else if let waiting = openRuns(of: job.id).first(where: { $0.state == .enqueued }) {
-            endSourceNeed(of: waiting)
-            return recordFate(.coalesced, of: job.id, due, run: waiting.id)
-        } else if let running = openRuns(of: job.id).first, job.overlap == .skip {
-            return recordFate(.skipped, of: job.id, due, run: running.id)
-        }
-        if isLate, job.catchUp == .none { return recordFate(.skipped, of: job.id, due) }
-        // Without catch-up the run stands for the latest alone.
-        let standsForAll = job.catchUp == .latest
-        let run = enqueue(
-            job, isLate || (due.count > 1 && standsForAll) ? .catchUp : .schedule, for: due.latest)
-        if due.count > 1 {
-            // The latest has the run; the others end just before it.
-            let others = schedule.latest(
-                2, after: clock.considered, through: due.latest, anchor: clock.anchor)
-            recordFate(
-                standsForAll ? .coalesced : .skipped, of: job.id,
-                DueOccurrences(
-                    first: due.first, latest: others.first ?? due.first, count: due.count - 1),
-                run: standsForAll ? run : nil)
-        }
-    }
-
-    /// Lets a run that waits for a source file look again: what came in otherwise, such as samples of
-    /// an import, must not wait for that file.
-    private mutating func endSourceNeed(of run: Run) {
-        guard run.needs == .source else { return }
-        var run = run
-        run.needs = nil
-        put(run)
-    }
-
-    /// Gives each occurrence a run of its own as far as the bounds allow.
-    private mutating func catchUp(
-        _ due: DueOccurrences, _ schedule: Schedule, of job: Job, _ bounds: CatchUpBounds,
-        after clock: JobClock
-    ) {
         var start = clock.considered
-        if let window = bounds.window, due.first < moment.wall - window {
-            let edge = min(moment.wall - window - .milliseconds(1), due.latest)
+        if let limit = lateness(job) {
+            let edge = min(moment.wall - limit.most - .milliseconds(1), due.latest)
             if let old = schedule.due(after: start, through: edge, anchor: clock.anchor) {
-                recordFate(.expired, of: job.id, old)
+                passOver(old, schedule, of: job, limit.rule, after: clock)
                 start = old.latest
             }
-            guard start < due.latest else { return }
         }
-        let running = openRuns(of: job.id).first { $0.state == .running }
-        if job.overlap == .replace {
-            for run in openRuns(of: job.id) { supersede(run) }
-        } else if job.overlap == .skip, let running, moment.wall - due.latest <= Round.onTime {
-            // What passes while a run of the job goes on was not missed.
-            if let rest = schedule.due(after: start, through: due.latest, anchor: clock.anchor) {
-                recordFate(.skipped, of: job.id, rest, run: running.id)
+        guard let due = schedule.due(after: start, through: due.latest, anchor: clock.anchor)
+        else { return }
+        if let pause = record(of: job.id).pause, job.catchUp == .none,
+            pause.holds(at: moment.wall), pause.until.map({ $0 > due.latest + Round.onTime }) ?? true
+        {
+            return recordFate(.paused, of: job.id, due)
+        }
+        if job.overlap == .replace { openRuns(of: job.id).forEach { supersede($0) } }
+        let open = openRuns(of: job.id)
+        if case .all(let bounds) = job.catchUp {
+            if job.overlap == .skip, let running = open.first(where: { $0.state == .running }) {
+                return recordFate(.skipped, of: job.id, due, run: running.id)
             }
-            return
+            return enqueueEach(due, schedule, of: job, bounds, after: start, clock.anchor)
         }
-        let waiting = openRuns(of: job.id).filter { $0.state == .enqueued }.count
-        let places = max(bounds.atMost - waiting, waiting == 0 ? 1 : 0)
-        let chosen =
-            places == 0
-            ? []
-            : schedule.latest(places, after: start, through: due.latest, anchor: clock.anchor)
+        if let waiting = open.first(where: { $0.state == .enqueued }) {
+            return coalesce(due, into: waiting)
+        }
+        if job.overlap == .skip, let running = open.first {
+            // The answer to a run that goes on is that of `overlap`: nothing is left to catch up.
+            return recordFate(.skipped, of: job.id, due, run: running.id)
+        }
+        let isMissed = moment.wall - due.first > Round.onTime
+        let run = enqueue(job, isMissed ? .catchUp : .schedule, for: due.latest)
+        guard due.count > 1 else { return }
+        // The latest has the run; the others end just before it.
+        let others = schedule.latest(
+            2, after: start, through: due.latest, anchor: clock.anchor)
+        recordFate(
+            .coalesced, of: job.id,
+            DueOccurrences(
+                first: due.first, latest: others.first ?? due.first, count: due.count - 1),
+            run: run)
+    }
+
+    /// Records what may not start any more: as paused where only the pause was in the way.
+    private mutating func passOver(
+        _ old: DueOccurrences, _ schedule: Schedule, of job: Job, _ rule: LatenessLimit.Rule,
+        after clock: JobClock
+    ) {
+        guard rule == .noCatchUp else { return recordFate(.expired, of: job.id, old) }
+        guard let pause = record(of: job.id).pause else {
+            return recordFate(.skipped, of: job.id, old)
+        }
+        let end = pause.until ?? old.latest + .milliseconds(1)
+        var start = clock.considered
+        for (fate, through) in [
+            (OccurrenceFate.skipped, pause.since - .milliseconds(1)),
+            (.paused, end - .milliseconds(1)), (.skipped, old.latest),
+        ] {
+            guard
+                let part = schedule.due(
+                    after: start, through: min(through, old.latest), anchor: clock.anchor)
+            else { continue }
+            recordFate(fate, of: job.id, part)
+            start = part.latest
+        }
+    }
+
+    /// Lets a run that waits stand for later occurrences of its job as well.
+    private mutating func coalesce(_ due: DueOccurrences, into waiting: Run) {
+        var run = waiting
+        run.latestOccurrence = due.latest
+        // What came in otherwise, such as samples of an import, must not wait for a source file.
+        if run.needs == .source { run.needs = nil }
+        put(run)
+        recordFate(.coalesced, of: run.job, due, run: run.id)
+    }
+
+    /// Gives each occurrence a run of its own, as far as the bounds allow: the latest have them.
+    private mutating func enqueueEach(
+        _ due: DueOccurrences, _ schedule: Schedule, of job: Job, _ bounds: CatchUpBounds,
+        after start: Instant, _ anchor: Instant
+    ) {
+        let chosen = schedule.latest(
+            bounds.atMost, after: start, through: due.latest, anchor: anchor)
         let edge = (chosen.first ?? due.latest + .milliseconds(1)) - .milliseconds(1)
-        if let rest = schedule.due(after: start, through: edge, anchor: clock.anchor) {
+        if let rest = schedule.due(after: start, through: edge, anchor: anchor) {
             recordFate(.skipped, of: job.id, rest)
         }
-        let step = chosen.count > 1 ? bounds.spread / chosen.count : .zero
-        for (index, instant) in chosen.enumerated() {
-            let isLate = index < chosen.count - 1 || moment.wall - instant > Round.onTime
-            enqueue(
-                job, isLate ? .catchUp : .schedule, for: instant,
-                notBefore: step > .zero && index > 0 ? moment.wall + step * index : nil)
+        let waiting = waitingOccurrences(of: job)
+        for run in waiting.prefix(max(waiting.count + chosen.count - bounds.atMost, 0)) {
+            skip(run, "passed over for later occurrences, of which \(bounds.atMost) may wait")
+        }
+        for instant in chosen {
+            let isMissed = moment.wall - instant > Round.onTime
+            enqueue(job, isMissed ? .catchUp : .schedule, for: instant)
         }
     }
 }
