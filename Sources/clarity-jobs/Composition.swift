@@ -149,11 +149,11 @@ struct Composition {
     }
 
     func planner(
-        _ file: JobFile, owner: String, scope: Planner.Scope, maxParallel: Int? = nil
+        _ file: JobFile, owner: String, scope: Planner.Scope
     ) -> Planner {
         Planner(
             jobs: jobSet(file), owner: owner,
-            maxParallel: maxParallel ?? self.maxParallel(file), scope: scope,
+            maxParallel: maxParallel(file), scope: scope,
             retention: file.retention, seed: UInt64.random(in: .min ... .max))
     }
 

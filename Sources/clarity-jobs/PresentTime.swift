@@ -39,6 +39,18 @@ struct PresentTime {
 }
 
 extension Composition {
+    /// The time that an option names; `nil` where it is not given.
+    ///
+    /// - Throws: as `PresentTime.instant`.
+    func time(_ option: String) throws(CommandFailure) -> Instant? {
+        guard let text = arguments[option] else { return nil }
+        let environment = environment
+        return try PresentTime(text: text, option: "--\(option)").instant {
+            () throws(CommandFailure) in
+            try Composition.localZone(environment)
+        }
+    }
+
     /// The zone that this machine's clock on the wall follows.
     ///
     /// - Throws: `CommandFailure` (configuration) when it is not known here.

@@ -61,16 +61,17 @@ public struct RunHistory: ~Copyable {
         }
     }
 
+    /// The last `limit` runs that a filter lets through, newest first.
+    public func runs(_ filter: RunFilter, limit: Int) throws(RunStoreError) -> [Run] {
+        let condition = filter.condition
+        return try runs(
+            "SELECT \(RunRow.columns) FROM runs \(condition.text) ORDER BY id DESC LIMIT ?",
+            condition.values + [.integer(Int64(limit))])
+    }
+
     /// The last `limit` runs, newest first, of one job or of all.
     public func runs(of job: JobID?, limit: Int) throws(RunStoreError) -> [Run] {
-        guard let job else {
-            return try runs(
-                "SELECT \(RunRow.columns) FROM runs ORDER BY id DESC LIMIT ?",
-                [.integer(Int64(limit))])
-        }
-        return try runs(
-            "SELECT \(RunRow.columns) FROM runs WHERE job_id = ? ORDER BY id DESC LIMIT ?",
-            [.text(job.rawValue), .integer(Int64(limit))])
+        try runs(RunFilter(job: job), limit: limit)
     }
 
     /// One run, or `nil` when there is none of this number.

@@ -9,6 +9,8 @@ public struct StatusReport: Sendable {
         public var id: String
         public var standing: String
         public var lastSuccess: Instant?
+        /// Whether no scheduler has looked at it since it was due.
+        public var isOverdue: Bool
     }
 
     public let rulings: [FreshnessRuling]
@@ -18,8 +20,8 @@ public struct StatusReport: Sendable {
     public let jobs: [JobLine]
     private let now: Instant
 
-    /// Whether every goal holds.
-    public var holds: Bool { rulings.allSatisfy(\.holds) }
+    /// Whether every goal holds and a scheduler takes care of every job.
+    public var holds: Bool { rulings.allSatisfy(\.holds) && !jobs.contains(where: \.isOverdue) }
 
     /// Makes a report out of an order, which has the jobs as `jobs.0.id` and so on.
     ///
@@ -36,8 +38,10 @@ public struct StatusReport: Sendable {
         }
         backlog = try store?.outboxBacklog() ?? OutboxBacklog()
         self.session = session?.expiresAt
-        self.jobs = jobs.map {
-            JobLine(id: $0.id, standing: $0.standing, lastSuccess: $0.lastSuccess)
+        self.jobs = jobs.enumerated().map { index, job in
+            JobLine(
+                id: job.id, standing: job.standing, lastSuccess: job.lastSuccess,
+                isOverdue: order.options["jobs.\(index).overdue"] == "true")
         }
         self.now = now
     }
@@ -61,10 +65,12 @@ public struct StatusReport: Sendable {
 // For people.
 extension StatusReport {
     /// A line for each goal, then the outbox, the session and the jobs; with `missedOnly` no more than
-    /// the goals that are missed.
+    /// the goals that are missed and the jobs that are overdue.
     public func lines(missedOnly: Bool) -> [String] {
         let goals = rulings.filter { !missedOnly || !$0.holds }.map(line)
-        guard !missedOnly else { return goals.map(\.forReport) }
+        guard !missedOnly else {
+            return (goals + jobs.filter(\.isOverdue).map(line)).map(\.forReport)
+        }
         let outbox =
             "outbox: \(backlog.waiting) waiting, \(backlog.accepted) accepted, "
             + "\(backlog.forPerson) for a person"
@@ -124,21 +130,19 @@ extension StatusReport {
             all += [
                 JSON.Member(name: "outbox", value: .object(outbox)),
                 JSON.Member(name: "session", value: .object(sessionMembers)),
-                JSON.Member(name: "jobs", value: .array(jobs.map { .object(members($0)) })),
             ]
         }
+        let shown = jobs.filter { !missedOnly || $0.isOverdue }.map { JSON.object(members($0)) }
+        all.append(JSON.Member(name: "jobs", value: .array(shown)))
         return JSON.object(all).page
     }
 
     /// The same as objects of a line each, told apart by `what`: `goal`, `outbox`, `session`, `job`.
     public func objectLines(missedOnly: Bool) -> [String] {
         let goals = rulings.filter { !missedOnly || !$0.holds }.map { ("goal", members($0)) }
-        let rest: [(String, [JSON.Member])] =
-            missedOnly
-            ? []
-            : [("outbox", outbox), ("session", sessionMembers)]
-                + jobs.map { ("job", members($0)) }
-        return (goals + rest).map { what, members in
+        let state = missedOnly ? [] : [("outbox", outbox), ("session", sessionMembers)]
+        let jobLines = jobs.filter { !missedOnly || $0.isOverdue }.map { ("job", members($0)) }
+        return (goals + state + jobLines).map { what, members in
             JSON.object([JSON.Member(name: "what", value: .string(what))] + members).line
         }
     }
@@ -177,6 +181,7 @@ extension StatusReport {
             JSON.Member(name: "job", value: .string(job.id)),
             JSON.Member(name: "last_success", value: .text(job.lastSuccess)),
             JSON.Member(name: "standing", value: .string(job.standing.forReport)),
+            JSON.Member(name: "overdue", value: .bool(job.isOverdue)),
         ]
     }
 }

@@ -6,9 +6,19 @@ extension CommandSyntax {
             "Each constraint with what it wants and what is, everything else that is in the way, what",
             "would end that, and when the job likely starts. An estimate is the median of how long",
             "the same held the job back in the last 7 days, of three times or more.",
+            "",
+            "With --at it says what became of the last occurrence up to that time: which run stands for",
+            "it, what held that run back and for how long, and when no scheduler ran.",
         ],
         operands: "JOB",
-        options: [.now], examples: ["clarity-jobs explain com.clarity.healthkit.upload"])
+        options: [
+            OptionSyntax("at", value: "TIME", summary: "explain that time instead of now"),
+            .now,
+        ],
+        examples: [
+            "clarity-jobs explain com.clarity.healthkit.upload",
+            "clarity-jobs explain com.clarity.cleanup --at '2026-11-20 03:30'",
+        ])
 
     static let doctor = CommandSyntax(
         name: "doctor",

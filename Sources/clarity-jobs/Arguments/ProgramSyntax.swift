@@ -73,10 +73,17 @@ extension CommandSyntax {
                 operands: "[JOB]",
                 options: [
                     OptionSyntax("limit", "n", value: "N", summary: "how many runs, 20 at first"),
+                    OptionSyntax("failed", summary: "only runs that failed for good"),
+                    OptionSyntax("deferred", summary: "only runs that something held back"),
+                    OptionSyntax(
+                        "since", value: "TIME", summary: "only runs that ended at that time or later"),
+                    OptionSyntax(
+                        "until", value: "TIME", summary: "only runs that were due before that time"),
                     .now,
                 ],
                 examples: [
                     "clarity-jobs history com.clarity.refresh -n 5",
+                    "clarity-jobs history --failed --since 2026-11-20",
                     "clarity-jobs history show 42",
                 ],
                 commands: [

@@ -7,7 +7,8 @@ extension CommandSyntax {
             "The goals are those of `fresh:` in the job file. Where one is missed it says whether the",
             "sources had nothing newer, which job holds a newer sample back and for what it waits,",
             "whether the backend has not confirmed it, or whether a person has to decide. Reads only;",
-            "sends nothing. The status is 1 when a goal is missed; --quiet shows only those.",
+            "sends nothing. The status is 1 when a goal is missed or a job is overdue, which means that",
+            "no scheduler has looked at it for 15 minutes after its time; --quiet shows only those.",
         ],
         options: [.now],
         examples: [

@@ -15,6 +15,9 @@ struct ExplainCommand {
         }
         let file = try composition.jobFile()
         let job = try composition.job(named: operands[0], in: file)
+        if let instant = try composition.time("at") {
+            return try PastOccurrenceCommand(composition, job, file).run(instant)
+        }
         // First: an answer that came after the moment would count as one from a clock set back since.
         let conditions = composition.conditions(file).conditions(asking: job.checks)
         let moment = composition.clock.moment

@@ -19,15 +19,18 @@ struct HistoryCommand {
             guard job != nil else { throw CommandFailure(.usage, "`\(name)` is no job's id") }
         }
         let limit = try composition.limit(1...1_000_000)
+        let filter = RunFilter(
+            job: job, isFailed: arguments.has("failed"), isDeferred: arguments.has("deferred"),
+            since: try composition.time("since"), until: try composition.time("until"))
         let file = try composition.jobFile()
         let history = try composition.history(file)
         let (runs, waits) = try askingStore {
             () throws(RunStoreError) -> ([Run], [RunID: [Deferral]]) in
-            let runs = try history.runs(of: job, limit: limit)
+            let runs = try history.runs(filter, limit: limit)
             return (runs, try deferrals(holding: runs, history))
         }
         // A job that is no longer declared keeps its history.
-        if runs.isEmpty, let job, !file.jobs.contains(where: { $0.id == job }) {
+        if runs.isEmpty, filter == RunFilter(job: job), let job, !file.jobs.contains(where: { $0.id == job }) {
             let suggestion = closest(to: job.rawValue, among: file.jobs.map(\.id.rawValue)).map {
                 "; did you mean `\($0)`?"
             }

@@ -13,9 +13,13 @@ struct ListCommand {
         let history = try composition.history(file)
         let planner = composition.planner(file, owner: "", scope: .everything)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let moment = composition.clock.moment
+        let lastLook = ledger.lastLook(before: moment.wall)
+        func overdue(_ standing: JobStanding?) -> String? {
+            StandingText.overdue(standing, now: moment.wall, lastLook: lastLook)
+        }
         let standings = planner.standings(
-            at: composition.clock.moment,
-            conditions: composition.conditions(file).conditions(), ledger: ledger)
+            at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)
         let known = Dictionary(uniqueKeysWithValues: standings.map { ($0.job, $0) })
         var table = Table(heading: ["JOB", "KIND", "CLASS", "NEXT", "STATE", "WAITING ON"])
         table.rows = file.jobs.map { job in
@@ -23,19 +27,21 @@ struct ListCommand {
             return [
                 job.id.rawValue, job.kind.rawValue, job.jobClass.rawValue,
                 standing?.next.map(RunText.seconds) ?? "-", state(standing),
-                waits(waitsFor(standing)),
+                overdue(standing) ?? waits(waitsFor(standing)),
             ]
         }
         composition.console.results(
-            file.jobs.map { object($0, known[$0.id]) }, table: table)
+            file.jobs.map { job in
+                object(job, known[job.id], overdue: overdue(known[job.id]))
+            }, table: table)
         return .done
     }
 
-    private func object(_ job: Job, _ standing: JobStanding?) -> JSON {
+    private func object(_ job: Job, _ standing: JobStanding?, overdue: String?) -> JSON {
         [
             "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
             "class": .string(job.jobClass.rawValue), "next": .text(standing?.next),
-            "state": .string(state(standing)),
+            "state": .string(state(standing)), "overdue": .text(overdue),
             "waiting_on": .array(waitsFor(standing).map { .object(RunText.members($0)) }),
         ]
     }

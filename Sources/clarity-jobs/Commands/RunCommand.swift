@@ -37,7 +37,8 @@ struct RunCommand {
             let plan = planner.handle(
                 [.tick], at: composition.clock.moment,
                 conditions: monitor.conditions(), ledger: try history.ledger())
-            return plan.changes.isEmpty && plan.acts.isEmpty && plan.waiting.isEmpty
+            return plan.changes.isEmpty && plan.acts.isEmpty
+                && plan.waiting.allSatisfy(\.isPaused)
         } catch {
             return false
         }
@@ -49,10 +50,8 @@ struct RunCommand {
     ) async throws(CommandFailure) -> ExitStatus {
         let isDue = jobs == nil
         let store = try composition.store(file)
-        // Named jobs run one after the other, in the order in which they were named.
         let planner = composition.planner(
-            file, owner: store.leaseLock.owner, scope: isDue ? .everything : .requested,
-            maxParallel: isDue ? nil : 1)
+            file, owner: store.leaseLock.owner, scope: isDue ? .everything : .requested)
         let reporter = RunReporter(
             console: composition.console,
             detail: isDue && !composition.console.isVerbose ? .failures : .everything)
@@ -68,10 +67,12 @@ struct RunCommand {
             throw CommandFailure(error)
         }
         reporter.summarize()
-        for waiting in report.waiting { reporter.say(waiting) }
+        // A pause is what somebody wants: cron need not hear of it at each look.
+        let waits = report.waiting.filter { !isDue || !$0.isPaused }
+        for waiting in waits { reporter.say(waiting) }
         if let signal = signals.received { return signal }
         let runs = reporter.status
-        let isSettled = report.waiting.isEmpty && !reporter.sayLost(of: report.runs)
+        let isSettled = waits.isEmpty && !reporter.sayLost(of: report.runs)
         return isSettled ? runs : runs.joined(with: .deferred)
     }
 

@@ -68,7 +68,9 @@ final class RunReporter: Sendable {
         switch (run.state, detail) {
         case (.failed, _): Console.fault(RunText.line(run))
         case (_, .failures):
-            guard run.state == .enqueued, run.needs?.isUpToSomebody == true else { return }
+            let setAside = run.state.isFinished ? run.tally["samples_set_aside"] : 0
+            let waitsForPerson = run.state == .enqueued && run.needs?.isUpToSomebody == true
+            guard setAside > 0 || waitsForPerson else { return }
             console.note(RunText.line(run))
         case (.succeeded, .everything):
             if !console.isQuiet { console.result(printable(RunText.line(run))) }

@@ -85,14 +85,7 @@ struct SimulateCommand {
     // MARK: Options
 
     private func from(_ trace: ConditionTrace?) throws(CommandFailure) -> Instant {
-        guard let text = composition.arguments["from"] else {
-            return trace?.entries.first?.at ?? composition.clock.now
-        }
-        let environment = composition.environment
-        return try PresentTime(text: text, option: "--from").instant {
-            () throws(CommandFailure) in
-            try Composition.localZone(environment)
-        }
+        try composition.time("from") ?? trace?.entries.first?.at ?? composition.clock.now
     }
 
     private func days() throws(CommandFailure) -> Int64 {

@@ -48,9 +48,12 @@ struct StatusCommand {
         let standings = planner.standings(
             at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)
         let known = Dictionary(uniqueKeysWithValues: standings.map { ($0.job, $0) })
+        let lastLook = ledger.lastLook(before: moment.wall)
         for (index, job) in file.jobs.prefix(StatusCommand.mostJobs).enumerated() {
             var facts = StandingText.Facts(
                 isDisabled: file.disabled.contains(job.id), standing: known[job.id])
+            facts.now = moment.wall
+            facts.lastLook = lastLook
             let success = try askingStore { () throws(RunStoreError) -> Instant? in
                 facts.last = try history.runs(of: job.id, limit: 1).first
                 if let run = facts.standing?.open, run.state == .enqueued {
@@ -63,6 +66,7 @@ struct StatusCommand {
             options["jobs.\(index).standing"] =
                 printable(StandingText.words(facts)).prefix(300).description
             options["jobs.\(index).held_back"] = "\(StandingText.isHeldBack(facts))"
+            options["jobs.\(index).overdue"] = "\(facts.standing?.overdueSince != nil)"
             options["jobs.\(index).last_success"] = success?.description
         }
     }

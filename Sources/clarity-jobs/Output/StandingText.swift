@@ -11,6 +11,17 @@ enum StandingText {
         var since: [String: Instant] = [:]
         /// Its last run, finished or not.
         var last: Run?
+        /// Now, and when a scheduler last left a trace.
+        var now: Instant?
+        var lastLook: Instant?
+    }
+
+    /// `overdue by 1d15h: no scheduler has run since ...`; `nil` for a job that is not.
+    static func overdue(_ standing: JobStanding?, now: Instant?, lastLook: Instant?) -> String? {
+        guard let due = standing?.overdueSince, let now else { return nil }
+        let minutes = (now - due).milliseconds / 60_000
+        let since = lastLook.map { "since \(RunText.seconds($0))" } ?? "yet"
+        return "overdue by \(Duration.seconds(minutes * 60).text): no scheduler has run \(since)"
     }
 
     /// `waits for network: wanted connected, is no route (netlink), since ...`.
@@ -21,6 +32,9 @@ enum StandingText {
             return isAbandoned(open)
                 ? "ran when its scheduler ended; the next `loop` or `run --due` takes it over"
                 : "runs now"
+        }
+        if let overdue = overdue(standing, now: facts.now, lastLook: facts.lastLook) {
+            return "is \(overdue)\(failure)"
         }
         let waits = holding(standing)
         guard !waits.isEmpty else {

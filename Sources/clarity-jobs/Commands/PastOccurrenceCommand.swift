@@ -1,0 +1,97 @@
+import ClarityHost
+import ClarityScheduler
+import JSON
+
+/// `explain JOB --at TIME`: what became of the last occurrence up to a time.
+struct PastOccurrenceCommand {
+    private let composition: Composition
+    private let job: Job
+    private let file: JobFile
+
+    init(_ composition: Composition, _ job: Job, _ file: JobFile) {
+        self.composition = composition
+        self.job = job
+        self.file = file
+    }
+
+    func run(_ instant: Instant) throws(CommandFailure) -> ExitStatus {
+        guard let schedule = job.schedule else {
+            throw CommandFailure(
+                .usage, "job `\(job.id)` has no schedule",
+                "help: `clarity-jobs history \(job.id)` lists its runs")
+        }
+        let now = composition.clock.now
+        guard instant <= now else {
+            throw CommandFailure(
+                .usage, "--at \(instant) is in the future",
+                "help: `clarity-jobs next \(job.id)` lists what comes")
+        }
+        let history = try composition.history(file)
+        let past = try askingStore { () throws(RunStoreError) in
+            try history.past(of: job.id, schedule, at: instant)
+        }
+        guard let past else {
+            throw CommandFailure(
+                .usage,
+                "the history has no occurrence of job `\(job.id)` up to \(RunText.seconds(instant))")
+        }
+        composition.console.results(lines(past, now), object(past))
+        return .done
+    }
+
+    private func lines(_ past: PastOccurrence, _ now: Instant) -> [String] {
+        let due = RunText.seconds(past.at)
+        var lines = ["\(job.id): due \(due)"]
+        if let gap = past.gap {
+            lines.append(
+                "no scheduler ran between \(RunText.seconds(gap.lowerBound)) and "
+                    + RunText.seconds(gap.upperBound))
+        }
+        switch past.fate {
+        case .run: break
+        case .pending:
+            lines.append("no scheduler has looked at it yet: start `loop` or `run --due`")
+        case .recorded(.coalesced, let run):
+            lines.append("coalesced into run \(run.map { "\($0)" } ?? "that the history no longer has")")
+        case .recorded(.skipped, let run?):
+            lines.append("skipped: run \(run) was still going (`overlap: skip`)")
+        case .recorded(.skipped, nil): lines.append("skipped by `catch_up`")
+        case .recorded(.expired, _):
+            lines.append("expired: it could not start in the time that the job allows")
+        case .recorded(.paused, _): lines.append("skipped: the job was paused")
+        }
+        if let run = past.run {
+            lines.append(RunText.line(run))
+            if let started = run.startedAt { lines.append("started \(RunText.seconds(started))") }
+        }
+        for span in past.deferrals {
+            let length = ((span.until ?? now) - span.since).text
+            let end = span.until.map { "until \(RunText.seconds($0))" } ?? "and still does"
+            lines.append(
+                "\(span.deferral.subject) held it back for \(length), from "
+                    + "\(RunText.seconds(span.since)) \(end): \(RunText.line(span.deferral))")
+        }
+        return lines.map(printable)
+    }
+
+    private func object(_ past: PastOccurrence) -> JSON {
+        let fate =
+            switch past.fate {
+            case .run: "run"
+            case .pending: "pending"
+            case .recorded(let fate, _): fate.rawValue
+            }
+        let deferrals = past.deferrals.map { span in
+            JSON.object(
+                RunText.members(span.deferral) + [
+                    JSON.Member(name: "since", value: .text(span.since)),
+                    JSON.Member(name: "until", value: .text(span.until)),
+                ])
+        }
+        return [
+            "job": .string(job.id.rawValue), "occurrence": .text(past.at), "fate": .string(fate),
+            "down_since": .text(past.gap?.lowerBound), "down_until": .text(past.gap?.upperBound),
+            "run": past.run.map { RunText.object($0) } ?? .null, "deferrals": .array(deferrals),
+        ]
+    }
+}
