@@ -33,8 +33,13 @@ struct StateMigrationTests {
             case .history:
                 try Connection(path: "\(state)/history.db", access: .readWrite).execute(
 
-                    "DROP TABLE attempt_outputs; ALTER TABLE runs DROP COLUMN awaits;"
-                        + "PRAGMA user_version = 3")
+                    """
+                    DROP TABLE attempt_outputs;
+                    ALTER TABLE runs DROP COLUMN awaits;
+                    ALTER TABLE runs DROP COLUMN latest_occurrence_ms;
+                    ALTER TABLE job_records DROP COLUMN retry_after_ms;
+                    PRAGMA user_version = 3;
+                    """)
             case .health:
                 // Release 0.1.0: the tables change, and then every row is sealed anew.
                 try FormerFile("\(state)/health.db", HealthSchema.migrations, 12)

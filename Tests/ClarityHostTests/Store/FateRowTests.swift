@@ -52,7 +52,7 @@ struct FateRowTests {
             try rows() == [
                 Row(
                     first: .noon + .seconds(1), latest: .noon + .seconds(101), count: 101,
-                    fate: "paused"),
+                    fate: "coalesced"),
                 Row(
                     first: .noon + .seconds(102), latest: .noon + .seconds(110), count: 9,
                     fate: "skipped"),
