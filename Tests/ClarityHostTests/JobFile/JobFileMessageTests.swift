@@ -265,12 +265,18 @@ import Testing
             job: "schedule: { calendar: 'Mon 24:00' }",
             "jobs.yaml:6:27: calendar `Mon 24:00` has `24` for the hour, wanted 0 to 23"),
         MessageCase(
-            job: "schedule: { calendar: '06:00:00.5' }",
-            "jobs.yaml:6:27: calendar `06:00:00.5` has `00.5` for the second, wanted whole seconds"),
+            job: "schedule: { calendar: '06:00:00.0005' }",
+            "jobs.yaml:6:27: calendar `06:00:00.0005` has `00.0005` for the second, wanted whole "
+                + "milliseconds, such as `10.5`"),
         MessageCase(
-            job: "schedule: { calendar: '06:00 Europe/London' }",
-            "jobs.yaml:6:27: calendar `06:00 Europe/London` is no schedule, wanted no time zone in "
-                + "it; `time_zone` is the place for one"),
+            job: "schedule: { calendar: '06:00 Europe/london', time_zone: UTC }",
+            "jobs.yaml:6:27: unknown time zone `Europe/london`; did you mean `Europe/London`?"),
+        MessageCase(
+            job: "schedule: { calendar: '06:00 Mars' }",
+            """
+            jobs.yaml:6:27: unknown time zone `Mars`
+            help: write it as `Europe/London` or `UTC`
+            """),
         MessageCase(
             job: "schedule: { calendar: '0 6 * * *' }",
             "jobs.yaml:6:27: calendar `0 6 * * *` is no schedule, wanted weekdays, a date and a "

@@ -100,6 +100,9 @@ import Testing
             "calendar Mon..Fri 06:00 UTC not after 2026-11-20T06:00:00Z"
         ),
         ("{ calendar: weekly }", "calendar weekly Europe/Berlin"),
+        ("{ calendar: Mon 03:00 Europe/London }", "calendar Mon 03:00 Europe/London"),
+        ("{ calendar: daily utc, time_zone: Europe/London }", "calendar daily utc"),
+        ("{ cron: '*/90 * * * *' }", "cron */90 * * * * Europe/Berlin"),
         (
             "{ at: 2026-11-20T06:00:00Z, not_after: 2026-11-20T06:00:00Z }",
             "at 2026-11-20T06:00:00Z not after 2026-11-20T06:00:00Z"
@@ -110,6 +113,31 @@ import Testing
         let file = try JobFileSamples.read(JobFileSamples.file(job: "schedule: \(schedule)"))
 
         #expect(file.jobs.first?.schedule?.description == text)
+    }
+
+    @Test(arguments: [
+        ("03:00 America/New_York", "2026-11-20T08:00:00Z"), ("03:00 UTC", "2026-11-20T03:00:00Z"),
+        ("03:00", "2026-11-20T02:00:00Z"),
+    ])
+    func `the zone of a calendar expression goes before that of its job`(
+        calendar: String, first: String
+    ) throws {
+        let file = try JobFileSamples.read(
+            JobFileSamples.file(
+                job: """
+                    schedule: { calendar: '\(calendar)', time_zone: Europe/Berlin }
+                    constraints: { window: 01:00-05:00 }
+                    """))
+
+        let job = try #require(file.jobs.first)
+        let start = try #require(Instant(rfc3339: "2026-11-20T00:00:00Z"))
+        #expect(job.schedule?.next(after: start, anchor: start)?.description == first)
+        // The windows stay on the clock of the job.
+        guard case .window(let windows) = job.constraints.first else {
+            Issue.record("no window")
+            return
+        }
+        #expect(windows.zone.identifier == "Europe/Berlin")
     }
 
     @Test func `a randomized delay is the host's and the job's own`() throws {

@@ -24,12 +24,22 @@ struct CronExpressionTests {
         ("0", [0]), ("59", [59]), ("05", [5]), ("1,3,2,3", [1, 2, 3]), ("7-9", [7, 8, 9]),
         ("5-5", [5]), ("*/20", [0, 20, 40]), ("*/59", [0, 59]), ("10-30/10", [10, 20, 30]),
         ("10-29/10", [10, 20]), ("0-4/2,50-52,59", [0, 2, 4, 50, 51, 52, 59]),
-        ("*/30,1", [0, 1, 30]),
+        ("*/30,1", [0, 1, 30]), ("*/60", [0]), ("*/90", [0]), ("*/1440,7", [0, 7]),
+        ("10-30/99", [10]),
     ])
     func `lists, ranges and steps name minutes`(field: String, minutes: [Int]) throws {
         let values = try CronExpression("\(field) * * * *").times.minutes
 
         #expect((0..<60).filter { values.contains($0) } == minutes)
+    }
+
+    @Test func `a step beyond the field names the first value of each field`() throws {
+        let beyond = try CronExpression("*/90 */24 */32 */12 */7")
+
+        #expect(try beyond.times.dates.months == CronExpression("0 0 1 1 0").times.dates.months)
+        #expect(try beyond.times.dates.days == CronExpression("0 0 1 1 0").times.dates.days)
+        #expect(try beyond.times.hours == CronExpression("0 0 1 1 0").times.hours)
+        #expect(beyond.times.isWildcard)
     }
 
     @Test(arguments: [
@@ -150,10 +160,13 @@ struct CronErrorTests {
             ", * * * *",
             "minute of the cron expression: got `,`, wanted a value on each side of every `,`"
         ),
-        ("*/0 * * * *", "minute of the cron expression: got `*/0`, wanted a step of 1 to 59"),
-        ("*/60 * * * *", "minute of the cron expression: got `*/60`, wanted a step of 1 to 59"),
-        ("*/ * * * *", "minute of the cron expression: got `*/`, wanted a step of 1 to 59"),
-        ("*/5/5 * * * *", "minute of the cron expression: got `*/5/5`, wanted a step of 1 to 59"),
+        ("*/0 * * * *", "minute of the cron expression: got `*/0`, wanted a step of 1 to 9999"),
+        (
+            "*/10000 * * * *",
+            "minute of the cron expression: got `*/10000`, wanted a step of 1 to 9999"
+        ),
+        ("*/ * * * *", "minute of the cron expression: got `*/`, wanted a step of 1 to 9999"),
+        ("*/5/5 * * * *", "minute of the cron expression: got `*/5/5`, wanted a step of 1 to 9999"),
         (
             "5/15 * * * *",
             "minute of the cron expression: got `5/15`, "
@@ -166,10 +179,8 @@ struct CronErrorTests {
         ),
         (
             "0 0 */0 * *",
-            "day of month of the cron expression: got `*/0`, wanted a step of 1 to 999"
+            "day of month of the cron expression: got `*/0`, wanted a step of 1 to 9999"
         ),
-        ("0 0 1 */12 *", "month of the cron expression: got `*/12`, wanted a step of 1 to 11"),
-        ("0 */24 * * *", "hour of the cron expression: got `*/24`, wanted a step of 1 to 23"),
         ("0 0 0 * *", "day of month of the cron expression: got `0`, wanted 1 to 31"),
         ("0 0 32 * *", "day of month of the cron expression: got `32`, wanted 1 to 31"),
         ("0 0 L * *", "day of month of the cron expression: got `L`, wanted 1 to 31"),

@@ -27,7 +27,24 @@ struct SystemdCalendarTests {
             "*:0/15", "*-*-* 00/2:10", "00:05:40..59/3", "00:00:00..59/7,3", "*:*:*", "*:*:0/13",
             "*:30/29", "0/23:00", "*-1/11-*", "*-*-1/30", "2026/2-*-*", "2030..2199/3-7-4",
             "70-1-2", "1-2-3", "*-*", "*-*-31", "*-2,4-30,29", "1..3,7/2:10", "007:00",
-            "Sun..Sun 23:59:59", "Mon,Wed, 06:00", "2026-2..4/2-1..7",
+            "Sun..Sun 23:59:59", "Mon,Wed, 06:00", "2026-2..4/2-1..7", "09..14/9:00",
+            "9..17/20:00", "*-*~5..7/9", "*-*-1..5/100", "12:00:00.5", "12:00:00.500000",
+            "*:*:0/0.25", "*:*:59/0.5", "*:*:1.5..3", "*:*:1..3.5/0.5", "*:*:1.5/1.25",
+            "*:*:0.5,1.25,3..5/0.7", "*:*:0.3..2.2/5", "*:*:0..59/80", "23:59:59.999", "*:*:5.0",
+        ]
+
+        let compared = try await compare(expressions)
+
+        #expect(compared == expressions.count)
+    }
+
+    @Test(.enabled(if: SystemZones.isInstalled, "no tz database"))
+    func `expressions with a zone elapse when systemd says`() async throws {
+        let expressions = [
+            "Mon *-*-* 03:00 Europe/Zurich", "daily UTC", "daily utc", "Mon UTC", "weekly GMT",
+            "hourly America/New_York", "monthly Europe/Zurich", "Mon,Fri Asia/Kathmandu",
+            "yearly Asia/Kathmandu", "2026-12-24 18:00 Europe/Zurich", "*:0/20 Etc/GMT+5",
+            "23:59:59.5 Asia/Tokyo", "*~1 12:00 America/New_York",
         ]
 
         let compared = try await compare(expressions)
@@ -55,7 +72,9 @@ struct SystemdCalendarTests {
             "1,*:00", "+5:00", "*:0/60", "*:0/0", "*:30/30", "0/24:00", "0/90:00", "23:59:59/1",
             "*-1/12-*", "*-*-1/31", "2020/200-*-*", "1994..2300/3-*-*", "*-*-0", "*-13-1",
             "2200-1-1",
-            "1969-1-1", "*-*-5/10~", "*-*~3..1", "*-*-*T06:00", "2026-11-20T06:00",
+            "1969-1-1", "*-*-5/10~", "*-*~3..1", "*-*-*T06:00", "2026-11-20T06:00", "*:*:.5",
+            "*:*:5.", "12:00.5", "12.5:00", "*:*:58.5/2", "UTC", "Europe/Zurich", "03:00 UTC UTC",
+            "03:00 +01:00", "0..5/0:00",
         ]
 
         let answers = try await Self.answers(expressions).answers
@@ -73,13 +92,16 @@ struct SystemdCalendarTests {
         try #require(answers.count == taken.count, "\(about)")
 
         for (expression, answer) in zip(taken, answers) {
-            let schedule = Schedule.calendar(try CalendarExpression(expression), .utc)
+            let zone = try Self.zones.first { expression.hasSuffix(" \($0)") }
+                .map(SystemZones.zone)
+            let schedule = Schedule.calendar(try CalendarExpression(expression), zone ?? .utc)
             var found: [String] = []
             var last = start
             while found.count < Self.iterations,
                 let next = schedule.next(after: last, anchor: start)
             {
-                found.append("\(next)")
+                // It shows whole seconds.
+                found.append("\(Instant(secondsSince1970: next.secondsSince1970))")
                 last = next
             }
 
@@ -87,6 +109,11 @@ struct SystemdCalendarTests {
         }
         return taken.count
     }
+
+    /// The zones of expressions that are not UTC.
+    private static let zones = [
+        "Europe/Zurich", "America/New_York", "Asia/Kathmandu", "Asia/Tokyo", "Etc/GMT+5",
+    ]
 
     /// The instants that systemd names, one list an expression that it takes, and its errors.
     private static func answers(
@@ -112,7 +139,7 @@ struct SystemdCalendarTests {
     }
 
     /// An expression of the whole form, but for days that few months have: where a month has no
-    /// such day, systemd and sense part.
+    /// such day, systemd and sense part. Its zone is one whose clock does not change.
     private static func expression(_ random: inout SeededGenerator) -> String {
         func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
         func list(_ range: ClosedRange<Int>, isFromEnd: Bool = false) -> String {
@@ -129,6 +156,25 @@ struct SystemdCalendarTests {
             }.joined(separator: ",")
         }
         func field(_ range: ClosedRange<Int>) -> String { number(0...2) == 0 ? "*" : list(range) }
+        /// A count of twentieths of a second.
+        func fraction(_ twentieths: Int) -> String {
+            let hundredths = twentieths % 20 * 5
+            return "\(twentieths / 20).\(hundredths < 10 ? "0" : "")\(hundredths)"
+        }
+        func seconds() -> String {
+            (0..<number(1...3)).map { _ in
+                let first = number(0...1199)
+                let last = number(first...1199)
+                return switch number(0...3) {
+                case 0 where last > first + 20: "\(fraction(first))..\(fraction(last))"
+                case 1 where last > first + 20:
+                    "\(fraction(first))..\(fraction(last))/\(fraction(number(2...300)))"
+                case 2 where first < 1190:
+                    "\(fraction(first))/\(fraction(number(2...1199 - first)))"
+                default: fraction(first)
+                }
+            }.joined(separator: ",")
+        }
         func day() -> String {
             let isFromEnd = number(0...2) == 0
             return isFromEnd ? "~" + list(1...27, isFromEnd: true) : "-" + field(1...28)
@@ -144,9 +190,10 @@ struct SystemdCalendarTests {
             words.append("\(year)\(field(1...12))\(day())")
         }
         if number(0...3) > 0 {
-            let second = number(0...1) == 0 ? ":" + field(0...59) : ""
+            let second = ["", ":" + field(0...59), ":" + seconds()][number(0...2)]
             words.append("\(field(0...23)):\(field(0...59))\(second)")
         }
+        if SystemZones.isInstalled, number(0...3) == 0 { words.append(zones[number(2...4)]) }
         return words.joined(separator: " ")
     }
 }
