@@ -90,9 +90,10 @@ extension JobAssembly {
                 .map { .cron(expression, $0) }
         }
         if let calendar = draft.calendar, let expression = calendar.value {
-            return zone(draft.timeZone, at: calendar.position, &decoding).map {
-                .calendar(expression, $0)
-            }
+            let zone =
+                expression.timeZone.map { decoding.zone($0, at: calendar.position) }
+                ?? zone(draft.timeZone, at: calendar.position, &decoding)
+            return zone.map { .calendar(expression, $0) }
         }
         return nil
     }

@@ -1,22 +1,25 @@
 /// A calendar expression: the times that weekdays, a date and a time of day name, as in
 /// systemd.time(7).
 ///
-/// It is `[weekdays] [[year-]month-day] [hour:minute[:second]]`, one of the three at least: without
-/// weekdays every one counts, without a date every day, without a time midnight. Weekdays are names
-/// and ranges of them: `Mon..Fri`, `Mon,Wed`. Each number is `*`, a value, a range `9..17`, either
-/// with a step `0/15` or `9..17/2`, or a list of these joined by `,`; a value with a step goes on as
-/// far as the field does. `~` before the day counts it from the month's end: `*-02~01` is the last
+/// It is `[weekdays] [[year-]month-day] [hour:minute[:second]] [zone]`, one of the first three at
+/// least: without weekdays every one counts, without a date every day, without a time midnight.
+/// Weekdays are names and ranges of them: `Mon..Fri`, `Mon,Wed`. Each number is `*`, a value, a range
+/// `9..17`, either with a step `0/15` or `9..17/2`, or a list of these joined by `,`; a value with a
+/// step goes on as far as the field does. Seconds may have a fraction of whole milliseconds:
+/// `12:00:00.5`, `*:*:0/0.25`. `~` before the day counts it from the month's end: `*-02~01` is the last
 /// day of February, `*~07/1` each of a month's last seven. `minutely`, `hourly`, `daily`,
 /// `weekly`, `monthly`, `quarterly`, `semiannually` and `yearly` stand for what they say.
 ///
-/// Weekdays and date must both hold, other than in cron. Seconds are whole, and there is no zone in
-/// an expression: a schedule has one beside it.
+/// Weekdays and date must both hold, other than in cron. A zone is only named here: whoever makes a
+/// schedule of the expression looks `timeZone` up.
 ///
 /// Where the clock of the zone changes, the rule of `CronExpression` holds: wildcards are those
 /// whose hour or minute begins with `*`.
 public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
     /// The expression as it was written.
     public let description: String
+    /// The time zone that the expression ends with, such as `Europe/Zurich`; `nil` without one.
+    public let timeZone: String?
     let times: ClockTimes
 
     /// Reads an expression; blanks around it do not count.
@@ -26,6 +29,7 @@ public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
     public init(_ text: String) throws(CalendarError) {
         description = text
         var words = text.split { $0 == " " || $0 == "\t" }[...]
+        timeZone = Self.takeZone(from: &words)
         if words.count == 1, let meaning = words.first.flatMap({ Self.names[$0.lowercased()] }) {
             words = meaning.split(separator: " ")[...]
         }
@@ -45,13 +49,7 @@ public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
             time = try CalendarTime(word)
             words.removeFirst()
         }
-        if let rest = words.first {
-            guard rest.contains("/") || rest.allSatisfy(\.isUppercase) else {
-                throw CalendarError(nil, got: text, wanted: Self.form)
-            }
-            throw CalendarError(
-                nil, got: rest, wanted: "no time zone in it; `time_zone` is the place for one")
-        }
+        guard words.isEmpty else { throw CalendarError(nil, got: text, wanted: Self.form) }
         let dates = ClockDates(
             years: date.years, months: date.months, days: date.days,
             countsFromMonthEnd: date.countsFromMonthEnd, weekdays: weekdays)
@@ -63,6 +61,20 @@ public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
     /// Whether no date of any year has the day, the month and the weekday that the expression
     /// names.
     public var neverFires: Bool { times.neverFires }
+
+    /// Takes away the last word where it follows another and can only be a zone.
+    private static func takeZone(from words: inout ArraySlice<Substring>) -> String? {
+        guard words.count > 1, let last = words.last, last.first?.isLetter == true,
+            !last.contains(":")
+        else { return nil }
+        do throws(CalendarError) {
+            _ = try calendarWeekdays(last)
+            return nil
+        } catch {
+            words.removeLast()
+            return last.uppercased() == "UTC" ? "UTC" : String(last)
+        }
+    }
 
     /// What messages say is wanted.
     static var form: String { "weekdays, a date and a time, such as `Mon..Fri *-*-* 06:00`" }

@@ -1,6 +1,6 @@
 // The numbers of a calendar expression.
 extension CalendarError.Field {
-    /// What `*` stands for; the years are those that systemd takes.
+    /// The values that there are, of seconds in milliseconds; the years are those that systemd takes.
     var bounds: ClosedRange<Int> {
         switch self {
         case .dayOfWeek: 1...7
@@ -8,11 +8,19 @@ extension CalendarError.Field {
         case .month: 1...12
         case .dayOfMonth: 1...31
         case .hour: 0...23
-        case .minute, .second: 0...59
+        case .minute: 0...59
+        case .second: 0...59_999
         }
     }
 
-    /// The values that a list of numbers, ranges and steps names; `nil` for `*`, which is all.
+    /// How many of the units in which values are counted make one.
+    private var scale: Int { self == .second ? 1000 : 1 }
+
+    /// The least step: a tenth of a second, else one.
+    private var leastStep: Int { self == .second ? 100 : 1 }
+
+    /// The values that a list of numbers, ranges and steps names; `nil` for `*`, which is all whole
+    /// ones.
     ///
     /// Days from a month's end (`isFromEnd`) go on towards that end: `07/1` is 7, 6 ... 1.
     func values(
@@ -25,21 +33,24 @@ extension CalendarError.Field {
             let ends = range.ends(around: "..")
             let first = try number(ends?.0 ?? range, in: item)
             var last = first
+            // A step beyond a range that has an end leaves its first value, as in systemd.
+            var most = 9999 * scale
             if let end = ends?.1 {
                 last = try number(end, in: item)
                 guard first <= last else {
                     throw CalendarError(
-                        self, got: item, wanted: "a range that rises, such as `\(end)..\(first)`")
+                        self, got: item,
+                        wanted: "a range that rises, such as `\(shown(last))..\(shown(first))`")
                 }
             } else if step != nil {
                 last = isFromEnd ? bounds.lowerBound : bounds.upperBound
+                most = abs(last - first)
             }
-            let room = abs(last - first)
             let by = try step.map { text throws(CalendarError) in
-                try self.step(text, of: room, in: item)
+                try self.step(text, atMost: most, in: item)
             }
             values.formUnion(
-                stride(from: first, through: last, by: (by ?? 1) * (last < first ? -1 : 1)))
+                stride(from: first, through: last, by: (by ?? scale) * (last < first ? -1 : 1)))
         }
         return Array(values)
     }
@@ -63,33 +74,55 @@ extension CalendarError.Field {
     }
 
     private func step(
-        _ text: Substring, of room: Int, in item: Substring
+        _ text: Substring, atMost most: Int, in item: Substring
     ) throws(CalendarError) -> Int {
-        guard room > 0 else {
+        guard most >= leastStep else {
             throw CalendarError(self, got: item, wanted: "no `/` where nothing follows the value")
         }
-        guard let number = calendarNumber(text), (1...room).contains(number) else {
-            throw CalendarError(self, got: item, wanted: "a step of 1 to \(room)")
+        if let number = try value(text, in: item), (leastStep...most).contains(number) {
+            return number
         }
-        return number
+        throw CalendarError(
+            self, got: item, wanted: "a step of \(shown(leastStep)) to \(shown(most))")
     }
 
     private func number(_ text: Substring, in item: Substring) throws(CalendarError) -> Int {
-        if var number = calendarNumber(text) {
+        if var number = try value(text, in: item) {
             // Two digits are a year as people say it: 1970 to 2069.
             if self == .year, text.utf8.count <= 2 { number += number < 70 ? 2000 : 1900 }
             if bounds.contains(number) { return number }
         }
-        if self == .second, text.contains(".") {
-            throw CalendarError(self, got: item, wanted: "whole seconds")
-        }
         throw CalendarError(
-            self, got: item, wanted: "\(bounds.lowerBound) to \(bounds.upperBound)")
+            self, got: item,
+            wanted: "\(shown(bounds.lowerBound)) to \(shown(bounds.upperBound))")
+    }
+
+    /// The number that one to four digits write, in the units of `bounds`; `nil` for other texts.
+    private func value(_ text: Substring, in item: Substring) throws(CalendarError) -> Int? {
+        guard self == .second, let (whole, fraction) = text.ends(around: ".") else {
+            return calendarNumber(text).map { $0 * scale }
+        }
+        guard let seconds = calendarNumber(whole), !fraction.isEmpty,
+            fraction.utf8.allSatisfy({ 0x30...0x39 ~= $0 })
+        else { return nil }
+        guard fraction.utf8.dropFirst(3).allSatisfy({ $0 == UInt8(ascii: "0") }) else {
+            throw CalendarError(self, got: item, wanted: "whole milliseconds, such as `10.5`")
+        }
+        let digits = fraction.prefix(3) + String(repeating: "0", count: 3 - min(fraction.count, 3))
+        return calendarNumber(digits).map { seconds * scale + $0 }
+    }
+
+    /// A value as an expression writes it.
+    private func shown(_ value: Int) -> String {
+        guard value % scale != 0 else { return "\(value / scale)" }
+        var digits = padded(value % scale, 3)
+        while digits.last == "0" { digits.removeLast() }
+        return "\(value / scale).\(digits)"
     }
 }
 
 /// The number that one to four digits write; `Int` would take a sign as well.
-private func calendarNumber(_ text: Substring) -> Int? {
+private func calendarNumber(_ text: some StringProtocol) -> Int? {
     let isNumber = (1...4).contains(text.utf8.count) && text.utf8.allSatisfy { 0x30...0x39 ~= $0 }
     return isNumber ? Int(text) : nil
 }

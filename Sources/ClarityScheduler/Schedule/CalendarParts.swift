@@ -32,12 +32,12 @@ struct CalendarDate {
 struct CalendarTime {
     var hours = NumberSet([0])
     var minutes = NumberSet([0])
-    var seconds = NumberSet([0])
+    var seconds = SecondSet.zero
     var isWildcard = false
 
     init() {}
 
-    /// Reads `hour:minute` or `hour:minute:second`.
+    /// Reads `hour:minute` or `hour:minute:second`, the second perhaps with a fraction.
     init(_ word: Substring) throws(CalendarError) {
         let parts = word.split(separator: ":", omittingEmptySubsequences: false)
         // RFC 3339 has a `T` between date and time.
@@ -50,7 +50,8 @@ struct CalendarTime {
         hours = NumberSet(try CalendarError.Field.hour.values(parts[0]) ?? Array(0...23))
         minutes = NumberSet(try CalendarError.Field.minute.values(parts[1]) ?? Array(0...59))
         if parts.count == 3 {
-            seconds = NumberSet(try CalendarError.Field.second.values(parts[2]) ?? Array(0...59))
+            let values = try CalendarError.Field.second.values(parts[2])
+            seconds = SecondSet(milliseconds: values ?? (0...59).map { $0 * 1000 })
         }
         isWildcard = parts[0].first == "*" || parts[1].first == "*"
     }

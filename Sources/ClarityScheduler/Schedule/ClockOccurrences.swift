@@ -7,7 +7,7 @@ struct ClockOccurrences {
     let times: ClockTimes
     let zone: Zone
 
-    /// The first occurrence in a range of seconds since 1970.
+    /// The first occurrence in a range of milliseconds since 1970.
     func first(in window: Range<Int64>) -> Int64? {
         var next = firstSpan(of: window)
         while let span = next {
@@ -19,21 +19,19 @@ struct ClockOccurrences {
         return nil
     }
 
-    /// The last occurrence in a range of seconds since 1970.
+    /// The last occurrence in a range of milliseconds since 1970.
     func last(in window: Range<Int64>) -> Int64? {
-        var previous = window.isEmpty ? nil : zone.span(at: window.upperBound - 1)
+        var previous = window.isEmpty ? nil : span(at: window.upperBound - 1)
         while let span = previous {
             let part = part(of: span, in: window)
             if let time = times.last(in: part.times) { return time - span.offset }
             if let change = part.change { return change }
-            previous =
-                span.start > max(window.lowerBound, Zone.earliest)
-                ? zone.span(at: span.start - 1) : nil
+            previous = span.start > window.lowerBound ? self.span(at: span.start - 1) : nil
         }
         return nil
     }
 
-    /// The number of the occurrences in a range of seconds since 1970.
+    /// The number of the occurrences in a range of milliseconds since 1970.
     func count(in window: Range<Int64>) -> Int {
         var count = 0
         var next = firstSpan(of: window)
@@ -45,23 +43,43 @@ struct ClockOccurrences {
         return count
     }
 
-    private func firstSpan(of window: Range<Int64>) -> Zone.Span? {
-        window.isEmpty ? nil : zone.span(at: window.lowerBound)
+    private func firstSpan(of window: Range<Int64>) -> Span? {
+        window.isEmpty ? nil : span(at: window.lowerBound)
     }
 
-    private func span(after span: Zone.Span, in window: Range<Int64>) -> Zone.Span? {
-        span.end < min(window.upperBound, Zone.latest) ? zone.span(at: span.end) : nil
+    private func span(after span: Span, in window: Range<Int64>) -> Span? {
+        span.end < window.upperBound ? self.span(at: span.end) : nil
+    }
+
+    /// A span of constant offset, in milliseconds.
+    private struct Span {
+        var start: Int64
+        var end: Int64
+        var offset: Int64
+    }
+
+    private func span(at instant: Int64) -> Span {
+        let span = zone.span(at: instant.flooredQuotient(1000))
+        return Span(
+            start: max(span.start, Self.bounds.lowerBound) * 1000,
+            end: min(span.end, Self.bounds.upperBound) * 1000, offset: span.offset * 1000)
+    }
+
+    /// The seconds to which an offset can be added in milliseconds; far beyond every window.
+    private static var bounds: ClosedRange<Int64> {
+        let most = max(-Zone.offsetSeconds.lowerBound, Zone.offsetSeconds.upperBound)
+        return Zone.earliest + most...Zone.latest - most
     }
 
     /// What a span of constant offset holds.
     private struct Part {
         /// The span's start, when fixed times that the clock jumped over fire there.
         var change: Int64?
-        /// The range of the clock's own seconds in which the named times fire.
+        /// The range of the clock's own time in which the named times fire.
         var times: Range<Int64>
     }
 
-    private func part(of span: Zone.Span, in window: Range<Int64>) -> Part {
+    private func part(of span: Span, in window: Range<Int64>) -> Part {
         var lower = max(window.lowerBound, span.start) + span.offset
         let upper = min(window.upperBound, span.end) + span.offset
         guard !times.isWildcard else { return Part(times: lower..<upper) }
@@ -79,13 +97,14 @@ struct ClockOccurrences {
 
     /// The furthest time that the clock showed before a span; the span's own start when it is the
     /// first.
-    private func furthest(before span: Zone.Span) -> Int64 {
+    private func furthest(before span: Span) -> Int64 {
         // A span that ended longer ago than clocks can be apart cannot have shown a later time.
-        let reach = Zone.offsetSeconds.upperBound - Zone.offsetSeconds.lowerBound
+        let reach = (Zone.offsetSeconds.upperBound - Zone.offsetSeconds.lowerBound) * 1000
+        let earliest = Self.bounds.lowerBound * 1000
         var result: Int64?
         var start = span.start
-        while start > Zone.earliest, start > span.start - reach {
-            let earlier = zone.span(at: start - 1)
+        while start > earliest, start > span.start - reach {
+            let earlier = self.span(at: start - 1)
             result = max(result ?? .min, earlier.end + earlier.offset)
             start = earlier.start
         }

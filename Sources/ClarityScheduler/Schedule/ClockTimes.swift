@@ -1,4 +1,4 @@
-/// The times that an expression names on a clock that never changes, in seconds from
+/// The times that an expression names on a clock that never changes, in milliseconds from
 /// 1970-01-01T00:00:00 on that clock.
 ///
 /// Both forms of expression, cron and calendar, come to this. Each question walks the days of its
@@ -8,14 +8,14 @@ struct ClockTimes: Hashable, Sendable {
     let dates: ClockDates
     let hours: NumberSet
     let minutes: NumberSet
-    let seconds: NumberSet
+    let seconds: SecondSet
     /// Whether the times follow elapsed time where a zone's clock changes; others are fixed.
     let isWildcard: Bool
     /// Whether no date of any year is named.
     let neverFires: Bool
 
     init(
-        dates: ClockDates, hours: NumberSet, minutes: NumberSet, seconds: NumberSet,
+        dates: ClockDates, hours: NumberSet, minutes: NumberSet, seconds: SecondSet,
         isWildcard: Bool
     ) {
         self.dates = dates
@@ -30,8 +30,8 @@ struct ClockTimes: Hashable, Sendable {
     func first(in range: Range<Int64>) -> Int64? {
         var days = Self.days(of: range)
         while let day = Self.firstDay(of: dates, in: days) {
-            if let second = first(ofDay: part(of: range, in: day)) {
-                return day * secondsADay + Int64(second)
+            if let time = first(ofDay: part(of: range, in: day)) {
+                return day * aDay + Int64(time)
             }
             days = day + 1..<days.upperBound
         }
@@ -45,8 +45,8 @@ struct ClockTimes: Hashable, Sendable {
         while day >= days.lowerBound {
             switch dates.standing(ofDay: day) {
             case .named:
-                if let second = last(ofDay: part(of: range, in: day)) {
-                    return day * secondsADay + Int64(second)
+                if let time = last(ofDay: part(of: range, in: day)) {
+                    return day * aDay + Int64(time)
                 }
                 day -= 1
             case .notNamed(let before, _): day = before
@@ -57,12 +57,12 @@ struct ClockTimes: Hashable, Sendable {
 
     /// The number of named times in a range.
     func count(in range: Range<Int64>) -> Int {
-        let aDay = hours.count * minutes.count * seconds.count
+        let ofWholeDay = hours.count * minutes.count * seconds.count
         var count = 0
         var days = Self.days(of: range)
         while let day = Self.firstDay(of: dates, in: days) {
             let ofDay = part(of: range, in: day)
-            count += ofDay.count == Int(secondsADay) ? aDay : self.count(ofDay: ofDay)
+            count += ofDay.count == Int(aDay) ? ofWholeDay : self.count(ofDay: ofDay)
             days = day + 1..<days.upperBound
         }
         return count
@@ -84,65 +84,67 @@ struct ClockTimes: Hashable, Sendable {
     /// The days that a range touches.
     private static func days(of range: Range<Int64>) -> Range<Int64> {
         guard !range.isEmpty else { return 0..<0 }
-        let last = (range.upperBound - 1).flooredQuotient(secondsADay)
-        return range.lowerBound.flooredQuotient(secondsADay)..<last + 1
+        let last = (range.upperBound - 1).flooredQuotient(aDay)
+        return range.lowerBound.flooredQuotient(aDay)..<last + 1
     }
 
     // MARK: Times of a day
 
-    /// The part of a range that lies in a day, as seconds of the day.
+    /// The part of a range that lies in a day, counted from its start.
     private func part(of range: Range<Int64>, in day: Int64) -> Range<Int> {
-        let start = day * secondsADay
-        let clipped = range.clamped(to: start..<start + secondsADay)
+        let start = day * aDay
+        let clipped = range.clamped(to: start..<start + aDay)
         return Int(clipped.lowerBound - start)..<Int(clipped.upperBound - start)
     }
 
     private func first(ofDay range: Range<Int>) -> Int? {
         var left = range
-        while let hour = hours.first(in: left.parts(of: 3600)) {
-            var ofHour = range.part(from: hour * 3600, of: 3600)
-            while let minute = minutes.first(in: ofHour.parts(of: 60)) {
-                let ofMinute = ofHour.part(from: minute * 60, of: 60)
+        while let hour = hours.first(in: left.parts(of: anHour)) {
+            var ofHour = range.part(from: hour * anHour, of: anHour)
+            while let minute = minutes.first(in: ofHour.parts(of: aMinute)) {
+                let ofMinute = ofHour.part(from: minute * aMinute, of: aMinute)
                 if let second = seconds.first(in: ofMinute) {
-                    return hour * 3600 + minute * 60 + second
+                    return hour * anHour + minute * aMinute + second
                 }
-                ofHour = ofHour.from((minute + 1) * 60)
+                ofHour = ofHour.from((minute + 1) * aMinute)
             }
-            left = left.from((hour + 1) * 3600)
+            left = left.from((hour + 1) * anHour)
         }
         return nil
     }
 
     private func last(ofDay range: Range<Int>) -> Int? {
         var left = range
-        while let hour = hours.last(in: left.parts(of: 3600)) {
-            var ofHour = range.part(from: hour * 3600, of: 3600)
-            while let minute = minutes.last(in: ofHour.parts(of: 60)) {
-                let ofMinute = ofHour.part(from: minute * 60, of: 60)
+        while let hour = hours.last(in: left.parts(of: anHour)) {
+            var ofHour = range.part(from: hour * anHour, of: anHour)
+            while let minute = minutes.last(in: ofHour.parts(of: aMinute)) {
+                let ofMinute = ofHour.part(from: minute * aMinute, of: aMinute)
                 if let second = seconds.last(in: ofMinute) {
-                    return hour * 3600 + minute * 60 + second
+                    return hour * anHour + minute * aMinute + second
                 }
-                ofHour = ofHour.before(minute * 60)
+                ofHour = ofHour.before(minute * aMinute)
             }
-            left = left.before(hour * 3600)
+            left = left.before(hour * anHour)
         }
         return nil
     }
 
     private func count(ofDay range: Range<Int>) -> Int {
         (0..<24).reduce(0) { count, hour in
-            let ofHour = range.part(from: hour * 3600, of: 3600)
+            let ofHour = range.part(from: hour * anHour, of: anHour)
             guard hours.contains(hour), !ofHour.isEmpty else { return count }
-            if ofHour.count == 3600 { return count + minutes.count * seconds.count }
+            if ofHour.count == anHour { return count + minutes.count * seconds.count }
             return (0..<60).reduce(count) { count, minute in
-                let ofMinute = ofHour.part(from: minute * 60, of: 60)
+                let ofMinute = ofHour.part(from: minute * aMinute, of: aMinute)
                 return minutes.contains(minute) ? count + seconds.count(in: ofMinute) : count
             }
         }
     }
 }
 
-private let secondsADay: Int64 = 86_400
+private let aDay: Int64 = 86_400_000
+private let anHour = 3_600_000
+private let aMinute = 60_000
 
 extension Range<Int> {
     /// What lies in the `length` numbers from `start` on, counted from there.
@@ -151,7 +153,7 @@ extension Range<Int> {
         return clipped.lowerBound - start..<clipped.upperBound - start
     }
 
-    /// The hours or minutes that a range of seconds touches; the range begins at 0 or later.
+    /// The hours or minutes that a range touches; the range begins at 0 or later.
     fileprivate func parts(of length: Int) -> Range<Int> {
         isEmpty ? 0..<0 : lowerBound / length..<(upperBound - 1) / length + 1
     }

@@ -1,7 +1,8 @@
 /// A cron expression: the minutes that five fields name, as in crontab(5).
 ///
 /// The fields are minute, hour, day of month, month and day of week. Each is `*`, a number, a
-/// range `9-17`, either range with a step `*/5` or `9-17/2`, or a list of these joined by `,`.
+/// range `9-17`, either range with a step `*/5` or `9-17/2`, or a list of these joined by `,`. A
+/// step larger than its range names the first value alone: `*/90` is minute 0, as in cron.
 /// Months and days of the week may be names (`jan`, `MON`); 0 and 7 are Sunday. When day of month
 /// and day of week are both restricted, that is neither begins with `*`, either is enough.
 /// `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly` and `@annually` stand for
@@ -47,7 +48,7 @@ public struct CronExpression: Hashable, Sendable, CustomStringConvertible {
             months: months.values, days: daysOfMonth.values, weekdays: daysOfWeek.values,
             isEitherDayEnough: !daysOfMonth.isWildcard && !daysOfWeek.isWildcard)
         times = ClockTimes(
-            dates: dates, hours: hours.values, minutes: minutes.values, seconds: NumberSet([0]),
+            dates: dates, hours: hours.values, minutes: minutes.values, seconds: .zero,
             isWildcard: minutes.isWildcard || hours.isWildcard)
     }
 

@@ -24,9 +24,8 @@ struct CronField: Hashable, Sendable {
                         field, got: item,
                         wanted: "a range before the `/`, such as `\(rest)`")
                 }
-                guard let number = cronNumber(parts[1]), field.steps.contains(number) else {
-                    throw CronError(
-                        field, got: item, wanted: "a step of 1 to \(field.steps.upperBound)")
+                guard let number = cronNumber(parts[1], digits: 4), number > 0 else {
+                    throw CronError(field, got: item, wanted: "a step of 1 to 9999")
                 }
                 step = number
             }
@@ -46,15 +45,6 @@ extension CronError.Field {
         case .dayOfMonth: 1...31
         case .month: 1...12
         case .dayOfWeek: 0...6
-        }
-    }
-
-    /// The steps that make sense. `*/90` for the minute is a mistake, since it names minute 0 alone;
-    /// for days people use such steps to turn "either" into "both": `*/100,1-7 * mon`.
-    fileprivate var steps: ClosedRange<Int> {
-        switch self {
-        case .minute, .hour, .month: 1...bounds.upperBound - bounds.lowerBound
-        case .dayOfMonth, .dayOfWeek: 1...999
         }
     }
 
@@ -105,8 +95,9 @@ extension CronError.Field {
     }
 }
 
-/// The number that one to three digits write; `Int` would take a sign as well.
-private func cronNumber(_ text: Substring) -> Int? {
-    let isNumber = (1...3).contains(text.utf8.count) && text.utf8.allSatisfy { 0x30...0x39 ~= $0 }
+/// The number that at most so many digits write; `Int` would take a sign as well.
+private func cronNumber(_ text: Substring, digits: Int = 3) -> Int? {
+    let isNumber =
+        (1...digits).contains(text.utf8.count) && text.utf8.allSatisfy { 0x30...0x39 ~= $0 }
     return isNumber ? Int(text) : nil
 }

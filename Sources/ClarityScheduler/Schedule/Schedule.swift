@@ -12,7 +12,8 @@ public struct Schedule: Hashable, Sendable {
         case every(Duration, phase: Duration?)
         /// The minutes that five fields name, on the clock of a zone.
         case cron(CronExpression, Zone)
-        /// The times that a calendar expression names, on the clock of a zone.
+        /// The times that a calendar expression names, on the clock of a zone, which is the one that
+        /// the expression names if it does.
         case calendar(CalendarExpression, Zone)
         /// Once.
         case at(Instant)

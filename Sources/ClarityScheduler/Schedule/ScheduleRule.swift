@@ -9,12 +9,12 @@ extension Schedule.Rule {
             return once > instant ? once : nil
         case .clock(let clock):
             guard !clock.times.neverFires else { return nil }
-            let start = max(instant.secondsSince1970, clockYears.lowerBound - 1)
-            let days = clock.times.dates.search(from: start.flooredQuotient(86_400))
+            let start = clockInstant(instant)
+            let days = clock.times.dates.search(from: start.flooredQuotient(86_400_000))
             // A day more, since the clock of the zone may be behind.
-            let end = max(start, (days.upperBound + 1) * 86_400)
+            let end = max(start, (days.upperBound + 1) * 86_400_000)
             return clock.first(in: clockWindow(after: start, through: end))
-                .map { Instant(secondsSince1970: $0) }
+                .map { Instant(millisecondsSince1970: $0) }
         }
     }
 
@@ -28,14 +28,13 @@ extension Schedule.Rule {
                 ? DueOccurrences(first: once, latest: once, count: 1) : nil
         case .clock(let clock):
             guard !clock.times.neverFires else { return nil }
-            let window = clockWindow(
-                after: considered.secondsSince1970, through: now.secondsSince1970)
+            let window = clockWindow(after: clockInstant(considered), through: clockInstant(now))
             guard let first = clock.first(in: window), let last = clock.last(in: window) else {
                 return nil
             }
             return DueOccurrences(
-                first: Instant(secondsSince1970: first), latest: Instant(secondsSince1970: last),
-                count: clock.count(in: window))
+                first: Instant(millisecondsSince1970: first),
+                latest: Instant(millisecondsSince1970: last), count: clock.count(in: window))
         }
     }
 
@@ -52,10 +51,9 @@ extension Schedule.Rule {
             found = due(after: considered, through: now, anchor: anchor).map { [$0.latest] } ?? []
         case .clock(let clock):
             guard !clock.times.neverFires else { break }
-            var window = clockWindow(
-                after: considered.secondsSince1970, through: now.secondsSince1970)
+            var window = clockWindow(after: clockInstant(considered), through: clockInstant(now))
             while found.count < count, let last = clock.last(in: window) {
-                found.append(Instant(secondsSince1970: last))
+                found.append(Instant(millisecondsSince1970: last))
                 window = window.lowerBound..<last
             }
         }
@@ -84,11 +82,16 @@ extension Schedule.Rule {
         Rhythm(period, from: phase.map { Instant(millisecondsSince1970: 0) + $0 } ?? anchor)
     }
 
-    /// The seconds after one and up to another, within the years 0 to 9999.
+    /// The milliseconds after one and up to another, within the years 0 to 9999.
     private func clockWindow(after first: Int64, through last: Int64) -> Range<Int64> {
         (first + 1..<max(first, last) + 1).clamped(to: clockYears)
     }
 
-    /// The years 0 to 9999 in seconds since 1970.
-    private var clockYears: Range<Int64> { -62_167_219_200..<253_402_300_800 }
+    /// An instant, or the nearest one that has no less of those years before it or after it.
+    private func clockInstant(_ instant: Instant) -> Int64 {
+        min(max(instant.millisecondsSince1970, clockYears.lowerBound - 1), clockYears.upperBound)
+    }
+
+    /// The years 0 to 9999 in milliseconds since 1970.
+    private var clockYears: Range<Int64> { -62_167_219_200_000..<253_402_300_800_000 }
 }

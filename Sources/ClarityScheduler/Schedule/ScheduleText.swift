@@ -19,7 +19,9 @@ extension Schedule.Rule: CustomStringConvertible {
         case .every(let period, nil): "every \(joined(period))"
         case .every(let period, let phase?): "every \(joined(period)) phase \(joined(phase))"
         case .cron(let expression, let zone): "cron \(expression) \(zone.identifier)"
-        case .calendar(let expression, let zone): "calendar \(expression) \(zone.identifier)"
+        case .calendar(let expression, let zone):
+            "calendar \(expression)"
+                + (expression.timeZone == nil ? " \(zone.identifier)" : "")
         case .at(let instant): "at \(instant)"
         }
     }
