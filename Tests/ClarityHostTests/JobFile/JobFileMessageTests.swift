@@ -73,6 +73,18 @@ import Testing
             job: "on: \(String(repeating: "a", count: 61))",
             "jobs.yaml:6:9: `on` of job `a` is text, wanted a list"),
         MessageCase(
+            job: "then: { done: [b] }",
+            """
+            jobs.yaml:6:13: unknown key `done` in `then` of job `a`
+            help: its keys are `succeeded` and `failed`
+            """),
+        MessageCase(
+            job: "then: b",
+            """
+            jobs.yaml:6:11: `then` of job `a` is text, wanted a list
+            help: write `[b]`
+            """),
+        MessageCase(
             job: "then: [{ id: b }]",
             "jobs.yaml:6:12: entry 1 of `then` of job `a` is a mapping, wanted text"),
         MessageCase(
@@ -221,7 +233,8 @@ import Testing
             job: "on: [insight-generated]",
             """
             jobs.yaml:6:10: unknown event `insight-generated`
-            help: write `source-changed`, `network-restored` or `upload-completed`
+            help: write `source-changed`, `network-restored`, `boot`, `clock-changed` or \
+            `upload-completed`
             """),
         MessageCase(
             job: "on: [source-change]",
@@ -255,6 +268,10 @@ import Testing
             job: "schedule: { cron: '0 0' }",
             "jobs.yaml:6:23: cron `0 0` is no schedule, wanted five fields: minute, hour, "
                 + "day of month, month and day of week"),
+        MessageCase(
+            job: "schedule: { cron: '@rebot' }",
+            "jobs.yaml:6:23: cron `@rebot` is no schedule, wanted `@reboot`, `@hourly`, `@daily`, "
+                + "`@midnight`, `@weekly`, `@monthly`, `@yearly` or `@annually`"),
         MessageCase(
             job: "schedule: { cron: '0 0 30 2 *' }",
             """

@@ -140,6 +140,25 @@ import Testing
         #expect(windows.zone.identifier == "Europe/Berlin")
     }
 
+    @Test(arguments: [
+        ("schedule: { cron: '@reboot' }", ["boot"]),
+        ("schedule: { cron: ' @reboot ', earliest_begin: 1h }", ["boot"]),
+        ("schedule: { cron: '@reboot' }\non: [source-changed]", ["boot", "source-changed"]),
+        ("on: [boot, clock-changed]", ["boot", "clock-changed"]),
+        (
+            "schedule: { cron: '@reboot', time_zone: UTC }\nconstraints: { window: 01:00-02:00 }",
+            ["boot"]
+        ),
+    ])
+    func `a job starts with the machine, or when its clock is set`(
+        keys: String, events: [String]
+    ) throws {
+        let job = try #require(try JobFileSamples.read(JobFileSamples.file(job: keys)).jobs.first)
+
+        #expect(job.events.map(\.rawValue).sorted() == events)
+        #expect(job.schedule == nil)
+    }
+
     @Test func `a randomized delay is the host's and the job's own`() throws {
         let text = JobFileSamples.file(job: "schedule: { cron: '@daily', randomized_delay: 1d }")
 

@@ -33,6 +33,26 @@ struct JobFileRelationTests {
                 + "  - { id: c, kind: cleanup, then: [b] }",
             "jobs.yaml:7:35: jobs `b` and `c` start one another in a circle (`then`)"),
         MessageCase(
+            job: "then: { failed: [a] }", "jobs.yaml:6:11: job `a` starts itself (`then`)"),
+        MessageCase(
+            job: "then: { failed: [b] }", top: "  - { id: b, kind: cleanup, then: [a] }",
+            "jobs.yaml:6:11: jobs `a` and `b` start one another in a circle (`then`)"),
+        MessageCase(
+            job: "then: { succeeded: [bb], failed: [c] }", top: "  - { id: bbb, kind: cleanup }",
+            "jobs.yaml:6:25: unknown job `bb` in `then` of job `a`; did you mean `bbb`?",
+            """
+            jobs.yaml:6:39: unknown job `c` in `then` of job `a`
+            help: no job of this file has that id
+            """),
+        MessageCase(
+            job: "schedule: { cron: '@reboot', randomized_delay: 5m, time_zone: UTC }",
+            "jobs.yaml:6:52: `randomized_delay` of `schedule` of job `a` has no effect on "
+                + "`@reboot`",
+            "jobs.yaml:6:67: `time_zone` of `schedule` of job `a` has no effect on `@reboot`"),
+        MessageCase(
+            job: "schedule: { cron: '@reboot', not_before: 2026-11-20T06:00:00Z }",
+            "jobs.yaml:6:46: `not_before` of `schedule` of job `a` has no effect on `@reboot`"),
+        MessageCase(
             job: "schedule: { every: 1h, cron: '0 0 * * *' }",
             "jobs.yaml:6:15: `schedule` of job `a` has `every` and `cron`, wanted one of them"),
         MessageCase(

@@ -12,8 +12,10 @@ struct EventNameTests {
         #expect((EventName(rawValue: text) != nil) == isName)
     }
 
-    @Test func `the engine notices two itself`() {
+    @Test func `the engine notices four itself`() {
         #expect(
-            EventName.ofTheEngine.map(\.rawValue) == ["source-changed", "network-restored"])
+            EventName.ofTheEngine.map(\.rawValue) == [
+                "source-changed", "network-restored", "boot", "clock-changed",
+            ])
     }
 }

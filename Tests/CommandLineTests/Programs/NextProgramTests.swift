@@ -19,6 +19,7 @@ struct NextProgramTests {
               - { id: once, kind: cleanup, schedule: { at: "2026-03-29T00:40:00Z" } }
               - { id: past, kind: cleanup, schedule: { at: "2020-01-01T00:00:00Z" } }
               - { id: asked, kind: cleanup }
+              - { id: told, kind: cleanup, on: [source-changed, network-restored] }
               - { id: off, kind: cleanup, enabled: false, schedule: { every: 1h } }
 
             """
@@ -49,6 +50,7 @@ struct NextProgramTests {
         #expect(
             result.errorLines == [
                 "past: no occurrence after 2026-03-29T00:20:00Z", "asked: no schedule",
+                "told: no schedule; starts on network-restored, source-changed",
                 "off: `enabled: false` in the job file",
             ])
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
