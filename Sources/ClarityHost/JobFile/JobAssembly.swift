@@ -43,7 +43,8 @@ struct JobAssembly {
             memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.standardMemoryLimitBytes,
             heedsConditions: kinds[kind]?.heedsConditions ?? false,
             tells: kinds[kind]?.events ?? [],
-            then: (draft.then?.value ?? []).compactMap(\.value))
+            then: (draft.then?.value?.succeeded?.value ?? []).compactMap(\.value),
+            thenFailed: (draft.then?.value?.failed?.value ?? []).compactMap(\.value))
         job.options = settings.merging(draft.options) { _, own in own }
         if let warning = draft.warning, job.warning >= job.timeout {
             decoding.report(

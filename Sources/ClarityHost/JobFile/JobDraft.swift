@@ -7,7 +7,7 @@ struct JobDraft: Sendable {
     var jobClass: Field<Job.Class>?
     var schedule: Field<ScheduleDraft>?
     var events: Field<[Field<EventName>]>?
-    var then: Field<[Field<JobID>]>?
+    var then: Field<ThenDraft>?
     var warning: Field<Duration>?
     var isEnabled: Field<Bool>?
     var priority: Field<Job.Priority>?
@@ -45,8 +45,8 @@ struct JobDraft: Sendable {
                 .list(of: .choice(events, noun: "event")),
                 "the events that start a run"),
             Key(
-                "then", { swap(&$0.then, &$1) }, .list(of: .jobID),
-                "the jobs that run when this one has succeeded"),
+                "then", { swap(&$0.then, &$1) }, .then,
+                "the jobs that run when this one has succeeded, or by how it has ended"),
             Key(
                 "warning", { swap(&$0.warning, &$1) }, .duration(.zero ... .seconds(7 * 86_400)),
                 "how long before its deadline an attempt is told"),

@@ -52,6 +52,7 @@ public struct JobFile: Hashable, Sendable {
         jobs.filter { !disabled.contains($0.id) }.map { job in
             var job = job
             job.then.removeAll { disabled.contains($0) }
+            job.thenFailed.removeAll { disabled.contains($0) }
             return job
         }
     }

@@ -26,7 +26,7 @@ struct JobGraph {
                 decoding.report(
                     id.position, "duplicate job id \(shown(value.rawValue)); first at line \(line)")
             }
-            for next in job.draft.then?.value ?? [] {
+            for next in job.draft.then?.value?.all ?? [] {
                 guard let id = next.value, places[id] == nil else { continue }
                 decoding.reportUnknown(
                     "job", id.rawValue, in: "`then` of \(job.place.text)", at: next.position,
@@ -58,7 +58,7 @@ struct JobGraph {
     }
 
     private func followers(of job: Int) -> [Int] {
-        (jobs[job].draft.then?.value ?? []).compactMap { $0.value.flatMap { places[$0] } }
+        (jobs[job].draft.then?.value?.all ?? []).compactMap { $0.value.flatMap { places[$0] } }
     }
 
     /// The circles that a search from each job in turn meets; a job is in at most one of them.
@@ -94,5 +94,39 @@ struct JobGraph {
             }
         }
         return found
+    }
+}
+
+/// `then:` as it stands in the file.
+struct ThenDraft: Sendable {
+    var succeeded: Field<[Field<JobID>]>?
+    var failed: Field<[Field<JobID>]>?
+
+    static let shape = Shape(
+        ThenDraft(),
+        [
+            Key(
+                "succeeded", { swap(&$0.succeeded, &$1) }, .list(of: .jobID),
+                "the jobs that run when this one has succeeded"),
+            Key(
+                "failed", { swap(&$0.failed, &$1) }, .list(of: .jobID),
+                "the jobs that run when this one has failed for good"),
+        ])
+
+    /// The jobs that run after either end.
+    var all: [Field<JobID>] { (succeeded?.value ?? []) + (failed?.value ?? []) }
+}
+
+extension Form where Value == ThenDraft {
+    /// The jobs that run after a success, or lists of them by how the job has ended.
+    static var then: Form {
+        let list = Form<[Field<JobID>]>.list(of: .jobID)
+        let mapping = Form.mapping(ThenDraft.shape)
+        return Form(.either(list.description, mapping.description)) { node, place, decoding in
+            if case .mapping = node.content { return mapping.decode(node, place, &decoding) }
+            return list.decode(node, place, &decoding).map {
+                ThenDraft(succeeded: Field(position: node.position, value: $0))
+            }
+        }
     }
 }

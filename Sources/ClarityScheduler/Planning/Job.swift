@@ -69,6 +69,8 @@ public struct Job: Hashable, Sendable {
     public var tells: Set<EventName>
     /// The jobs whose runs follow a success of this one.
     public var then: [JobID]
+    /// The jobs whose runs follow a run of this one that failed for good.
+    public var thenFailed: [JobID]
     public var options: [String: String]
 
     /// Creates a job with the engine's standards for all that is not given.
@@ -84,7 +86,7 @@ public struct Job: Hashable, Sendable {
         timeout: Duration? = nil, warning: Duration? = nil, stall: Duration? = nil,
         memoryLimitBytes: Int64 = Job.standardMemoryLimitBytes,
         heedsConditions: Bool = false, tells: Set<EventName> = [], then: [JobID] = [],
-        options: [String: String] = [:]
+        thenFailed: [JobID] = [], options: [String: String] = [:]
     ) {
         self.id = id
         self.kind = kind
@@ -110,6 +112,7 @@ public struct Job: Hashable, Sendable {
         self.heedsConditions = heedsConditions
         self.tells = tells
         self.then = then
+        self.thenFailed = thenFailed
         self.options = options
     }
 

@@ -25,6 +25,7 @@ extension Round {
         case .failed(let failure):
             run.failure = failure
             close(&run, .failed, attempt, end, .failed)
+            enqueueFollowers(of: run, attempt.job)
         case .again(let failure, let wish):
             run.failures += 1
             run.interruptions = 0
@@ -33,6 +34,7 @@ extension Round {
             if believed > .zero { setRetryAfter(moment.wall + believed, of: run.job) }
             if run.failures >= attempt.job.retry.attempts {
                 close(&run, .failed, attempt, end, .failed)
+                enqueueFollowers(of: run, attempt.job)
             } else {
                 var lot = lot(of: run)
                 let wait = attempt.job.retry.wait(
@@ -110,7 +112,10 @@ extension Round {
                 }
             }
             put(run)
-            if let job = planner.jobs[run.job] { suppose(job.tells, toldBy: job, in: run) }
+            if let job = planner.jobs[run.job] {
+                suppose(job.tells, toldBy: job, in: run)
+                if run.state == .failed { enqueueFollowers(of: run, job) }
+            }
             add(
                 .putAttempt(
                     Attempt(

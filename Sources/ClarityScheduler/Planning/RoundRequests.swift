@@ -87,9 +87,10 @@ extension Round {
         planner.wasConnected = isConnected
     }
 
-    /// Enqueues what follows a success by `then`; a run that waits already stands for it.
+    /// Enqueues what follows a success or a failure for good by `then`; a run that waits already
+    /// stands for it.
     mutating func enqueueFollowers(of run: Run, _ job: Job) {
-        for id in job.then {
+        for id in run.state == .failed ? job.thenFailed : job.then {
             guard let follower = planner.jobs[id] else { continue }
             let waiting = openRuns(of: id).first { $0.state == .enqueued }
             let next =

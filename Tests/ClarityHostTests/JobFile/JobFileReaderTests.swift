@@ -308,7 +308,7 @@ import Testing
 
     @Test func `a disabled job is listed and checked but not planned`() throws {
         let text = JobFileSamples.file(
-            job: "then: [b, c]",
+            job: "then: { succeeded: [b, c], failed: [c, b] }",
             top: """
                   - { id: b, kind: cleanup, enabled: false }
                   - { id: c, kind: cleanup, enabled: true }
@@ -320,9 +320,11 @@ import Testing
         let (b, c) = (try #require(JobID("b")), try #require(JobID("c")))
         #expect(file.jobs.map(\.id.rawValue) == ["a", "b", "c"])
         #expect(file.jobs.first?.then == [b, c])
+        #expect(file.jobs.first?.thenFailed == [c, b])
         #expect(file.disabled == [b])
         #expect(file.enabledJobs.map(\.id.rawValue) == ["a", "c"])
         #expect(file.enabledJobs.first?.then == [c])
+        #expect(file.enabledJobs.first?.thenFailed == [c])
         #expect(faults.count == 1)
     }
 
