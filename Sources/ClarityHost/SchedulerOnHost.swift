@@ -26,7 +26,8 @@ extension Scheduler {
         let planner = Planner(
             jobs: JobSet(file.enabledJobs),
             owner: store.leaseLock.owner, maxParallel: file.maxParallel ?? 2,
-            retention: file.retention, seed: UInt64.random(in: .min ... .max))
+            retention: file.retention, boot: SystemClock().boot,
+            seed: UInt64.random(in: .min ... .max))
         let monitor = HostConditions(
             stateDirectory: stateDirectory, settings: HostConditions.Settings(file),
             checks: CheckRunner(file.questions, environment: ["PATH": searchPath]))

@@ -27,6 +27,17 @@ public struct SystemClock: WallClock {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
+    /// The kernel's name for the time since the machine started (proc(5), `random/boot_id`); `nil`
+    /// where it gives none.
+    public var boot: String? {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 36)
+        guard read(descriptor, &bytes, bytes.count) == bytes.count else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     /// Returns after `span` of elapsed time, the time that the machine was suspended included, or
     /// at once when the task is cancelled or `span` is not above zero.
     ///

@@ -154,7 +154,8 @@ struct Composition {
         Planner(
             jobs: jobSet(file), owner: owner,
             maxParallel: maxParallel(file), scope: scope,
-            retention: file.retention, seed: UInt64.random(in: .min ... .max))
+            retention: file.retention, boot: SystemClock().boot,
+            seed: UInt64.random(in: .min ... .max))
     }
 
     func scheduler(

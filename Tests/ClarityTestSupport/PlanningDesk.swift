@@ -11,13 +11,14 @@ public struct PlanningDesk {
     public init(
         _ jobs: [Job], store: MemoryRunStore = MemoryRunStore(), owner: String = "me",
         maxParallel: Int = 4, scope: Planner.Scope = .everything,
-        retention: RetentionPolicy? = nil, conditions: Conditions = .everythingAllowed
+        retention: RetentionPolicy? = nil, boot: String? = nil,
+        conditions: Conditions = .everythingAllowed
     ) {
         self.store = store
         self.conditions = conditions
         planner = Planner(
             jobs: JobSet(jobs), owner: owner, maxParallel: maxParallel, scope: scope,
-            retention: retention, seed: 1)
+            retention: retention, boot: boot, seed: 1)
     }
 
     /// Lets both clocks run on.

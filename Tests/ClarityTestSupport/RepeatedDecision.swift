@@ -49,7 +49,7 @@ struct RepeatedDecision {
             case .setPause(let job, _), .setRetryAfter(let job, _), .recordFate(let job, _, _, _, _, _): job
             case .requestStop(let run, _), .deferred(let run, _, at: _): runs[run]?.job
             case .putAttempt(let attempt): runs[attempt.run]?.job
-            case .setClock, .renewLeases, .prune: nil
+            case .setClock, .setBoot, .renewLeases, .prune: nil
             }
         }
         let signalled = plan.signals.keys.compactMap { runs[$0]?.job }
@@ -87,7 +87,7 @@ struct RepeatedDecision {
             switch change {
             case .setClock(let job, let clock):
                 if jobs.contains(job) { outcome.considered[job] = clock.considered }
-            case .renewLeases, .prune: break
+            case .renewLeases, .prune, .setBoot: break
             default: outcome.changes.append(change)
             }
         }
@@ -109,6 +109,6 @@ extension Ledger {
         let kept = Set(runs.map(\.id))
         return Ledger(
             jobs: jobs.filter { keeping($0.key) }, open: runs.sorted { $0.id > $1.id },
-            waits: waits.filter { kept.contains($0.key) }, nextRun: nextRun, pruned: pruned)
+            waits: waits.filter { kept.contains($0.key) }, nextRun: nextRun, pruned: pruned, boot: boot)
     }
 }

@@ -33,6 +33,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
     case othersWritesAreSeen =
         "each process sees what the others wrote, whatever it has read before"
     case prunesAreMarked = "how far the past was pruned is known"
+    case bootsAreReplaced = "of the machine's boots the last one written is known"
 
     /// Checks the sentence on stores of one kind.
     public func check(_ bed: some RunStoreBed) throws {
@@ -240,6 +241,15 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             try store.decide { _ in [.put(run), .prune(RetentionPolicy(), at: .noon)] }
             #expect(try store.ledger().pruned == PruneMark(at: .noon, through: RunID(1)))
             #expect(try other.ledger() == store.ledger())
+        case .bootsAreReplaced:
+            let (store, _) = try bed.open()
+            let (other, _) = try bed.open()
+            #expect(try store.ledger().boot == nil)
+            try store.decide { _ in [.setBoot("first")] }
+            #expect(try other.ledger().boot == "first")
+            try other.decide { _ in [.setBoot("second")] }
+            #expect(try store.ledger().boot == "second")
+            #expect(try bed.open().store.ledger().boot == "second")
         }
     }
 

@@ -30,7 +30,7 @@ struct JobAssembly {
         var job = Job(
             id: id, kind: kind, jobClass: draft.jobClass?.value ?? .processing, schedule: times,
             earliestBegin: schedule?.earliestBegin?.value ?? .zero,
-            events: Set((draft.events?.value ?? []).compactMap(\.value)),
+            events: events(of: draft),
             constraints: constraints, impliedConstraints: implied(constraints, common),
             unknownRules: common.constraints?.value?.unknown?.value?.rules ?? [:],
             relaxations: relaxations(of: common, own: draft.common, constraints, &decoding),
@@ -53,6 +53,12 @@ struct JobAssembly {
                     + "`\(spanText(job.timeout))`")
         }
         return job
+    }
+
+    /// What starts the job besides its schedule; `@reboot` names no time and is an event.
+    private func events(of draft: JobDraft) -> Set<EventName> {
+        let named = Set((draft.events?.value ?? []).compactMap(\.value))
+        return draft.schedule?.value?.startsAtBoot == true ? named.union([.boot]) : named
     }
 
     /// The steps of `relax`, of which each must drop what the job asks for.

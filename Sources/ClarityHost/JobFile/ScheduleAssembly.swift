@@ -2,6 +2,7 @@ import ClarityScheduler
 
 extension JobAssembly {
     /// The schedule of a draft; exactly one of `every`, `cron`, `calendar` and `at` must be given.
+    /// `@reboot` is none.
     ///
     /// - Parameter hasWindows: whether the job has windows, which are on the schedule's clock too.
     func schedule(
@@ -21,7 +22,9 @@ extension JobAssembly {
         }
         reportIdleKeys(of: draft, place, hasWindows: hasWindows, &decoding)
         reportLongSpans(of: draft, &decoding)
-        guard areBoundsInOrder(draft, &decoding), let rule = rule(draft, &decoding) else {
+        guard !draft.startsAtBoot, areBoundsInOrder(draft, &decoding),
+            let rule = rule(draft, &decoding)
+        else {
             return nil
         }
         let schedule = Schedule(
@@ -42,11 +45,25 @@ extension JobAssembly {
     private func reportIdleKeys(
         of draft: ScheduleDraft, _ place: Place, hasWindows: Bool, _ decoding: inout Decoding
     ) {
-        let isClock = draft.cron != nil || draft.calendar != nil || hasWindows
+        let needsZone = draft.cron != nil || draft.calendar != nil || hasWindows
+        guard !draft.startsAtBoot else {
+            let keys = [
+                ("phase", draft.phase?.position), ("flex", draft.flex?.position),
+                ("time_zone", hasWindows ? nil : draft.timeZone?.position),
+                ("not_before", draft.notBefore?.position),
+                ("not_after", draft.notAfter?.position),
+                ("randomized_delay", draft.randomizedDelay?.position),
+            ]
+            for case (let key, let position?) in keys {
+                decoding.report(
+                    position, "\(shown(key)) of \(place.text) has no effect on `@reboot`")
+            }
+            return
+        }
         let keys = [
             ("phase", draft.phase?.position, draft.every != nil, ["every"]),
             ("flex", draft.flex?.position, draft.every != nil, ["every"]),
-            ("time_zone", draft.timeZone?.position, isClock, ["cron", "calendar"]),
+            ("time_zone", draft.timeZone?.position, needsZone, ["cron", "calendar"]),
         ]
         for case (let key, let position?, false, let rules) in keys {
             decoding.report(
@@ -85,7 +102,7 @@ extension JobAssembly {
     private func rule(_ draft: ScheduleDraft, _ decoding: inout Decoding) -> Schedule.Rule? {
         if let period = draft.every?.value { return .every(period, phase: draft.phase?.value) }
         if let instant = draft.at?.value { return .at(instant) }
-        if let cron = draft.cron, let expression = cron.value {
+        if let cron = draft.cron, case .times(let expression) = cron.value {
             return zone(draft.timeZone, at: cron.position, &decoding)
                 .map { .cron(expression, $0) }
         }

@@ -3,7 +3,7 @@ import ClarityScheduler
 /// `schedule:` as it stands in the file.
 struct ScheduleDraft: Sendable {
     var every: Field<Duration>?
-    var cron: Field<CronExpression>?
+    var cron: Field<CronRule>?
     var calendar: Field<CalendarExpression>?
     var at: Field<Instant>?
     var phase: Field<Duration>?
@@ -22,7 +22,7 @@ struct ScheduleDraft: Sendable {
                 "the span between two occurrences"),
             Key(
                 "cron", { swap(&$0.cron, &$1) }, .cron,
-                "five fields: minute, hour, day, month, day of the week"),
+                "five fields: minute, hour, day, month, day of the week; or `@reboot`"),
             Key(
                 "calendar", { swap(&$0.calendar, &$1) }, .calendar,
                 "weekdays, date and time as systemd.time(7) writes them"),
@@ -51,6 +51,9 @@ struct ScheduleDraft: Sendable {
                 "the least span between the end of one run and the start of the next"),
         ])
 
+    /// Whether the job runs when the machine has started, and at no time that is known before.
+    var startsAtBoot: Bool { if case .reboot = cron?.value { true } else { false } }
+
     private static let year: Duration = .seconds(366 * 86_400)
 
     /// The keys that name occurrences, of which one is wanted, and which of them are given.
@@ -59,4 +62,11 @@ struct ScheduleDraft: Sendable {
         let given = [every != nil, cron != nil, calendar != nil, at != nil]
         return zip(Self.rules, given).filter(\.1).map(\.0)
     }
+}
+
+/// What `cron:` may say.
+enum CronRule: Sendable {
+    case times(CronExpression)
+    /// At the first start of a scheduler after the machine's own.
+    case reboot
 }

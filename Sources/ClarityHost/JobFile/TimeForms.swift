@@ -1,16 +1,19 @@
 import ClarityScheduler
 
-extension Form where Value == CronExpression {
-    /// A cron expression that fires at some time.
+extension Form where Value == CronRule {
+    /// A cron expression that fires at some time, or `@reboot`.
     static var cron: Form {
         .scalar(.cron) { text, node, place, decoding in
+            let words = text.split { $0 == " " || $0 == "\t" }
+            if words == ["@reboot"] { return .reboot }
             let expression: CronExpression
             do throws(CronError) {
                 expression = try CronExpression(text)
             } catch {
+                let isName = words.count == 1 && words[0].hasPrefix("@")
                 decoding.reportExpression(
                     text, node, place, field: error.field?.rawValue, got: error.got,
-                    wanted: error.wanted)
+                    wanted: (isName ? "`@reboot`, " : "") + error.wanted)
                 return nil
             }
             guard !expression.neverFires else {
@@ -19,7 +22,7 @@ extension Form where Value == CronExpression {
                     help: "no month that it names has a day that it names")
                 return nil
             }
-            return expression
+            return .times(expression)
         }
     }
 }

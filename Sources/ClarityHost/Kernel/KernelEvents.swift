@@ -40,6 +40,12 @@ enum KernelEvents {
         events.elements(of: feeds.map(source))
     }
 
+    /// What tells of steps of the wall clock alone; nothing where the kernel does not.
+    static func clockSources() -> [EventSource<Void>] {
+        let descriptor = clinux_watch_wall_clock()
+        return descriptor < 0 ? [] : [source(Feed(descriptor: descriptor, kind: .wallClock))]
+    }
+
     private static func source(_ feed: Feed) -> EventSource<Void> {
         EventSource(descriptor: feed.descriptor) { hasNews(feed) ? () : nil }
     }
@@ -129,4 +135,13 @@ enum KernelEvents {
         // wall clock was set (timerfd_create(2)).
         code == ENOBUFS || code == EMSGSIZE || code == ECANCELED
     }
+}
+
+extension EventThread {
+    /// An element whenever the machine's wall clock is set, by a person or by a service that corrects
+    /// it at once; several that come before one is taken are one. Small corrections by which the
+    /// clock runs faster or slower for a while are none.
+    ///
+    /// Where the kernel does not tell of it, the stream stays silent.
+    public func clockChanges() -> AsyncStream<Void> { elements(of: KernelEvents.clockSources()) }
 }

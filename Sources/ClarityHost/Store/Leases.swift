@@ -16,7 +16,7 @@ struct Leases {
     init(folder: String, ownOwner: String?) {
         self.folder = folder
         self.ownOwner = ownOwner
-        bootID = Leases.readBootID()
+        bootID = SystemClock().boot ?? "unknown"
     }
 
     /// When a lease that is taken or renewed now lapses, in milliseconds awake since the machine
@@ -98,14 +98,4 @@ struct Leases {
 
     /// The time since the machine started, without that spent in suspend.
     private static var awakeMilliseconds: Int64 { SystemClock().awake.milliseconds }
-
-    /// The kernel's name for the time since the machine started (proc(5), `random/boot_id`).
-    private static func readBootID() -> String {
-        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return "unknown" }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 36)
-        let count = read(descriptor, &bytes, bytes.count)
-        return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
-    }
 }

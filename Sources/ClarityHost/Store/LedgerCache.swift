@@ -30,6 +30,7 @@ struct LedgerCache {
             let open = try LedgerRows.open(connection)
             ledger.replaceOpen(open.runs, waits: open.waits, nextRun: open.nextRun)
             ledger.setPruned(try LedgerRows.pruned(connection))
+            ledger.setBoot(try LedgerRows.boot(connection))
             self.leases = open.leases
             held = open.runs.filter { $0.lease != nil }.map(\.id)
             dataVersion = version

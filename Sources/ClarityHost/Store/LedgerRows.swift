@@ -29,7 +29,7 @@ enum LedgerRows {
         let open = try open(connection)
         var ledger = Ledger(
             jobs: jobs, open: open.runs, waits: open.waits, nextRun: open.nextRun,
-            pruned: try pruned(connection))
+            pruned: try pruned(connection), boot: try boot(connection))
         let standings = Dictionary(
             uniqueKeysWithValues: open.leases.map { ($0, standing($0, $1)) })
         for run in open.runs {
@@ -91,6 +91,11 @@ enum LedgerRows {
         }
         open.nextRun = RunID((last ?? 0) + 1)
         return open
+    }
+
+    /// The boot whose runs were enqueued last.
+    static func boot(_ connection: Connection) throws(SQLiteError) -> String? {
+        try connection.first("SELECT boot FROM boot_mark") { $0.text(0) }
     }
 
     /// How far the past was pruned.

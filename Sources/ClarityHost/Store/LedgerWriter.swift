@@ -54,6 +54,12 @@ struct LedgerWriter {
     private func write(_ change: LedgerChange, _ ledger: Ledger) throws {
         switch change {
         case .setClock, .setPause, .setRetryAfter, .prune: break
+        case .setBoot(let boot):
+            try connection.run(
+                """
+                INSERT INTO boot_mark (id, boot) VALUES (1, ?)
+                ON CONFLICT (id) DO UPDATE SET boot = excluded.boot
+                """, .text(boot))
         case .recordFate(let job, let fate, let first, let latest, let count, let run):
             let due = DueOccurrences(first: first, latest: latest, count: count)
             try FateRow.put(

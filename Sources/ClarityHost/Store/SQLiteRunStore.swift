@@ -109,7 +109,8 @@ extension LedgerChange {
     fileprivate var concernsOthers: Bool {
         switch self {
         case .put, .setPause, .requestStop: true
-        case .setClock, .setRetryAfter, .recordFate, .putAttempt, .deferred, .renewLeases, .prune:
+        case .setClock, .setBoot, .setRetryAfter, .recordFate, .putAttempt, .deferred, .renewLeases,
+            .prune:
             false
         }
     }

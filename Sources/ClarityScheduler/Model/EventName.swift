@@ -1,4 +1,4 @@
-/// Something that happened and that a job may wait for with `on:`: the engine's own two, and what
+/// Something that happened and that a job may wait for with `on:`: the engine's own four, and what
 /// workers tell with `AttemptReport.happened`.
 ///
 /// A name is 1 to 64 lowercase letters, digits and `-`.
@@ -21,9 +21,13 @@ public struct EventName: RawRepresentable, Hashable, Comparable, Sendable {
     public static let sourceChanged = EventName("source-changed")
     /// There is a network again where there was none.
     public static let networkRestored = EventName("network-restored")
+    /// The machine has started since a scheduler last ran on this store.
+    public static let boot = EventName("boot")
+    /// The wall clock was set.
+    public static let clockChanged = EventName("clock-changed")
 
-    /// The two that the engine itself notices.
-    public static let ofTheEngine = [sourceChanged, networkRestored]
+    /// The events that the engine itself notices.
+    public static let ofTheEngine = [sourceChanged, networkRestored, boot, clockChanged]
 
     public static func < (a: EventName, b: EventName) -> Bool { a.rawValue < b.rawValue }
 

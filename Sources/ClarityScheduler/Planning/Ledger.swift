@@ -12,6 +12,8 @@ public struct Ledger: Hashable, Sendable {
     public private(set) var nextRun = RunID(1)
     /// When the past was last pruned, and up to which run; `nil` before the first time.
     public private(set) var pruned: PruneMark?
+    /// The boot of the machine whose runs were enqueued last; `nil` before the first.
+    public private(set) var boot: String?
     /// How often the clocks of jobs were set back, all together: what was planned by them before has
     /// to be planned again.
     public private(set) var setbacks = 0
@@ -23,13 +25,14 @@ public struct Ledger: Hashable, Sendable {
     /// Creates a ledger of what a store holds.
     public init(
         jobs: [JobID: JobRecord], open: [Run] = [], waits: [RunID: [Deferral]] = [:],
-        nextRun: RunID = RunID(1), pruned: PruneMark? = nil
+        nextRun: RunID = RunID(1), pruned: PruneMark? = nil, boot: String? = nil
     ) {
         for (job, record) in jobs { setRecord(record, of: job) }
         for run in open { insert(run) }
         self.waits = waits
         self.nextRun = max(self.nextRun, nextRun)
         self.pruned = pruned
+        self.boot = boot
     }
 
     /// The latest trace that a scheduler left up to an instant; `nil` where none ever ran.
@@ -48,6 +51,7 @@ public struct Ledger: Hashable, Sendable {
         case .setClock(let job, let clock):
             note(clock, after: jobs[job]?.clock)
             jobs[job, default: JobRecord()].clock = clock
+        case .setBoot(let boot): self.boot = boot
         case .setPause(let job, let pause): jobs[job, default: JobRecord()].pause = pause
         case .setRetryAfter(let job, let instant):
             jobs[job, default: JobRecord()].retryAfter = instant
@@ -76,6 +80,9 @@ public struct Ledger: Hashable, Sendable {
 
     /// Takes in how far another process has pruned the past.
     public mutating func setPruned(_ mark: PruneMark?) { pruned = mark }
+
+    /// Takes in the boot that another process has noticed.
+    public mutating func setBoot(_ boot: String?) { self.boot = boot }
 
     /// Takes in the unfinished runs as another process has left them.
     public mutating func replaceOpen(_ runs: [Run], waits: [RunID: [Deferral]], nextRun: RunID) {

@@ -1,6 +1,8 @@
 /// A change that a decision makes to the store. All changes of one decision are one transaction.
 public enum LedgerChange: Hashable, Sendable {
     case setClock(JobID, JobClock)
+    /// The runs that start with this boot of the machine are enqueued.
+    case setBoot(String)
     /// Pauses a job, or with `nil` lets it go on.
     case setPause(JobID, Pause?)
     /// A server asked that no attempt of the job come before an instant.

@@ -70,6 +70,9 @@ public struct Planner: Sendable {
     public internal(set) var maxParallel: Int
     /// What the history keeps; `nil` prunes nothing.
     public let retention: RetentionPolicy?
+    /// What tells the machine's present boot from all others; `nil` where nobody knows, and no boot
+    /// is ever noticed then.
+    public let boot: String?
     /// What decides all that is drawn by lot, together with the run and the failure that it is
     /// drawn for.
     public let seed: UInt64
@@ -95,7 +98,7 @@ public struct Planner: Sendable {
     /// Creates a planner that knows of no attempt.
     public init(
         jobs: JobSet, owner: String, maxParallel: Int = 4, scope: Scope = .everything,
-        retention: RetentionPolicy? = nil, seed: UInt64
+        retention: RetentionPolicy? = nil, boot: String? = nil, seed: UInt64
     ) {
         precondition(maxParallel >= 1, "at least one attempt runs at once, got \(maxParallel)")
         self.jobs = jobs
@@ -103,6 +106,7 @@ public struct Planner: Sendable {
         self.maxParallel = maxParallel
         self.scope = scope
         self.retention = retention
+        self.boot = boot
         self.seed = seed
     }
 
@@ -115,12 +119,21 @@ public struct Planner: Sendable {
         _ events: [Event], at moment: Moment,
         conditions: @autoclosure @escaping () -> Conditions, ledger: Ledger
     ) -> Plan {
+        let events = noticing(ledger.boot, events)
         // Moved and not copied, so that a decision costs nothing for what it does not touch.
         var round = Round(consume self, events, moment, conditions, ledger)
         round.decide()
         let plan = round.plan()
         self = round.planner
         return plan
+    }
+
+    /// The events, with the boot in front where this is the first decision of a scheduler since.
+    ///
+    /// Who runs named jobs, or only asks, is no scheduler and leaves the boot to one.
+    private func noticing(_ known: String?, _ events: [Event]) -> [Event] {
+        guard let boot, boot != known, scope == .everything, !isDraining else { return events }
+        return [.happened(.boot)] + events
     }
 }
 

@@ -59,7 +59,9 @@ struct Round {
         case .cancel(let run): cancel(run)
         case .pause(let ids, let until, let reason): pause(ids, until: until, reason: reason)
         case .resume(let ids): resume(ids)
-        case .happened(let name): enqueueRuns(on: name)
+        case .happened(let name):
+            if name == .boot, let boot = planner.boot { add(.setBoot(boot)) }
+            enqueueRuns(on: name)
         case .progressed(let run, let elapsed): planner.inFlight[run]?.progressAt = elapsed
         case .finished(let run, let end): finish(run, end)
         case .drain: drain()

@@ -32,6 +32,7 @@ struct LoopCommand {
         // A login makes its mark.
         let nudges = FileWatch(paths: [store.leaseLock.path, composition.loginMark(file)])
             .changes(on: events)
+        let clock = events.clockChanges()
         let zones = FileWatch(paths: composition.localZonePaths).changes(on: events)
         let feeders = [
             Task(executorPreference: events) {
@@ -39,6 +40,9 @@ struct LoopCommand {
             },
             Task(executorPreference: events) {
                 for await _ in nudges { continuation.yield(.tick) }
+            },
+            Task(executorPreference: events) {
+                for await _ in clock { continuation.yield(.happened(.clockChanged)) }
             },
             Task(executorPreference: events) {
                 for await _ in zones { reloads.reload("the local time zone changed") }

@@ -35,7 +35,8 @@ struct NextCommand {
                     withOccurrences.append(occurrences)
                 }
             } else {
-                note("\(job.id): no schedule")
+                let events = job.events.sorted().map(\.rawValue).joined(separator: ", ")
+                note("\(job.id): no schedule" + (events.isEmpty ? "" : "; starts on \(events)"))
             }
         }
         show(

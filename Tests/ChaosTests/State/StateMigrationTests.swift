@@ -35,6 +35,7 @@ struct StateMigrationTests {
 
                     """
                     DROP TABLE attempt_outputs;
+                    DROP TABLE boot_mark;
                     ALTER TABLE runs DROP COLUMN awaits;
                     ALTER TABLE runs DROP COLUMN latest_occurrence_ms;
                     ALTER TABLE job_records DROP COLUMN retry_after_ms;
