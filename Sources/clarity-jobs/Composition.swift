@@ -40,6 +40,14 @@ struct Composition {
         }
     }
 
+    /// Where the backend's API begins; a file of commands alone need not say it.
+    func backendURL(_ file: JobFile) throws(CommandFailure) -> String {
+        if let url = file.settings["backend.url"] { return url }
+        throw CommandFailure(
+            .configuration, "the job file has no `backend`",
+            "help: name it as `backend: { url: https://... }`")
+    }
+
     /// The path of the job file: the one given, else the first that exists of the usual ones.
     func jobFilePath() throws(CommandFailure) -> String {
         if let given = arguments["config"] {

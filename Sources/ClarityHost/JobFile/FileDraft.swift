@@ -12,7 +12,11 @@ struct FileDraft: Sendable {
     var settings: [String: String] = [:]
 
     /// The shape of job files with the kinds and sections of `catalogue`.
-    static func shape(_ catalogue: JobCatalogue) -> Shape<FileDraft> {
+    ///
+    /// - Parameter needsSections: whether the sections that are required have to be there.
+    static func shape(
+        _ catalogue: JobCatalogue, needsSections: Bool = true
+    ) -> Shape<FileDraft> {
         var empty = FileDraft()
         for section in catalogue.sections {
             guard case .mapping(let options) = section.form else { continue }
@@ -20,7 +24,9 @@ struct FileDraft: Sendable {
                 empty.settings["\(section.key).\(option.key)"] = option.standard
             }
         }
-        let sections = catalogue.sections.map { key(for: $0) }
+        let sections = catalogue.sections.map { section in
+            key(for: section, isRequired: section.isRequired && needsSections)
+        }
         let own: [Key<FileDraft>] = [
             Key(
                 "version", { swap(&$0.version, &$1) }, .version, isRequired: true,
@@ -45,11 +51,13 @@ struct FileDraft: Sendable {
         return Shape(empty, own + sections)
     }
 
-    private static func key(for section: SectionDeclaration) -> Key<FileDraft> {
+    private static func key(
+        for section: SectionDeclaration, isRequired: Bool
+    ) -> Key<FileDraft> {
         let form = Form<[String: String]>.section(section)
         return Key(
             description: KeyDescription(
-                name: section.key, form: form.description, isRequired: section.isRequired,
+                name: section.key, form: form.description, isRequired: isRequired,
                 summary: "settings of the jobs' work"),
             store: { node, place, draft, decoding in
                 guard let values = form.decode(node, place, &decoding) else { return }

@@ -6,7 +6,7 @@ public import ClarityScheduler
 /// would be guesswork: text that is no YAML, text beyond the bounds of `YAMLParser`, and a `version`
 /// that this program does not know.
 public struct JobFileReader: Sendable {
-    private let shape: Shape<FileDraft>
+    private let catalogue: JobCatalogue
     private let zones: any ZoneSource
     private let home: String
     let workingDirectory: String
@@ -30,7 +30,7 @@ public struct JobFileReader: Sendable {
         catalogue: JobCatalogue, zones: any ZoneSource, home: String, workingDirectory: String,
         localZone: String, host: String
     ) {
-        shape = FileDraft.shape(catalogue)
+        self.catalogue = catalogue
         self.zones = zones
         self.home = home
         self.workingDirectory = workingDirectory
@@ -64,11 +64,18 @@ public struct JobFileReader: Sendable {
         return file
     }
 
+    /// Whether a job reads the sections that are required: those of a kind that is not known do.
+    private func needsSections(_ root: YAMLNode) -> Bool {
+        guard case .sequence(let jobs)? = root["jobs"]?.content, !jobs.isEmpty else { return true }
+        return jobs.contains { job in
+            job["kind"]?.text.flatMap { kinds[JobKind($0)] }?.needsSections ?? true
+        }
+    }
+
     /// What the tree says; `nil` only where it is no mapping, which is reported.
     private func file(_ root: YAMLNode, _ decoding: inout Decoding) -> JobFile? {
-        guard let draft = shape.decode(root, in: .file, &decoding) else {
-            return nil
-        }
+        let shape = FileDraft.shape(catalogue, needsSections: needsSections(root))
+        guard let draft = shape.decode(root, in: .file, &decoding) else { return nil }
         let defaults = draft.defaults?.value ?? DefaultsDraft()
         if let retry = defaults.common.retry?.value { retry.check(given: retry, &decoding) }
         let checks = KnownChecks(draft)

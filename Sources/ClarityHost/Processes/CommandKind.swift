@@ -18,5 +18,5 @@ extension JobKindDeclaration {
                 "output_limit", .size((1 << 10)...(16 << 20)), standard: String(64 << 10),
                 summary: "how much of what it writes is kept with the attempt, one half of it "
                     + "from the beginning and one from the end"),
-        ])
+        ], needsSections: false)
 }

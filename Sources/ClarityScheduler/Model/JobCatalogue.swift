@@ -67,11 +67,14 @@ public struct JobKindDeclaration: Hashable, Sendable {
     /// `backend.url`; `nil` for a kind that needs no network. A job of the kind implies
     /// `Constraint.connected` unless the address is on this machine.
     public var addressKey: String?
+    /// Whether it reads the file's required sections; a file of jobs that do not needs none of them.
+    public var needsSections: Bool
 
     /// Declares a kind.
     public init(
         _ kind: JobKind, summary: String, options: [OptionDeclaration] = [],
-        heedsConditions: Bool = false, events: Set<EventName> = [], addressKey: String? = nil
+        heedsConditions: Bool = false, events: Set<EventName> = [], addressKey: String? = nil,
+        needsSections: Bool = true
     ) {
         self.kind = kind
         self.summary = summary
@@ -79,6 +82,7 @@ public struct JobKindDeclaration: Hashable, Sendable {
         self.heedsConditions = heedsConditions
         self.events = events
         self.addressKey = addressKey
+        self.needsSections = needsSections
     }
 }
 

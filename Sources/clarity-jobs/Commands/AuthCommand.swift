@@ -40,9 +40,9 @@ struct AuthCommand {
             for: file)
     }
 
-    private func settings(_ file: JobFile) -> [String] {
+    private func settings(_ file: JobFile) throws(CommandFailure) -> [String] {
         [
-            "--backend", file.settings["backend.url"] ?? "",
+            "--backend", try composition.backendURL(file),
             "--retry-wait", file.settings["backend.retry_wait"] ?? "1000",
             "--state", composition.statePath(file),
         ] + trust(file)

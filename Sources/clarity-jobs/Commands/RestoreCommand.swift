@@ -16,10 +16,8 @@ struct RestoreCommand {
         let file = try composition.jobFile()
         let state = composition.statePath(file)
         let form = try askingStore { () throws(RunStoreError) in try RunHistory.newestForm() }
-        var words = [
-            "restore", "--state", state, "--history-form", form,
-            "--backend", file.settings["backend.url"] ?? "",
-        ]
+        var words = ["restore", "--state", state, "--history-form", form]
+        if let backend = file.settings["backend.url"] { words += ["--backend", backend] }
         if let name = arguments.operands.first {
             // A name alone is one of the state directory's own.
             words += [
