@@ -46,7 +46,9 @@ struct RepeatedDecision {
         let changed = plan.changes.compactMap { change -> JobID? in
             switch change {
             case .put(let run): run.job
-            case .setPause(let job, _), .setRetryAfter(let job, _), .recordFate(let job, _, _, _, _, _): job
+            case .setPause(let job, _), .setRetryAfter(let job, _),
+                .recordFate(let job, _, _, _, _, _):
+                job
             case .requestStop(let run, _), .deferred(let run, _, at: _): runs[run]?.job
             case .putAttempt(let attempt): runs[attempt.run]?.job
             case .setClock, .setBoot, .renewLeases, .prune: nil
@@ -109,6 +111,7 @@ extension Ledger {
         let kept = Set(runs.map(\.id))
         return Ledger(
             jobs: jobs.filter { keeping($0.key) }, open: runs.sorted { $0.id > $1.id },
-            waits: waits.filter { kept.contains($0.key) }, nextRun: nextRun, pruned: pruned, boot: boot)
+            waits: waits.filter { kept.contains($0.key) }, nextRun: nextRun, pruned: pruned,
+            boot: boot)
     }
 }

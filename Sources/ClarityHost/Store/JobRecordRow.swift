@@ -42,7 +42,8 @@ enum JobRecordRow {
             .text(record.clock?.schedule),
             .instant(record.clock?.scheduleSince), .instant(record.lastFinished),
             .instant(record.pause?.since), .instant(record.pause?.until),
-            .text(record.pause?.reason), .instant(record.retryAfter), .integer(step.runs), .integer(step.failures),
+            .text(record.pause?.reason), .instant(record.retryAfter), .integer(step.runs),
+            .integer(step.failures),
             .integer(revision))
     }
 

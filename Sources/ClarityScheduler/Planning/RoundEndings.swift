@@ -45,7 +45,6 @@ extension Round {
             run.interruptions = 0
             run.failure = failure
             let believed = min(span, attempt.job.retry.maximum)
-            setRetryAfter(moment.wall + believed, of: run.job)
             release(&run, after: max(attempt.job.retry.initial, believed), attempt, end, .stopped)
         case .awaits(let need, let failure):
             run.interruptions = 0

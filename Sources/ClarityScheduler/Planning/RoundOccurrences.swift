@@ -161,7 +161,8 @@ extension Round {
         guard let due = schedule.due(after: start, through: due.latest, anchor: clock.anchor)
         else { return }
         if let pause = record(of: job.id).pause, job.catchUp == .none,
-            pause.holds(at: moment.wall), pause.until.map({ $0 > due.latest + Round.onTime }) ?? true
+            pause.holds(at: moment.wall),
+            pause.until.map({ $0 > due.latest + Round.onTime }) ?? true
         {
             return recordFate(.paused, of: job.id, due)
         }

@@ -76,9 +76,11 @@ extension CommandSyntax {
                     OptionSyntax("failed", summary: "only runs that failed for good"),
                     OptionSyntax("deferred", summary: "only runs that something held back"),
                     OptionSyntax(
-                        "since", value: "TIME", summary: "only runs that ended at that time or later"),
+                        "since", value: "TIME",
+                        summary: "only runs that ended at that time or later"),
                     OptionSyntax(
-                        "until", value: "TIME", summary: "only runs that were due before that time"),
+                        "until", value: "TIME",
+                        summary: "only runs that were due before that time"),
                     .now,
                 ],
                 examples: [

@@ -30,7 +30,9 @@ struct HistoryCommand {
             return (runs, try deferrals(holding: runs, history))
         }
         // A job that is no longer declared keeps its history.
-        if runs.isEmpty, filter == RunFilter(job: job), let job, !file.jobs.contains(where: { $0.id == job }) {
+        if runs.isEmpty, filter == RunFilter(job: job), let job,
+            !file.jobs.contains(where: { $0.id == job })
+        {
             let suggestion = closest(to: job.rawValue, among: file.jobs.map(\.id.rawValue)).map {
                 "; did you mean `\($0)`?"
             }

@@ -33,7 +33,8 @@ struct PastOccurrenceCommand {
         guard let past else {
             throw CommandFailure(
                 .usage,
-                "the history has no occurrence of job `\(job.id)` up to \(RunText.seconds(instant))")
+                "the history has no occurrence of job `\(job.id)` up to \(RunText.seconds(instant))"
+            )
         }
         composition.console.results(lines(past, now), object(past))
         return .done
@@ -52,7 +53,8 @@ struct PastOccurrenceCommand {
         case .pending:
             lines.append("no scheduler has looked at it yet: start `loop` or `run --due`")
         case .recorded(.coalesced, let run):
-            lines.append("coalesced into run \(run.map { "\($0)" } ?? "that the history no longer has")")
+            lines.append(
+                "coalesced into run \(run.map { "\($0)" } ?? "that the history no longer has")")
         case .recorded(.skipped, let run?):
             lines.append("skipped: run \(run) was still going (`overlap: skip`)")
         case .recorded(.skipped, nil): lines.append("skipped by `catch_up`")

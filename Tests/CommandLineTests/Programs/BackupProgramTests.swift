@@ -23,7 +23,10 @@ struct BackupProgramTests {
     /// Takes the last steps of both schemas back, as an earlier version's files are.
     private func makeOlder(_ playground: Playground) throws {
         try playground.change(
-            "DROP TABLE attempt_outputs; ALTER TABLE runs DROP COLUMN awaits;"
+            "DROP TABLE attempt_outputs; DROP TABLE boot_mark;"
+                + "ALTER TABLE runs DROP COLUMN awaits;"
+                + "ALTER TABLE runs DROP COLUMN latest_occurrence_ms;"
+                + "ALTER TABLE job_records DROP COLUMN retry_after_ms;"
                 + "PRAGMA user_version = 3")
         try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
             """

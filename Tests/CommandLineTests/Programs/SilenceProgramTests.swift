@@ -38,11 +38,12 @@ struct SilenceProgramTests {
         #expect(healthy.status == 0)
         #expect(status.status == 1)
         let line = try #require(status.outputLines.last)
-        #expect(line.contains("is overdue by 1d1h"), "\(line)")
-        #expect(line.contains(": no scheduler has run since \(String("\(end)".prefix(10)))"), "\(line)")
+        #expect(line.contains("is overdue by 1d 1h"), "\(line)")
+        #expect(
+            line.contains(": no scheduler has run since \(String("\(end)".prefix(10)))"), "\(line)")
         #expect(quiet.status == 1)
         #expect(quiet.outputLines == [line])
-        #expect(list.first?["overdue"].text?.hasPrefix("overdue by 1d1h") == true)
+        #expect(list.first?["overdue"].text?.hasPrefix("overdue by 1d 1h") == true)
     }
 
     @Test func `a job is not overdue within 15 minutes of its time`() async throws {
@@ -75,7 +76,7 @@ struct SilenceProgramTests {
 
     @Test func `a past time is explained by what held the run back`() async throws {
         let playground = try await playground(
-            "schedule: { every: 1d }, constraints: { storage_free: 1000000TiB }")
+            "schedule: { every: 1d }, constraints: { storage_free: 1024TiB }")
         #expect(try await playground.run("run", "--due").status == 75)
         let now = try #require(
             try await playground.json("history").elements.first?["scheduled_for"].text)
@@ -98,7 +99,7 @@ struct SilenceProgramTests {
             jobs:
               - { id: fails, kind: command, command: ["false"], retry: { attempts: 1 }, schedule: { every: 1d } }
               - { id: works, kind: command, command: ["true"], schedule: { every: 1d } }
-              - { id: waits, kind: command, command: ["true"], schedule: { every: 1d }, constraints: { storage_free: 1000000TiB } }
+              - { id: waits, kind: command, command: ["true"], schedule: { every: 1d }, constraints: { storage_free: 1024TiB } }
 
             """
         }
