@@ -97,9 +97,9 @@ struct SilenceProgramTests {
             version: 1
             backend: { url: "http://127.0.0.1:9" }
             jobs:
-              - { id: fails, kind: command, command: ["false"], retry: { attempts: 1 }, schedule: { every: 1d } }
-              - { id: works, kind: command, command: ["true"], schedule: { every: 1d } }
-              - { id: waits, kind: command, command: ["true"], schedule: { every: 1d }, constraints: { storage_free: 1024TiB } }
+              - { id: fails, kind: command, options: { command: ["false"] }, retry: { attempts: 1 }, schedule: { every: 1d } }
+              - { id: works, kind: command, options: { command: ["true"] }, schedule: { every: 1d } }
+              - { id: waits, kind: command, options: { command: ["true"] }, schedule: { every: 1d }, constraints: { storage_free: 1024TiB } }
 
             """
         }
