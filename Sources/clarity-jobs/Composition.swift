@@ -83,7 +83,7 @@ struct Composition {
     }
 
     /// Reads what a job file's text says on this machine.
-    private var jobFileReader: JobFileReader {
+    var jobFileReader: JobFileReader {
         JobFileReader(
             catalogue: catalogue, zones: zones, home: home,
             workingDirectory: workingDirectory,

@@ -11,6 +11,8 @@ struct Surroundings: Sendable {
     var localZone: String
     /// What tells this machine from others.
     var host: String
+    /// The present time, when the caller wants warnings.
+    var now: Instant?
 }
 
 /// A value that a job file gives to a key.
@@ -61,6 +63,8 @@ indirect enum Place: Sendable {
 struct Decoding: Sendable {
     let surroundings: Surroundings
     private(set) var faults: [JobFileFault] = []
+    private(set) var warnings: [JobFileFault] = []
+    private var known: Set<JobFileFault> = []
 
     /// Beyond so many faults nobody reads on, and looking for near names would only take time.
     private static let mostFaultsWithSuggestions = 200
@@ -72,6 +76,13 @@ struct Decoding: Sendable {
         _ position: YAMLNode.Position, _ message: String, help: String? = nil
     ) {
         faults.append(JobFileFault(position, message, help: help))
+    }
+
+    /// Records that a setting can never take effect. The same warning at the same place is recorded
+    /// once: several jobs may inherit the setting.
+    mutating func warn(_ position: YAMLNode.Position, _ message: String, help: String? = nil) {
+        let warning = JobFileFault(position, message, help: help)
+        if known.insert(warning).inserted { warnings.append(warning) }
     }
 
     /// Records faults that were found elsewhere.

@@ -21,6 +21,9 @@ public struct JobFile: Hashable, Sendable {
     /// The checks that the file declares, in its order; no two have the same name, and none is called
     /// `CheckDeclaration.probeName`.
     public var checks: [CheckDeclaration]
+    /// The settings that are well formed and can never take effect, by rising line and column; empty
+    /// unless the reader was given the present time.
+    public internal(set) var warnings: [JobFileFault] = []
 
     /// Creates what a job file could say, unchecked.
     public init(

@@ -1,8 +1,13 @@
+public import ClarityScheduler
 @preconcurrency import Glibc
 
 extension JobFileReader {
     /// Reads the file at a path, which may be a pipe, and no more of it than a job file may have.
-    public func read(fileAt path: String) throws(JobFileFaults) -> JobFile {
+    ///
+    /// - Parameter now: the present time; without it the reader looks for no warnings.
+    public func read(
+        fileAt path: String, warningAt now: Instant? = nil
+    ) throws(JobFileFaults) -> JobFile {
         let location = path.hasPrefix("/") ? path : join(workingDirectory, path[...])
         let descriptor = open(location, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw trouble(errno, path) }
@@ -21,7 +26,7 @@ extension JobFileReader {
                 throw JobFileFaults(path: path, faults: [YAMLParser.tooLarge])
             }
         }
-        return try read(bytes, path: path)
+        return try read(bytes, path: path, warningAt: now)
     }
 
     private func trouble(_ code: Int32, _ path: String) -> JobFileFaults {

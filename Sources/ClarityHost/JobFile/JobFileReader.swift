@@ -41,7 +41,11 @@ public struct JobFileReader: Sendable {
     }
 
     /// Reads a file's bytes; `path` is its name in messages, and its folder that of relative paths.
-    public func read(_ bytes: [UInt8], path: String) throws(JobFileFaults) -> JobFile {
+    ///
+    /// - Parameter now: the present time; without it the reader looks for no warnings.
+    public func read(
+        _ bytes: [UInt8], path: String, warningAt now: Instant? = nil
+    ) throws(JobFileFaults) -> JobFile {
         let document: YAMLParser.Document
         do throws(JobFileFault) {
             document = try YAMLParser.parse(bytes)
@@ -51,20 +55,25 @@ public struct JobFileReader: Sendable {
         var decoding = Decoding(
             Surroundings(
                 home: home, folder: folder(of: path), zones: zones, localZone: localZone,
-                host: host))
+                host: host, now: now))
+        let root = document.root
         if let version = document.root["version"],
             Form<Int>.version.decode(version, .value(key: "version", of: .file), &decoding) == nil
         {
-            throw JobFileFaults(path: path, faults: decoding.faults)
+            throw JobFileFaults(path: path, faults: decoding.faults.placed(in: root))
         }
         decoding.report(document.duplicateKeys)
-        guard let file = file(document.root, &decoding), decoding.faults.isEmpty else {
-            throw JobFileFaults(path: path, faults: decoding.faults)
+        var file = file(root, &decoding)
+        let warnings = decoding.warnings.inOrder.placed(in: root)
+        file?.warnings = warnings
+        guard let file, decoding.faults.isEmpty else {
+            throw JobFileFaults(
+                path: path, faults: decoding.faults.placed(in: root), warnings: warnings)
         }
         return file
     }
 
-    /// Whether a job reads the sections that are required: those of a kind that is not known do.
+    /// Whether any job reads the required sections; a job of an unknown kind counts as one that does.
     private func needsSections(_ root: YAMLNode) -> Bool {
         guard case .sequence(let jobs)? = root["jobs"]?.content, !jobs.isEmpty else { return true }
         return jobs.contains { job in
@@ -87,11 +96,15 @@ public struct JobFileReader: Sendable {
         let assembly = JobAssembly(
             defaults: defaults, settings: draft.settings, checks: checks,
             kinds: kinds)
-        let jobs = listed.compactMap { assembly.job($0, &decoding) }
+        let assembled = listed.map { (entry: $0, job: assembly.job($0, &decoding)) }
+        if let now = decoding.surroundings.now {
+            JobWarnings(defaults: defaults.common, kinds: kinds, now: now)
+                .check(assembled, &decoding)
+        }
         let disabled = listed.filter { $0.draft.isEnabled?.value == false }
             .compactMap { $0.draft.id?.value }
         return JobFile(
-            jobs: jobs, disabled: Set(disabled), settings: draft.settings,
+            jobs: assembled.compactMap(\.job), disabled: Set(disabled), settings: draft.settings,
             stateDirectory: draft.store?.value?.directory?.value,
             maxParallel: defaults.maxParallel?.value,
             retention: draft.store?.value?.history?.value?.policy ?? RetentionPolicy(),

@@ -4,6 +4,8 @@ struct YAMLNode: Hashable, Sendable {
     struct Position: Hashable, Comparable, Sendable {
         var line: Int
         var column: Int
+        /// Whether a key of a mapping is there: the mapping may begin at the same place.
+        var isKey = false
 
         static func < (a: Position, b: Position) -> Bool {
             (a.line, a.column) < (b.line, b.column)
@@ -54,5 +56,35 @@ struct YAMLNode: Hashable, Sendable {
     var text: String? {
         guard case .scalar(let text, _) = content, !isNull else { return nil }
         return text
+    }
+}
+
+extension YAMLNode {
+    /// The paths of the keys and values at some places, such as `jobs[2].schedule.cron`. The root has
+    /// no path, and neither has a place without a key or value.
+    func paths(of places: Set<Position>) -> [Position: String] {
+        var paths: [Position: String] = [:]
+        collect(places, at: "", into: &paths)
+        return paths
+    }
+
+    private func collect(
+        _ places: Set<Position>, at path: String, into paths: inout [Position: String]
+    ) {
+        if !path.isEmpty, places.contains(position) { paths[position] = path }
+        switch content {
+        case .scalar: break
+        case .sequence(let nodes):
+            for (index, node) in nodes.enumerated() {
+                node.collect(places, at: "\(path)[\(index)]", into: &paths)
+            }
+        case .mapping(let entries):
+            for entry in entries {
+                let key = printable(entry.key)
+                let inner = path.isEmpty ? key : "\(path).\(key)"
+                if places.contains(entry.keyPosition) { paths[entry.keyPosition] = inner }
+                entry.value.collect(places, at: inner, into: &paths)
+            }
+        }
     }
 }

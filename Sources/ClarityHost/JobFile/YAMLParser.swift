@@ -136,7 +136,7 @@ struct YAMLParser: ~Copyable {
         at position: YAMLNode.Position, level: Int
     ) throws(JobFileFault) -> YAMLNode {
         var entries: [YAMLNode.Entry] = []
-        var firstLines: [String: Int] = [:]
+        var known: [String: YAMLNode.Position] = [:]
         while true {
             let event = try next()
             if case .other(YAML_MAPPING_END_EVENT) = event.content { break }
@@ -144,14 +144,17 @@ struct YAMLParser: ~Copyable {
                 throw JobFileFault(event.position, "a key must be text")
             }
             let value = try node(try next(), level: level)
-            if let line = firstLines[key] {
-                duplicateKeys.append(
-                    JobFileFault(
-                        event.position, "duplicate key \(shown(key)); first at line \(line)"))
+            var position = event.position
+            position.isKey = true
+            if let first = known[key] {
+                var fault = JobFileFault(
+                    position, "duplicate key \(shown(key)); first at line \(first.line)")
+                fault.place = first
+                duplicateKeys.append(fault)
                 continue
             }
-            firstLines[key] = event.position.line
-            entries.append(YAMLNode.Entry(key: key, keyPosition: event.position, value: value))
+            known[key] = position
+            entries.append(YAMLNode.Entry(key: key, keyPosition: position, value: value))
         }
         return YAMLNode(position: position, content: .mapping(entries))
     }

@@ -26,5 +26,5 @@ extension JobKindDeclaration {
             OptionDeclaration(
                 "large_upload", .integer(0...1_000_000_000), standard: "500",
                 summary: "when more samples wait than this, they wait for external power; 0 never"),
-        ], heedsConditions: true, addressKey: backendAddress)
+        ], heedsConditions: true, addressKey: backendAddress, isSingle: true)
 }

@@ -67,14 +67,17 @@ public struct JobKindDeclaration: Hashable, Sendable {
     /// `backend.url`; `nil` for a kind that needs no network. A job of the kind implies
     /// `Constraint.connected` unless the address is on this machine.
     public var addressKey: String?
-    /// Whether it reads the file's required sections; a file of jobs that do not needs none of them.
+    /// Whether jobs of the kind read the required sections. A file may leave these sections out when
+    /// none of its jobs reads them.
     public var needsSections: Bool
+    /// Whether one job of the kind does all the work there is, so that a second job is a mistake.
+    public var isSingle: Bool
 
     /// Declares a kind.
     public init(
         _ kind: JobKind, summary: String, options: [OptionDeclaration] = [],
         heedsConditions: Bool = false, events: Set<EventName> = [], addressKey: String? = nil,
-        needsSections: Bool = true
+        needsSections: Bool = true, isSingle: Bool = false
     ) {
         self.kind = kind
         self.summary = summary
@@ -83,6 +86,7 @@ public struct JobKindDeclaration: Hashable, Sendable {
         self.events = events
         self.addressKey = addressKey
         self.needsSections = needsSections
+        self.isSingle = isSingle
     }
 }
 

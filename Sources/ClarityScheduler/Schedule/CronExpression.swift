@@ -16,6 +16,10 @@
 public struct CronExpression: Hashable, Sendable, CustomStringConvertible {
     /// The expression as it was written.
     public let description: String
+    /// A step of minute, hour or month that is larger than its range, and so names the first value
+    /// alone: most likely a mistake. Steps of days are not looked at, since `*/100,1-7 * mon` is a
+    /// way to say that both days must hold.
+    public let overstep: CronError?
     let times: ClockTimes
 
     /// Reads an expression; blanks around it and between its fields do not count.
@@ -44,6 +48,7 @@ public struct CronExpression: Hashable, Sendable, CustomStringConvertible {
         let daysOfMonth = try CronField(fields[2], as: .dayOfMonth)
         let months = try CronField(fields[3], as: .month)
         let daysOfWeek = try CronField(fields[4], as: .dayOfWeek)
+        overstep = minutes.overstep ?? hours.overstep ?? months.overstep
         let dates = ClockDates(
             months: months.values, days: daysOfMonth.values, weekdays: daysOfWeek.values,
             isEitherDayEnough: !daysOfMonth.isWildcard && !daysOfWeek.isWildcard)

@@ -5,6 +5,8 @@ struct CronField: Hashable, Sendable {
     /// Whether the text begins with `*`, which is all that crontab(5) and cron(8) ask when they
     /// tell a wildcard from a restriction: `*/2` is a wildcard, `0-59` is none.
     let isWildcard: Bool
+    /// The first step that is larger than its range.
+    private(set) var overstep: CronError?
 
     /// Reads a field: a list of values and ranges, each range perhaps with a step.
     init(_ text: Substring, as field: CronError.Field) throws(CronError) {
@@ -28,6 +30,10 @@ struct CronField: Hashable, Sendable {
                     throw CronError(field, got: item, wanted: "a step of 1 to 9999")
                 }
                 step = number
+                let room = range.last - range.first
+                if overstep == nil, room > 0, number > room {
+                    overstep = CronError(field, got: item, wanted: "a step of 1 to \(room)")
+                }
             }
             for value in stride(from: range.first, through: range.last, by: step) {
                 values.insert(field == .dayOfWeek ? value % 7 : value)

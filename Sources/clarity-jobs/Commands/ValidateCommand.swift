@@ -1,24 +1,65 @@
 import ClarityHost
 import ClarityScheduler
+import JSON
 
-/// `validate`: checks the job file and reports every fault in it.
+/// `validate`: checks the job file, reports every fault in it, and warns of settings that can never
+/// take effect.
 struct ValidateCommand {
     private let composition: Composition
+    private var console: Console { composition.console }
 
     init(_ composition: Composition) { self.composition = composition }
 
     func run() throws(CommandFailure) -> ExitStatus {
         let path = try composition.jobFilePath()
-        let file = try composition.jobFile()
-        let count = file.jobs.count
-        let console = composition.console
-        guard !console.isQuiet else { return .done }
-        console.result(printable("\(path): valid, \(count) \(count == 1 ? "job" : "jobs")"))
+        do throws(JobFileFaults) {
+            let file = try composition.jobFileReader.read(
+                fileAt: path, warningAt: composition.clock.now)
+            show(file, path)
+            return .done
+        } catch {
+            guard console.form != .table else {
+                throw CommandFailure(.jobFileFaulty, text: error.description)
+            }
+            show(faults: error.faults, warnings: error.warnings)
+            return .jobFileFaulty
+        }
+    }
+
+    private func show(_ file: JobFile, _ path: String) {
+        guard console.form == .table else { return show(faults: [], warnings: file.warnings) }
+        guard !console.isQuiet else { return }
+        for warning in file.warnings {
+            warning.text(path: path, isWarning: true).split(separator: "\n")
+                .forEach { console.note(String($0)) }
+        }
+        var summary = "\(path): valid, \(count(file.jobs.count, "job"))"
+        if !file.warnings.isEmpty { summary += ", \(count(file.warnings.count, "warning"))" }
+        console.result(printable(summary))
         let implied = file.jobs.filter { !$0.impliedConstraints.isEmpty }.map(\.id.rawValue)
         if !implied.isEmpty {
             let names = implied.joined(separator: ", ")
             console.result("implied: `network: any` for \(names); `network: none` turns it off")
         }
-        return .done
+    }
+
+    /// Writes both as JSON, by rising line and column.
+    private func show(faults: [JobFileFault], warnings: [JobFileFault]) {
+        let findings = faults.map { ($0, "fault") } + warnings.map { ($0, "warning") }
+        let sorted = findings.sorted { a, b in (a.0.line, a.0.column) < (b.0.line, b.0.column) }
+        console.results(
+            sorted.map { fault, severity in
+                [
+                    "severity": .string(severity),
+                    "line": fault.line == 0 ? .null : .integer(Int64(fault.line)),
+                    "column": fault.line == 0 ? .null : .integer(Int64(fault.column)),
+                    "path": .text(fault.path), "message": .string(fault.message),
+                    "remedy": .text(fault.help),
+                ]
+            }, table: Table(heading: []))
+    }
+
+    private func count(_ number: Int, _ noun: String) -> String {
+        "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 }

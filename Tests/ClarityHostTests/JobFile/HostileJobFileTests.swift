@@ -1,4 +1,5 @@
 import ClarityHost
+import ClarityScheduler
 import Testing
 
 @Suite struct HostileJobFileTests {
@@ -74,7 +75,8 @@ import Testing
         for round in 0..<1500 {
             let bytes = Self.mutate(whole, with: &generator)
             do throws(JobFileFaults) {
-                _ = try reader.read(bytes, path: "jobs.yaml")
+                let now = Instant(secondsSince1970: 1_795_176_000)
+                _ = try reader.read(bytes, path: "jobs.yaml", warningAt: now)
                 read += 1
             } catch {
                 refused += 1

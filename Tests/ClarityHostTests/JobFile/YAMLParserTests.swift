@@ -25,7 +25,8 @@ import Testing
         }
         func entry(_ key: String, _ line: Int, _ column: Int, _ value: YAMLNode) -> YAMLNode.Entry {
             YAMLNode.Entry(
-                key: key, keyPosition: YAMLNode.Position(line: line, column: column), value: value)
+                key: key, keyPosition: YAMLNode.Position(line: line, column: column, isKey: true),
+                value: value)
         }
         let inner = at(5, 8, .mapping([entry("a", 5, 9, at(5, 12, .scalar("~", isPlain: true)))]))
         let first = at(

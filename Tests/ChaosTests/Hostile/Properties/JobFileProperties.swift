@@ -18,7 +18,7 @@ enum JobFileProperties {
     private static func check(_ bytes: [UInt8], _ reader: JobFileReader) throws {
         let file: JobFile
         do throws(JobFileFaults) {
-            file = try reader.read(bytes, path: "jobs.yaml")
+            file = try reader.read(bytes, path: "jobs.yaml", warningAt: now)
         } catch {
             return try check(error, of: bytes)
         }
@@ -33,7 +33,7 @@ enum JobFileProperties {
         let lines = bytes.count { $0 == 0x0A || $0 == 0x0D } + 1
         try demand(!faults.faults.isEmpty, "a refusal without a fault")
         try demand(faults.faults.count <= bytes.count + 8, "more faults than bytes")
-        for fault in faults.faults {
+        for fault in faults.faults + faults.warnings {
             let isWhole = fault.line == 0 && fault.column == 0
             let isInside =
                 (1...lines).contains(fault.line) && (1...bytes.count + 1).contains(fault.column)
@@ -41,6 +41,7 @@ enum JobFileProperties {
             try demandHarmless(fault.message, "a message")
             try demand(!fault.message.contains("\n"), "a message of two lines")
             try demandHarmless(fault.help ?? "", "a help")
+            try demandHarmless(fault.path ?? "", "a path")
             try demand(fault.message.utf8.count < 2000, "a message without end")
         }
         let places = faults.faults.map { ($0.line, $0.column) }

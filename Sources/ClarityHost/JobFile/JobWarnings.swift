@@ -1,0 +1,185 @@
+import ClarityScheduler
+
+/// Finds settings that are well formed and can never take effect, or not as they are written.
+///
+/// Jobs that are not enabled are skipped: none of their settings takes effect, and the file says so.
+struct JobWarnings {
+    let defaults: CommonDraft
+    let kinds: [JobKind: JobKindDeclaration]
+    let now: Instant
+
+    /// The most openings of a job's windows that are looked at: two years of daily ones.
+    private static let mostOpenings = 800
+    /// The years after which dates fall on the same days of the week.
+    private static let horizon: Duration = .seconds(28 * 366 * 86_400)
+
+    func check(
+        _ jobs: [(entry: JobDraft.Listed, job: Job?)], _ decoding: inout Decoding
+    ) {
+        let enabled = jobs.filter { $0.entry.draft.isEnabled?.value != false }
+        let followers = enabled.flatMap { $0.entry.draft.then?.value?.all ?? [] }
+        let started = Set(followers.compactMap(\.value))
+        var firstOfKind: [JobKind: JobID] = [:]
+        for (entry, job) in enabled {
+            checkStart(of: entry, started, &decoding)
+            guard let job else { continue }
+            checkKind(of: job, entry.draft, &firstOfKind, &decoding)
+            if let draft = entry.draft.schedule?.value {
+                checkEnd(of: job, draft, &decoding)
+                checkStep(of: draft, &decoding)
+                checkWindows(of: job, draft, &decoding)
+            }
+            let own = entry.draft.common
+            var common = own
+            common.inherit(from: defaults)
+            checkStall(of: job, own, common, &decoding)
+            checkRelaxations(of: job, own, common, &decoding)
+            checkCatchUp(of: job, own, common, &decoding)
+        }
+    }
+
+    // MARK: What starts a job
+
+    private func checkStart(
+        of entry: JobDraft.Listed, _ started: Set<JobID>, _ decoding: inout Decoding
+    ) {
+        let draft = entry.draft
+        let hasEvents = draft.events.map { $0.value?.isEmpty != true } ?? false
+        guard let id = draft.id?.value, draft.schedule == nil, !hasEvents, !started.contains(id)
+        else { return }
+        decoding.warn(
+            entry.position,
+            "nothing starts \(entry.place.text): it has no `schedule` and no `on`, and no job names "
+                + "it in `then`")
+    }
+
+    private func checkKind(
+        of job: Job, _ draft: JobDraft, _ firstOfKind: inout [JobKind: JobID],
+        _ decoding: inout Decoding
+    ) {
+        guard kinds[job.kind]?.isSingle == true, let kind = draft.kind else { return }
+        guard let first = firstOfKind[job.kind] else {
+            firstOfKind[job.kind] = job.id
+            return
+        }
+        decoding.warn(
+            kind.position,
+            "job \(shown(job.id.rawValue)) is of kind \(shown(job.kind.rawValue)), as is "
+                + "\(shown(first.rawValue)): one job of this kind does all that there is to do")
+    }
+
+    // MARK: Schedules
+
+    private func checkEnd(of job: Job, _ draft: ScheduleDraft, _ decoding: inout Decoding) {
+        let eve = now - .milliseconds(1)
+        guard let schedule = job.schedule, schedule.next(after: eve, anchor: now) == nil else {
+            return
+        }
+        let named = Schedule(schedule.rule, delay: schedule.delay)
+        if named.next(after: eve, anchor: now) != nil {
+            if let notAfter = draft.notAfter, let bound = notAfter.value {
+                decoding.warn(
+                    notAfter.position, "not_after `\(bound)` leaves nothing that is still to come")
+            }
+        } else if let at = draft.at, let instant = at.value {
+            decoding.warn(at.position, "at `\(instant)` is in the past, and starts nothing")
+        } else if let calendar = draft.calendar, let expression = calendar.value {
+            decoding.warn(
+                calendar.position,
+                "calendar \(shown("\(expression)")) is in the past, and starts nothing")
+        }
+    }
+
+    private func checkStep(of draft: ScheduleDraft, _ decoding: inout Decoding) {
+        guard let cron = draft.cron, case .times(let expression) = cron.value,
+            let step = expression.overstep, let field = step.field
+        else { return }
+        let number = step.got.hasPrefix("*/") ? step.got.dropFirst(2) : ""
+        let help: String? =
+            switch field {
+            case .minute where !number.isEmpty: "`every: \(number)m` runs each \(number) minutes"
+            case .hour where !number.isEmpty: "`every: \(number)h` runs each \(number) hours"
+            default: nil
+            }
+        decoding.warn(
+            cron.position,
+            "cron \(shown("\(expression)")) has \(shown(step.got)) for the \(field.rawValue), a step "
+                + "beyond its range, which names the first value alone", help: help)
+    }
+
+    private func checkWindows(of job: Job, _ draft: ScheduleDraft, _ decoding: inout Decoding) {
+        guard let schedule = job.schedule else { return }
+        let rule: (key: String, position: YAMLNode.Position, text: String)
+        switch (schedule.rule, draft.cron, draft.calendar) {
+        case (.cron(let expression, _), let cron?, _):
+            rule = ("cron", cron.position, "\(expression)")
+        case (.calendar(let expression, _), _, let calendar?):
+            rule = ("calendar", calendar.position, "\(expression)")
+        default: return
+        }
+        for case .window(let windows) in job.constraints where misses(windows, schedule) {
+            decoding.warn(
+                rule.position,
+                "\(rule.key) \(shown(rule.text)) names no time within the job's window "
+                    + "\(shown("\(windows)")): each run starts late")
+        }
+    }
+
+    /// Whether no occurrence falls into the windows; goes from one to the next opening after it.
+    private func misses(_ windows: Windows, _ schedule: Schedule) -> Bool {
+        var start = now - .milliseconds(1)
+        for number in 0..<Self.mostOpenings {
+            guard let occurrence = schedule.next(after: start, anchor: now),
+                occurrence < now + Self.horizon
+            else { return number > 0 }
+            guard !windows.isOpen(at: occurrence),
+                let opening = windows.nextChange(after: occurrence)
+            else { return false }
+            start = opening - .milliseconds(1)
+        }
+        return true
+    }
+
+    // MARK: Spans and policies
+
+    private func checkStall(
+        of job: Job, _ own: CommonDraft, _ common: CommonDraft, _ decoding: inout Decoding
+    ) {
+        guard let stall = job.stall, stall >= job.timeout,
+            let position = (own.stall ?? common.stall).map(\.position)
+        else { return }
+        decoding.warn(
+            own.stall == nil ? own.timeout?.position ?? position : position,
+            "stall `\(spanText(stall))` is not shorter than the timeout of "
+                + "`\(spanText(job.timeout))`, and never ends an attempt")
+    }
+
+    private func checkRelaxations(
+        of job: Job, _ own: CommonDraft, _ common: CommonDraft, _ decoding: inout Decoding
+    ) {
+        guard let startWithin = job.startWithin else { return }
+        for step in common.relax?.value ?? [] {
+            guard let after = step.value?.after, case .span(let span) = after.value,
+                span > startWithin
+            else { continue }
+            let inherits = own.relax == nil ? own.startWithin?.position : nil
+            decoding.warn(
+                inherits ?? after.position,
+                "after `\(spanText(span))` is later than the start_within of "
+                    + "`\(spanText(startWithin))`: a run that is so late has expired")
+        }
+    }
+
+    private func checkCatchUp(
+        of job: Job, _ own: CommonDraft, _ common: CommonDraft, _ decoding: inout Decoding
+    ) {
+        guard case .all = job.catchUp, job.overlap == .replace,
+            let position = own.catchUp?.position ?? own.overlap?.position
+                ?? common.catchUp?.position
+        else { return }
+        decoding.warn(
+            position,
+            "`catch_up: all` has no effect with `overlap: replace`: a later occurrence takes the "
+                + "place of the one before")
+    }
+}
