@@ -88,7 +88,9 @@ let package = Package(
             path: "Tests/ClarityTestSupport", swiftSettings: strict),
         .target(
             name: "ProgramTestSupport",
-            dependencies: ["ClarityTestSupport", "ClarityScheduler", "SQLite"],
+            dependencies: [
+                "ClarityTestSupport", "ClarityHost", "ClarityJobs", "ClarityScheduler", "SQLite",
+            ],
             path: "Tests/ProgramTestSupport", swiftSettings: strict),
         tests("JSONTests", ["JSON"]),
         tests("SQLiteTests", ["SQLite"]),

@@ -9,7 +9,7 @@ struct HistoryPast {
     static let causesNothingOpen = """
         NOT EXISTS (SELECT 1 FROM runs AS effect
             WHERE effect.caused_by = runs.id AND effect.caused_by IS NOT NULL
-                AND effect.state IN ('enqueued', 'running'))
+                AND (effect.state = 'enqueued' OR effect.state = 'running'))
         """
 
     /// The bytes that the tables take, without the pages that are free for what comes.
@@ -28,7 +28,7 @@ struct HistoryPast {
         let losses = try connection.all(
             """
             SELECT job_id, sum(state <> 'failed'), sum(state = 'failed'),
-                max(iif(trigger IN ('schedule', 'catchUp')
+                max(iif(\(RunRow.ofOccurrence)
                     AND era = (SELECT era FROM job_records WHERE job_id = runs.job_id),
                     scheduled_for_ms, NULL))
             FROM runs WHERE id IN (SELECT value FROM json_each(?)) GROUP BY job_id

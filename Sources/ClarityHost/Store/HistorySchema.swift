@@ -110,5 +110,5 @@ let historyMigrations = Migrations(
         CREATE UNIQUE INDEX deferrals_now ON deferrals (run_id, subject) WHERE until_ms IS NULL;
         """,
         secondHistoryVersion, thirdHistoryVersion, outputHistoryVersion, awaitsHistoryVersion,
-        patienceHistoryVersion, bootHistoryVersion,
+        patienceHistoryVersion, bootHistoryVersion, namedHistoryVersion,
     ])

@@ -89,7 +89,7 @@ struct OccurrenceAudit {
         let runs = try connection.all(
             """
             SELECT id, scheduled_for_ms FROM runs
-            WHERE job_id = ? AND era = ? AND trigger IN ('schedule', 'catchUp')
+            WHERE job_id = ? AND era = ? AND \(RunRow.ofOccurrence)
                 AND scheduled_for_ms > ?
             ORDER BY scheduled_for_ms, id
             """, .text(job.rawValue), .integer(era), .instant(start)

@@ -13,7 +13,11 @@ enum RunRow {
 
     /// The unfinished runs, as what comes after `FROM`: there are few, but SQLite would walk all
     /// runs rather than sort them.
-    static let open = "runs INDEXED BY runs_open WHERE state IN ('enqueued', 'running')"
+    static let open = "runs INDEXED BY runs_open WHERE (state = 'enqueued' OR state = 'running')"
+
+    /// The condition on a row that its run stands for an occurrence, as `runs_one_an_occurrence` has
+    /// it.
+    static let ofOccurrence = "(trigger = 'schedule' OR trigger = 'catchUp')"
 
     static func run(_ row: borrowing Row) throws(RunStoreError) -> Run {
         guard let job = JobID(row.text(1)), let trigger = Trigger(rawValue: row.text(3)),

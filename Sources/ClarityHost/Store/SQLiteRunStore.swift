@@ -52,9 +52,30 @@ public final class SQLiteRunStore: RunStore {
             try historyMigrations.migrate(connection) { _ in
                 try HistoryBackup.makeBeforeMigration(of: path, in: directory)
             }
+            try SQLiteRunStore.giveBackPages(of: connection, path)
             // Only now: a migration makes tables anew that others refer to.
             try connection.execute("PRAGMA foreign_keys = ON")
             return connection
+        }
+    }
+
+    /// Shrinks a file more than half of which is free, as it is when a migration has dropped tables;
+    /// what retention frees is soon written again.
+    ///
+    /// Waits for no other process. What fails changes nothing, and the next opening tries again.
+    private static func giveBackPages(
+        of connection: Connection, _ path: String
+    ) throws(SQLiteError) {
+        let pages = try connection.first(
+            "SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count"
+        ) { (free: $0.integer(0), all: $0.integer(1)) }
+        guard let pages, pages.free >= 1000, 2 * pages.free > pages.all else { return }
+        do throws(SQLiteError) {
+            let other = try Connection(path: path, access: .readWrite, busyTimeout: .zero)
+            try other.execute("VACUUM")
+            try other.checkpoint()
+        } catch {
+            // Another process writes, or the disk has no room for a copy of what is not free.
         }
     }
 

@@ -16,7 +16,7 @@ struct FormerSchemaTests {
             [
                 0x0fd8_9031_654d_5f22, 0x24b2_300e_d818_5cf9, 0x1452_7481_f6a6_ce9a,
                 0x286b_7112_2146_e176, 0xe945_e410_866b_4121, 0x18a7_a6b7_a6de_425f,
-                0xdaa5_d3d5_9f70_6c98,
+                0xdaa5_d3d5_9f70_6c98, 0xd583_548c_9703_8d33,
             ]
         ),
         (
@@ -27,6 +27,7 @@ struct FormerSchemaTests {
                 0xfd5c_0fe1_0355_0438, 0x6ed1_2b93_7dc7_1913, 0x9748_027d_61d9_48f1,
                 0x30ee_34a7_9fc3_d9b0, 0xc15a_5d3c_506d_ef32, 0x7c7d_e206_b64d_0540,
                 0xc53d_8851_d892_3fff, 0x218f_3060_2e72_33d5, 0x68e5_dcc4_df5f_336f,
+                0xe12e_a16d_cd29_2f62,
             ]
         ),
     ]
@@ -82,97 +83,5 @@ struct FormerSchemaTests {
             #expect(faults.isEmpty, "\(version): \(faults)")
         }
         line.tell()
-    }
-}
-
-/// A database that has been made one of an earlier version, by the steps up to it, with the rows of
-/// the present one as far as it has columns for them.
-struct FormerFile {
-    private let path: String
-    private let migrations: Migrations
-    private let version: Int
-    /// How many rows each table had.
-    private var counts: [String: Int64] = [:]
-
-    init(_ path: String, _ migrations: Migrations, _ version: Int) throws {
-        self.path = path
-        self.migrations = migrations
-        self.version = version
-        let draft = "\(path).former"
-        do {
-            let former = try Connection(path: draft)
-            for step in migrations.steps[..<version] { try former.execute(step) }
-            try former.execute(
-                """
-                PRAGMA application_id = \(migrations.applicationID);
-                PRAGMA user_version = \(version);
-                ATTACH '\(path)' AS present;
-                """)
-            for table in try FormerFile.tables("main", former) {
-                let columns = try FormerFile.columns(table, "main", former)
-                let common = try FormerFile.columns(table, "present", former)
-                    .filter(columns.contains).joined(separator: ", ")
-                if !common.isEmpty {
-                    try former.execute(
-                        """
-                        INSERT OR REPLACE INTO main.\(table) (\(common))
-                        SELECT \(common) FROM present.\(table)
-                        """)
-                } else if table == "job_clocks" {
-                    try former.execute(
-                        """
-                        INSERT INTO job_clocks
-                        SELECT job_id, anchor_at_ms, considered_until_ms, era
-                        FROM present.job_records WHERE anchor_at_ms IS NOT NULL
-                        """)
-                }
-                counts[table] = try FormerFile.count(table, former)
-            }
-            try former.execute("DETACH present")
-        }
-        for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
-        try #require(rename(draft, path) == 0)
-        try #require(chmod(path, 0o600) == 0)
-        // What is proved of nothing is not proved.
-        try #require(counts["runs"] ?? counts["outbox"] ?? 0 > 0)
-    }
-
-    /// Takes back what tells that the end of the audit log is noted in `health.lock`: no version before
-    /// the present one noted it, and the first three had no audit log.
-    func forgetAuditNote(state: String) throws {
-        let source = MasterKeySource(stateDirectory: state, environment: [:])
-        let sealer = try Sealer(try #require(try source.load()))
-        let sealed = sealer.seal(version < 4 ? [] : Canary.text, for: Canary.row)
-        try Connection(path: path, access: .readWrite)
-            .run("UPDATE canary SET sealed = ?", .blob(sealed))
-        try #require(truncate("\(state)/health.lock", 0) == 0)
-    }
-
-    /// The tables that have fewer rows than they had; the former clocks of jobs are in their records.
-    func lost() throws -> [String] {
-        let file = try Connection(path: path, access: .readWrite)
-        let version = try file.first("PRAGMA user_version") { Int($0.integer(0)) }
-        var lost = version == migrations.steps.count ? [] : ["it has version \(version ?? -1)"]
-        for (table, count) in counts {
-            let now = try FormerFile.count(table == "job_clocks" ? "job_records" : table, file)
-            if now < count { lost.append("\(table): \(now) of \(count) rows") }
-        }
-        return lost
-    }
-
-    private static func tables(_ schema: String, _ file: Connection) throws -> [String] {
-        try file.all(
-            "SELECT name FROM \(schema).sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        ) { $0.text(0) }
-    }
-
-    private static func columns(
-        _ table: String, _ schema: String, _ file: Connection
-    ) throws -> [String] {
-        try file.all("SELECT name FROM pragma_table_info('\(table)', '\(schema)')") { $0.text(0) }
-    }
-
-    private static func count(_ table: String, _ file: Connection) throws -> Int64 {
-        try file.first("SELECT count(*) FROM \(table)") { $0.integer(0) } ?? 0
     }
 }

@@ -1,3 +1,4 @@
+@testable import ClarityHost
 @testable import ClarityJobs
 import ClarityTestSupport
 @testable import ProgramTestSupport
@@ -31,16 +32,8 @@ struct StateMigrationTests {
                     close(file)
                 }
             case .history:
-                try Connection(path: "\(state)/history.db", access: .readWrite).execute(
-
-                    """
-                    DROP TABLE attempt_outputs;
-                    DROP TABLE boot_mark;
-                    ALTER TABLE runs DROP COLUMN awaits;
-                    ALTER TABLE runs DROP COLUMN latest_occurrence_ms;
-                    ALTER TABLE job_records DROP COLUMN retry_after_ms;
-                    PRAGMA user_version = 3;
-                    """)
+                // With a decision for each run, as the versions before the present one kept them.
+                _ = try FormerFile("\(state)/history.db", historyMigrations, 7)
             case .health:
                 // Release 0.1.0: the tables change, and then every row is sealed anew.
                 try FormerFile("\(state)/health.db", HealthSchema.migrations, 12)

@@ -66,7 +66,7 @@ struct JobHistoryTests {
             WHERE job_id = 'a' AND runs.id >= 1
             """,
             "SELECT id FROM runs WHERE job_id = 'a' AND era = 0 "
-                + "AND trigger IN ('schedule', 'catchUp') AND scheduled_for_ms > 1 "
+                + "AND \(RunRow.ofOccurrence) AND scheduled_for_ms > 1 "
                 + "ORDER BY scheduled_for_ms, id",
             "SELECT id FROM runs WHERE (state = 'failed') = 0 AND finished_at_ms IS NOT NULL "
                 + "AND finished_at_ms < 5 ORDER BY finished_at_ms LIMIT 10",

@@ -20,23 +20,8 @@ struct BackupProgramTests {
         try playground.folder.contents().keys.filter { $0.hasPrefix("state/backups/") }.sorted()
     }
 
-    /// Takes the last steps of both schemas back, as an earlier version's files are.
     private func makeOlder(_ playground: Playground) throws {
-        try playground.change(
-            "DROP TABLE attempt_outputs; DROP TABLE boot_mark;"
-                + "ALTER TABLE runs DROP COLUMN awaits;"
-                + "ALTER TABLE runs DROP COLUMN latest_occurrence_ms;"
-                + "ALTER TABLE job_records DROP COLUMN retry_after_ms;"
-                + "PRAGMA user_version = 3")
-        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
-            """
-            DROP TABLE contributions;
-            DROP TABLE form_upgrade;
-            ALTER TABLE pulls DROP COLUMN sealed;
-            ALTER TABLE outbox DROP COLUMN processing_failed;
-            ALTER TABLE batches DROP COLUMN owner;
-            PRAGMA user_version = 12;
-            """)
+        try makeFormerFiles(state: playground.statePath, history: 3, health: 12)
     }
 
     private func rows(_ path: String) throws -> [Int64] {

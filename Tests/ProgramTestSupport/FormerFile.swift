@@ -1,0 +1,116 @@
+@testable import ClarityHost
+@testable import ClarityJobs
+import Glibc
+import SQLite
+import Testing
+
+/// A database that has been made one of an earlier version, by the steps up to it, with the rows of
+/// the present one as far as it has columns for them.
+struct FormerFile {
+    private let path: String
+    private let migrations: Migrations
+    private let version: Int
+    /// How many rows each table had.
+    private var counts: [String: Int64] = [:]
+
+    init(_ path: String, _ migrations: Migrations, _ version: Int) throws {
+        self.path = path
+        self.migrations = migrations
+        self.version = version
+        let draft = "\(path).former"
+        do {
+            let former = try Connection(path: draft)
+            for step in migrations.steps[..<version] { try former.execute(step) }
+            try former.execute(
+                """
+                PRAGMA application_id = \(migrations.applicationID);
+                PRAGMA user_version = \(version);
+                ATTACH '\(path)' AS present;
+                """)
+            for table in try FormerFile.tables("main", former) {
+                let columns = try FormerFile.columns(table, "main", former)
+                let common = try FormerFile.columns(table, "present", former)
+                    .filter(columns.contains).joined(separator: ", ")
+                if !common.isEmpty {
+                    try former.execute(
+                        """
+                        INSERT OR REPLACE INTO main.\(table) (\(common))
+                        SELECT \(common) FROM present.\(table)
+                        """)
+                } else if table == "job_clocks" {
+                    try former.execute(
+                        """
+                        INSERT INTO job_clocks
+                        SELECT job_id, anchor_at_ms, considered_until_ms, era
+                        FROM present.job_records WHERE anchor_at_ms IS NOT NULL
+                        """)
+                }
+                counts[table] = try FormerFile.count(table, former)
+            }
+            if counts["decisions"] != nil {
+                try former.execute(
+                    """
+                    INSERT INTO origins (digest, text) VALUES ('o', zeroblob(5000));
+                    INSERT INTO decisions
+                        SELECT id, enqueued_at_ms, 'o', hex(zeroblob(1500)), '[]', 1 FROM runs;
+                    INSERT INTO decision_runs SELECT id, id FROM runs;
+                    """)
+            }
+            try former.execute("DETACH present")
+        }
+        for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+        try #require(rename(draft, path) == 0)
+        try #require(chmod(path, 0o600) == 0)
+        // What is proved of nothing is not proved.
+        try #require(counts["runs"] ?? counts["outbox"] ?? 0 > 0)
+    }
+
+    /// Takes back what tells that the end of the audit log is noted in `health.lock`: no version before
+    /// the present one noted it, and the first three had no audit log.
+    func forgetAuditNote(state: String) throws {
+        let source = MasterKeySource(stateDirectory: state, environment: [:])
+        let sealer = try Sealer(try #require(try source.load()))
+        let sealed = sealer.seal(version < 4 ? [] : Canary.text, for: Canary.row)
+        try Connection(path: path, access: .readWrite)
+            .run("UPDATE canary SET sealed = ?", .blob(sealed))
+        try #require(truncate("\(state)/health.lock", 0) == 0)
+    }
+
+    /// What a later version drops.
+    private static let dropped = ["decisions", "decision_runs", "origins"]
+
+    /// The tables that have fewer rows than they had; the former clocks of jobs are in their records.
+    func lost() throws -> [String] {
+        let file = try Connection(path: path, access: .readWrite)
+        let version = try file.first("PRAGMA user_version") { Int($0.integer(0)) }
+        var lost = version == migrations.steps.count ? [] : ["it has version \(version ?? -1)"]
+        for (table, count) in counts where !FormerFile.dropped.contains(table) {
+            let now = try FormerFile.count(table == "job_clocks" ? "job_records" : table, file)
+            if now < count { lost.append("\(table): \(now) of \(count) rows") }
+        }
+        return lost
+    }
+
+    private static func tables(_ schema: String, _ file: Connection) throws -> [String] {
+        try file.all(
+            "SELECT name FROM \(schema).sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        ) { $0.text(0) }
+    }
+
+    private static func columns(
+        _ table: String, _ schema: String, _ file: Connection
+    ) throws -> [String] {
+        try file.all("SELECT name FROM pragma_table_info('\(table)', '\(schema)')") { $0.text(0) }
+    }
+
+    private static func count(_ table: String, _ file: Connection) throws -> Int64 {
+        try file.first("SELECT count(*) FROM \(table)") { $0.integer(0) } ?? 0
+    }
+}
+
+/// Makes both state files those of earlier versions, with the rows that they have.
+func makeFormerFiles(state: String, history: Int, health: Int) throws {
+    _ = try FormerFile("\(state)/history.db", historyMigrations, history)
+    try FormerFile("\(state)/health.db", HealthSchema.migrations, health)
+        .forgetAuditNote(state: state)
+}
