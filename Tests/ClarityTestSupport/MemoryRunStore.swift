@@ -83,7 +83,7 @@ public final class MemoryRunStore: RunStore {
 
     private func write(_ change: LedgerChange) throws(RunStoreError) {
         switch change {
-        case .setClock, .setPause, .setRetryAfter, .setBoot: break
+        case .setClock, .setPause, .setRetryAfter, .setBoot, .setSource: break
         case .recordFate(let job, _, let first, let latest, let count, _):
             guard latest >= first, count >= 1 else { throw .refused("a fate of no occurrence") }
             try take(job, first, isFate: true)
@@ -92,6 +92,9 @@ public final class MemoryRunStore: RunStore {
             try check(run)
             if runs[run.id] == nil, [.schedule, .catchUp].contains(run.trigger) {
                 try take(run.job, run.scheduledFor, isFate: false)
+            }
+            if run.trigger == .backfill, runs.values.contains(where: { isSameBackfill($0, run) }) {
+                throw .refused("an occurrence of `\(run.job)` is done again already")
             }
             runs[run.id] = run
             lateRuns.remove(run.id)
@@ -108,6 +111,14 @@ public final class MemoryRunStore: RunStore {
             lateRuns = lateRuns.filter { runs[$0]?.lease?.owner != owner }
         case .prune: prunes.append(change)
         }
+    }
+
+    /// Whether two runs fill the past with the same occurrence, and neither came to nothing.
+    private func isSameBackfill(_ a: Run, _ b: Run) -> Bool {
+        let counts: Set<RunState> = [.enqueued, .running, .succeeded]
+        return a.id != b.id && a.trigger == b.trigger && a.job == b.job
+            && a.scheduledFor == b.scheduledFor && counts.contains(a.state)
+            && counts.contains(b.state)
     }
 
     private func take(_ job: JobID, _ instant: Instant, isFate: Bool) throws(RunStoreError) {

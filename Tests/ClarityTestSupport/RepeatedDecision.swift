@@ -51,7 +51,7 @@ struct RepeatedDecision {
                 job
             case .requestStop(let run, _), .deferred(let run, _, at: _): runs[run]?.job
             case .putAttempt(let attempt): runs[attempt.run]?.job
-            case .setClock, .setBoot, .renewLeases, .prune: nil
+            case .setClock, .setBoot, .setSource, .renewLeases, .prune: nil
             }
         }
         let signalled = plan.signals.keys.compactMap { runs[$0]?.job }
@@ -89,7 +89,7 @@ struct RepeatedDecision {
             switch change {
             case .setClock(let job, let clock):
                 if jobs.contains(job) { outcome.considered[job] = clock.considered }
-            case .renewLeases, .prune, .setBoot: break
+            case .renewLeases, .prune, .setBoot, .setSource: break
             default: outcome.changes.append(change)
             }
         }
@@ -112,6 +112,6 @@ extension Ledger {
         return Ledger(
             jobs: jobs.filter { keeping($0.key) }, open: runs.sorted { $0.id > $1.id },
             waits: waits.filter { kept.contains($0.key) }, nextRun: nextRun, pruned: pruned,
-            boot: boot)
+            boot: boot, sources: sources)
     }
 }

@@ -34,6 +34,8 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
         "each process sees what the others wrote, whatever it has read before"
     case prunesAreMarked = "how far the past was pruned is known"
     case bootsAreReplaced = "of the machine's boots the last one written is known"
+    case sourcesAreReplaced = "of each source the last fingerprint written is known"
+    case oneBackfillAnOccurrence = "an occurrence of the past is done again once"
 
     /// Checks the sentence on stores of one kind.
     public func check(_ bed: some RunStoreBed) throws {
@@ -250,6 +252,36 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             try other.decide { _ in [.setBoot("second")] }
             #expect(try store.ledger().boot == "second")
             #expect(try bed.open().store.ledger().boot == "second")
+        case .sourcesAreReplaced:
+            let (store, _) = try bed.open()
+            let (other, _) = try bed.open()
+            let file = SourceFingerprint(files: 1, newestChange: 1_795_176_000_123_456_789)
+            let folder = SourceFingerprint(isFolder: true, files: 0, newestChange: 0)
+            try store.decide { _ in [.setSource("/a b", file), .setSource("/c", file)] }
+            #expect(try other.ledger().sources == ["/a b": file, "/c": file])
+            try other.decide { _ in [.setSource("/c", folder)] }
+            #expect(try store.ledger().sources == ["/a b": file, "/c": folder])
+            #expect(try bed.open().store.ledger().sources == ["/a b": file, "/c": folder])
+        case .oneBackfillAnOccurrence:
+            let (store, _) = try bed.open()
+            let plain = try RunStoreConformance.plainRun()
+            func fill(_ number: Int64) -> Run {
+                var run = plain
+                run.id = RunID(number)
+                run.trigger = .backfill
+                return run
+            }
+            var failed = fill(2)
+            failed.state = .failed
+            failed.attempts = 1
+            failed.startedAt = .noon
+            failed.finishedAt = .noon
+            failed.failure = Failure(.work, "nothing to read")
+            let first = failed
+            // Beside the run that the occurrence had, and again where that failed.
+            try store.decide { _ in [.put(plain), .put(first), .put(fill(3))] }
+            #expect(throws: RunStoreError.self) { try store.decide { _ in [.put(fill(4))] } }
+            #expect(try store.ledger().open.keys.sorted() == [RunID(1), RunID(3)])
         }
     }
 

@@ -255,7 +255,8 @@ struct HistorySchemaTests {
             "attempt_outputs", "boot_mark", "sqlite_sequence",
         ]
         return try tables.reduce(into: [:]) { rows, table in
-            let columns = try ask("SELECT 'quote(' || name || ')' FROM pragma_table_info('\(table)')")
+            let columns = try ask(
+                "SELECT 'quote(' || name || ')' FROM pragma_table_info('\(table)')")
             rows[table] = try ask(
                 "SELECT \(columns.joined(separator: " || ',' || ")) FROM \(table)")
         }

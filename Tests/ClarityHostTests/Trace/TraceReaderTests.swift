@@ -102,7 +102,7 @@ struct TraceReaderTests {
         (
             #"{"at":"2026-11-20T06:00:00Z","attempts":{"*":"down"}}"#,
             "night.ndjson:1: `attempts.*` is `\"down\"`, wanted \"ok\", \"retry\", \"fail\", "
-                + "\"login\", \"source\""
+                + "\"login\", \"source\", \"stall\""
         ),
         (
             #"{"at":"2026-11-20T06:00:00Z","attempts":{"a":{"ends":"ok"}}}"#,

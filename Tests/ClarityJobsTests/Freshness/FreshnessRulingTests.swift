@@ -119,6 +119,45 @@ import Testing
         #expect(ruling.age == row.newest.map { .seconds(max($0, 0) * 3600) })
     }
 
+    @Test func `a default goal asks of the jobs and not of the wearer`() {
+        func holds(
+            _ subject: FreshnessGoal.Subject = .samples(.heartRate), waiting: Int64? = nil,
+            _ jobs: [BringingJob] = [Self.job("bulk-upload", succeeded: 3)], isLoggedIn: Bool = true
+        ) -> Bool {
+            var facts = FreshnessFacts()
+            facts.newest = Self.ago(60)
+            facts.elsewhere = waiting.map { [.waiting: Self.ago($0)] } ?? [:]
+            let goal = FreshnessGoal(subject, within: .seconds(48 * 3600), isDefault: true)
+            return FreshnessRuling(
+                on: goal, facts, jobs: jobs, isLoggedIn: isLoggedIn, now: Self.now
+            ).holds
+        }
+
+        #expect(holds())
+        #expect(holds(.insights, [Self.job("insight-history", succeeded: 3)]))
+        #expect(!holds(waiting: 5))
+        #expect(!holds(waiting: 5, isLoggedIn: false))
+        #expect(!holds([Self.job("bulk-upload", isHeldBack: true, succeeded: 50)]))
+        #expect(!holds(.insights, [Self.job("insight-history", succeeded: 50)]))
+    }
+
+    @Test func `a default goal follows from the schedule of the job that brings its subject`() {
+        var jobs = [
+            Self.job("bulk-upload"), Self.job("refresh"), Self.job("insight-history"),
+        ]
+        jobs[0].gap = .seconds(3600)
+        jobs[2].gap = .seconds(7 * 86_400)
+
+        let goals = FreshnessGoal.defaults(
+            for: [.samples(.steps), .insights, .profile], jobs: jobs)
+
+        #expect(
+            goals == [
+                FreshnessGoal(.samples(.steps), within: .seconds(2 * 86_400), isDefault: true),
+                FreshnessGoal(.insights, within: .seconds(21 * 86_400), isDefault: true),
+            ])
+    }
+
     @Test func `the goals of an order are read in the order of their kinds`() throws {
         let goals = try FreshnessGoal.all([
             "fresh.insights": "129600000", "fresh.steps": "1000", "fresh.heart_rate": "93600000",

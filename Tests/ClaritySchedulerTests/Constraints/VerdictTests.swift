@@ -183,7 +183,8 @@ struct VerdictTests {
             verdict
                 == Verdict(
                     constraint: row.constraint, standing: row.standing, wanted: row.wanted,
-                    measured: row.measured, source: row.source))
+                    measured: row.measured, source: row.source,
+                    isUnknown: row.measured == "unknown"))
         #expect(verdict.allows == (row.standing != .unmet))
     }
 

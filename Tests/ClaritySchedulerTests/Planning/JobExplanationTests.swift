@@ -185,8 +185,14 @@ struct JobExplanationTests {
         #expect(explanation.start == .at(hours(1)))
     }
 
-    @Test func `what falls into a pause gets no run`() throws {
-        var desk = try PlanningDesk([job()])
+    @Test(arguments: [
+        (CatchUpPolicy.latest, nil, Int64(5)), (.none, nil, 8),
+        (.latest, Duration.seconds(3600), 5), (.latest, .seconds(1800), 8),
+    ])
+    func `what falls into a pause is caught up at its end, or the next one starts`(
+        catchUp: CatchUpPolicy, startWithin: Duration?, start: Int64
+    ) throws {
+        var desk = try PlanningDesk([job(startWithin: startWithin, catchUp: catchUp)])
         try desk.handle(.tick)
         try desk.handle(.finished(RunID(1), .success()))
         try desk.handle(.pause([id("a")], until: hours(5), reason: ""))
@@ -195,10 +201,22 @@ struct JobExplanationTests {
         try desk.handle(.pause([id("a")], until: nil, reason: ""))
         let forGood = try explain(desk)
 
-        #expect(until.start == .at(hours(8)))
+        #expect(until.start == .at(hours(start)))
+        #expect(until.standing.nextStart == hours(start))
+        #expect(forGood.standing.nextStart == nil)
         #expect(forGood.start == .unknown(notBefore: hours(4), [.untilResumed]))
         #expect(
             forGood.factors.map(\.change) == [.pass(until: hours(4)), .resume(until: nil)])
+    }
+
+    @Test func `what nobody can know is to be made known, and not to be done`() throws {
+        var desk = try PlanningDesk([job(schedule: nil, constraints: [.externalPower])])
+        desk.conditions.externalPower = Conditions.Reading(nil, source: "no power supply")
+        try desk.handle(.requested([id("a")], isForced: false))
+
+        let explanation = try explain(desk)
+
+        #expect(explanation.factors.map(\.change) == [.makeKnown(.externalPower)])
     }
 
     @Test func `a run that is given up before it can start never does`() throws {

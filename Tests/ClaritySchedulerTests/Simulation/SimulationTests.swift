@@ -22,12 +22,13 @@ struct SimulationTests {
 
     private func simulate(
         _ jobs: [Job], hours: Int64, seat: Seat = Seat(), maxParallel: Int = 2,
-        anchors: [JobID: Instant] = [:], attempt: Duration = .seconds(30)
+        anchors: [JobID: Instant] = [:], attempt: Duration = .seconds(30),
+        supposed: SimulatedAttempt = SimulatedAttempt()
     ) -> SimulationReport {
         Simulation(
             jobs, maxParallel: maxParallel, over: .noon..<(.noon + .seconds(hours * 3600)),
             anchors: anchors, conditions: seat.conditions, nextChange: seat.nextChange,
-            attempt: { _ in attempt }
+            attempt: { _ in attempt }, supposed: { _, _ in supposed }
         ).run()
     }
 
@@ -157,10 +158,28 @@ struct SimulationTests {
         #expect(report.jobs.map(\.worstAge) == [.seconds(3600)])
     }
 
-    @Test func `an attempt never stalls`() throws {
-        let report = try simulate([job(stall: .seconds(5))], hours: 1)
+    @Test func `an attempt makes progress until it ends, unless it is supposed to stall`() throws {
+        let (steady, stalled) = try (
+            simulate([job(stall: .seconds(5))], hours: 1),
+            simulate(
+                [job(stall: .seconds(5), attempts: 1)], hours: 1,
+                supposed: SimulatedAttempt(.stall, duration: .seconds(12)))
+        )
 
-        #expect(report.runs.map(\.run.attempts) == [1])
+        #expect(steady.runs.map(\.run.attempts) == [1])
+        #expect(steady.runs.map(\.run.finishedAt) == [at(30)])
+        #expect(stalled.runs.map(\.run.state) == [.failed])
+        #expect(stalled.runs.map(\.run.stopReason) == [.stalled])
+        #expect(stalled.runs.map(\.run.finishedAt) == [at(17)])
+    }
+
+    @Test func `without a limit to its silence a stalled attempt takes all its time`() throws {
+        let report = try simulate(
+            [job(attempts: 1)], hours: 1,
+            supposed: SimulatedAttempt(.stall, duration: .seconds(12)))
+
+        #expect(report.runs.map(\.run.stopReason) == [.timeout])
+        #expect(report.runs.map(\.run.finishedAt) == [at(80)])
     }
 
     @Test func `what is not started within its time is given up`() throws {

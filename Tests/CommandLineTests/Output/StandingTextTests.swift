@@ -27,7 +27,8 @@ import Testing
     ) throws -> StandingText.Facts {
         StandingText.Facts(
             standing: JobStanding(
-                job: try #require(JobID("a")), next: next ? at : nil, open: open,
+                job: try #require(JobID("a")), next: next ? at : nil,
+                nextStart: next ? at : nil, open: open,
                 deferrals: deferrals),
             since: ["network": at], last: last)
     }

@@ -121,6 +121,31 @@ struct StatusProgramTests {
         #expect(login["session"]["logged_in"] == .bool(false))
     }
 
+    @Test func `what has arrived once has a default goal, which a source cannot miss`()
+        async throws
+    {
+        let playground = try await playground(fresh: "profile: 9000d")
+        try await playground.logIn()
+        let before = try await playground.json("status", "--now", noon)["goals"].elements
+        try playground.writeExport(heartRates: 3)
+        #expect(try await playground.run("run", "upload").status == 0)
+
+        let quiet = try await playground.run("status", "--now", "2026-10-09T00:00:00Z")
+        try Connection(path: "\(playground.statePath)/health.db", access: .readWrite).execute(
+            "UPDATE outbox SET state = 'queued', batch_id = NULL")
+        let held = try await playground.json(status: 1, "status", "--now", noon)
+
+        #expect(before.map { $0["goal"].text } == ["profile"])
+        let line = try #require(quiet.outputLines.first { $0.hasPrefix("heart_rate") })
+        #expect(
+            line.hasPrefix(
+                "heart_rate: holds: 7d 23h 58m old, wanted within 2d by default: nothing newer was "
+                    + "there when the sources were read at "), "\(line)")
+        let goal = try #require(held["goals"].elements.first { $0["goal"].text == "heart_rate" })
+        #expect(goal["holds"] == .bool(false) && goal["default"] == .bool(true))
+        #expect(goal["blame"].text == "job")
+    }
+
     @Test func `without goals and without anything it makes nothing and is content`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
