@@ -225,6 +225,15 @@ struct Composition {
         return FileWatch(paths: [], folders: paths.map(\.value).sorted())
     }
 
+    /// The sources as they are now, where a job waits for one to change: what changed while nobody
+    /// listened is found out by comparing them.
+    func sourcesSeen(_ file: JobFile) -> [Planner.Event] {
+        guard file.enabledJobs.contains(where: { $0.events.contains(.sourceChanged) }) else {
+            return []
+        }
+        return [.sourcesSeen(sourceWatch(file).fingerprints())]
+    }
+
     /// The files by which the machine says where it is.
     var localZonePaths: [String] {
         environment["TZ"] == nil ? ["/etc/localtime", "/etc/timezone"] : []

@@ -94,6 +94,7 @@ enum Program {
         case ["key", "status"]: try KeyCommand(composition).status()
         case ["pause"]: try PauseCommands(composition).pause()
         case ["resume"]: try PauseCommands(composition).resume()
+        case ["backfill"]: try BackfillCommand(composition).run()
         case ["cancel"]: try RunWishes(composition).cancel()
         case ["retry"]: try RunWishes(composition).retry()
         case ["validate"]: try ValidateCommand(composition).run()

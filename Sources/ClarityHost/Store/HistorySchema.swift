@@ -111,4 +111,5 @@ let historyMigrations = Migrations(
         """,
         secondHistoryVersion, thirdHistoryVersion, outputHistoryVersion, awaitsHistoryVersion,
         patienceHistoryVersion, bootHistoryVersion, namedHistoryVersion,
+        sourcesHistoryVersion,
     ])

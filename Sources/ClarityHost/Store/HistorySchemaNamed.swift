@@ -57,7 +57,7 @@ let namedHistoryVersion = """
         kind TEXT NOT NULL,
         trigger TEXT NOT NULL CONSTRAINT runs_trigger
             CHECK (trigger = 'schedule' OR trigger = 'catchUp' OR trigger = 'manual'
-                OR trigger = 'event' OR trigger = 'chain'),
+                OR trigger = 'event' OR trigger = 'chain' OR trigger = 'backfill'),
         state TEXT NOT NULL CONSTRAINT runs_state
             CHECK (state = 'enqueued' OR state = 'running' OR state = 'succeeded'
                 OR state = 'failed' OR state = 'cancelled' OR state = 'skipped'),

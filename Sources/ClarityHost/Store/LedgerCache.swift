@@ -31,6 +31,7 @@ struct LedgerCache {
             ledger.replaceOpen(open.runs, waits: open.waits, nextRun: open.nextRun)
             ledger.setPruned(try LedgerRows.pruned(connection))
             ledger.setBoot(try LedgerRows.boot(connection))
+            ledger.setSources(try LedgerRows.sources(connection))
             self.leases = open.leases
             held = open.runs.filter { $0.lease != nil }.map(\.id)
             dataVersion = version

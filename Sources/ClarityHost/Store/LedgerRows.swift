@@ -29,7 +29,8 @@ enum LedgerRows {
         let open = try open(connection)
         var ledger = Ledger(
             jobs: jobs, open: open.runs, waits: open.waits, nextRun: open.nextRun,
-            pruned: try pruned(connection), boot: try boot(connection))
+            pruned: try pruned(connection), boot: try boot(connection),
+            sources: try sources(connection))
         let standings = Dictionary(
             uniqueKeysWithValues: open.leases.map { ($0, standing($0, $1)) })
         for run in open.runs {
@@ -96,6 +97,21 @@ enum LedgerRows {
     /// The boot whose runs were enqueued last.
     static func boot(_ connection: Connection) throws(SQLiteError) -> String? {
         try connection.first("SELECT boot FROM boot_mark") { $0.text(0) }
+    }
+
+    /// What was last seen of each source.
+    static func sources(
+        _ connection: Connection
+    ) throws(SQLiteError) -> [String: SourceFingerprint] {
+        var sources: [String: SourceFingerprint] = [:]
+        try connection.forEach(
+            "SELECT path, is_folder, files, newest_change_ns FROM source_fingerprints", []
+        ) { row in
+            sources[row.text(0)] = SourceFingerprint(
+                isFolder: row.integer(1) == 1, files: Int(row.integer(2)),
+                newestChange: row.integer(3))
+        }
+        return sources
     }
 
     /// How far the past was pruned.

@@ -60,6 +60,15 @@ struct LedgerWriter {
                 INSERT INTO boot_mark (id, boot) VALUES (1, ?)
                 ON CONFLICT (id) DO UPDATE SET boot = excluded.boot
                 """, .text(boot))
+        case .setSource(let path, let fingerprint):
+            try connection.run(
+                """
+                INSERT INTO source_fingerprints (path, is_folder, files, newest_change_ns)
+                VALUES (?, ?, ?, ?)
+                ON CONFLICT (path) DO UPDATE SET is_folder = excluded.is_folder,
+                    files = excluded.files, newest_change_ns = excluded.newest_change_ns
+                """, .text(path), .integer(fingerprint.isFolder ? 1 : 0),
+                .integer(Int64(fingerprint.files)), .integer(fingerprint.newestChange))
         case .recordFate(let job, let fate, let first, let latest, let count, let run):
             let due = DueOccurrences(first: first, latest: latest, count: count)
             try FateRow.put(

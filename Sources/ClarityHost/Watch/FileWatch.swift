@@ -12,8 +12,8 @@ import Synchronization
 /// begins with a dot or ends in `.tmp` or `.part`. What is moved out of it, and what happens in
 /// folders below, does not. One that is made later is watched from then on.
 public struct FileWatch: Sendable {
-    private let paths: [String]
-    private let folders: [String]
+    let paths: [String]
+    let folders: [String]
 
     /// Creates a watch over absolute paths; `folders` may be files as well.
     public init(paths: [String], folders: [String] = []) {

@@ -44,6 +44,12 @@ public struct Run: Hashable, Sendable {
     public var tally: Tally
     public var notes: [String]
 
+    /// Since when it is late: what was asked of the past is not late by the time of its occurrence.
+    public var lateSince: Instant { trigger == .backfill ? enqueuedAt : scheduledFor }
+
+    /// Whether it waits for its turn to fill the past, and stands for nothing that comes now.
+    public var isWaitingBackfill: Bool { trigger == .backfill && state == .enqueued }
+
     /// The occurrence that it stands for: the latest of those that it has.
     public var occurrence: Instant { latestOccurrence ?? scheduledFor }
 

@@ -32,6 +32,8 @@ public enum Trigger: String, CaseIterable, Sendable {
     case event
     /// Another job's run, which names it in `then:`, succeeded.
     case chain
+    /// A person asked for this occurrence of the past.
+    case backfill
 }
 
 /// Why a job or an enqueued run waits; derived anew each time, never stored as truth.

@@ -14,6 +14,8 @@ public struct Ledger: Hashable, Sendable {
     public private(set) var pruned: PruneMark?
     /// The boot of the machine whose runs were enqueued last; `nil` before the first.
     public private(set) var boot: String?
+    /// What was last seen of each source, by path.
+    public private(set) var sources: [String: SourceFingerprint] = [:]
     /// How often the clocks of jobs were set back, all together: what was planned by them before has
     /// to be planned again.
     public private(set) var setbacks = 0
@@ -25,7 +27,8 @@ public struct Ledger: Hashable, Sendable {
     /// Creates a ledger of what a store holds.
     public init(
         jobs: [JobID: JobRecord], open: [Run] = [], waits: [RunID: [Deferral]] = [:],
-        nextRun: RunID = RunID(1), pruned: PruneMark? = nil, boot: String? = nil
+        nextRun: RunID = RunID(1), pruned: PruneMark? = nil, boot: String? = nil,
+        sources: [String: SourceFingerprint] = [:]
     ) {
         for (job, record) in jobs { setRecord(record, of: job) }
         for run in open { insert(run) }
@@ -33,6 +36,7 @@ public struct Ledger: Hashable, Sendable {
         self.nextRun = max(self.nextRun, nextRun)
         self.pruned = pruned
         self.boot = boot
+        self.sources = sources
     }
 
     /// The latest trace that a scheduler left up to an instant; `nil` where none ever ran.
@@ -52,6 +56,7 @@ public struct Ledger: Hashable, Sendable {
             note(clock, after: jobs[job]?.clock)
             jobs[job, default: JobRecord()].clock = clock
         case .setBoot(let boot): self.boot = boot
+        case .setSource(let path, let fingerprint): sources[path] = fingerprint
         case .setPause(let job, let pause): jobs[job, default: JobRecord()].pause = pause
         case .setRetryAfter(let job, let instant):
             jobs[job, default: JobRecord()].retryAfter = instant
@@ -83,6 +88,11 @@ public struct Ledger: Hashable, Sendable {
 
     /// Takes in the boot that another process has noticed.
     public mutating func setBoot(_ boot: String?) { self.boot = boot }
+
+    /// Takes in what other processes have seen of the sources.
+    public mutating func setSources(_ sources: [String: SourceFingerprint]) {
+        self.sources = sources
+    }
 
     /// Takes in the unfinished runs as another process has left them.
     public mutating func replaceOpen(_ runs: [Run], waits: [RunID: [Deferral]], nextRun: RunID) {

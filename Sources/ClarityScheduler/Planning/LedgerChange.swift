@@ -3,6 +3,8 @@ public enum LedgerChange: Hashable, Sendable {
     case setClock(JobID, JobClock)
     /// The runs that start with this boot of the machine are enqueued.
     case setBoot(String)
+    /// What a scheduler has seen of a source.
+    case setSource(String, SourceFingerprint)
     /// Pauses a job, or with `nil` lets it go on.
     case setPause(JobID, Pause?)
     /// A server asked that no attempt of the job come before an instant.

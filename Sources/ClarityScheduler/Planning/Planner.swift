@@ -24,12 +24,16 @@ public struct Planner: Sendable {
         case requested([JobID], isForced: Bool)
         /// A person asks that a finished run of a job be done again.
         case retry(RunID, of: JobID)
+        /// A person asks for occurrences of a job's past, each by a run of its own.
+        case backfill(JobID, [Instant])
         /// A person wants an unfinished run ended for good.
         case cancel(RunID)
         /// A person wants these jobs to start nothing until they say otherwise, or until `until`.
         case pause([JobID], until: Instant?, reason: String)
         /// A person lets these jobs go on.
         case resume([JobID])
+        /// The sources that jobs wait for, by path, as they are now.
+        case sourcesSeen([String: SourceFingerprint])
         /// Something that jobs wait for with `on:` happened.
         case happened(EventName)
         /// An attempt told of progress at this reading of the elapsed clock.

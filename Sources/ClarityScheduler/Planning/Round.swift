@@ -56,12 +56,14 @@ struct Round {
         case .conditionsChanged: noticeNetwork()
         case .requested(let ids, let isForced): request(ids, isForced: isForced)
         case .retry(let run, let job): request([job], isForced: false, causedBy: run)
+        case .backfill(let job, let occurrences): fill(occurrences, of: job)
         case .cancel(let run): cancel(run)
         case .pause(let ids, let until, let reason): pause(ids, until: until, reason: reason)
         case .resume(let ids): resume(ids)
         case .happened(let name):
             if name == .boot, let boot = planner.boot { add(.setBoot(boot)) }
             enqueueRuns(on: name)
+        case .sourcesSeen(let sources): notice(sources)
         case .progressed(let run, let elapsed): planner.inFlight[run]?.progressAt = elapsed
         case .finished(let run, let end): finish(run, end)
         case .drain: drain()
@@ -99,6 +101,12 @@ struct Round {
     /// The unfinished runs of a job, oldest first.
     func openRuns(of job: JobID) -> [Run] {
         openRunNumbers(of: job).compactMap { run($0) }.filter { !$0.state.isFinished }
+    }
+
+    /// The unfinished runs of a job that stand for what comes now, oldest first: no occurrence, event
+    /// or request becomes part of a run that waits to fill the past, or takes its place.
+    func presentRuns(of job: JobID) -> [Run] {
+        openRuns(of: job).filter { !$0.isWaitingBackfill }
     }
 
     /// The runs of a job that were unfinished when the round began or are new, oldest first.

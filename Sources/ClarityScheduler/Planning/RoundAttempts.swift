@@ -130,7 +130,7 @@ extension Round {
     // MARK: Starting
 
     private func startOrder() -> [(Run, Job)] {
-        let waiting = waitingRuns.compactMap { run in
+        let waiting = runsInTurn.compactMap { run in
             planner.jobs[run.job].flatMap { isInScope(run) ? (run, $0) : nil }
         }
         guard !planner.requestedRuns.isEmpty else {
@@ -142,6 +142,17 @@ extension Round {
             let (first, second) = (wishes[a.0.id] ?? .max, wishes[b.0.id] ?? .max)
             return first != second ? first < second : isAhead(a, b)
         }
+    }
+
+    /// The enqueued runs, with one of those that fill a job's past: of thousands each waits for the
+    /// one before it, and nobody needs to look at them.
+    private var runsInTurn: [Run] {
+        let waiting = waitingRuns
+        var first: [JobID: RunID] = [:]
+        for run in waiting where run.trigger == .backfill {
+            first[run.job] = min(first[run.job] ?? run.id, run.id)
+        }
+        return waiting.filter { $0.trigger != .backfill || first[$0.job] == $0.id }
     }
 
     private func isAhead(_ a: (run: Run, job: Job), _ b: (run: Run, job: Job)) -> Bool {

@@ -70,7 +70,7 @@ extension Round {
     /// The names of the constraints that a run no longer asks for, being as late as it is.
     func relaxed(_ job: Job, for run: Run) -> Set<String> {
         guard !job.relaxations.isEmpty else { return [] }
-        let late = moment.wall - run.scheduledFor
+        let late = moment.wall - run.lateSince
         return Set(job.relaxations.prefix { $0.after <= late }.map(\.drops))
     }
 
@@ -88,12 +88,16 @@ extension Round {
     }
 
     /// The unfinished run of the same job that must be finished first: one that runs, or an older
-    /// one, even while it waits to be tried again.
+    /// one, even while it waits to be tried again. What fills the past comes after all else.
     func runAhead(of run: Run) -> Run? {
         // In the order of their numbers: whatever comes first is ahead of all others.
         for id in openRunNumbers(of: run.job) {
             guard let other = self.run(id), !other.state.isFinished, id != run.id else { continue }
-            if id < run.id || other.state == .running { return other }
+            if other.state == .running { return other }
+            let isBefore =
+                other.isWaitingBackfill == run.isWaitingBackfill
+                ? id < run.id : run.isWaitingBackfill
+            if isBefore { return other }
         }
         return nil
     }
@@ -195,7 +199,7 @@ extension Round {
             if let changesAt = verdict.changesAt { wake(after: changesAt - moment.wall) }
         }
         guard !deferrals.isEmpty else { return [] }
-        let late = moment.wall - run.scheduledFor
+        let late = moment.wall - run.lateSince
         if let next = job.relaxations.first(where: { $0.after > late }) {
             wake(after: next.after - late)
         }

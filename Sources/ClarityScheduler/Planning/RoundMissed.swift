@@ -12,7 +12,7 @@ extension Round {
     /// Ends the runs whose occurrence may not start any more.
     mutating func expireLateRuns() {
         let late = waitingRuns.filter {
-            $0.attempts == 0 && $0.trigger != .manual && !$0.isExpedited
+            $0.attempts == 0 && $0.trigger != .manual && $0.trigger != .backfill && !$0.isExpedited
         }
         for run in late.sorted(by: { $0.id < $1.id }) {
             let waits = (ledger.waits[run.id] ?? []).map(\.subject)
@@ -106,4 +106,7 @@ extension Round {
 extension Run {
     /// Whether an occurrence of its job's schedule asked for it.
     var isOfSchedule: Bool { trigger == .schedule || trigger == .catchUp }
+
+    /// Whether it was enqueued for an occurrence, when it came or later.
+    var isOfOccurrence: Bool { isOfSchedule || trigger == .backfill }
 }

@@ -125,7 +125,8 @@ extension Round {
                 planner.earlyAgenda.insert(Agenda.Entry(at: next - schedule.flex, place: place))
                 continue
             }
-            guard next > moment.wall, openRuns(of: job.id).isEmpty, attempts < planner.maxParallel
+            guard next > moment.wall, presentRuns(of: job.id).isEmpty,
+                attempts < planner.maxParallel
             else { continue }
             let candidate = Run(
                 id: ledger.nextRun, job: job.id, kind: job.kind, trigger: .schedule,
@@ -166,8 +167,8 @@ extension Round {
         {
             return recordFate(.paused, of: job.id, due)
         }
-        if job.overlap == .replace { openRuns(of: job.id).forEach { supersede($0) } }
-        let open = openRuns(of: job.id)
+        if job.overlap == .replace { presentRuns(of: job.id).forEach { supersede($0) } }
+        let open = presentRuns(of: job.id)
         if case .all(let bounds) = job.catchUp {
             if job.overlap == .skip, let running = open.first(where: { $0.state == .running }) {
                 return recordFate(.skipped, of: job.id, due, run: running.id)

@@ -4,7 +4,7 @@ extension Round {
     mutating func request(_ ids: [JobID], isForced: Bool, causedBy: RunID? = nil) {
         for id in ids {
             guard let job = planner.jobs[id] else { continue }
-            let runs = openRuns(of: id)
+            let runs = presentRuns(of: id)
             if var waiting = runs.first(where: { $0.state == .enqueued }) {
                 waiting.isExpedited = true
                 waiting.isForced = waiting.isForced || isForced
@@ -19,6 +19,18 @@ extension Round {
                     causedBy: causedBy)
                 noteRequested(run)
             }
+        }
+    }
+
+    /// Enqueues a run for each occurrence that has no unfinished one of its own.
+    ///
+    /// Their constraints, retries and turns are those of any run. What says how late an occurrence may
+    /// start, `start_within` and `catch_up`, says nothing of one that a person asks for.
+    mutating func fill(_ occurrences: [Instant], of id: JobID) {
+        guard let job = planner.jobs[id] else { return }
+        var taken = Set(openRuns(of: id).filter(\.isOfOccurrence).map(\.occurrence))
+        for occurrence in occurrences where taken.insert(occurrence).inserted {
+            enqueue(job, .backfill, for: occurrence)
         }
     }
 
@@ -72,10 +84,22 @@ extension Round {
         on name: EventName, besides teller: JobID? = nil, isDelayed: Bool = false
     ) {
         for job in planner.jobs.jobs(on: name) where job.id != teller {
-            if openRuns(of: job.id).contains(where: { $0.state == .enqueued }) { continue }
+            if presentRuns(of: job.id).contains(where: { $0.state == .enqueued }) { continue }
             let notBefore = isDelayed ? moment.wall + job.retry.initial : nil
             enqueue(job, .event, for: moment.wall, notBefore: notBefore)
         }
+    }
+
+    /// Takes sources that differ from what some scheduler last saw of them for the event that it is.
+    mutating func notice(_ sources: [String: SourceFingerprint]) {
+        var isNews = false
+        for (path, found) in sources.sorted(by: { $0.key < $1.key }) {
+            let known = ledger.sources[path]
+            guard found != known else { continue }
+            add(.setSource(path, found))
+            isNews = isNews || found.isNews(after: known)
+        }
+        if isNews { enqueueRuns(on: .sourceChanged) }
     }
 
     /// Takes a network that came back for the event that it is.
@@ -92,7 +116,7 @@ extension Round {
     mutating func enqueueFollowers(of run: Run, _ job: Job) {
         for id in run.state == .failed ? job.thenFailed : job.then {
             guard let follower = planner.jobs[id] else { continue }
-            let waiting = openRuns(of: id).first { $0.state == .enqueued }
+            let waiting = presentRuns(of: id).first { $0.state == .enqueued }
             let next =
                 waiting?.id
                 ?? enqueue(follower, .chain, for: moment.wall, causedBy: run.id)

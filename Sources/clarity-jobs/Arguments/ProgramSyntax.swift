@@ -31,7 +31,13 @@ extension CommandSyntax {
         ],
         commands: [
             CommandSyntax(
-                name: "run", summary: "Runs jobs now, or all that is due.", operands: "[JOB...]",
+                name: "run", summary: "Runs jobs now, or all that is due.",
+                details: [
+                    "A named job does not wait for the backoff after a failure or for `earliest_begin`. It",
+                    "waits for its constraints, a pause and a server's Retry-After, and the status is then",
+                    "75; --force overrides all three.",
+                ],
+                operands: "[JOB...]",
                 options: [
                     OptionSyntax(
                         "due", summary: "run everything that is due; silent when all went well"),
@@ -110,6 +116,23 @@ extension CommandSyntax {
             CommandSyntax(
                 name: "resume", summary: "Lets paused jobs go on.", operands: "[JOB...]",
                 options: [OptionSyntax("all", summary: "every job of the job file")]),
+            CommandSyntax(
+                name: "backfill",
+                summary: "Asks for a job's occurrences of a past range, each once.",
+                details: [
+                    "Each gets a run of its own, which `loop` or `run --due` starts as its constraints",
+                    "allow; CLARITY_SCHEDULED_FOR tells a command which one. What succeeded or waits already",
+                    "is left out. `start_within` and `catch_up` do not apply: somebody asked.",
+                ],
+                operands: "JOB",
+                options: [
+                    OptionSyntax("from", value: "TIME", summary: "the first time that counts"),
+                    OptionSyntax(
+                        "to", value: "TIME", summary: "the last time that counts, now without it"),
+                ],
+                examples: [
+                    "clarity-jobs backfill com.example.report --from 2026-11-01 --to 2026-11-08"
+                ]),
             CommandSyntax(
                 name: "cancel",
                 summary: "Ends unfinished runs for good, whichever process has them.",

@@ -50,7 +50,8 @@ struct LoopCommand {
         ]
         defer { feeders.forEach { $0.cancel() } }
         do throws(RunStoreError) {
-            _ = try await scheduler.run(until: .drained, events: happenings)
+            _ = try await scheduler.run(
+                until: .drained, first: composition.sourcesSeen(file), events: happenings)
         } catch {
             throw CommandFailure(error)
         }

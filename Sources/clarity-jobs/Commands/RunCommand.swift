@@ -35,7 +35,7 @@ struct RunCommand {
             let history = try RunHistory(inDirectory: composition.statePath(file))
             var planner = composition.planner(file, owner: "", scope: .everything)
             let plan = planner.handle(
-                [.tick], at: composition.clock.moment,
+                [.tick] + composition.sourcesSeen(file), at: composition.clock.moment,
                 conditions: monitor.conditions(), ledger: try history.ledger())
             return plan.changes.isEmpty && plan.acts.isEmpty
                 && plan.waiting.allSatisfy(\.isPaused)
@@ -59,7 +59,8 @@ struct RunCommand {
         var scheduler = try composition.scheduler(
             planner, file, store, monitor, on: events, observer: reporter.observe)
         let first: [Planner.Event] =
-            jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] } ?? []
+            jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] }
+            ?? composition.sourcesSeen(file)
         let report: Scheduler.Report
         do throws(RunStoreError) {
             report = try await scheduler.run(until: .idle, first: first, events: signals.events)
