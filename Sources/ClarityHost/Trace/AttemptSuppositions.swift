@@ -19,7 +19,7 @@ public struct AttemptSuppositions: Hashable, Sendable {
 
 extension AttemptSuppositions {
     /// What `attempts` of a trace's line changes: an object of jobs or `*`, each with `"ok"`,
-    /// `"retry"`, `"fail"`, `"login"`, `"source"`, an object of `end`, `duration` and `events`, or
+    /// `"retry"`, `"fail"`, `"login"`, `"source"`, `"stall"`, an object of `end`, `duration` and `events`, or
     /// null, which takes back what was said of it.
     mutating func read(_ attempts: JSON) throws(NotationFault) {
         let reader = NamedValue(attempts, "attempts")
@@ -73,7 +73,7 @@ extension AttemptSuppositions {
     private static func end(_ reader: NamedValue) throws(NotationFault) -> SimulatedAttempt.End {
         guard case .string(let text) = reader.value, let end = SimulatedAttempt.End(rawValue: text)
         else {
-            throw reader.unexpected("\"ok\", \"retry\", \"fail\", \"login\", \"source\"")
+            throw reader.unexpected("\"ok\", \"retry\", \"fail\", \"login\", \"source\", \"stall\"")
         }
         return end
     }

@@ -19,6 +19,8 @@ public struct Verdict: Hashable, Sendable {
     /// Where the measure comes from, with the instant where it is not a fresh one; or why there is
     /// none.
     public var source: String
+    /// Whether nobody could say what is so, and the standing follows from the rule for that.
+    public var isUnknown = false
     /// Whether it can become another without a word, so that it has to be looked at again.
     public var isSampled = false
     /// When it becomes another if nothing but time passes; `nil` where that does not depend on time.
@@ -144,7 +146,7 @@ private struct Judge {
             constraint: constraint, standing: standing, wanted: wanted,
             measured: reading.value.map(show) ?? "unknown",
             source: reading.at.map { "\(reading.source), at \($0)" } ?? reading.source,
-            isSampled: reading.isSampled)
+            isUnknown: reading.value == nil, isSampled: reading.isSampled)
     }
 
     func verdict(

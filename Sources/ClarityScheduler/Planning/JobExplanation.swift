@@ -38,6 +38,8 @@ public struct JobExplanation: Hashable, Sendable {
     public enum Change: Hashable, Sendable {
         /// This constraint has to hold.
         case meet(Constraint)
+        /// Somebody has to make known whether this constraint holds, or let unknown count as yes.
+        case makeKnown(Constraint)
         /// Time has to pass until a window opens, whoever asks.
         case opens(Instant)
         /// This run of the job has to finish.
@@ -132,7 +134,7 @@ extension Round {
             return JobExplanation.Factor(
                 reason: .constraint, subject: subject, wanted: verdict.wanted,
                 measured: verdict.measured, source: verdict.source, standing: standing,
-                dropsAt: step.map { run.scheduledFor + $0.after },
+                dropsAt: step.map { run.lateSince + $0.after },
                 change: standing == .unmet ? change(for: verdict) : nil)
         }
     }
@@ -140,6 +142,8 @@ extension Round {
     private func change(for verdict: Verdict) -> JobExplanation.Change {
         if case .window = verdict.constraint, let opens = verdict.changesAt {
             .opens(opens)
+        } else if verdict.isUnknown {
+            .makeKnown(verdict.constraint)
         } else {
             .meet(verdict.constraint)
         }
@@ -161,20 +165,11 @@ extension Round {
             .pass(until: record(of: job.id).retryAfter ?? moment.wall)
         case .backoff: .pass(until: run.notBefore ?? moment.wall)
         case .notDue where deferral.subject == JobStanding.schedule:
-            scheduled(job, standing).map { .pass(until: $0) } ?? .ask
+            (standing.nextStart ?? standing.next).map { .pass(until: $0) } ?? .ask
         case .notDue where deferral.subject == Round.earliestBegin:
             .pass(until: (record(of: job.id).lastFinished ?? moment.wall) + job.earliestBegin)
         case .notDue: .pass(until: run.notBefore ?? moment.wall)
         }
-    }
-
-    /// The first occurrence that gets a run: what falls into a pause gets none.
-    private func scheduled(_ job: Job, _ standing: JobStanding) -> Instant? {
-        guard let pause = record(of: job.id).pause, pause.holds(at: moment.wall),
-            let until = pause.until, let next = standing.next, next < until,
-            let anchor = record(of: job.id).clock?.anchor
-        else { return standing.next }
-        return job.schedule?.next(after: until - .milliseconds(1), anchor: anchor)
     }
 
     private func expiry(of run: Run, _ job: Job) -> Instant? {

@@ -12,10 +12,12 @@ public struct SimulatedAttempt: Hashable, Sendable {
         case login
         /// It finds none of its source files, and its run waits for one.
         case source
+        /// It makes no progress from then on and does not end by itself.
+        case stall
     }
 
     public var end: End
-    /// How long it takes; `nil` for as long as its job's attempts usually do.
+    /// How long it takes, or until it stalls; `nil` for as long as its job's attempts usually do.
     public var duration: Duration?
     /// What it tells of that jobs may wait for with `on:`.
     public var events: Set<EventName>
@@ -33,6 +35,7 @@ public struct SimulatedAttempt: Hashable, Sendable {
         case .retry: .retry(after: nil, Failure(.unreachable, "supposed to fail"))
         case .fail: .failure(Failure(.work, "supposed to fail for good"))
         case .login: .awaits(.login, Failure(.credential, "supposed to find nobody logged in"))
+        case .stall: .retry(after: nil, Failure(.work, "supposed to stall"))
         case .source: .awaits(.source, Failure(.configuration, "supposed to find no source file"))
         }
     }

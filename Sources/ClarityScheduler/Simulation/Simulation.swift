@@ -27,7 +27,7 @@ public struct Simulation {
     ///     from the beginning of the stretch.
     ///   - conditions: what is known of the machine at an instant.
     ///   - nextChange: when that changes next after an instant; `nil` for never.
-    ///   - attempt: how long an attempt of a job takes; it never stalls.
+    ///   - attempt: how long an attempt of a job takes; until then it makes progress.
     ///   - supposed: how the attempts of a job go that start at an instant, unless they are stopped;
     ///     they succeed unless told otherwise.
     ///   - seed: what decides the jitter of waits.
@@ -39,12 +39,7 @@ public struct Simulation {
         supposed: @escaping (Job, Instant) -> SimulatedAttempt = { _, _ in SimulatedAttempt() },
         seed: UInt64 = 1, mostRuns: Int64 = Simulation.mostRuns
     ) {
-        self.jobs = JobSet(
-            jobs.map { job in
-                var job = job
-                job.stall = nil
-                return job
-            })
+        self.jobs = JobSet(jobs)
         self.maxParallel = maxParallel
         self.stretch = stretch
         self.anchors = anchors
@@ -81,7 +76,8 @@ public struct Simulation {
                     guard let job = jobs[order.job] else { continue }
                     let course = supposed(job, now)
                     attempts.start(
-                        order.run, at: now, for: course.duration ?? attempt(job), course)
+                        order.run, at: now, for: course.duration ?? attempt(job), course,
+                        isWatched: job.stall != nil)
                 case .signal(let run, _): attempts.stop(run, at: now)
                 }
             }
@@ -101,7 +97,8 @@ public struct Simulation {
                 break
             }
             now = next
-            events = attempts.takeEnds(at: now)
+            events = attempts.progress(at: now, since: stretch.lowerBound)
+            events += attempts.takeEnds(at: now)
             if change == now { events.append(.conditionsChanged) }
         }
         let end = min(now, stretch.upperBound)
@@ -140,20 +137,37 @@ extension Conditions {
 /// The attempts that run in a simulation.
 private struct SimulatedAttempts {
     private struct Running {
+        /// When it ends or stalls.
         var endsAt: Instant
         var course: SimulatedAttempt
+        /// Whether its progress counts.
+        var isWatched: Bool
         var isStopped = false
+
+        /// When it ends; `nil` where only a stop ends it.
+        var end: Instant? { course.end == .stall && !isStopped ? nil : endsAt }
+
+        func hasEnded(by now: Instant) -> Bool { end.map { $0 <= now } ?? false }
     }
 
     private var running: [RunID: Running] = [:]
 
     /// When the first of them ends.
-    var next: Instant? { running.values.map(\.endsAt).min() }
+    var next: Instant? { running.values.compactMap(\.end).min() }
 
     mutating func start(
-        _ run: RunID, at now: Instant, for span: Duration, _ course: SimulatedAttempt
+        _ run: RunID, at now: Instant, for span: Duration, _ course: SimulatedAttempt,
+        isWatched: Bool
     ) {
-        running[run] = Running(endsAt: now + max(span, .milliseconds(1)), course: course)
+        running[run] = Running(
+            endsAt: now + max(span, .milliseconds(1)), course: course, isWatched: isWatched)
+    }
+
+    /// What the attempts tell of their progress, which goes on until they end or stall.
+    func progress(at now: Instant, since start: Instant) -> [Planner.Event] {
+        running.filter(\.value.isWatched).sorted { $0.key < $1.key }.map { run, attempt in
+            .progressed(run, at: min(now, attempt.endsAt) - start)
+        }
     }
 
     /// Lets an attempt end at once, as one does that heeds its warning.
@@ -164,7 +178,7 @@ private struct SimulatedAttempts {
 
     /// Takes out the attempts that end now.
     mutating func takeEnds(at now: Instant) -> [Planner.Event] {
-        let ended = running.filter { $0.value.endsAt <= now }.sorted { $0.key < $1.key }
+        let ended = running.filter { $0.value.hasEnded(by: now) }.sorted { $0.key < $1.key }
         return ended.map { run, attempt in
             running[run] = nil
             let outcome: Outcome =

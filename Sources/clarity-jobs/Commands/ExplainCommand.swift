@@ -19,20 +19,20 @@ struct ExplainCommand {
             return try PastOccurrenceCommand(composition, job, file).run(instant)
         }
         // First: an answer that came after the moment would count as one from a clock set back since.
-        let conditions = composition.conditions(file).conditions(asking: job.checks)
+        let diagnosis = composition.conditions(file).diagnosis(asking: job.checks)
         let moment = composition.clock.moment
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let past = try past(of: job.id, at: moment.wall, ledger, history)
         let explanation = composition.planner(file, owner: "", scope: .everything).explanation(
             of: job.id, at: moment,
-            conditions: conditions, ledger: ledger, past: past)
+            conditions: diagnosis.conditions, ledger: ledger, past: past)
         guard let explanation else {
             throw CommandFailure(.usage, "job `\(job.id)` has `enabled: false` in the job file")
         }
         let text = ExplanationText(
             job: job, explanation: explanation,
-            attemptSince: try attemptSince(explanation, history))
+            attemptSince: try attemptSince(explanation, history), remedies: diagnosis.remedies)
         composition.console.results(text.lines, text.object)
         return .done
     }

@@ -26,7 +26,7 @@ struct ListCommand {
             let standing = known[job.id]
             return [
                 job.id.rawValue, job.kind.rawValue, job.jobClass.rawValue,
-                standing?.next.map(RunText.seconds) ?? "-", state(standing),
+                standing?.nextStart.map(RunText.seconds) ?? "-", state(standing),
                 overdue(standing) ?? waits(waitsFor(standing)),
             ]
         }
@@ -40,7 +40,7 @@ struct ListCommand {
     private func object(_ job: Job, _ standing: JobStanding?, overdue: String?) -> JSON {
         [
             "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
-            "class": .string(job.jobClass.rawValue), "next": .text(standing?.next),
+            "class": .string(job.jobClass.rawValue), "next": .text(standing?.nextStart),
             "state": .string(state(standing)), "overdue": .text(overdue),
             "waiting_on": .array(waitsFor(standing).map { .object(RunText.members($0)) }),
         ]

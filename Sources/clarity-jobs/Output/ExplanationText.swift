@@ -7,6 +7,8 @@ struct ExplanationText {
     let explanation: JobExplanation
     /// When the attempt that runs was started.
     let attemptSince: Instant?
+    /// What would make a condition known that is not, by its name in a trace.
+    var remedies: [String: String] = [:]
 
     private var open: Run? { explanation.standing.open }
 
@@ -17,7 +19,7 @@ struct ExplanationText {
         var lines = [
             "\(job.id): \(job.kind), \(job.jobClass.rawValue), \(job.priority.rawValue) priority",
             "schedule: \(job.schedule?.description ?? "none")",
-            "next: \(explanation.standing.next.map(RunText.seconds) ?? "-")",
+            "next: \(explanation.standing.nextStart.map(RunText.seconds) ?? "-")",
             "state: \(state)",
         ]
         if isRunning, let waiting = explanation.waiting {
@@ -87,6 +89,7 @@ struct ExplanationText {
     private func words(_ change: JobExplanation.Change) -> String {
         switch change {
         case .meet(let constraint): words(constraint)
+        case .makeKnown(let constraint): unknown(constraint)
         case .opens(let instant): "wait until \(RunText.seconds(instant))"
         case .finish(let run): "run \(run) has to finish"
         case .attemptGone: "an attempt that is being ended has to be gone"
@@ -119,6 +122,28 @@ struct ExplanationText {
         }
     }
 
+    /// How to make known what is not: no deed that the constraint wants could be seen.
+    private func unknown(_ constraint: Constraint) -> String {
+        let (question, name) =
+            switch constraint {
+            case .connected: ("whether there is a connection", "connected")
+            case .unmetered: ("whether the network is metered", "metered")
+            case .notRoaming: ("whether the network is roaming", "roaming")
+            case .externalPower: ("whether the machine is on external power", "external_power")
+            case .batteryAbove: ("the battery's charge", "battery")
+            case .notLowPower: ("whether the machine saves power", "low_power")
+            case .idle: ("whether the machine is idle", "idle")
+            case .pressureBelow: ("the machine's pressure", "pressure_percent")
+            case .storageFree: ("the free storage", "storage_free_bytes")
+            case .check(let check): ("whether check `\(check.name)` passes", "")
+            case .login, .source, .window: ("whether it holds", "")
+            }
+        let remedy = remedies[name].map { "\($0); or " } ?? ""
+        let key = constraint.name
+        return "make known \(question): \(remedy)let it run without, by "
+            + "`constraints: { unknown: { \(key): run } }`"
+    }
+
     private func wanted(_ constraint: Constraint) -> String {
         constraint.verdict(in: Conditions(), at: Instant(secondsSince1970: 0)).wanted
     }
@@ -131,7 +156,7 @@ struct ExplanationText {
         return [
             "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
             "class": .string(job.jobClass.rawValue), "priority": .string(job.priority.rawValue),
-            "schedule": .text(job.schedule), "next": .text(explanation.standing.next),
+            "schedule": .text(job.schedule), "next": .text(explanation.standing.nextStart),
             "state": .string(open?.state.rawValue ?? "idle"),
             "run": open.map { .integer($0.id.rawValue) } ?? .null,
             "trigger": .text(open?.trigger.rawValue), "scheduled_for": .text(open?.scheduledFor),

@@ -38,7 +38,7 @@ enum StandingText {
         }
         let waits = holding(standing)
         guard !waits.isEmpty else {
-            let next = standing.next.map { "is due \(RunText.seconds($0))" }
+            let next = standing.nextStart.map { "is due \(RunText.seconds($0))" }
             return (next ?? "starts by event, chain or request") + failure
         }
         let words = waits.map { deferral in
