@@ -26,6 +26,26 @@ public struct FreshnessFacts: Hashable, Sendable {
 }
 
 extension HealthStore {
+    /// What has come at least once, samples first and in the order of their kinds.
+    public func arrivedSubjects() throws(HealthStoreError) -> [FreshnessGoal.Subject] {
+        try access { connection in
+            var subjects: [FreshnessGoal.Subject] = []
+            for kind in SampleKind.allCases {
+                let row = try connection.first(
+                    "SELECT 1 FROM outbox INDEXED BY outbox_sample WHERE kind = ? LIMIT 1",
+                    .text(kind.rawValue)
+                ) { _ in true }
+                if row != nil { subjects.append(.samples(kind)) }
+            }
+            let pulled = [("insights", FreshnessGoal.Subject.insights), ("profile", .profile)]
+            for (table, subject) in pulled {
+                let row = try connection.first("SELECT 1 FROM \(table) LIMIT 1") { _ in true }
+                if row != nil { subjects.append(subject) }
+            }
+            return subjects
+        }
+    }
+
     /// The most samples that are looked at for the newest one that was taken; where more than these
     /// wait, it counts as unknown.
     private static let reach: Int64 = 100_000

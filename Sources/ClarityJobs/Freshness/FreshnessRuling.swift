@@ -10,16 +10,20 @@ public struct BringingJob: Hashable, Sendable {
     public var isHeldBack: Bool
     /// When a run of it last succeeded, as far as the history goes back.
     public var lastSuccess: Instant?
+    /// The longest time between two of its coming occurrences; `nil` without a schedule.
+    public var gap: Duration?
 
     /// Creates a job.
     public init(
-        id: String, kind: JobKind, standing: String, isHeldBack: Bool, lastSuccess: Instant?
+        id: String, kind: JobKind, standing: String, isHeldBack: Bool, lastSuccess: Instant?,
+        gap: Duration? = nil
     ) {
         self.id = id
         self.kind = kind
         self.standing = standing
         self.isHeldBack = isHeldBack
         self.lastSuccess = lastSuccess
+        self.gap = gap
     }
 }
 
@@ -44,10 +48,17 @@ public struct FreshnessRuling: Hashable, Sendable {
     public let goal: FreshnessGoal
     /// How old the newest is, never below zero; `nil` where there is none.
     public let age: Duration?
-    /// `nil` where the goal holds.
+    /// Why there is nothing newer; `nil` where the newest is new enough.
     public let blame: Blame?
 
-    public var holds: Bool { blame == nil }
+    /// Whether the goal holds; a default one also where no job could bring more than there is.
+    public var holds: Bool {
+        switch (blame, goal.subject) {
+        case (nil, _): true
+        case (.source, _), (.backend, .insights), (.backend, .profile): goal.isDefault
+        default: false
+        }
+    }
 
     /// Rules on a goal.
     ///
@@ -108,7 +119,7 @@ public struct FreshnessRuling: Hashable, Sendable {
     }
 
     /// The job that brings a subject: by the first of these kinds that the job file has.
-    private static func job(
+    static func job(
         bringing subject: FreshnessGoal.Subject, among jobs: [BringingJob]
     ) -> BringingJob? {
         let kinds =

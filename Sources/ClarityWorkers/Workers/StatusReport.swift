@@ -31,7 +31,12 @@ public struct StatusReport: Sendable {
         let now = order.scheduledFor
         let jobs = try StatusReport.jobs(order.options)
         let session = try store?.load()
-        rulings = try FreshnessGoal.all(order.options).map { goal in
+        let named = try FreshnessGoal.all(order.options)
+        let others = try store?.arrivedSubjects().filter { subject in
+            !named.contains { $0.subject == subject }
+        }
+        let goals = named + FreshnessGoal.defaults(for: others ?? [], jobs: jobs)
+        rulings = try goals.map { goal in
             FreshnessRuling(
                 on: goal, try store?.freshness(of: goal, now: now) ?? FreshnessFacts(),
                 jobs: jobs, isLoggedIn: session != nil, now: now)
@@ -56,7 +61,8 @@ public struct StatusReport: Sendable {
                 BringingJob(
                     id: id, kind: JobKind(kind), standing: standing,
                     isHeldBack: options["\(prefix).held_back"] == "true",
-                    lastSuccess: options["\(prefix).last_success"].flatMap(Instant.init(rfc3339:))))
+                    lastSuccess: options["\(prefix).last_success"].flatMap(Instant.init(rfc3339:)),
+                    gap: options["\(prefix).gap"].flatMap(Int64.init).map { .milliseconds($0) }))
         }
         return jobs
     }
@@ -81,11 +87,12 @@ extension StatusReport {
     }
 
     private func line(_ ruling: FreshnessRuling) -> String {
-        let wanted = "wanted within \(ruling.goal.within.text)"
+        let wanted =
+            "wanted within \(ruling.goal.within.text)\(ruling.goal.isDefault ? " by default" : "")"
         let age = ruling.age.map { "\(StatusReport.text($0)) old" } ?? "none yet"
         let name = ruling.goal.subject.name
         guard let blame = ruling.blame else { return "\(name): holds: \(age), \(wanted)" }
-        return "\(name): missed: \(age), \(wanted): \(words(blame))"
+        return "\(name): \(ruling.holds ? "holds" : "missed"): \(age), \(wanted): \(words(blame))"
     }
 
     private func words(_ blame: FreshnessRuling.Blame) -> String {
@@ -151,6 +158,7 @@ extension StatusReport {
         [
             JSON.Member(name: "goal", value: .string(ruling.goal.subject.name)),
             JSON.Member(name: "holds", value: .bool(ruling.holds)),
+            JSON.Member(name: "default", value: .bool(ruling.goal.isDefault)),
             JSON.Member(
                 name: "within_seconds", value: .integer(ruling.goal.within.milliseconds / 1000)),
             JSON.Member(

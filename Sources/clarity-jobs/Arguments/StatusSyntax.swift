@@ -4,7 +4,9 @@ extension CommandSyntax {
         name: "status",
         summary: "Says which goals of freshness hold, and what is to blame where one does not.",
         details: [
-            "The goals are those of `fresh:` in the job file. Where one is missed it says whether the",
+            "The goals are those of `fresh:` in the job file. What has come once and has no line there has",
+            "a default goal, three times the gap between two runs of its job and at least 2 days, which",
+            "holds where the source or the backend had nothing newer. Where one is missed it says whether the",
             "sources had nothing newer, which job holds a newer sample back and for what it waits,",
             "whether the backend has not confirmed it, or whether a person has to decide. Reads only;",
             "sends nothing. The status is 1 when a goal is missed or a job is overdue, which means that",

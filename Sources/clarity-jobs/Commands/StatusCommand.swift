@@ -38,6 +38,19 @@ struct StatusCommand {
         try composition.become("clarity-jobs-worker", words, for: file)
     }
 
+    /// The longest time between two of a job's next occurrences; `nil` for fewer than two.
+    private static func gap(of job: Job, after now: Instant) -> Duration? {
+        guard let schedule = job.schedule else { return nil }
+        var longest: Duration?
+        var last = now
+        for _ in 0..<10 {
+            guard let next = schedule.next(after: last, anchor: now) else { break }
+            if last > now { longest = max(longest ?? .zero, next - last) }
+            last = next
+        }
+        return longest
+    }
+
     /// Adds how each job stands. No check is asked: that could be a request.
     private func addStandings(
         of file: JobFile, at moment: Moment, to options: inout [String: String]
@@ -68,6 +81,8 @@ struct StatusCommand {
             options["jobs.\(index).held_back"] = "\(StandingText.isHeldBack(facts))"
             options["jobs.\(index).overdue"] = "\(facts.standing?.overdueSince != nil)"
             options["jobs.\(index).last_success"] = success?.description
+            options["jobs.\(index).gap"] = StatusCommand.gap(of: job, after: moment.wall)
+                .map { "\($0.milliseconds)" }
         }
     }
 }
