@@ -19,5 +19,21 @@ extension HostConditions.Settings {
             constraints.compactMap { constraint -> Int? in
                 if case .pressureBelow(let percent) = constraint { percent } else { nil }
             }.min()
+        asksServices = file.enabledJobs.contains(where: \.dependsOnServices)
+    }
+}
+
+extension Job {
+    /// Whether what services know of the machine may decide about it, or is told to its worker.
+    fileprivate var dependsOnServices: Bool {
+        heedsConditions || events.contains(.networkRestored)
+            || constraints.contains { constraint in
+                switch constraint {
+                case .connected, .unmetered, .notRoaming, .externalPower, .batteryAbove,
+                    .notLowPower, .idle:
+                    true
+                case .storageFree, .pressureBelow, .check, .window, .login, .source: false
+                }
+            }
     }
 }

@@ -189,11 +189,13 @@ struct Composition {
             clock: clock, observer: observer)
     }
 
-    /// What knows this machine's conditions, as a job file wants them known.
-    func conditions(_ file: JobFile) -> HostConditions {
-        HostConditions(
-            stateDirectory: statePath(file), settings: HostConditions.Settings(file),
-            checks: checks(file))
+    /// What knows this machine's conditions, as a job file wants them known; `isWhole` also those on
+    /// which none of its jobs depends.
+    func conditions(_ file: JobFile, isWhole: Bool = false) -> HostConditions {
+        var settings = HostConditions.Settings(file)
+        settings.asksServices = settings.asksServices || isWhole
+        return HostConditions(
+            stateDirectory: statePath(file), settings: settings, checks: checks(file))
     }
 
     /// Who asks the checks of a job file.

@@ -20,6 +20,9 @@ public final class HostConditions: ConditionMonitor {
         public var sourcePaths: [String] = []
         /// The pressure of which a rise is announced while attempts run, in percent; `nil` for none.
         public var pressure: Int?
+        /// Whether anything depends on what the services of this machine know. To reach them takes
+        /// libsystemd and what it needs: a fifth of all that a quiet `run --due` does.
+        public var asksServices = true
 
         /// Creates settings that say nothing and ask for nothing.
         public init() {}
@@ -90,20 +93,26 @@ public final class HostConditions: ConditionMonitor {
 
     /// Goes by other settings and asks other checks from now on.
     ///
-    /// While attempts run, the space of the paths that were named before is told as well: they keep
-    /// the constraints under which they were started.
+    /// While attempts run, what was asked for before is told as well: they keep the constraints under
+    /// which they were started.
     public func apply(_ settings: Settings, checks declared: [CheckDeclaration]) {
         terms.withLock { terms in
-            let kept = terms.attempts > 0 ? terms.settings.storagePaths : []
+            let kept = terms.attempts > 0 ? terms.settings : nil
             terms.settings = settings
-            terms.settings.storagePaths = Set(settings.storagePaths + kept).sorted()
+            terms.settings.storagePaths = Set(settings.storagePaths + (kept?.storagePaths ?? []))
+                .sorted()
+            terms.settings.asksServices = settings.asksServices || kept?.asksServices == true
         }
         checks.declare(declared)
     }
 
     /// Asks the services, and waits for them up to 250 ms; who has called it does not wait in
     /// `conditions`.
-    public func prepare() { _ = services.answers() }
+    public func prepare() { _ = answers(terms.withLock { $0.settings }) }
+
+    private func answers(_ settings: Settings) -> ServiceAnswers {
+        settings.asksServices ? services.answers() : ServiceAnswers { BusService($0) }
+    }
 
     // MARK: What it knows
 
@@ -117,7 +126,7 @@ public final class HostConditions: ConditionMonitor {
         let settings = terms.settings
         let merged = MergedAnswers(
             kernel: KernelAnswers(tree, routes: routes, rules: settings.interfaces),
-            services: services.answers(), now: now)
+            services: answers(settings), now: now)
         let load = {
             self.load.idle(
                 measured: LoadProbe(tree: self.tree).idle(
@@ -193,7 +202,7 @@ public final class HostConditions: ConditionMonitor {
         let conditions = conditions(asking: names)
         let threshold = terms.withLock { $0.settings.pressure }
         return ConditionDiagnosis(
-            conditions, services: services.answers(),
+            conditions, services: answers(terms.withLock { $0.settings }),
             kernel: KernelEvents.standings() + PressureWatch.standings(above: threshold ?? 50))
     }
 }

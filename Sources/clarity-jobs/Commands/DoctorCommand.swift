@@ -10,7 +10,7 @@ struct DoctorCommand {
 
     func run() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let diagnosis = composition.conditions(file).diagnosis(
+        let diagnosis = composition.conditions(file, isWhole: true).diagnosis(
             asking: Set(file.questions.map(\.name)))
         let text = DoctorText(
             conditions: diagnosis.conditions,

@@ -19,7 +19,7 @@ struct ExplainCommand {
             return try PastOccurrenceCommand(composition, job, file).run(instant)
         }
         // First: an answer that came after the moment would count as one from a clock set back since.
-        let diagnosis = composition.conditions(file).diagnosis(asking: job.checks)
+        let diagnosis = composition.conditions(file, isWhole: true).diagnosis(asking: job.checks)
         let moment = composition.clock.moment
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }

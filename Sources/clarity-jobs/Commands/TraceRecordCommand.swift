@@ -13,7 +13,7 @@ struct TraceRecordCommand {
         let file = try composition.jobFile()
         let name = composition.arguments["file"].flatMap { $0 == "-" ? nil : $0 }
         let output = try output(name)
-        let monitor = composition.conditions(file)
+        let monitor = composition.conditions(file, isWhole: true)
         monitor.listen(on: events)
         let recorder = TraceRecorder(
             monitor: monitor, clock: EventClock(events))

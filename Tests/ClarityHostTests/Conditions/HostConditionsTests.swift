@@ -54,6 +54,28 @@ import Testing
         #expect(Set(after) == ["/tmp"])
     }
 
+    @Test func `services are asked where a job depends on them, and while an attempt does`() throws
+    {
+        let monitor = try CapturedTree([:]).monitor()
+        var quiet = HostConditions.Settings()
+        quiet.asksServices = false
+        monitor.apply(quiet, checks: [])
+
+        let before = monitor.conditions().idle.source
+        monitor.apply(HostConditions.Settings(), checks: [])
+        let asked = monitor.conditions().idle.source
+        monitor.attempts(are: 1)
+        monitor.apply(quiet, checks: [])
+        let during = monitor.conditions().idle.source
+        monitor.attempts(are: 0)
+        monitor.apply(quiet, checks: [])
+        let after = monitor.conditions().idle.source
+
+        #expect(before == "no bus was looked for")
+        #expect(asked != before && during == asked)
+        #expect(after == before)
+    }
+
     @Test func `this machine is understood`() {
         let conditions = HostConditions(stateDirectory: "/").conditions()
 

@@ -51,6 +51,40 @@ struct ConstraintProgramTests {
         #expect(text.last?.contains(" until now: storage_free: wanted 900 TiB free, is ") == true)
     }
 
+    /// What the dynamic loader was asked for after the start, by its own account (ld.so(8)).
+    @Test(arguments: [("storage_free: 900TiB", false), ("idle: true", true)])
+    func `the bus is reached only where a job depends on a service`(
+        constraint: String, isReached: Bool
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            jobs:
+              - id: a
+                kind: command
+                schedule: { every: 1h }
+                constraints: { \(constraint) }
+                options: { command: ["true"] }
+
+            """
+        }
+
+        _ = try await playground.run(
+            "run", "--due",
+            environment: [
+                "LD_DEBUG": "files", "LD_DEBUG_OUTPUT": "\(playground.folder.path)/loader",
+            ])
+
+        let loaded = try playground.folder.contents().keys.filter { $0.hasPrefix("loader.") }
+        let texts = try loaded.map { name in
+            String(
+                decoding: try TemporaryFolder.read("\(playground.folder.path)/\(name)"),
+                as: UTF8.self)
+        }
+        #expect(texts.contains { $0.contains("libc.so") })
+        #expect(texts.contains { $0.contains("libsystemd") } == isReached)
+    }
+
     @Test func `force runs it nevertheless, and the history keeps why it waited`() async throws {
         let playground = try await playground()
         _ = try await playground.run("run", "cleanup")
