@@ -130,8 +130,8 @@ extension LedgerChange {
     fileprivate var concernsOthers: Bool {
         switch self {
         case .put, .setPause, .requestStop: true
-        case .setClock, .setBoot, .setRetryAfter, .recordFate, .putAttempt, .deferred, .renewLeases,
-            .prune:
+        case .setClock, .setBoot, .setSource, .setRetryAfter, .recordFate, .putAttempt, .deferred,
+            .renewLeases, .prune:
             false
         }
     }

@@ -1,5 +1,7 @@
 public import ClarityScheduler
 @preconcurrency import Glibc
+// In a target that also imports C libraries, `timespec` belongs to this module of the toolchain.
+import SwiftOverlayShims
 
 extension FileWatch {
     /// What the watched files and folders are now, by path; of each whatever `changes` would tell of.
