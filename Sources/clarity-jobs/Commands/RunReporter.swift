@@ -14,6 +14,8 @@ final class RunReporter: Sendable {
     private let console: Console
     private let detail: Detail
     private let runs = Mutex<[Run]>([])
+    /// Whether somebody was told that a login is missing: one session ends for all jobs.
+    private let isLoginTold = Atomic(false)
 
     init(console: Console, detail: Detail) {
         self.console = console
@@ -69,13 +71,20 @@ final class RunReporter: Sendable {
         case (.failed, _): Console.fault(RunText.line(run))
         case (_, .failures):
             let setAside = run.state.isFinished ? run.tally["samples_set_aside"] : 0
-            let waitsForPerson = run.state == .enqueued && run.needs?.isUpToSomebody == true
-            guard setAside > 0 || waitsForPerson else { return }
+            guard setAside > 0 || isNewWaitForPerson(run) else { return }
             console.note(RunText.line(run))
         case (.succeeded, .everything):
             if !console.isQuiet { console.result(printable(RunText.line(run))) }
         case (_, .everything): console.note(RunText.line(run))
         }
         for note in run.notes { console.note("  \(note)") }
+    }
+
+    /// Whether a run waits for somebody who was not told yet.
+    private func isNewWaitForPerson(_ run: Run) -> Bool {
+        guard run.state == .enqueued, let need = run.needs, need.isUpToSomebody else {
+            return false
+        }
+        return need != .login || !isLoginTold.exchange(true, ordering: .relaxed)
     }
 }

@@ -97,6 +97,20 @@ struct WaitingProgramTests {
         #expect(after.status == 0, "\(after.errors)")
     }
 
+    @Test func `cron hears of a session that has ended in one line, and once`() async throws {
+        let playground = try await Playground()
+        try await playground.logIn()
+        try await playground.sandbox?.expireAllTokens()
+
+        let first = try await playground.run("run", "--due")
+        let second = try await playground.run("run", "--due")
+
+        #expect([first.status, second.status] == [75, 75])
+        let lines = first.errorLines.filter { $0.contains("auth login") }
+        #expect(lines.count == 1, "\(first.errors)")
+        #expect(second.output == "" && second.errors == "")
+    }
+
     @Test func `an upload waits for a source file that is not there yet`() async throws {
         let playground = try await playground()
         try await playground.logIn()
