@@ -74,6 +74,23 @@ struct MergedDayProgramTests {
         #expect(try playground.sentSteps() == [1050, 1050, 1050])
     }
 
+    @Test func `days that were discarded come back by their reason`() async throws {
+        let playground = try await playground()
+        let sandbox = try #require(playground.sandbox)
+        try writeExport(playground)
+        let queued = try await playground.run(
+            "import", "\(playground.folder.path)/export.xml", "--time-zone", "Etc/UTC", "-q")
+        let discarded = try await playground.run("outbox", "discard", "--all", "--yes")
+
+        let back = try await playground.run("outbox", "retry", "--reason", "discarded", "--yes")
+        let upload = try await playground.run("run", "upload")
+        let audit = try await playground.run("audit")
+
+        #expect([queued, discarded, back, upload, audit].map(\.status) == [0, 0, 0, 0, 0])
+        let sent = try await sandbox.sends().samples
+        #expect(sent.map(\.start).sorted() == days && sent.allSatisfy { $0.copies == 1 }, "\(sent)")
+    }
+
     @Test func `days that an earlier version sent are not sent again after the upgrade`()
         async throws
     {
