@@ -100,6 +100,12 @@ extension HealthStore {
         return counts
     }
 
+    /// Has the next reading of a source merge every day from what is kept of its sources. A day that
+    /// is known as it comes out stays as it is.
+    func mergeAllDaysAgain(_ connection: Connection) throws(SQLiteError) {
+        try connection.run("UPDATE contributions SET revision = revision + 1")
+    }
+
     private func foldSome(
         after former: Int, of reading: Reading?,
         _ fold: (

@@ -33,7 +33,7 @@ extension HealthStore {
     public func changeDayZone(to name: String) throws(HealthStoreError) {
         try change { connection in
             try settle(name, connection)
-            try connection.run("UPDATE contributions SET revision = revision + 1")
+            try mergeAllDaysAgain(connection)
         }
     }
 

@@ -129,6 +129,8 @@ extension HealthStore {
         ) { connection, ids in
             // With each portion: whatever ends this early, what is gone is read again.
             try connection.run("DELETE FROM sources")
+            // A reading makes no day anew of which no source says anything else.
+            try mergeAllDaysAgain(connection)
             try connection.forEach("DELETE FROM outbox WHERE id IN (\(ids))") { _ in }
             try countRemoved(Int64(connection.changes), connection)
         }
