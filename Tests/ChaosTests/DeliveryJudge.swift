@@ -200,12 +200,18 @@ struct DeliveryJudge {
     }
 
     /// How many samples were in an upload whose answer the client may not have.
+    ///
+    /// What is on hold is not sent again, so that no repetition shows which sends were cut short at a
+    /// time limit: the largest of those that may be.
     private var doubtful: Int {
         let excused = excused
-        return Set(
+        let (heard, unheard) = (
+            record.sends.filter { $0.accepted && !excused.contains($0.send) },
             record.sends.filter { !$0.accepted || excused.contains($0.send) }
-                .flatMap { $0.samples.map(\.id) }
-        ).count
+        )
+        let atTimeLimit = heard.filter(\.last).map(\.samples.count).sorted(by: >)
+            .prefix(cutShort.attempts).reduce(0, +)
+        return Set(unheard.flatMap { $0.samples.map(\.id) }).count + atTimeLimit
     }
 }
 

@@ -98,6 +98,14 @@ struct DeliveryJudgeTests {
             sends: [Send(samples: 0...6)], lost: 1, findings: 1
         ) { ($0.claims.held, $0.mayBeHeld) = (3, 2) },
         Case(
+            testDescription: "on hold after an acceptance that a killed attempt did not write down",
+            policy: .hold, sends: [Send(samples: 0...9, isLast: true)]
+        ) { ($0.claims.held, $0.mayBeHeld, $0.cutShort.attempts) = (2, 2, 1) },
+        Case(
+            testDescription: "on hold, more than the killed attempt had sent", policy: .hold,
+            sends: [Send(samples: 0...1, isLast: true), Send(samples: 2...9)], findings: 1
+        ) { ($0.claims.held, $0.mayBeHeld, $0.cutShort.attempts) = (3, 3, 1) },
+        Case(
             testDescription: "on hold though it was accepted", policy: .hold,
             sends: [Send(samples: 0...9)], findings: 1
         ) { ($0.claims.held, $0.mayBeHeld) = (2, 2) },

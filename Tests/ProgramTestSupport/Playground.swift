@@ -151,6 +151,9 @@ final class Sandbox: Sendable {
         url = try #require(ready.split(separator: " ").last.map(String.init))
     }
 
+    /// The process that listens.
+    var processID: Int32 { program.processID }
+
     /// The port of the loopback address that it listens on.
     var port: UInt16 {
         get throws {

@@ -19,6 +19,12 @@ extension Sandbox {
         while try await count(self) < wanted { try Task.checkCancellation() }
     }
 
+    /// Returns once everything has arrived that was sent to it, and been answered.
+    func waitUntilQuiet() async throws {
+        let isQuiet = try await ProcessTable.waitUntilQuiet(Int(port), of: processID)
+        try #require(isQuiet, "connections to the sandbox stay open")
+    }
+
     /// Ends the access tokens, and those that renew them.
     func expireAllTokens() async throws {
         _ = try await LoopbackRequest.send(

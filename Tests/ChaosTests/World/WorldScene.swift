@@ -109,6 +109,8 @@ final class WorldScene: @unchecked Sendable {
     func disturb<Result>(_ body: () async throws -> Result) async throws -> Result {
         let first = try await sandbox.lastSend() + 1
         let result = try await body()
+        // What was on its way when the program ended is of its sends.
+        try await sandbox.waitUntilQuiet()
         let last = try await sandbox.lastSend()
         if last >= first { cutShort.sends.append(first...last) }
         // Of each of the two jobs one batch is under way.
