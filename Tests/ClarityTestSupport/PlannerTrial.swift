@@ -103,7 +103,24 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         let process = processes[index]
         let jobs = draw.some(of: process.planner.jobs.jobs.map(\.id))
         let run = RunID(draw.number(1...max(try process.store.ledger().nextRun.rawValue, 1)))
-        switch draw.number(0...5) {
+        switch draw.number(0...7) {
+        case 6:
+            let job = jobs.first ?? draw.anyJob
+            let open = try process.store.ledger().open.values
+            // Few wait at a time, so that all of them have their turn in the end.
+            let room =
+                TrialDraw.mostBackfilled
+                - open.count {
+                    $0.job == job && $0.trigger == .backfill
+                }
+            let past = (0..<max(room, 0)).map { _ in
+                moment.wall - .milliseconds(draw.number(1...10_000_000_000))
+            }
+            return .backfill(job, past)
+        case 7:
+            return .sourcesSeen([
+                "/a": SourceFingerprint(files: 1, newestChange: draw.number(0...2))
+            ])
         case 0:
             return .pause(jobs, until: draw.pauseEnd(after: moment.wall), reason: "a trial")
         case 1...2: return .resume(jobs)

@@ -21,7 +21,9 @@ struct PlannerTrialRules {
     static let patience =
         Planner.clockTolerance + RetryPolicy.longestMaximum
         + .seconds(
-            86_400 + 3 * 86_400 + 7200 * (TrialDraw.mostCaughtUp + 2) + TrialDraw.longestSpread + 60
+            86_400 + 3 * 86_400 + 7200
+                * (TrialDraw.mostCaughtUp + Int64(TrialDraw.mostBackfilled) + 2)
+                + TrialDraw.longestSpread + 60
         )
 
     /// Checks all of them.
@@ -62,9 +64,8 @@ struct PlannerTrialRules {
             "a run that is finished stays as it is")
         // A waiting run, one behind it while it runs, and no pile of them but of what is caught up.
         let waiting = Dictionary(grouping: openAfter, by: \.job).mapValues(\.count)
-        try expect(
-            waiting.values.allSatisfy { $0 <= Int(TrialDraw.mostCaughtUp) + 2 },
-            "a job has few unfinished runs")
+        let most = Int(TrialDraw.mostCaughtUp) + TrialDraw.mostBackfilled + 2
+        try expect(waiting.values.allSatisfy { $0 <= most }, "a job has few unfinished runs")
     }
 
     private func checkAttempts(_ tallies: inout TrialTallies) throws(BrokenRule) {
@@ -116,15 +117,15 @@ struct PlannerTrialRules {
             run.isForced || !(pause?.holds(at: moment.wall) ?? false),
             "a paused job starts nothing but by force")
         try expect(
-            run.attempts > 1 || run.trigger == .manual || run.isExpedited
+            run.attempts > 1 || [.manual, .backfill].contains(run.trigger) || run.isExpedited
                 || mostLate(run, job).map { moment.wall - order.scheduledFor <= $0 } ?? true,
             "a run starts within its time or not at all")
         try expect(
             run.isForced || mayAskBackend(job),
             "nothing but force comes before the end of a Retry-After")
         try expect(
-            !openAfter.contains { $0.job == job.id && $0.id < run.id },
-            "the runs of a job go in their order")
+            !openAfter.contains { $0.job == job.id && $0.id != run.id && isAhead($0, of: run) },
+            "the runs of a job go in their order, and what fills the past comes last")
         guard !run.isExpedited else { return }
         if run.attempts == 1, job.earliestBegin > .zero {
             let ends = putRuns.filter { $0.job == job.id && $0.attempts > 0 }
@@ -144,6 +145,11 @@ struct PlannerTrialRules {
                 rest <= .zero || rest > longest,
                 "a run waits out its backoff, \(rest.text) are left")
         }
+    }
+
+    private func isAhead(_ other: Run, of run: Run) -> Bool {
+        let (first, second) = (other.trigger == .backfill, run.trigger == .backfill)
+        return first == second ? other.id < run.id : second
     }
 
     /// The attempts of other processes, of which those whose lease lapsed are gone.
@@ -173,7 +179,7 @@ struct PlannerTrialRules {
 
     /// The constraints that a run of its lateness still asks for.
     private func asked(of job: Job, by run: Run) -> [Constraint] {
-        let late = moment.wall - run.scheduledFor
+        let late = moment.wall - (run.trigger == .backfill ? run.enqueuedAt : run.scheduledFor)
         let dropped = job.relaxations.filter { $0.after <= late }.map(\.drops)
         var needed = before.open[run.id]?.needs.map { [$0.constraint] } ?? []
         // An occurrence that came meanwhile ends the need for a source, and no other.

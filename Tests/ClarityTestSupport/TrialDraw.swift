@@ -161,6 +161,8 @@ struct TrialDraw {
 
     /// The most runs of a job that `catch_up: all` lets wait.
     static let mostCaughtUp: Int64 = 4
+    /// The most runs of a job that wait to fill the past.
+    static let mostBackfilled = 2
     /// The longest over which they are spread.
     static let longestSpread: Int64 = 7200
 
