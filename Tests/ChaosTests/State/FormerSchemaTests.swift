@@ -16,7 +16,8 @@ struct FormerSchemaTests {
             [
                 0x0fd8_9031_654d_5f22, 0x24b2_300e_d818_5cf9, 0x1452_7481_f6a6_ce9a,
                 0x286b_7112_2146_e176, 0xe945_e410_866b_4121, 0x18a7_a6b7_a6de_425f,
-                0xdaa5_d3d5_9f70_6c98, 0xd583_548c_9703_8d33,
+                0xdaa5_d3d5_9f70_6c98, 0x73a3_409a_e44a_0f2d,
+                0xde4e_a583_c6f4_54a5,
             ]
         ),
         (

@@ -157,14 +157,15 @@ struct HistorySchemaTests {
 
         #expect(try keptRows() == before)
         #expect(before["attempts"]?.count == 5)
-        #expect(before["sqlite_sequence"] == ["'runs','7'"])
+        #expect(before["sqlite_sequence"] == ["'runs',7"])
         let gone = "name IN ('decisions', 'decision_runs', 'origins')"
         #expect(try ask("SELECT name FROM sqlite_schema WHERE tbl_\(gone)") == [])
         #expect(try ask("PRAGMA integrity_check") == ["ok"])
         #expect(try ask("PRAGMA foreign_key_check") == [])
         #expect(try store.ledger().open.keys.sorted() == [RunID(3), RunID(4)])
         #expect(sizeBefore > 8 << 20, "\(sizeBefore)")
-        #expect(try sizeBytes() < 512 << 10, "\(try sizeBytes())")
+        let size = try sizeBytes()
+        #expect(size < 512 << 10, "\(size)")
     }
 
     @Test func `a file that another process writes to opens at once, and shrinks the next time`()
@@ -223,6 +224,7 @@ struct HistorySchemaTests {
         #expect(try allowed("reason", in: "deferrals") == words(WaitReason.self))
         let finished = RunState.allCases.filter(\.isFinished).map(\.rawValue).sorted()
         let sql = try ask("SELECT sql FROM sqlite_schema WHERE name = 'runs'").joined()
+            .split(whereSeparator: \.isWhitespace).joined(separator: " ")
         let check = "CHECK ((state = 'succeeded' OR state = 'failed' OR state = 'cancelled' "
         #expect(sql.contains(check + "OR state = 'skipped')"))
         #expect(finished == ["cancelled", "failed", "skipped", "succeeded"])

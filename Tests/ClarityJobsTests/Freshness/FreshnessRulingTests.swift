@@ -137,7 +137,9 @@ import Testing
         #expect(holds(.insights, [Self.job("insight-history", succeeded: 3)]))
         #expect(!holds(waiting: 5))
         #expect(!holds(waiting: 5, isLoggedIn: false))
-        #expect(!holds([Self.job("bulk-upload", isHeldBack: true, succeeded: 50)]))
+        #expect(
+            !holds(.samples(.heartRate), [Self.job("bulk-upload", isHeldBack: true, succeeded: 50)])
+        )
         #expect(!holds(.insights, [Self.job("insight-history", succeeded: 50)]))
     }
 

@@ -42,14 +42,15 @@ struct StatusProgramTests {
 
         #expect(status.status == 0 && status.errors == "")
         #expect(
-            status.outputLines.prefix(3) == [
+            status.outputLines.prefix(4) == [
                 "heart_rate: holds: 11h 58m old, wanted within 1d 2h",
                 "profile: holds: 0s old, wanted within 100d",
+                "insights: holds: 0s old, wanted within 2d by default",
                 "outbox: 0 waiting, 3 accepted, 0 for a person",
             ])
-        try #require(status.outputLines.count == 6)
-        #expect(status.outputLines[3].hasPrefix("session: logged in, access until "))
-        #expect(status.outputLines[4].hasPrefix("upload: succeeded "))
+        try #require(status.outputLines.count == 7)
+        #expect(status.outputLines[4].hasPrefix("session: logged in, access until "))
+        #expect(status.outputLines[5].hasPrefix("upload: succeeded "))
         #expect(quiet.status == 0 && quiet.output == "")
         #expect(json["holds"] == .bool(true))
         let goal = try #require(json["goals"].elements.first)
@@ -58,7 +59,7 @@ struct StatusProgramTests {
         #expect(json["outbox"]["accepted"].number == 3)
         #expect(
             try lines.outputLines.map { try JSONValue($0)["what"].text } == [
-                "goal", "goal", "outbox", "session", "job", "job",
+                "goal", "goal", "goal", "outbox", "session", "job", "job",
             ])
     }
 
@@ -124,7 +125,7 @@ struct StatusProgramTests {
     @Test func `what has arrived once has a default goal, which a source cannot miss`()
         async throws
     {
-        let playground = try await playground(fresh: "profile: 9000d")
+        let playground = try await playground(fresh: "profile: 100d")
         try await playground.logIn()
         let before = try await playground.json("status", "--now", noon)["goals"].elements
         try playground.writeExport(heartRates: 3)
