@@ -8,8 +8,12 @@ struct JobWarnings {
     let kinds: [JobKind: JobKindDeclaration]
     let now: Instant
 
-    /// The most openings of a job's windows that are looked at: two years of daily ones.
-    private static let mostOpenings = 800
+    /// The openings of a job's windows that are looked at one after the other: two months of daily
+    /// ones, so that each day of the week and of the month has its turn.
+    private static let closeOpenings = 60
+    /// Those after them, and the least time between two: so that the clock has changed twice and
+    /// each day of the week has its turn again.
+    private static let farOpenings = (count: 60, apart: Duration.seconds(11 * 86_400))
     /// The years after which dates fall on the same days of the week.
     private static let horizon: Duration = .seconds(28 * 366 * 86_400)
 
@@ -128,7 +132,7 @@ struct JobWarnings {
     /// Whether no occurrence falls into the windows; goes from one to the next opening after it.
     private func misses(_ windows: Windows, _ schedule: Schedule) -> Bool {
         var start = now - .milliseconds(1)
-        for number in 0..<Self.mostOpenings {
+        for number in 0..<Self.closeOpenings + Self.farOpenings.count {
             guard let occurrence = schedule.next(after: start, anchor: now),
                 occurrence < now + Self.horizon
             else { return number > 0 }
@@ -136,6 +140,9 @@ struct JobWarnings {
                 let opening = windows.nextChange(after: occurrence)
             else { return false }
             start = opening - .milliseconds(1)
+            if number >= Self.closeOpenings {
+                start = max(start, occurrence + Self.farOpenings.apart)
+            }
         }
         return true
     }
