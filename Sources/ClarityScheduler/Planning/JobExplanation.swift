@@ -140,12 +140,11 @@ extension Round {
     }
 
     private func change(for verdict: Verdict) -> JobExplanation.Change {
-        if case .window = verdict.constraint, let opens = verdict.changesAt {
-            .opens(opens)
-        } else if verdict.isUnknown {
-            .makeKnown(verdict.constraint)
-        } else {
-            .meet(verdict.constraint)
+        switch verdict.constraint {
+        case .window: verdict.changesAt.map { .opens($0) } ?? .meet(verdict.constraint)
+        // One that does not answer is to be mended as one that says no.
+        case .check: .meet(verdict.constraint)
+        default: verdict.isUnknown ? .makeKnown(verdict.constraint) : .meet(verdict.constraint)
         }
     }
 

@@ -42,6 +42,8 @@ struct Round {
         expireLateRuns()
         enqueueDueOccurrences()
         expireLateRuns()
+        // After what is due: a run of that stands for a source that changed as well.
+        for case .sourcesSeen(let sources) in events { notice(sources) }
         startFlexibly()
         endLostAttempts()
         watchAttempts()
@@ -52,7 +54,7 @@ struct Round {
 
     private mutating func take(_ event: Planner.Event) {
         switch event {
-        case .tick, .reload: break
+        case .tick, .reload, .sourcesSeen: break
         case .conditionsChanged: noticeNetwork()
         case .requested(let ids, let isForced): request(ids, isForced: isForced)
         case .retry(let run, let job): request([job], isForced: false, causedBy: run)
@@ -63,7 +65,6 @@ struct Round {
         case .happened(let name):
             if name == .boot, let boot = planner.boot { add(.setBoot(boot)) }
             enqueueRuns(on: name)
-        case .sourcesSeen(let sources): notice(sources)
         case .progressed(let run, let elapsed): planner.inFlight[run]?.progressAt = elapsed
         case .finished(let run, let end): finish(run, end)
         case .drain: drain()

@@ -135,8 +135,7 @@ struct ExplanationText {
             case .idle: ("whether the machine is idle", "idle")
             case .pressureBelow: ("the machine's pressure", "pressure_percent")
             case .storageFree: ("the free storage", "storage_free_bytes")
-            case .check(let check): ("whether check `\(check.name)` passes", "")
-            case .login, .source, .window: ("whether it holds", "")
+            case .check, .login, .source, .window: ("whether it holds", "")
             }
         let remedy = remedies[name].map { "\($0); or " } ?? ""
         let key = constraint.name
