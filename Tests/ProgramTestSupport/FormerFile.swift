@@ -111,6 +111,11 @@ struct FormerFile {
 /// Makes both state files those of earlier versions, with the rows that they have.
 func makeFormerFiles(state: String, history: Int, health: Int) throws {
     _ = try FormerFile("\(state)/history.db", historyMigrations, history)
-    try FormerFile("\(state)/health.db", HealthSchema.migrations, health)
+    try makeFormerHealthFile(state: state, version: health)
+}
+
+/// Makes the health data those of an earlier version, with the rows that they have.
+func makeFormerHealthFile(state: String, version: Int) throws {
+    try FormerFile("\(state)/health.db", HealthSchema.migrations, version)
         .forgetAuditNote(state: state)
 }

@@ -270,8 +270,10 @@ struct TerminalSafetyTests {
 
     /// The commands that were refused before they did anything: for their words or their job file.
     private static func misunderstood(_ shown: [(String, ProgramResult)]) -> [String] {
-        shown.filter { $0.1.status == 64 || $0.1.errors.contains("jobs.yaml:") }
-            .map { "\($0.0): \($0.1.errors)" }
+        shown.filter { _, result in
+            result.status == 64 || result.status == 65 && result.errors.contains("jobs.yaml:")
+        }
+        .map { "\($0.0): \($0.1.errors)" }
     }
 
     /// What of the programs' words could steer a terminal, and where; that a program crashed too.

@@ -78,6 +78,7 @@ struct MergedDayProgramTests {
         let playground = try await playground()
         let sandbox = try #require(playground.sandbox)
         try writeExport(playground)
+        try writePoints(playground)
         let queued = try await playground.run(
             "import", "\(playground.folder.path)/export.xml", "--time-zone", "Etc/UTC", "-q")
         let discarded = try await playground.run("outbox", "discard", "--all", "--yes")
@@ -100,14 +101,10 @@ struct MergedDayProgramTests {
         try playground.folder.write("auto.json", Array(#"{"data":{"metrics":[]}}"#.utf8))
         let upload = try await playground.run("run", "upload")
         let before = try await sandbox.lastSend()
+        // The last that kept nothing of what each source gave to a day.
+        try makeFormerHealthFile(state: playground.statePath, version: 14)
         let file = try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
-        let version = try file.first("PRAGMA user_version") { $0.integer(0) } ?? 0
-        try file.execute(
-            """
-            DROP TABLE contributions;
-            DELETE FROM sources;
-            PRAGMA user_version = \(version - 1);
-            """)
+        try file.execute("DELETE FROM sources")
 
         let again = try await playground.run("run", "upload")
         let audit = try await playground.run("audit")

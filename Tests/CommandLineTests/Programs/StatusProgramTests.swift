@@ -127,7 +127,8 @@ struct StatusProgramTests {
     {
         let playground = try await playground(fresh: "profile: 100d")
         try await playground.logIn()
-        let before = try await playground.json("status", "--now", noon)["goals"].elements
+        let before = try await playground.json(status: 1, "status", "--now", noon)["goals"]
+            .elements
         try playground.writeExport(heartRates: 3)
         #expect(try await playground.run("run", "upload").status == 0)
 
