@@ -19,20 +19,26 @@ struct ExplainCommand {
             return try PastOccurrenceCommand(composition, job, file).run(instant)
         }
         // First: an answer that came after the moment would count as one from a clock set back since.
-        let diagnosis = composition.conditions(file, isWhole: true).diagnosis(asking: job.checks)
+        let monitor = composition.conditions(file)
+        let conditions = monitor.conditions(asking: job.checks)
         let moment = composition.clock.moment
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let past = try past(of: job.id, at: moment.wall, ledger, history)
         let explanation = composition.planner(file, owner: "", scope: .everything).explanation(
             of: job.id, at: moment,
-            conditions: diagnosis.conditions, ledger: ledger, past: past)
+            conditions: conditions, ledger: ledger, past: past)
         guard let explanation else {
             throw CommandFailure(.usage, "job `\(job.id)` has `enabled: false` in the job file")
         }
+        // What the kernel lets be heard is tried out for it, which takes 50 ms: only where it helps.
+        let isUnknown = explanation.factors.contains {
+            if case .makeKnown = $0.change { true } else { false }
+        }
+        let remedies = isUnknown ? monitor.diagnosis(asking: []).remedies : [:]
         let text = ExplanationText(
             job: job, explanation: explanation,
-            attemptSince: try attemptSince(explanation, history), remedies: diagnosis.remedies)
+            attemptSince: try attemptSince(explanation, history), remedies: remedies)
         composition.console.results(text.lines, text.object)
         return .done
     }
