@@ -68,11 +68,16 @@ struct BackfillTests {
         desk.conditions.externalPower = Conditions.Reading(false, source: "test")
         try desk.handle(.backfill(try id("a"), [Self.past[0]]))
 
+        let explanation = try #require(
+            desk.planner.explanation(
+                of: try id("a"), at: desk.moment, conditions: desk.conditions,
+                ledger: try desk.store.ledger(), past: JobPast()))
         desk.pass(Self.hour / 2)
         let before = try desk.handle(.tick)
         desk.pass(Self.hour / 2)
         let after = try desk.handle(.tick)
 
+        #expect(explanation.expiresAt == nil)
         #expect(before.started.isEmpty)
         #expect(after.started.map(\.scheduledFor) == [Self.past[0]])
     }
