@@ -172,7 +172,7 @@ extension Round {
     }
 
     private func expiry(of run: Run, _ job: Job) -> Instant? {
-        guard run.attempts == 0, run.trigger != .manual, !run.isExpedited else { return nil }
+        guard run.mayExpire else { return nil }
         return lateness(of: run, job).map { run.occurrence + $0.most }
     }
 }

@@ -11,9 +11,7 @@ extension Round {
 
     /// Ends the runs whose occurrence may not start any more.
     mutating func expireLateRuns() {
-        let late = waitingRuns.filter {
-            $0.attempts == 0 && $0.trigger != .manual && $0.trigger != .backfill && !$0.isExpedited
-        }
+        let late = waitingRuns.filter(\.mayExpire)
         for run in late.sorted(by: { $0.id < $1.id }) {
             let waits = (ledger.waits[run.id] ?? []).map(\.subject)
             // A run that only waits for its turn is not missed: it could start otherwise.
@@ -106,6 +104,11 @@ extension Round {
 extension Run {
     /// Whether an occurrence of its job's schedule asked for it.
     var isOfSchedule: Bool { trigger == .schedule || trigger == .catchUp }
+
+    /// Whether it can become too late to start: what a person asked for cannot.
+    var mayExpire: Bool {
+        attempts == 0 && trigger != .manual && trigger != .backfill && !isExpedited
+    }
 
     /// Whether it was enqueued for an occurrence, when it came or later.
     var isOfOccurrence: Bool { isOfSchedule || trigger == .backfill }
