@@ -229,11 +229,11 @@ struct Composition {
 
     /// The sources as they are now, where a job waits for one to change: what changed while nobody
     /// listened is found out by comparing them.
-    func sourcesSeen(_ file: JobFile) -> [Planner.Event] {
+    func sourcesSeen(_ file: JobFile, _ monitor: HostConditions) -> [Planner.Event] {
         guard file.enabledJobs.contains(where: { $0.events.contains(.sourceChanged) }) else {
             return []
         }
-        return [.sourcesSeen(sourceWatch(file).fingerprints())]
+        return [.sourcesSeen(sourceWatch(file).fingerprints(where: monitor.isThere))]
     }
 
     /// The files by which the machine says where it is.

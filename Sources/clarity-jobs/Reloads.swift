@@ -65,7 +65,7 @@ final class Reloads: Sendable {
             send(
                 .reload(
                     composition.jobSet(file), maxParallel: composition.maxParallel(file)))
-            composition.sourcesSeen(file).forEach(send)
+            composition.sourcesSeen(file, monitor).forEach(send)
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))
         } catch {
             for line in error.lines { Console.fault(line) }
@@ -75,9 +75,9 @@ final class Reloads: Sendable {
 
     private func watchSources(of file: JobFile) {
         let changes = composition.sourceWatch(file).changes(on: events)
-        let (composition, send) = (composition, send)
+        let (composition, monitor, send) = (composition, monitor, send)
         let task = Task(executorPreference: events) {
-            for await _ in changes { composition.sourcesSeen(file).forEach(send) }
+            for await _ in changes { composition.sourcesSeen(file, monitor).forEach(send) }
         }
         let before = state.withLock { state in
             defer { state.sources = task }

@@ -149,6 +149,9 @@ public final class HostConditions: ConditionMonitor {
             source: source(settings.sourcePaths))
     }
 
+    /// Whether a path is there and its file system answers; waits no longer than 250 ms.
+    public func isThere(_ path: String) -> Bool { storage.free(at: path).value != nil }
+
     /// Whether one of the sources is there. Asked as free space is: a network file system that does
     /// not answer must not hold this thread.
     private func source(_ paths: [String]) -> Conditions.Reading<Bool> {

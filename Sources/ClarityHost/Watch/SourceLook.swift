@@ -7,10 +7,17 @@ extension FileWatch {
     /// What the watched files and folders are now, by path; of each whatever `changes` would tell of.
     ///
     /// A file counts by its change of state (`st_ctim`, inode(7)): the kernel sets it with each write
-    /// and, on the usual file systems, with each rename, and nobody can put it back. What cannot be
-    /// looked at counts as not there.
-    public func fingerprints() -> [String: SourceFingerprint] {
-        (paths + folders).reduce(into: [:]) { $0[$1] = FileWatch.fingerprint(of: $1) }
+    /// and, on the usual file systems, with each rename, and nobody can put it back.
+    ///
+    /// - Parameter isThere: whether a path is there and its file system answers; the others are left
+    ///   out, so that a server that is gone holds nobody, and what comes back is compared with what
+    ///   was seen before.
+    public func fingerprints(
+        where isThere: (String) -> Bool
+    ) -> [String: SourceFingerprint] {
+        (paths + folders).filter(isThere).reduce(into: [:]) {
+            $0[$1] = FileWatch.fingerprint(of: $1)
+        }
     }
 
     private static func fingerprint(of path: String) -> SourceFingerprint {

@@ -51,7 +51,7 @@ struct LoopCommand {
         defer { feeders.forEach { $0.cancel() } }
         do throws(RunStoreError) {
             _ = try await scheduler.run(
-                until: .drained, first: composition.sourcesSeen(file), events: happenings)
+                until: .drained, first: composition.sourcesSeen(file, monitor), events: happenings)
         } catch {
             throw CommandFailure(error)
         }

@@ -35,7 +35,7 @@ struct RunCommand {
             let history = try RunHistory(inDirectory: composition.statePath(file))
             var planner = composition.planner(file, owner: "", scope: .everything)
             let plan = planner.handle(
-                [.tick] + composition.sourcesSeen(file), at: composition.clock.moment,
+                [.tick] + composition.sourcesSeen(file, monitor), at: composition.clock.moment,
                 conditions: monitor.conditions(), ledger: try history.ledger())
             return plan.changes.isEmpty && plan.acts.isEmpty
                 && plan.waiting.allSatisfy(\.isPaused)
@@ -60,7 +60,7 @@ struct RunCommand {
             planner, file, store, monitor, on: events, observer: reporter.observe)
         let first: [Planner.Event] =
             jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] }
-            ?? composition.sourcesSeen(file)
+            ?? composition.sourcesSeen(file, monitor)
         let report: Scheduler.Report
         do throws(RunStoreError) {
             report = try await scheduler.run(until: .idle, first: first, events: signals.events)
