@@ -57,7 +57,7 @@ public struct JobFileReader: Sendable {
                 home: home, folder: folder(of: path), zones: zones, localZone: localZone,
                 host: host, now: now))
         let root = document.root
-        if let version = document.root["version"],
+        if let version = root["version"],
             Form<Int>.version.decode(version, .value(key: "version", of: .file), &decoding) == nil
         {
             throw JobFileFaults(path: path, faults: decoding.faults.placed(in: root))

@@ -66,7 +66,7 @@ extension RunHistory {
             let own = try connection?.first(
                 """
                 SELECT id FROM runs WHERE job_id = ?1 AND era = \(era) AND scheduled_for_ms = ?2
-                    AND (trigger = 'schedule' OR trigger = 'catchUp')
+                    AND \(RunRow.ofOccurrence)
                 """, .text(job.rawValue), .instant(due)
             ) { RunID($0.integer(0)) }
             if let own { return (.run, own) }
