@@ -145,7 +145,7 @@ extension CommandSyntax {
             .doctor,
             CommandSyntax(
                 name: "validate",
-                summary: "Check the job file and report every fault in it.",
+                summary: "Checks the job file and reports every fault in it.",
                 details: [
                     "The exit status is 65 when there is a fault. A setting that is well formed and can never",
                     "take effect is a warning, with status 0. --output json and ndjson list both.",

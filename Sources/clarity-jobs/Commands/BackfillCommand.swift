@@ -6,7 +6,7 @@ import JSON
 struct BackfillCommand {
     private let composition: Composition
 
-    /// The most occurrences of one request: a year of days, or six weeks of hours.
+    /// The most occurrences of one request: more than two years of days, or six weeks of hours.
     static let most = 1000
 
     init(_ composition: Composition) { self.composition = composition }
