@@ -55,7 +55,8 @@ struct CrowdTests {
         // seconds of a busy machine not everybody's turn may come.
         if ChaosPlan.current.isWhole {
             #expect(await round.tally.visits.keys.contains("loop"))
-            #expect(kills["run", default: 0] > 0 && kills["worker", default: 0] > 0, "\(kills)")
+            // A `run` is over so soon that a kill may never find one.
+            #expect(kills["loop", default: 0] > 0 && kills["worker", default: 0] > 0, "\(kills)")
         }
         #expect(evidence.witnessed > 0 && evidence.attempts >= evidence.runs / 2)
     }
@@ -153,8 +154,8 @@ struct CrowdTests {
 
         #expect(rescue.status == 75)
         #expect(
-            rescue.errors.contains("the session has ended; run `clarity-jobs auth login`"),
-            "\(rescue.errors)")
+            rescue.errors.contains("waits for a login")
+                && rescue.errors.contains("run `clarity-jobs auth login`"), "\(rescue.errors)")
         #expect(after.status == 0, "\(after.errors)")
         #expect(try await sandbox.count("metrics") == 250)
         #expect(try await sandbox.count("distinct_metric_ids") == 250)
