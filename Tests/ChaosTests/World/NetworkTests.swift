@@ -34,6 +34,31 @@ struct NetworkTests {
         #expect(line.faults.values.reduce(0, +) > 0)
     }
 
+    /// libcurl keeps such a connection. The answer that still comes over it is not that of the next
+    /// request.
+    @Test func `after a request that could not be sent whole the next one has a connection of its own`()
+        async throws
+    {
+        let scene = try await WorldScene()
+        let faultline = Faultline(counts: "\(scene.playground.folder.path)/counts")
+        let reset = Faultline.Rule(
+            program: .worker, point: .send, when: .after, nth: 1, action: "ECONNRESET")
+        let before = try await scene.sandbox.lastSend()
+        try scene.addSamples(8)
+
+        let result = try await scene.disturb {
+            try await scene.run(
+                .upload,
+                faultline.environment(rules: [reset], folder: scene.playground.folder.path))
+        }
+
+        let sends = try await scene.sandbox.sends(after: before).sends
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(try faultline.struck() == 1)
+        #expect(sends.count == 2)
+        #expect(Set(sends.map(\.connection)).count == 2)
+    }
+
     /// Each of the two reads what waits while the other's batch is not answered yet.
     @Test(arguments: DeliveryJudge.Policy.allCases)
     func `two jobs that upload at the same time send each sample once`(
