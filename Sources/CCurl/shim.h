@@ -70,6 +70,10 @@ static inline CURLcode ccurl_get_size(CURL *easy, CURLINFO info, curl_off_t *val
     return curl_easy_getinfo(easy, info, value);
 }
 
+static inline CURLcode ccurl_get_socket(CURL *easy, CURLINFO info, curl_socket_t *value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+
 /* The flags of CURL_GLOBAL_DEFAULT are shifts, which Swift does not import. */
 static inline CURLcode ccurl_global_init(void) {
     return curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -108,7 +108,12 @@ final class CurlExchange {
 
     /// What libcurl's `code` and what has come make of it.
     func result(_ code: CURLcode) -> Result<HTTPResponse, TransportError> {
-        Result { () throws(TransportError) in
+        // libcurl keeps the connection when sending fails at once. The next request would take an
+        // answer that still comes, or be read as the rest of this one.
+        if [CURLE_SEND_ERROR, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK].contains(code) {
+            easy.dropConnection()
+        }
+        return Result { () throws(TransportError) in
             if let excess = transfer.excess { throw excess }
             if sender?.hasFailed == true { throw .bodyUnreadable }
             guard code == CURLE_OK else { throw TransportError(easy.verdict(code, transfer)) }

@@ -128,6 +128,18 @@ final class EasyHandle {
             bodyLimit: transfer.largestBody, headLimit: transfer.largestHead)
     }
 
+    /// Closes the connection of the last transfer with a reset, if libcurl has kept it.
+    ///
+    /// A socket that is connected to no address has no connection (connect(2)), and nothing to read.
+    func dropConnection() {
+        var socket = curl_socket_t(-1)
+        var nowhere = sockaddr(sa_family: sa_family_t(AF_UNSPEC), sa_data: sockaddr().sa_data)
+        guard ccurl_get_socket(pointer, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK, socket >= 0
+        else { return }
+        // It fails only where there is no connection any more.
+        connect(socket, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+
     /// 0 when libcurl cannot tell.
     private func number(_ info: CURLINFO) -> Int {
         var value = 0
