@@ -1,5 +1,6 @@
 import ClarityScheduler
 import ClarityTestSupport
+import Testing
 
 /// Why the occurrences of an hourly job could not start, in the words of `docs/scheduling.md`.
 enum MissedCause: String, CaseIterable {
@@ -39,6 +40,7 @@ struct MissedDay {
         let power = desk.conditions.externalPower
         try desk.handle(.tick)
         try desk.handle(.finished(RunID(1), .success()))
+        var running = RunID(2)
         switch cause {
         case .down: break
         case .deferred: desk.conditions.externalPower = Conditions.Reading(false, source: "test")
@@ -47,7 +49,10 @@ struct MissedDay {
         }
         while desk.moment.wall + .seconds(3600) <= end {
             desk.pass(.seconds(3600))
-            if cause != .down { try desk.handle(.tick) }
+            guard cause != .down, try desk.handle(.tick).signals[running] != nil else { continue }
+            // Replaced, it ends, and the occurrence that came starts.
+            let next = try desk.handle(.finished(running, .killed())).started.first
+            running = try #require(next?.run)
         }
         desk.pass(end - desk.moment.wall)
         desk.conditions.externalPower = power
@@ -56,7 +61,7 @@ struct MissedDay {
             case .down: .tick
             case .deferred: .conditionsChanged
             case .paused: .resume([job.id])
-            case .overlapping: .finished(RunID(2), .success())
+            case .overlapping: .finished(running, .success())
             }
         try work(off: try desk.handle(event), until: .noon + .seconds(9 * 3600))
         account(for: job)

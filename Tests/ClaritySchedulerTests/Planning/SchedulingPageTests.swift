@@ -22,15 +22,20 @@ struct SchedulingPageTests {
     }
 
     /// The settings that rows of the table name.
-    private let settings: [String: (CatchUpPolicy, Duration?)] = [
-        "`catch_up: latest`": (.latest, nil),
-        "`catch_up: latest, start_within: 45m`": (.latest, .seconds(45 * 60)),
-        "`catch_up: latest, start_within: 20m`": (.latest, .seconds(20 * 60)),
-        "`catch_up: none`": (.none, nil),
-        "`catch_up: all`": (.all(CatchUpBounds()), nil),
-        "`catch_up: { at_most: 3 }`": (.all(CatchUpBounds(atMost: 3)), nil),
-        "`catch_up: { within: 3h }`": (.all(CatchUpBounds(window: .seconds(3 * 3600))), nil),
-        "`catch_up: all, start_within: 90m`": (.all(CatchUpBounds()), .seconds(90 * 60)),
+    private let settings: [String: (CatchUpPolicy, Duration?, OverlapPolicy)] = [
+        "`catch_up: latest`": (.latest, nil, .queue),
+        "`catch_up: latest, start_within: 45m`": (.latest, .seconds(45 * 60), .queue),
+        "`catch_up: latest, start_within: 20m`": (.latest, .seconds(20 * 60), .queue),
+        "`catch_up: none`": (.none, nil, .queue),
+        "`catch_up: all`": (.all(CatchUpBounds()), nil, .queue),
+        "`catch_up: { at_most: 3 }`": (.all(CatchUpBounds(atMost: 3)), nil, .queue),
+        "`catch_up: { within: 3h }`":
+            (.all(CatchUpBounds(window: .seconds(3 * 3600))), nil, .queue),
+        "`catch_up: all, start_within: 90m`": (.all(CatchUpBounds()), .seconds(90 * 60), .queue),
+        "`catch_up: latest, overlap: skip`": (.latest, nil, .skip),
+        "`catch_up: all, overlap: skip`": (.all(CatchUpBounds()), nil, .skip),
+        "`catch_up: latest, overlap: replace`": (.latest, nil, .replace),
+        "`catch_up: all, overlap: replace`": (.all(CatchUpBounds()), nil, .replace),
     ]
 
     @Test func `each cell says what the scheduler does`() throws {
@@ -41,10 +46,12 @@ struct SchedulingPageTests {
         #expect(Set(causes) == Set(MissedCause.allCases))
         #expect(Set(rows.dropFirst().map(\.setting)) == Set(settings.keys))
         for row in rows.dropFirst() {
-            let (catchUp, startWithin) = try #require(settings[row.setting])
+            let (catchUp, startWithin, overlap) = try #require(settings[row.setting])
             for (cause, cell) in zip(causes, row.cells) {
-                let day = try MissedDay(cause, catchUp: catchUp, startWithin: startWithin)
+                let day = try MissedDay(
+                    cause, catchUp: catchUp, startWithin: startWithin, overlap: overlap)
                 #expect(said(day.starts) == cell, "\(row.setting), \(cause.rawValue)")
+                #expect(day.unaccounted == 0, "\(row.setting), \(cause.rawValue)")
             }
         }
     }
