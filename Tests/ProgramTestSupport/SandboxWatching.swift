@@ -1,4 +1,5 @@
 import ClarityTestSupport
+import Glibc
 import Testing
 
 extension Sandbox {
@@ -23,14 +24,22 @@ extension Sandbox {
     /// Returns once everything has arrived that was sent to it, and been answered or left without an
     /// answer for good: such a request keeps its connection.
     func waitUntilQuiet() async throws {
-        let end = ContinuousClock.now + .seconds(30)
-        var open = 0
-        var hung = 0
-        repeat {
-            hung = try await answers("hang")
-            open = try ProcessTable.openConnections(to: Int(port), of: processID)
-        } while open > hung && ContinuousClock.now < end
-        try #require(open <= hung, "connections to the sandbox stay open")
+        let (port, process) = try (Int(port), processID)
+        let end = ContinuousClock.now + .seconds(60)
+        var isQuiet = false
+        while !isQuiet, ContinuousClock.now < end {
+            let hung = try await answers("hang")
+            // The question was a connection too: it needs time to end.
+            isQuiet = try await blocking {
+                let patience = ContinuousClock.now + .seconds(5)
+                while ContinuousClock.now < patience {
+                    if ProcessTable.openConnections(to: port, of: process) <= hung { return true }
+                    sched_yield()
+                }
+                return false
+            }
+        }
+        try #require(isQuiet, "connections to the sandbox stay open")
     }
 
     /// Ends the access tokens, and those that renew them.

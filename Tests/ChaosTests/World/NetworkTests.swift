@@ -36,7 +36,7 @@ struct NetworkTests {
 
     /// libcurl keeps such a connection. The answer that still comes over it is not that of the next
     /// request.
-    @Test func `after a request that could not be sent whole the next one has a connection of its own`()
+    @Test func `a request that failed leaves its connection to no other`()
         async throws
     {
         let scene = try await WorldScene()
