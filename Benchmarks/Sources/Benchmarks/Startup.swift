@@ -14,17 +14,23 @@ struct Startup {
             "refresh", "healthkit.upload", "processing-status", "insights", "cleanup",
         ].compactMap { JobID("com.clarity.\($0)") }
         try surroundings.makeQuietState(state, jobs)
+        let waiting = try surroundings.makeFolder("startup-waiting")
+        try surroundings.makeQuietState(waiting, jobs)
+        let waitingJobFile = "\(surroundings.folder)/waiting.yaml"
+        try write(
+            try text(of: surroundings.shippedJobFile)
+                + "\n  - { id: waiting, kind: command, schedule: { every: 1d }, "
+                + "constraints: { storage_free: 1000TiB }, options: { command: [\"true\"] } }\n",
+            to: waitingJobFile)
+        let due = [surroundings.program("clarity-jobs"), "run", "--due", "--config"]
+        let peerProgram = surroundings.program("startup")
         let trials = try surroundings.timeInTurn(
             [
-                [
-                    surroundings.program("clarity-jobs"), "run", "--due", "--config",
-                    surroundings.shippedJobFile, "--state", state,
-                ],
-                [
-                    surroundings.program("startup"), surroundings.shippedJobFile,
-                    "\(state)/history.db",
-                ],
+                due + [surroundings.shippedJobFile, "--state", state],
+                [peerProgram, surroundings.shippedJobFile, "\(state)/history.db"],
                 ["/bin/true"],
+                due + [waitingJobFile, "--state", waiting],
+                [peerProgram, waitingJobFile, "\(waiting)/history.db"],
             ], rounds: rounds)
         let (own, peer, floor) = (trials[0], trials[1], trials[2])
         var section = Section(title: "`run --due` with nothing due")
@@ -33,7 +39,7 @@ struct Startup {
             Section.Figure(
                 what: "time from start to end", value: own.milliseconds.text("ms"),
                 beside: "C: \(peer.milliseconds.text("ms"))", ratio: ratio,
-                target: "at most 3 times", isMet: ratio <= 3))
+                target: "at most 1.7 times", isMet: ratio <= 1.7))
         section.add(
             Section.Figure(
                 what: "the same of `/bin/true`, the floor", value: floor.milliseconds.text("ms")))
@@ -41,11 +47,18 @@ struct Startup {
             Section.Figure(
                 what: "peak resident memory", value: own.peakMiB.fullText("MiB"),
                 beside: "C: \(peer.peakMiB.fullText("MiB"))",
-                ratio: own.peakMiB.median / peer.peakMiB.median, target: "at most 15 MiB",
-                isMet: own.peakMiB.most <= 15))
+                ratio: own.peakMiB.median / peer.peakMiB.median, target: "at most 11 MiB",
+                isMet: own.peakMiB.most <= 11))
+        let waitingRatio = trials[3].milliseconds.median / trials[4].milliseconds.median
+        section.add(
+            Section.Figure(
+                what: "time where a job waits", value: trials[3].milliseconds.text("ms"),
+                beside: "C: \(trials[4].milliseconds.text("ms"))", ratio: waitingRatio,
+                target: "at most 2.5 times", isMet: waitingRatio <= 2.5))
         section.notes = [
             "`clarity-jobs run --due` on the shipped job file, with a history in which nothing is due; "
-                + "\(rounds) runs each, in turn (program, C, `/bin/true`), medians and quartiles.",
+                + "\(rounds) runs each, in turn, medians and quartiles. The job that waits asks for more free "
+                + "space than there is.",
             "The C program (`C/startup.c`) opens the same history, reads the open runs and the clocks "
                 + "in a transaction, and parses every event of the same job file with libyaml.",
         ]

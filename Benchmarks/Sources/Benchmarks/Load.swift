@@ -1,0 +1,109 @@
+import ClarityHost
+import ClarityScheduler
+@preconcurrency import Glibc
+
+/// What a loop leaves and takes for each run of a command, over twelve minutes.
+struct Load {
+    private let surroundings: Surroundings
+    private let count = 200
+    private let every = 15
+    /// `BENCHMARK_LOAD_MINUTES` has another number.
+    private let minutes: Int
+
+    init(_ surroundings: Surroundings) {
+        self.surroundings = surroundings
+        let text = getenv("BENCHMARK_LOAD_MINUTES").map { String(cString: $0) }
+        minutes = text.flatMap { Int($0) } ?? 12
+    }
+
+    func measure() throws -> Section {
+        let state = try surroundings.makeFolder("load")
+        let jobFile = "\(surroundings.folder)/load.yaml"
+        let jobs = (0..<count).map {
+            "{ id: job-\($0), kind: command, schedule: { every: \(every)s }, "
+                + "options: { command: [/bin/true] } }"
+        }
+        try write(JobFileText.jobs(jobs), to: jobFile)
+        let loop = try Child(
+            [
+                surroundings.program("clarity-jobs"), "loop", "--config", jobFile, "--state", state,
+            ], errors: "\(surroundings.folder)/load.log")
+        // What setting up the loop takes is not of a run.
+        pause(milliseconds: 2000)
+        let before = try loop.usage()
+        let runsBefore = try runs(state)
+        pause(milliseconds: minutes * 60_000)
+        let after = try loop.usage()
+        let runs = try runs(state) - runsBefore
+        loop.send(SIGTERM)
+        guard loop.wait() == 0, runs > 0 else { throw Trouble("the loop did not do its work") }
+        let size = try bytes(of: "\(state)/history.db")
+
+        var section = Section(title: "Two hundred commands for \(minutes) minutes")
+        section.add(
+            figure("history of a run", Double(size) / Double(runs + runsBefore), "bytes", 600))
+        section.add(
+            figure("written for a run", (after.written - before.written) / Double(runs), "KiB", 48))
+        section.add(
+            figure(
+                "processor time of the loop for a run",
+                (after.milliseconds - before.milliseconds) / Double(runs), "ms", 1.2))
+        section.add(
+            Section.Figure(
+                what: "history after \(runs + runsBefore) runs",
+                value: "\(decimal(Double(size) / 1_048_576)) MiB"))
+        section.notes = [
+            "`clarity-jobs loop`, \(count) jobs that run `/bin/true` every \(every) s; the history by the "
+                + "size of its file after the loop has ended, the rest from /proc/PID/io "
+                + "(`write_bytes`) and /proc/PID/stat (`utime` and `stime`)."
+        ]
+        return section
+    }
+
+    private func figure(
+        _ what: String, _ value: Double, _ unit: String, _ limit: Double
+    ) -> Section.Figure {
+        Section.Figure(
+            what: what, value: "\(decimal(value)) \(unit)",
+            target: "at most \(decimal(limit)) \(unit)", isMet: value <= limit)
+    }
+
+    /// How many runs have ended well.
+    private func runs(_ state: String) throws -> Int {
+        try RunHistory(inDirectory: state).runs(of: nil, limit: .max)
+            .count { $0.state == .succeeded }
+    }
+
+    private func bytes(of path: String) throws -> Int {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw Trouble("there is no `\(path)`") }
+        return Int(status.st_size)
+    }
+}
+
+extension Child {
+    /// What a process has taken so far.
+    struct Usage {
+        /// KiB that it gave to the disks.
+        var written: Double
+        /// Its processor time.
+        var milliseconds: Double
+    }
+
+    func usage() throws -> Usage {
+        let written = try text(of: "/proc/\(processID)/io").split(separator: "\n")
+            .first { $0.hasPrefix("write_bytes:") }?.split(separator: " ").last.flatMap {
+                Double($0)
+            }
+        // Fields 14 and 15, of which the second may have spaces (proc(5)).
+        let fields =
+            try text(of: "/proc/\(processID)/stat").split(separator: ")").last?
+            .split(separator: " ") ?? []
+        guard let written, fields.count > 12, let user = Double(fields[11]),
+            let system = Double(fields[12])
+        else { throw Trouble("the loop has ended") }
+        return Usage(
+            written: written / 1024,
+            milliseconds: (user + system) * 1000 / Double(sysconf(Int32(_SC_CLK_TCK))))
+    }
+}
