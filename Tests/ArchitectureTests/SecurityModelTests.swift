@@ -10,7 +10,7 @@ struct SecurityModelTests {
     /// The attackers' headings, and the tables' lines below them without heads and rules.
     private static func attacks() throws -> (attackers: Int, tables: Int, rows: [Substring]) {
         let text = String(
-            decoding: try TemporaryFolder.read("\(root)/docs/SECURITY.md"), as: UTF8.self)
+            decoding: try TemporaryFolder.read("\(root)/docs/security.md"), as: UTF8.self)
         let lines = text.split(separator: "\n")
             .drop { $0 != "## Who attacks, and what stands in the way" }.dropFirst()
             .prefix { !$0.hasPrefix("## ") }

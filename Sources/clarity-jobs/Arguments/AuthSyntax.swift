@@ -1,21 +1,21 @@
-// The commands about who is logged in.
+// The commands about the login.
 extension CommandSyntax {
     static let auth = CommandSyntax(
-        name: "auth", summary: "Logs in to the backend and out, and says who is logged in.",
+        name: "auth", summary: "Log in, log out, and show who is logged in.",
         commands: [
             CommandSyntax(
-                name: "login", summary: "Logs in.",
+                name: "login", summary: "Log in to the backend.",
                 details: [
-                    "The password is asked for on the terminal, which does not show it; or it comes from",
-                    "standard input; or, for a machine alone, from the credential",
-                    "$CREDENTIALS_DIRECTORY/clarity-jobs.password, which jobs also log in with again when",
+                    "Asks for the password on the terminal without showing it, or reads it from standard",
+                    "input. On an unattended machine the password can come from the credential",
+                    "$CREDENTIALS_DIRECTORY/clarity-jobs.password; jobs then log in again by themselves when",
                     "the session has ended.",
                     "",
-                    "One address is tried twice in 15 minutes and no more, whatever becomes of it: the",
-                    "backend locks an account after three. The status is 75 then.",
+                    "Tries an address at most twice in 15 minutes, because the backend locks an account after",
+                    "three failures. A third try ends with exit status 75.",
                 ],
                 options: [
-                    OptionSyntax("email", value: "EMAIL", summary: "who logs in"),
+                    OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
                     OptionSyntax(
                         "password-stdin", summary: "read the password from standard input"),
                 ],
@@ -26,24 +26,23 @@ extension CommandSyntax {
                 ]),
             CommandSyntax(
                 name: "logout",
-                summary: "Ends the session, here and at the backend, and removes all data here.",
+                summary: "End the session and delete all data on this machine.",
                 details: [
-                    "Asks on the terminal before it removes what belongs to the user: session, profile,",
-                    "samples that wait to be sent, and everything that was pulled. The receipt says how",
-                    "many of each there were. The master key and the history of runs stay; a run that is",
-                    "under way puts nothing back.",
+                    "Asks on the terminal before it deletes the session, the profile, samples that wait to be",
+                    "sent, and everything fetched from the backend. Prints how many of each were deleted. The",
+                    "master key and the history of runs stay. Data at the backend stays there.",
                 ],
                 options: [
-                    OptionSyntax("keep-data", summary: "end the session alone; all data stays"),
-                    OptionSyntax("yes", summary: "remove the data without asking"),
+                    OptionSyntax("keep-data", summary: "end the session only; keep all data"),
+                    OptionSyntax("yes", summary: "do not ask"),
                 ],
                 examples: ["clarity-jobs auth logout --keep-data"]),
             CommandSyntax(
                 name: "status",
-                summary: "Says who is logged in, where, and how the session fares.",
+                summary: "Show who is logged in, where, and the state of the session.",
                 details: [
-                    "With the end of the access token, its last renewal, the last refusal, and how many",
-                    "logins may be tried now. The status is 77 when nobody is logged in.",
+                    "Shows when the access token expires, its last renewal, the last refusal, and how many",
+                    "logins may be tried now. The exit status is 77 if nobody is logged in.",
                 ]),
         ])
 }

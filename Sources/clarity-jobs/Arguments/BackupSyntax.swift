@@ -1,17 +1,17 @@
 // The commands about backups of the state directory.
 extension CommandSyntax {
     static let backup = CommandSyntax(
-        name: "backup", summary: "Copies the history and the health data, while others use them.",
+        name: "backup", summary: "Back up history and health data, while other commands use them.",
         details: [
-            "The backup is a folder named by its instant, in `backups` of the state directory or in DIR,",
-            "open to you alone. Values stay sealed in it, and the master key is not in it: keep that",
-            "elsewhere. Before the program changes a file's schema it makes a backup of it by itself.",
+            "Writes a folder named after the time, readable by you only, into `backups` of the state",
+            "directory or into DIR. Values stay encrypted. The master key is not part of a backup: keep a",
+            "copy of it elsewhere. clarity-jobs makes a backup by itself before it changes a file's schema.",
         ],
         operands: "[DIR]",
         options: [
             OptionSyntax(
                 "keep", value: "N",
-                summary: "how many that were asked for stay there, 7 at first")
+                summary: "number of your backups to keep there; default 7")
         ],
         examples: [
             "clarity-jobs backup",
@@ -20,20 +20,20 @@ extension CommandSyntax {
         ],
         commands: [
             CommandSyntax(
-                name: "list", summary: "Lists the backups, newest first.", operands: "[DIR]")
+                name: "list", summary: "List backups, newest first.", operands: "[DIR]")
         ])
     static let restore = CommandSyntax(
-        name: "restore", summary: "Puts damaged files back to a backup, or both to what one has.",
+        name: "restore", summary: "Restore damaged files, or the whole state from a named backup.",
         details: [
-            "Without BACKUP, a name or a folder, each damaged or missing file comes from the newest sound",
-            "backup that has it. With one, everything goes back to what it has. What was there is moved",
-            "into `damaged-...` beside it and never removed. Nobody else may use the state meanwhile: stop",
-            "the loop first. What is cut short is finished by the same command; until then every other",
-            "one refuses to work. Samples that may have been sent since the backup are sent again where",
-            "the backend knows them by their id, and else count as possibly sent.",
+            "Without BACKUP (a name or a folder), restores each damaged or missing file from the newest",
+            "intact backup that has it. With BACKUP, restores everything from it. Existing files are moved",
+            "to `damaged-...` beside them, never deleted. Stop the loop first. If a restore is interrupted,",
+            "run the same command again; until then other commands refuse to work. Samples that may have",
+            "been sent since the backup are sent again if the backend deduplicates, and otherwise count",
+            "as possibly sent.",
         ],
         operands: "[BACKUP]",
-        options: [OptionSyntax("dry-run", summary: "check everything, and change nothing")],
+        options: [OptionSyntax("dry-run", summary: "check everything and change nothing")],
         examples: [
             "clarity-jobs restore",
             "clarity-jobs restore 20261120T060000Z --dry-run",

@@ -1,18 +1,19 @@
-// The commands that tell why something was or would be decided.
+// The commands that explain decisions.
 extension CommandSyntax {
     static let explain = CommandSyntax(
-        name: "explain", summary: "Says why a job does or does not run now.",
+        name: "explain", summary: "Explain why a job runs now or does not.",
         details: [
-            "Each constraint with what it wants and what is, everything else that is in the way, what",
-            "would end that, and when the job likely starts. An estimate is the median of how long",
-            "the same held the job back in the last 7 days, of three times or more.",
+            "Shows each constraint with the value that it needs and the value that was measured, every",
+            "other reason to wait, what would end the wait, and when the job probably starts. The",
+            "estimate is the median wait for the same reason in the last 7 days, if it happened at",
+            "least three times.",
             "",
-            "With --at it says what became of the last occurrence up to that time: which run stands for",
-            "it, what held that run back and for how long, and when no scheduler ran.",
+            "With --at, explains the last occurrence up to that time: which run stands for it, what the",
+            "run waited for and how long, and when no scheduler ran.",
         ],
         operands: "JOB",
         options: [
-            OptionSyntax("at", value: "TIME", summary: "explain that time instead of now"),
+            OptionSyntax("at", value: "TIME", summary: "explain that time instead of the present"),
             .now,
         ],
         examples: [
@@ -22,33 +23,33 @@ extension CommandSyntax {
 
     static let doctor = CommandSyntax(
         name: "doctor",
-        summary: "Shows what is known of this machine's conditions, and from whom.",
+        summary: "Show this machine's conditions and where each value comes from.",
         details: [
-            "Each condition with its source and the time at which it was told, what would be needed to",
-            "know more, and which changes this process hears of at once. Asks every check of the job",
-            "file; starts no service and changes nothing.",
+            "Shows each condition with its source and the time of measurement, what is missing to know",
+            "more, and which changes clarity-jobs is notified of. Runs every check of the job file.",
+            "Starts no service and changes nothing.",
         ],
         examples: ["clarity-jobs doctor --output json"])
 
     static let simulate = CommandSyntax(
-        name: "simulate", summary: "Shows which runs there would be, and changes nothing.",
+        name: "simulate", summary: "Show which runs there would be, and change nothing.",
         details: [
-            "The decisions are those of the loop, on a clock of their own. Conditions come from the",
-            "trace; without one every constraint holds. Attempts take the median of the job's last 20",
-            "that succeeded here, else --attempt, and succeed; sources never change. `every` counts",
-            "from where it does on this machine, or from the beginning.",
+            "Makes the decisions of the loop on a simulated clock. Conditions come from the trace; without",
+            "one, every constraint holds. Attempts succeed and take as long as the median of the job's",
+            "last 20 successful attempts on this machine, or --attempt. Sources never change.",
         ],
         operands: "[JOB...]",
         options: [
             OptionSyntax(
                 "from", value: "TIME",
-                summary: "begin then, RFC 3339 or local; else where the trace does, or now"),
-            OptionSyntax("days", value: "N", summary: "so many days, 1 to 3660, 7 at first"),
+                summary: "start time; default: the start of the trace, or now"),
+            OptionSyntax("days", value: "N", summary: "number of days, 1 to 3660; default 7"),
             OptionSyntax(
-                "trace", value: "FILE", summary: "the conditions, as `trace record` writes them"),
+                "trace", value: "FILE", summary: "conditions recorded by `trace record`"),
             OptionSyntax(
                 "attempt", value: "SPAN",
-                summary: "what an attempt takes; else 30s, or half of its time if that is less"),
+                summary: "length of an attempt; default 30s, or half of its timeout if that is less"
+            ),
             .now,
         ],
         examples: [

@@ -15,6 +15,7 @@ extension CommandSyntax {
         if !passesArgumentsOn, !options.isEmpty, path.count > 1 {
             page += "\nOptions:\n" + Help.columns(options.map(Help.line))
         }
+        guard !common.isEmpty else { return page }
         page += "\nOptions of every command (each also as CLARITY_JOBS_...):\n"
         return page + Help.columns(common.map(Help.line))
     }

@@ -1,25 +1,24 @@
-// The commands that concern the master key and the audit log.
+// The commands about the master key and the audit log.
 extension CommandSyntax {
     static let key = CommandSyntax(
-        name: "key", summary: "Changes the master key, and says where it is.",
+        name: "key", summary: "Change the master key, or show where it is.",
         commands: [
             CommandSyntax(
                 name: "rotate",
-                summary: "Seals all health data anew with a new master key.",
+                summary: "Encrypt all health data with a new master key.",
                 details: [
-                    "A key in `master.key` is made and put in its place here. One that a credential or a",
-                    "variable gives is yours: make the new one (64 hex digits, `openssl rand -hex 32`),",
-                    "name it, and put it in the place of the former one when this command has ended and",
-                    "before anything else runs. Nobody else may use the health data meanwhile: stop the",
-                    "loop first, or the command says that it is in use. What is cut short is finished by",
-                    "the same command; until then every other one refuses to work.",
+                    "If the key is in `master.key`, the command makes a new one and replaces it. If the key",
+                    "comes from a credential or a variable, make the new key yourself (64 hex digits,",
+                    "`openssl rand -hex 32`), name it with an option, and replace the old key after this",
+                    "command and before any other. Stop the loop first. If a rotation is interrupted, run the",
+                    "same command again; until then other commands refuse to work.",
                 ],
                 options: [
                     OptionSyntax(
-                        "new-key-file", value: "FILE", summary: "a file with the new key"),
+                        "new-key-file", value: "FILE", summary: "file with the new key"),
                     OptionSyntax(
                         "new-key-variable", value: "NAME",
-                        summary: "a variable of the environment with the new key"),
+                        summary: "environment variable with the new key"),
                 ],
                 examples: [
                     "clarity-jobs key rotate",
@@ -27,26 +26,28 @@ extension CommandSyntax {
                 ]),
             CommandSyntax(
                 name: "status",
-                summary: "Says where the master key is and since when; never the key."),
+                summary: "Show where the master key is and how old it is; never the key."),
         ])
 
     static let audit = CommandSyntax(
         name: "audit",
         summary:
-            "Proves that nothing in the history or the outbox is missing, double or left open.",
+            "Check that nothing in history or outbox is missing, duplicated or stuck.",
         options: [.now],
         commands: [
             CommandSyntax(
                 name: "log",
                 summary:
-                    "Shows who read, sent or removed which kinds of health data, and how many.",
+                    "Show who read, sent or deleted which kinds of health data, and how many.",
                 details: [
-                    "Entries are sealed and chained to each other. --verify checks the whole chain: it",
-                    "tells how many entries there are and the digest of the last, or names the first",
-                    "broken entry and ends with status 1.",
+                    "Entries are encrypted and chained. --verify checks the whole chain. It prints the number",
+                    "of entries and the digest of the last one, or names the first broken entry and ends",
+                    "with exit status 1.",
                 ],
                 options: [
-                    OptionSyntax("since", value: "SPAN", summary: "only so far back, such as 7d"),
+                    OptionSyntax(
+                        "since", value: "SPAN", summary: "only entries of the last days, such as 7d"
+                    ),
                     OptionSyntax("verify", summary: "check the log instead of showing it"),
                 ],
                 examples: [

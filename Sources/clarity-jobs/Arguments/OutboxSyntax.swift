@@ -1,12 +1,12 @@
-// The commands about what waits to be sent, and what became of the rest.
+// The commands about samples: waiting, sent, refused.
 extension CommandSyntax {
     static let outbox = CommandSyntax(
         name: "outbox",
-        summary: "Adds up where every record and every sample is.",
+        summary: "Show where every record and sample is.",
         details: [
-            "Every record that was ever read is queued, known, part of a day or a night, or refused for a",
-            "reason; every sample of the outbox is confirmed, on its way, rejected, set aside or waiting.",
-            "The sums hold at every instant; `clarity-jobs audit` proves them.",
+            "Every record ever read is queued, a duplicate, part of a day or a night, or refused for a",
+            "reason. Every sample in the outbox is confirmed, under way, rejected, set aside or waiting.",
+            "`clarity-jobs audit` checks these sums.",
         ],
         examples: [
             "clarity-jobs outbox",
@@ -17,33 +17,33 @@ extension CommandSyntax {
         ],
         commands: [
             CommandSyntax(
-                name: "list", summary: "Lists samples without their values, newest first.",
+                name: "list", summary: "List samples without their values, newest first.",
                 options: filters + [
-                    OptionSyntax("limit", "n", value: "N", summary: "how many, 20 at first")
+                    OptionSyntax("limit", "n", value: "N", summary: "number of samples; default 20")
                 ]),
             CommandSyntax(
                 name: "show",
-                summary: "Shows one sample: where it is, why, and what the backend said.",
+                summary: "Show one sample: its state, the reason, and the backend's answer.",
                 operands: "ID",
                 options: [
                     OptionSyntax(
                         "values",
-                        summary: "show its value too, on a terminal; the audit log notes it")
+                        summary: "show its value too, on a terminal only; the audit log records it")
                 ]),
             CommandSyntax(
                 name: "retry",
-                summary: "Puts rejected, unconfirmed and set aside samples back into the queue.",
+                summary: "Queue rejected, unconfirmed and set aside samples again.",
                 details: [
-                    "Says what it would do and asks on the terminal. What was discarded comes back with",
-                    "--reason discarded alone: it is forgotten, and read again from its source.",
+                    "Shows what it would do and asks on the terminal. Discarded samples come back only with",
+                    "--reason discarded; they are then read again from their source.",
                 ],
                 options: filters + wish),
             CommandSyntax(
                 name: "discard",
-                summary: "Gives samples up: they are not sent, and no export brings them back.",
+                summary: "Give up samples: they are never sent, even if an export has them again.",
                 details: [
-                    "Says what it would do and asks on the terminal. The values are removed here; what",
-                    "the backend has stays there, and the minutes of steps that `pat-analysis` sends stay.",
+                    "Shows what it would do and asks on the terminal. Deletes the values on this machine. Data",
+                    "at the backend stays there. The minutes of steps that `pat-analysis` sends stay here.",
                 ],
                 options: filters + wish),
         ])
@@ -56,17 +56,18 @@ extension CommandSyntax {
                 "rejected",
                 "set-aside",
             ],
-            summary: "only those in this state"),
-        OptionSyntax("type", value: "KIND", summary: "only those of a kind, such as heart_rate"),
-        OptionSyntax("age", value: "SPAN", summary: "only those measured longer ago, such as 30d"),
+            summary: "only samples in this state"),
+        OptionSyntax("type", value: "KIND", summary: "only samples of a kind, such as heart_rate"),
+        OptionSyntax(
+            "age", value: "SPAN", summary: "only samples measured longer ago, such as 30d"),
         OptionSyntax(
             "reason", value: "WORDS",
             summary:
-                "only those whose reason has these words, or a rule: kind, range, future, doubt"),
+                "only samples whose reason has these words, or a rule: kind, range, future, doubt"),
     ]
 
     private static let wish = [
-        OptionSyntax("all", summary: "all of them, without a filter"),
-        OptionSyntax("yes", summary: "do it without asking"),
+        OptionSyntax("all", summary: "all samples, without a filter"),
+        OptionSyntax("yes", summary: "do not ask"),
     ]
 }

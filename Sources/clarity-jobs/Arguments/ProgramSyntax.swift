@@ -1,47 +1,48 @@
 extension OptionSyntax {
     /// What every command has that only reads.
     static let now = OptionSyntax(
-        "now", value: "TIME", summary: "answer as if it were this time, RFC 3339 or local")
+        "now", value: "TIME", summary: "answer as if it were this time (RFC 3339 or local)")
 }
 
 extension CommandSyntax {
     /// The whole command line of `clarity-jobs`.
     static let program = CommandSyntax(
         name: "clarity-jobs",
-        summary: "Keeps a person's health data in step with the CLARITY backend.",
+        summary: "Sync a person's health data with the CLARITY backend.",
         options: [
             OptionSyntax(
-                "config", "c", value: "FILE", summary: "the job file, else ./jobs.yaml and so on"),
+                "config", "c", value: "FILE",
+                summary: "the job file; default ./jobs.yaml and others"),
             OptionSyntax(
-                "state", value: "DIR", summary: "the folder that holds history and health data"),
+                "state", value: "DIR", summary: "the directory with history and health data"),
             OptionSyntax(
                 "output", "o", value: "FORM", choices: ["table", "json", "ndjson"],
-                summary: "how results are written"),
-            OptionSyntax("quiet", "q", summary: "say nothing but faults"),
-            OptionSyntax("verbose", "v", summary: "say more"),
-            OptionSyntax("help", "h", summary: "show this page"),
+                summary: "format of the results"),
+            OptionSyntax("quiet", "q", summary: "print errors only"),
+            OptionSyntax("verbose", "v", summary: "print more"),
+            OptionSyntax("help", "h", summary: "show this help"),
             OptionSyntax("version", summary: "show the version"),
         ],
         examples: [
             "clarity-jobs auth login --email you@example.com",
-            "clarity-jobs run --due            what is due, once: for cron",
-            "clarity-jobs loop                 for systemd",
-            "clarity-jobs dry-run JOB          what would be sent, and change nothing",
-            "clarity-jobs history show 42      why a run went as it did",
+            "clarity-jobs run --due            run what is due, once; for cron",
+            "clarity-jobs loop                 run jobs as they fall due; for systemd",
+            "clarity-jobs dry-run JOB          show what a job would send",
+            "clarity-jobs history show 42      explain a past run",
         ],
         commands: [
             CommandSyntax(
-                name: "run", summary: "Runs jobs now, or all that is due.",
+                name: "run", summary: "Run jobs now, or everything that is due.",
                 details: [
-                    "A named job does not wait for the backoff after a failure or for `earliest_begin`. It",
-                    "waits for its constraints, a pause and a server's Retry-After, and the status is then",
-                    "75; --force overrides all three.",
+                    "A job that you name ignores its backoff after a failure, and `earliest_begin`. It waits",
+                    "for its constraints, for a pause, and until a server's Retry-After has passed. If it",
+                    "waits, the exit status is 75. --force overrides all three.",
                 ],
                 operands: "[JOB...]",
                 options: [
                     OptionSyntax(
-                        "due", summary: "run everything that is due; silent when all went well"),
-                    OptionSyntax("force", summary: "run whatever the constraints say"),
+                        "due", summary: "run everything that is due; print nothing on success"),
+                    OptionSyntax("force", summary: "ignore constraints, pauses and Retry-After"),
                 ],
                 examples: [
                     "clarity-jobs run --due",
@@ -49,23 +50,27 @@ extension CommandSyntax {
                 ]),
             CommandSyntax(
                 name: "loop",
-                summary: "Runs jobs as they fall due; SIGHUP reloads the job file, SIGTERM drains."),
+                summary: "Run jobs as they fall due, until stopped.",
+                details: [
+                    "SIGHUP reloads the job file. SIGTERM lets running attempts finish, then ends the loop."
+                ]),
             CommandSyntax(
                 name: "dry-run",
-                summary: "Shows what a job would send or remove, and changes nothing.",
+                summary: "Show what a job would send or delete, and change nothing.",
                 operands: "JOB", options: [.now]),
             .status,
             CommandSyntax(
-                name: "list", summary: "Lists the jobs, what comes next and what they wait for.",
+                name: "list", summary: "List jobs, when each runs next and what it waits for.",
                 options: [.now]),
             CommandSyntax(
-                name: "next", summary: "Lists the coming occurrences of jobs, soonest first.",
+                name: "next", summary: "List the next occurrences of jobs, soonest first.",
                 operands: "[JOB...]",
                 options: [
-                    OptionSyntax("limit", "n", value: "N", summary: "how many, 20 at first"),
+                    OptionSyntax(
+                        "limit", "n", value: "N", summary: "number of occurrences; default 20"),
                     OptionSyntax(
                         "around-dst",
-                        summary: "only those within 36 h of a change of the clock in 400 days"),
+                        summary: "only occurrences within 36 h of a clock change, for 400 days"),
                     .now,
                 ],
                 examples: [
@@ -75,18 +80,18 @@ extension CommandSyntax {
             .explain,
             .simulate,
             CommandSyntax(
-                name: "history", summary: "Lists past and present runs, newest first.",
+                name: "history", summary: "List runs, newest first.",
                 operands: "[JOB]",
                 options: [
-                    OptionSyntax("limit", "n", value: "N", summary: "how many runs, 20 at first"),
+                    OptionSyntax("limit", "n", value: "N", summary: "number of runs; default 20"),
                     OptionSyntax("failed", summary: "only runs that failed for good"),
-                    OptionSyntax("deferred", summary: "only runs that something held back"),
+                    OptionSyntax("deferred", summary: "only runs that had to wait"),
                     OptionSyntax(
                         "since", value: "TIME",
-                        summary: "only runs that ended at that time or later"),
+                        summary: "only runs that ended at TIME or later"),
                     OptionSyntax(
                         "until", value: "TIME",
-                        summary: "only runs that were due before that time"),
+                        summary: "only runs that were due before TIME"),
                     .now,
                 ],
                 examples: [
@@ -97,85 +102,88 @@ extension CommandSyntax {
                 commands: [
                     CommandSyntax(
                         name: "show",
-                        summary: "Shows one run with its attempts and all that held it back.",
+                        summary: "Show one run, its attempts and everything it waited for.",
                         operands: "RUN")
                 ]),
             CommandSyntax(
-                name: "pause", summary: "Lets jobs start nothing for a while.",
+                name: "pause", summary: "Pause jobs.",
                 operands: "[JOB...]",
                 options: [
-                    OptionSyntax("all", summary: "every job of the job file"),
+                    OptionSyntax("all", summary: "all jobs of the job file"),
                     OptionSyntax(
-                        "until", value: "TIME", summary: "when the pause is over, else at `resume`"),
-                    OptionSyntax("for", value: "SPAN", summary: "how long it lasts, such as 7d"),
-                    OptionSyntax("reason", value: "TEXT", summary: "why, for who asks later"),
+                        "until", value: "TIME",
+                        summary: "end of the pause; default: `resume` ends it"),
+                    OptionSyntax("for", value: "SPAN", summary: "length of the pause, such as 7d"),
+                    OptionSyntax(
+                        "reason", value: "TEXT", summary: "note that `explain` and `list` show"),
                 ],
                 examples: [
                     "clarity-jobs pause com.clarity.healthkit.upload --for 7d --reason 'abroad'"
                 ]),
             CommandSyntax(
-                name: "resume", summary: "Lets paused jobs go on.", operands: "[JOB...]",
-                options: [OptionSyntax("all", summary: "every job of the job file")]),
+                name: "resume", summary: "Resume paused jobs.", operands: "[JOB...]",
+                options: [OptionSyntax("all", summary: "all jobs of the job file")]),
             CommandSyntax(
                 name: "backfill",
-                summary: "Asks for a job's occurrences of a past range, each once.",
+                summary: "Run a job once for each occurrence in a past range.",
                 details: [
-                    "Each gets a run of its own, which `loop` or `run --due` starts as its constraints",
-                    "allow; CLARITY_SCHEDULED_FOR tells a command which one. What succeeded or waits already",
-                    "is left out. `start_within` and `catch_up` do not apply: somebody asked.",
+                    "Each occurrence gets its own run, which `loop` or `run --due` starts when its",
+                    "constraints hold. A command finds its occurrence in CLARITY_SCHEDULED_FOR. Occurrences",
+                    "that succeeded or already wait are left out. `start_within` and `catch_up` do not apply.",
                 ],
                 operands: "JOB",
                 options: [
-                    OptionSyntax("from", value: "TIME", summary: "the first time that counts"),
+                    OptionSyntax("from", value: "TIME", summary: "start of the range"),
                     OptionSyntax(
-                        "to", value: "TIME", summary: "the last time that counts, now without it"),
+                        "to", value: "TIME", summary: "end of the range; default: now"),
                 ],
                 examples: [
                     "clarity-jobs backfill com.example.report --from 2026-11-01 --to 2026-11-08"
                 ]),
             CommandSyntax(
                 name: "cancel",
-                summary: "Ends unfinished runs for good, whichever process has them.",
+                summary: "Cancel unfinished runs, in whichever process they run.",
                 operands: "RUN|JOB..."),
             CommandSyntax(
                 name: "retry",
-                summary: "Has a run that failed, was cancelled or expired done again.",
+                summary: "Retry runs that failed, were cancelled or expired.",
                 operands: "RUN|JOB..."),
             .audit,
             .doctor,
             CommandSyntax(
                 name: "validate",
-                summary: "Checks the job file and reports every fault in it.",
+                summary: "Check the job file and report every error in it.",
                 details: [
-                    "The exit status is 65 when there is a fault. A setting that is well formed and can never",
-                    "take effect is a warning, with status 0. --output json and ndjson list both.",
+                    "The exit status is 65 if there is an error. A setting that is valid but can never take",
+                    "effect is a warning, with exit status 0. --output json and ndjson list both.",
                 ], options: [.now]),
             CommandSyntax(
-                name: "trace", summary: "Records the machine's conditions over time.",
+                name: "trace", summary: "Record the machine's conditions over time.",
                 commands: [
                     CommandSyntax(
                         name: "record",
                         summary:
-                            "Writes the machine's conditions as they change, one line of JSON each.",
+                            "Write the machine's conditions as they change, one line of JSON each.",
                         details: [
-                            "The first line is whole, the others have what changed. It ends at SIGINT,",
-                            "SIGTERM or after --for. Free storage counts as changed by 5 %, at least 1 MiB,",
-                            "pressure by 10 points; what no event announces is looked at once a minute.",
+                            "The first line has all conditions, each other line what changed. Recording ends",
+                            "at SIGINT, at SIGTERM or after --for. Free space is recorded when it changes by",
+                            "5 % and at least 1 MiB, pressure when it changes by 10 points. Conditions without",
+                            "change events are polled once a minute.",
                         ],
                         options: [
                             OptionSyntax(
                                 "file", value: "FILE",
-                                summary: "a new file, open to you alone; `-` is standard output"),
+                                summary: "a new file, readable by you only; `-` is standard output"),
                             OptionSyntax(
-                                "for", value: "SPAN", summary: "end after this span, such as 12h"),
-                            OptionSyntax("force", summary: "replace a file that exists"),
+                                "for", value: "SPAN", summary: "stop after this time, such as 12h"),
+                            OptionSyntax("force", summary: "overwrite an existing file"),
                         ],
                         examples: ["clarity-jobs trace record --file week.ndjson --for 7d"])
                 ]),
             .importing, .sources, .summary, .metrics, .insights, .profile, .archive, .outbox, .auth,
             .key, .backup, .restore,
             CommandSyntax(
-                name: "sandbox", summary: "Starts a stand-in for the backend, on this machine.",
+                name: "sandbox", summary: "Start a stand-in for the backend on this machine.",
                 operands: "[OPTION...]",
                 examples: ["clarity-jobs sandbox --listen 127.0.0.1:8787 --data DIR"],
                 passesArgumentsOn: true),

@@ -1,27 +1,27 @@
-// The commands that read what is kept on this machine.
+// The commands that read the data on this machine.
 extension CommandSyntax {
-    /// How these commands write: a table of numbers is wanted in a spreadsheet too.
+    /// These commands also write CSV, for spreadsheets.
     private static let output = OptionSyntax(
         "output", "o", value: "FORM", choices: ["table", "json", "ndjson", "csv"],
-        summary: "how results are written")
+        summary: "format of the results")
 
     private static let offline = [
-        "Reads what is kept on this machine and asks no backend; each answer says when it was synced."
+        "Reads the data on this machine, without the backend. Each answer says when it was synced."
     ]
 
     static let metrics = CommandSyntax(
         name: "metrics",
-        summary: "Lists the metrics that are kept, or one of them day by day.",
+        summary: "List metrics, or show one of them day by day.",
         details: offline + [
-            "TYPE is a type, such as `heart_rate`, `sleep` or `activity`, or one number of it, such as",
-            "`steps` or `resting_heart_rate`. Days are told apart on the clock of the sources; a night",
-            "belongs to the day on which it ends.",
+            "TYPE is a type such as `heart_rate`, `sleep` or `activity`, or one of its numbers such as",
+            "`steps` or `resting_heart_rate`. Days follow the time zone of the sources. A night belongs",
+            "to the day on which it ends.",
         ],
         operands: "[TYPE]",
         options: [
             OptionSyntax(
                 "since", value: "SINCE",
-                summary: "so many days, such as 30d (the standard), or from a date on"),
+                summary: "a number of days such as 30d, or a first date; default 30d"),
             output, .now,
         ],
         examples: [
@@ -31,35 +31,36 @@ extension CommandSyntax {
         ])
 
     static let insights = CommandSyntax(
-        name: "insights", summary: "Lists the insights that are kept, or shows one of them.",
-        details: offline + ["ID is an insight's id, or what it alone begins with."],
+        name: "insights", summary: "List insights, or show one of them.",
+        details: offline + ["ID is an insight's id, or an unambiguous beginning of it."],
         operands: "[ID]", options: [output, .now])
 
     static let profile = CommandSyntax(
-        name: "profile", summary: "Shows what the backend says of the account.",
+        name: "profile", summary: "Show your profile, as the backend has it.",
         details: offline, options: [output, .now])
 
     static let summary = CommandSyntax(
         name: "summary",
-        summary: "Shows a day on one screen: steps, heart rate, sleep, the latest insight.",
+        summary: "Show a day on one screen: steps, heart rate, sleep, the latest insight.",
         details: offline + [
-            "--now 2026-11-20 shows another day, that date on the clock of the sources."
+            "--now 2026-11-20 shows that day, in the time zone of the sources."
         ], options: [output, .now])
 
     static let archive = CommandSyntax(
-        name: "archive", summary: "Shows the versions that lost against later ones.",
+        name: "archive", summary: "Show older versions of metrics that the backend has replaced.",
         commands: [
             CommandSyntax(
-                name: "list", summary: "Lists archived versions, last archived first.",
+                name: "list", summary: "List archived versions, last archived first.",
                 options: [
                     OptionSyntax(
-                        "type", value: "TYPE", summary: "only those of the backend's type TYPE"),
+                        "type", value: "TYPE", summary: "only versions of the backend's type TYPE"),
                     OptionSyntax(
-                        "since", value: "SPAN", summary: "only so far back, such as 7d"),
+                        "since", value: "SPAN",
+                        summary: "only versions of the last days, such as 7d"),
                     output, .now,
                 ]),
             CommandSyntax(
-                name: "show", summary: "Shows one archived version with its content.",
+                name: "show", summary: "Show one archived version with its content.",
                 operands: "NUMBER", options: [output, .now]),
         ])
 }

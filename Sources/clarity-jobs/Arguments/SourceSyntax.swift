@@ -1,33 +1,33 @@
-// The commands that concern the sources.
+// The commands about sources.
 extension CommandSyntax {
     static let importing = CommandSyntax(
         name: "import",
-        summary: "Reads one file into the outbox; `bulk-upload` sends it later.",
+        summary: "Read a file into the outbox; `bulk-upload` sends it later.",
         details: [
-            "An export of Apple Health (zip, xml or folder), a file or folder of Health Auto Export, or",
-            "a file of samples; which of them is told by the contents. Where the job file has a source",
-            "with the same path, its settings count. The file stays where it is.",
+            "Accepts an Apple Health export (zip, xml or folder), a file or folder of Health Auto Export,",
+            "or a file of samples, and recognises which it is. If the job file has a source with the same",
+            "path, its settings apply. The file stays where it is.",
         ],
         operands: "FILE",
         options: [
             OptionSyntax(
                 "kind", value: "KIND",
                 choices: ["apple-health-export", "health-auto-export", "spool"],
-                summary: "what the file is"),
+                summary: "kind of the file; default: recognised"),
             OptionSyntax(
                 "since", value: "DATE",
-                summary: "take only what began then or later: a date or RFC 3339"),
+                summary: "only records that start then or later (a date or RFC 3339)"),
             OptionSyntax(
                 "time-zone", value: "ZONE",
-                summary: "the time zone that days follow"),
+                summary: "time zone of the days"),
             OptionSyntax(
                 "change-time-zone",
-                summary: "let all days follow another time zone; days that were sent stay"),
+                summary: "change the time zone of all days; sent days stay"),
             OptionSyntax(
                 "prefer", value: "NAME",
-                summary: "a device or app that counts first; may be given several times"),
+                summary: "a device or app that takes precedence; may be repeated"),
             OptionSyntax(
-                "report", summary: "say what was found, by type, by source and by reason"),
+                "report", summary: "show what was found, by type, source and reason"),
         ],
         examples: [
             "clarity-jobs import ~/Health/export.zip --report",
@@ -36,6 +36,6 @@ extension CommandSyntax {
 
     static let sources = CommandSyntax(
         name: "sources",
-        summary: "Lists the sources of the job file and how each of them stands.",
+        summary: "List the sources of the job file and the state of each.",
         examples: ["clarity-jobs sources --output json"])
 }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The tour", .timeLimit(.minutes(5)))
 struct TourProgramTests {
-    /// A row of the README's table: a kind, its job in the example, and what its run says.
+    /// A row of the table in docs/jobs.md: a kind, its job in the example, and what its run says.
     struct Stop: Sendable {
         var kind: String
         var job: String
@@ -16,7 +16,7 @@ struct TourProgramTests {
 
     /// The rows below the heading of the tour: `| kind | \`run job\` | \`what it says\` | prose |`.
     static func stops() throws -> [Stop] {
-        let text = try TemporaryFolder.read("\(Playground.root)/README.md")
+        let text = try TemporaryFolder.read("\(Playground.root)/docs/jobs.md")
         let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
         let from = try #require(lines.firstIndex(of: "### A tour of every kind"))
         return lines[(from + 1)...].prefix { !$0.hasPrefix("#") }

@@ -21,7 +21,7 @@ extension FieldFault: CustomStringConvertible {
 
 /// A sample as any program writes it: an object of JSON.
 ///
-/// `docs/SOURCES.md` has the form. A field that it does not name is a fault: it is more likely a
+/// `docs/sources.md` has the form. A field that it does not name is a fault: it is more likely a
 /// name that was mistyped than one that may be left out.
 struct SpoolSample: Hashable {
     var sample: Sample
