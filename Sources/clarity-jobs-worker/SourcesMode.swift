@@ -17,14 +17,14 @@ enum SourcesMode {
             let store =
                 HealthStore.exists(in: state)
                 ? announced(try HealthStore(stateDirectory: state, environment: environment)) : nil
-            let standings = try SourceStanding.all(
+            let standings = try SourceStatus.all(
                 order, store: store, now: SystemClock().now,
                 zones: SourceZones(environment: environment))
             switch flags.form {
-            case .table: SourceStanding.lines(standings).forEach { print($0) }
-            case .json: print(SourceStanding.json(standings, isPage: true))
+            case .table: SourceStatus.lines(standings).forEach { print($0) }
+            case .json: print(SourceStatus.json(standings, isPage: true))
             case .ndjson:
-                if !standings.isEmpty { print(SourceStanding.json(standings, isPage: false)) }
+                if !standings.isEmpty { print(SourceStatus.json(standings, isPage: false)) }
             }
             return .done
         } catch {

@@ -29,7 +29,7 @@ final class BusConnection {
     /// Set when `init` returns, and only then.
     private var bus: OpaquePointer?
     private var asked: [UInt64: BusRequest] = [:]
-    private var interests: [String: BusInterest] = [:]
+    private var interests: [String: BusSubscription] = [:]
     private var events: [BusEvent] = []
 
     /// Begins to connect to the bus at `address`, or to the system's where it is `nil`.
@@ -57,7 +57,7 @@ final class BusConnection {
     // MARK: Asking
 
     /// Listens for what a service says of what is wanted of it; to be called before it is asked.
-    func listen(for interest: BusInterest) throws(Fault) {
+    func listen(for interest: BusSubscription) throws(Fault) {
         interests[interest.service] = interest
         for rule in interest.matches {
             let result = csystemd_match(bus, rule)
@@ -71,20 +71,20 @@ final class BusConnection {
         switch request.question {
         case .owner:
             try call(
-                request, BusPlace(path: "/org/freedesktop/DBus", interface: bus), "GetNameOwner",
+                request, BusObject(path: "/org/freedesktop/DBus", interface: bus), "GetNameOwner",
                 request.service)
         case .properties(let place):
-            let properties = BusPlace(path: place.path, interface: "\(bus).Properties")
+            let properties = BusObject(path: place.path, interface: "\(bus).Properties")
             try call(request, properties, "GetAll", place.interface)
         case .list:
             guard let list = interests[request.service]?.list else { return }
-            let place = BusPlace(path: list.path, interface: list.interface)
+            let place = BusObject(path: list.path, interface: list.interface)
             try call(request, place, list.member, nil)
         }
     }
 
     private func call(
-        _ request: BusRequest, _ place: BusPlace, _ member: String, _ argument: String?
+        _ request: BusRequest, _ place: BusObject, _ member: String, _ argument: String?
     ) throws(Fault) {
         var cookie: UInt64 = 0
         let result = csystemd_call(
@@ -163,7 +163,7 @@ final class BusConnection {
 
     private func heard(_ message: BusMessage) {
         let sender = message.sender
-        let place = BusPlace(path: message.path, interface: message.interface)
+        let place = BusObject(path: message.path, interface: message.interface)
         switch (sender, place.interface, message.member) {
         case ("org.freedesktop.DBus", "org.freedesktop.DBus", "NameOwnerChanged"):
             guard let service = message.readText(), message.readText() != nil,
@@ -172,13 +172,13 @@ final class BusConnection {
             events.append(.owner(service: service, owner.isEmpty ? nil : owner))
         case (_, "org.freedesktop.DBus.Properties", "PropertiesChanged"):
             guard let interface = message.readText() else { return }
-            changed(BusPlace(path: place.path, interface: interface), sender, message)
+            changed(BusObject(path: place.path, interface: interface), sender, message)
         case (_, _, let member):
             events.append(.signal(sender: sender, place, member: member))
         }
     }
 
-    private func changed(_ place: BusPlace, _ sender: String, _ message: BusMessage) {
+    private func changed(_ place: BusObject, _ sender: String, _ message: BusMessage) {
         // Two services may have an interface of one name, but not an object of one path.
         for interest in interests.values {
             guard let wanted = interest.wanted(at: place) else { continue }

@@ -2,7 +2,7 @@
 enum BusQuestion: Hashable, Sendable {
     /// Who has the service's name; asked of the bus.
     case owner
-    case properties(BusPlace)
+    case properties(BusObject)
     case list
 }
 
@@ -35,7 +35,7 @@ enum BusEvent: Hashable, Sendable {
     /// The bus says who has a service's name from now on; `nil` for nobody.
     case owner(service: String, String?)
     /// Somebody says that properties changed; with `isComplete` not set there is more to know.
-    case changed(sender: String, BusPlace, BusProperties, isComplete: Bool)
+    case changed(sender: String, BusObject, BusProperties, isComplete: Bool)
     /// Somebody sent another signal.
-    case signal(sender: String, BusPlace, member: String)
+    case signal(sender: String, BusObject, member: String)
 }

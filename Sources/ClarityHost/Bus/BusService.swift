@@ -12,9 +12,9 @@ struct BusService: Sendable {
     /// change without a signal, and a service that hangs sends none.
     static let confirmation = Duration.seconds(60)
 
-    let interest: BusInterest
+    let interest: BusSubscription
     private var presence = Presence.unreached(reason: "no bus was looked for")
-    private var records: [BusPlace: Record<BusProperties>] = [:]
+    private var records: [BusObject: Record<BusProperties>] = [:]
     private var listing = Record<[String]>(value: [])
     /// The listed objects when all of them had last answered.
     private var lastListed: Told<BusObjects>?
@@ -53,7 +53,7 @@ struct BusService: Sendable {
         var isOverdue = false
     }
 
-    init(_ interest: BusInterest) { self.interest = interest }
+    init(_ interest: BusSubscription) { self.interest = interest }
 
     // MARK: The connection
 
@@ -118,7 +118,7 @@ struct BusService: Sendable {
             return changed(place, properties, isComplete, at: moment)
         case .signal(let sender, let place, let member) where sender == owner:
             guard let list = interest.list, list.signals.contains(member),
-                place == BusPlace(path: list.path, interface: list.interface)
+                place == BusObject(path: list.path, interface: list.interface)
             else { return [] }
             return askAnew(.list, at: moment)
         case .owner, .reply, .changed, .signal:
@@ -175,7 +175,7 @@ struct BusService: Sendable {
             records = records.filter { interest.objects[$0.key] != nil }
             for (path, interfaces) in objects {
                 for (interface, properties) in interfaces {
-                    records[BusPlace(path: path, interface: interface)] = Record(
+                    records[BusObject(path: path, interface: interface)] = Record(
                         value: properties, at: moment.wall, standing: .told)
                 }
             }
@@ -197,7 +197,7 @@ struct BusService: Sendable {
     }
 
     private mutating func changed(
-        _ place: BusPlace, _ properties: BusProperties, _ isComplete: Bool, at moment: Moment
+        _ place: BusObject, _ properties: BusProperties, _ isComplete: Bool, at moment: Moment
     ) -> [BusRequest] {
         guard interest.wanted(at: place) != nil else { return [] }
         let question =
@@ -261,9 +261,9 @@ struct BusService: Sendable {
             service: interest.service, destination: destination, question: question)
     }
 
-    private func listedPlaces(_ path: String) -> [BusPlace] {
+    private func listedPlaces(_ path: String) -> [BusObject] {
         guard let list = interest.list else { return [] }
-        return list.wanted.keys.map { BusPlace(path: path, interface: $0) }
+        return list.wanted.keys.map { BusObject(path: path, interface: $0) }
     }
 }
 
@@ -272,7 +272,7 @@ struct BusService: Sendable {
 extension BusService {
     /// What it says of one of the objects that are always there.
     func properties(at path: String, _ interface: String) -> ServiceAnswer<BusProperties> {
-        let place = BusPlace(path: path, interface: interface)
+        let place = BusObject(path: path, interface: interface)
         return answer(records[place] ?? Record(value: [:]))
     }
 

@@ -25,7 +25,7 @@ final class SystemBus {
     ///
     /// - Parameter address: Where the bus is (D-Bus specification, "Server Addresses"); `nil` is the
     ///   system's, which is `DBUS_SYSTEM_BUS_ADDRESS` or the usual socket.
-    init(_ interests: [BusInterest], address: String?) {
+    init(_ interests: [BusSubscription], address: String?) {
         self.address = address
         services = interests.map { BusService($0) }
         let poll = clinux_poll()
@@ -44,7 +44,7 @@ final class SystemBus {
     }
 
     /// What is known of a service.
-    func service(_ interest: BusInterest) -> BusService {
+    func service(_ interest: BusSubscription) -> BusService {
         services.first { $0.interest.service == interest.service } ?? BusService(interest)
     }
 

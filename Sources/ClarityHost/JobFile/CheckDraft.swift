@@ -7,7 +7,7 @@ struct CheckDraft: Sendable {
     var timeout: Field<Duration>?
     var validFor: Field<Duration>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         CheckDraft(),
         [
             Key(
@@ -37,18 +37,18 @@ struct CheckDraft: Sendable {
     }
 }
 
-extension Form where Value == [NamedField<String, CheckDraft>] {
+extension ValueSchema where Value == [NamedField<String, CheckDraft>] {
     /// The checks by their names.
-    static var checks: Form {
+    static var checks: ValueSchema {
         .entries(named: .checkName, of: .check, place: { name, _ in .check(name) })
     }
 }
 
-extension Form where Value == CheckDraft {
+extension ValueSchema where Value == CheckDraft {
     /// A command or a URL, and the times that go with it.
-    fileprivate static var check: Form {
-        let mapping = Form.mapping(CheckDraft.shape)
-        return Form(mapping.description) { node, place, decoding in
+    fileprivate static var check: ValueSchema {
+        let mapping = ValueSchema.mapping(CheckDraft.shape)
+        return ValueSchema(mapping.description) { node, place, decoding in
             guard let draft = mapping.decode(node, place, &decoding) else { return nil }
             if (draft.command != nil) == (draft.url != nil) {
                 decoding.report(
@@ -67,7 +67,7 @@ extension Form where Value == CheckDraft {
 extension CheckDraft {
     /// Reports an answer that may stand shorter than others take: a job that asks for two such would
     /// never have both.
-    fileprivate func reportShortValidity(_ place: Place, _ decoding: inout Decoding) {
+    fileprivate func reportShortValidity(_ place: CodingPath, _ decoding: inout Decoding) {
         let timeout = self.timeout?.value ?? CheckDeclaration.standardTimeout
         guard let field = validFor, let validFor = field.value, validFor < timeout else { return }
         decoding.report(
@@ -78,9 +78,9 @@ extension CheckDraft {
     }
 }
 
-extension Form where Value == String {
+extension ValueSchema where Value == String {
     /// A check's name.
-    fileprivate static var checkName: Form {
+    fileprivate static var checkName: ValueSchema {
         .scalar(.checkName) { text, node, _, decoding in
             guard text != CheckDeclaration.probeName else {
                 decoding.report(
@@ -105,11 +105,11 @@ extension Form where Value == String {
     }
 }
 
-extension Form where Value == [String] {
+extension ValueSchema where Value == [String] {
     /// A program with its arguments; the program's path is made absolute.
-    static var command: Form {
-        let words = Form<[Field<String>]>.list(of: .text, repeats: true)
-        return Form(words.description) { node, place, decoding in
+    static var command: ValueSchema {
+        let words = ValueSchema<[Field<String>]>.list(of: .text, repeats: true)
+        return ValueSchema(words.description) { node, place, decoding in
             guard case .sequence(let nodes) = node.content else {
                 decoding.reportForm(
                     node, place, words.description,
@@ -137,7 +137,7 @@ extension Form where Value == [String] {
 extension Decoding {
     /// The path of a command's first word, or its name.
     fileprivate mutating func program(
-        _ node: YAMLNode, _ text: String, _ place: Place
+        _ node: YAMLNode, _ text: String, _ place: CodingPath
     ) -> String? {
         let isPath = ["/", "./", "../", "~/"].contains(where: text.hasPrefix)
         // A whole line where a word is wanted is no path below the job file's folder.
@@ -155,6 +155,6 @@ extension Decoding {
             }
             return text
         }
-        return Form<String>.path.decode(node, place, &self)
+        return ValueSchema<String>.path.decode(node, place, &self)
     }
 }

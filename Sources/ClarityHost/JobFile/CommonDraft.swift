@@ -13,7 +13,7 @@ struct CommonDraft: Sendable {
     var stall: Field<Duration>?
     var memoryLimitBytes: Field<Int64>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         CommonDraft(),
         [
             Key(
@@ -72,7 +72,7 @@ struct RetryDraft: Sendable {
     var initial: Field<Duration>?
     var maximum: Field<Duration>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         RetryDraft(),
         [
             Key(

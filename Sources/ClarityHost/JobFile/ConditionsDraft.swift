@@ -6,7 +6,7 @@ struct ConditionsDraft: Sendable {
     var idle: Field<IdleDraft>?
     var probe: Field<String>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         ConditionsDraft(),
         [
             Key(
@@ -31,7 +31,7 @@ struct ConditionsDraft: Sendable {
 struct IdleDraft: Sendable {
     var loadBelow: Field<Int>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         IdleDraft(),
         [
             Key(
@@ -40,13 +40,13 @@ struct IdleDraft: Sendable {
         ])
 }
 
-extension Form where Value == InterfaceRules {
+extension ValueSchema where Value == InterfaceRules {
     /// What interfaces are, by their names.
-    static var interfaceRules: Form {
-        let entries = Form<[NamedField<String, InterfaceRules.Nature>]>.entries(
+    static var interfaceRules: ValueSchema {
+        let entries = ValueSchema<[NamedField<String, InterfaceRules.Nature>]>.entries(
             named: .interfacePattern,
             of: .choice(of: InterfaceRules.Nature.self, noun: "kind of connection"))
-        return Form(entries.description) { node, place, decoding in
+        return ValueSchema(entries.description) { node, place, decoding in
             guard let entries = entries.decode(node, place, &decoding) else { return nil }
             var rules = InterfaceRules()
             for entry in entries {
@@ -69,9 +69,9 @@ extension Form where Value == InterfaceRules {
     }
 }
 
-extension Form where Value == String {
+extension ValueSchema where Value == String {
     /// An interface's name, with `*` and `?` for others.
-    static var interfacePattern: Form {
+    static var interfacePattern: ValueSchema {
         .scalar(.interfacePattern) { text, node, _, decoding in
             // What Linux takes as a name (dev_valid_name in net/core/dev.c), and with room for stars.
             let isPattern =
@@ -89,7 +89,7 @@ extension Form where Value == String {
     }
 
     /// A URL of http or https, wherever it leads: nothing that is secret goes there.
-    static var webAddress: Form {
+    static var webAddress: ValueSchema {
         .scalar(.webAddress) { text, node, place, decoding in
             guard text.utf8.count <= 2000 else {
                 decoding.report(

@@ -28,7 +28,7 @@ struct KnownChecks: Sendable {
 
     /// Reports the names that no check has.
     func report(
-        unknownIn constraints: Field<ConstraintsDraft>?, of place: Place,
+        unknownIn constraints: Field<ConstraintsDraft>?, of place: CodingPath,
         _ decoding: inout Decoding
     ) {
         guard isRead else { return }

@@ -49,11 +49,11 @@ struct ConstraintsDraft: Sendable {
             "the times of day at which it may run; an empty list asks nothing"),
         Key(
             "check", { swap(&$0.checks, &$1) },
-            .oneOrMore(.text, atMost: Form<Void>.mostEntries),
+            .oneOrMore(.text, atMost: ValueSchema<Void>.mostEntries),
             "the checks that must pass; an empty list asks nothing"),
     ]
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         ConstraintsDraft(),
         constraintKeys + [
             Key(
@@ -84,7 +84,7 @@ struct UnknownDraft: Sendable {
         "pressure_below", "check",
     ]
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         UnknownDraft(),
         names.map { name in
             Key(
@@ -102,13 +102,13 @@ struct StorageWish: Hashable, Sendable {
     var bytes: Int64
 }
 
-extension Form where Value == [StorageWish] {
+extension ValueSchema where Value == [StorageWish] {
     /// A size for the state directory, or sizes by path.
-    static var storageWishes: Form {
-        let size = Form<Int64>.size(0...(1 << 50))
-        let byPath = Form<[NamedField<String, Int64>]>.entries(named: .path, of: size)
+    static var storageWishes: ValueSchema {
+        let size = ValueSchema<Int64>.size(0...(1 << 50))
+        let byPath = ValueSchema<[NamedField<String, Int64>]>.entries(named: .path, of: size)
         let description = FormDescription.either(size.description, byPath.description)
-        return Form(description) { node, place, decoding in
+        return ValueSchema(description) { node, place, decoding in
             switch node.content {
             case .scalar where !node.isNull:
                 return size.decode(node, place, &decoding).map { [StorageWish(bytes: $0)] }
@@ -132,9 +132,9 @@ extension Form where Value == [StorageWish] {
     }
 }
 
-extension Form where Value == Window {
+extension ValueSchema where Value == Window {
     /// A stretch of the day such as `22:00-06:00`.
-    static var window: Form {
+    static var window: ValueSchema {
         .scalar(.window) { text, node, place, decoding in
             do throws(WindowError) {
                 return try Window(text)

@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 /// What is known around a job file while it is read.
-struct Surroundings: Sendable {
+struct DecodingContext: Sendable {
     /// The home folder, for `~/`.
     var home: String
     /// The job file's folder, from which relative paths count.
@@ -27,15 +27,15 @@ struct Field<Value: Sendable>: Sendable {
 /// Where in the file a value is: `timeout` of job `a`.
 ///
 /// Put into words only by who has something to report: a file without fault needs none.
-indirect enum Place: Sendable {
+indirect enum CodingPath: Sendable {
     case file
     /// A job by its id, as it stands in the file.
     case job(String)
     /// A check by its name, as it stands in the file.
     case check(String)
-    case value(key: String, of: Place)
+    case value(key: String, of: CodingPath)
     /// An entry of a list, from 1.
-    case entry(Int, of: Place)
+    case entry(Int, of: CodingPath)
 
     /// The key, or for an entry of a list that of the list.
     var key: String {
@@ -61,7 +61,7 @@ indirect enum Place: Sendable {
 
 /// One reading of a job file: its surroundings and the faults found so far.
 struct Decoding: Sendable {
-    let surroundings: Surroundings
+    let context: DecodingContext
     private(set) var faults: [JobFileFault] = []
     private(set) var warnings: [JobFileFault] = []
     private var known: Set<JobFileFault> = []
@@ -69,7 +69,7 @@ struct Decoding: Sendable {
     /// Beyond so many faults nobody reads on, and looking for near names would only take time.
     private static let mostFaultsWithSuggestions = 200
 
-    init(_ surroundings: Surroundings) { self.surroundings = surroundings }
+    init(_ context: DecodingContext) { self.context = context }
 
     /// Records a fault.
     mutating func report(

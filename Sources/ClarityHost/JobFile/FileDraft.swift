@@ -16,7 +16,7 @@ struct FileDraft: Sendable {
     /// - Parameter needsSections: whether the sections that are required have to be there.
     static func shape(
         _ catalogue: JobCatalogue, needsSections: Bool = true
-    ) -> Shape<FileDraft> {
+    ) -> MappingSchema<FileDraft> {
         var empty = FileDraft()
         for section in catalogue.sections {
             guard case .mapping(let options) = section.form else { continue }
@@ -48,13 +48,13 @@ struct FileDraft: Sendable {
                 isRequired: true,
                 "the jobs, in the order in which they are listed and preferred"),
         ]
-        return Shape(empty, own + sections)
+        return MappingSchema(empty, own + sections)
     }
 
     private static func key(
         for section: SectionDeclaration, isRequired: Bool
     ) -> Key<FileDraft> {
-        let form = Form<[String: String]>.section(section)
+        let form = ValueSchema<[String: String]>.section(section)
         return Key(
             description: KeyDescription(
                 name: section.key, form: form.description, isRequired: isRequired,
@@ -71,7 +71,7 @@ struct StoreDraft: Sendable {
     var directory: Field<String>?
     var history: Field<HistoryDraft>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         StoreDraft(),
         [
             Key(
@@ -90,7 +90,7 @@ struct HistoryDraft: Sendable {
     var failureAge: Field<Duration>?
     var bytes: Field<Int64>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         HistoryDraft(),
         [
             Key(
@@ -124,7 +124,7 @@ struct DefaultsDraft: Sendable {
     var timeZone: Field<Zone>?
     var common = CommonDraft()
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         DefaultsDraft(),
         [
             Key(
@@ -136,10 +136,10 @@ struct DefaultsDraft: Sendable {
         ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } })
 }
 
-extension Form where Value == Int {
+extension ValueSchema where Value == Int {
     /// The version of the file's form.
-    static var version: Form {
-        Form(.integer(1...1)) { node, place, decoding in
+    static var version: ValueSchema {
+        ValueSchema(.integer(1...1)) { node, place, decoding in
             guard case .scalar("1", isPlain: true) = node.content else {
                 decoding.report(
                     node.position, "version \(shown(node.text ?? node.noun)) is not supported",

@@ -54,7 +54,7 @@ struct JobDraft: Sendable {
     }
 
     /// A job with the kinds and options of `catalogue`.
-    static func form(_ catalogue: JobCatalogue) -> Form<Listed> {
+    static func form(_ catalogue: JobCatalogue) -> ValueSchema<Listed> {
         let keys = keys(catalogue)
         let optionShapes = Dictionary(
             catalogue.kinds.map { ($0.kind.rawValue, OptionsDraft.shape($0.options)) },
@@ -64,10 +64,10 @@ struct JobDraft: Sendable {
         let optionsKey = KeyDescription(
             name: "options", form: options, isRequired: false, summary: "what the kind may be told")
         let all = keys.map(\.description) + [optionsKey]
-        return Form<Listed>(.mapping(all)) { node, place, decoding in
+        return ValueSchema<Listed>(.mapping(all)) { node, place, decoding in
             let place = node["id"]?.text.map { .job($0) } ?? place
             let kind = node["kind"]?.text.flatMap { optionShapes[$0] }
-            let shape = Shape(
+            let shape = MappingSchema(
                 JobDraft(),
                 keys + [
                     Key(
@@ -91,7 +91,7 @@ struct JobDraft: Sendable {
 
     /// A job in the list, with how messages call it.
     struct Listed: Sendable {
-        var place: Place
+        var place: CodingPath
         var position: YAMLNode.Position
         var draft: JobDraft
     }

@@ -53,12 +53,13 @@ public struct JobFileReader: Sendable {
             throw JobFileFaults(path: path, faults: [error])
         }
         var decoding = Decoding(
-            Surroundings(
+            DecodingContext(
                 home: home, folder: folder(of: path), zones: zones, localZone: localZone,
                 host: host, now: now))
         let root = document.root
         if let version = root["version"],
-            Form<Int>.version.decode(version, .value(key: "version", of: .file), &decoding) == nil
+            ValueSchema<Int>.version.decode(version, .value(key: "version", of: .file), &decoding)
+                == nil
         {
             throw JobFileFaults(path: path, faults: decoding.faults.placed(in: root))
         }
@@ -97,7 +98,7 @@ public struct JobFileReader: Sendable {
             defaults: defaults, settings: draft.settings, checks: checks,
             kinds: kinds)
         let assembled = listed.map { (entry: $0, job: assembly.job($0, &decoding)) }
-        if let now = decoding.surroundings.now {
+        if let now = decoding.context.now {
             JobWarnings(defaults: defaults.common, kinds: kinds, now: now)
                 .check(assembled, &decoding)
         }

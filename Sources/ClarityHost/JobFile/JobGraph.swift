@@ -102,7 +102,7 @@ struct ThenDraft: Sendable {
     var succeeded: Field<[Field<JobID>]>?
     var failed: Field<[Field<JobID>]>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         ThenDraft(),
         [
             Key(
@@ -117,12 +117,13 @@ struct ThenDraft: Sendable {
     var all: [Field<JobID>] { (succeeded?.value ?? []) + (failed?.value ?? []) }
 }
 
-extension Form where Value == ThenDraft {
+extension ValueSchema where Value == ThenDraft {
     /// The jobs that run after a success, or lists of them by how the job has ended.
-    static var then: Form {
-        let list = Form<[Field<JobID>]>.list(of: .jobID)
-        let mapping = Form.mapping(ThenDraft.shape)
-        return Form(.either(list.description, mapping.description)) { node, place, decoding in
+    static var then: ValueSchema {
+        let list = ValueSchema<[Field<JobID>]>.list(of: .jobID)
+        let mapping = ValueSchema.mapping(ThenDraft.shape)
+        return ValueSchema(.either(list.description, mapping.description)) {
+            node, place, decoding in
             if case .mapping = node.content { return mapping.decode(node, place, &decoding) }
             return list.decode(node, place, &decoding).map {
                 ThenDraft(succeeded: Field(position: node.position, value: $0))

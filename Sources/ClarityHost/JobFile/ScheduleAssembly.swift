@@ -10,7 +10,7 @@ extension JobAssembly {
         _ decoding: inout Decoding
     ) -> Schedule? {
         guard let draft = field.value else { return nil }
-        let place = Place.value(key: "schedule", of: entry.place)
+        let place = CodingPath.value(key: "schedule", of: entry.place)
         let given = draft.givenRules
         guard given.count == 1 else {
             decoding.report(
@@ -29,7 +29,7 @@ extension JobAssembly {
         }
         let schedule = Schedule(
             rule, notBefore: draft.notBefore?.value, notAfter: draft.notAfter?.value,
-            delay: delay(draft, entry, decoding.surroundings.host),
+            delay: delay(draft, entry, decoding.context.host),
             flex: draft.flex?.value ?? .zero)
         if let bound = draft.notAfter ?? draft.notBefore, schedule.neverFires {
             let bounds = [
@@ -43,7 +43,7 @@ extension JobAssembly {
 
     /// Reports keys that serve a rule which is not there.
     private func reportIdleKeys(
-        of draft: ScheduleDraft, _ place: Place, hasWindows: Bool, _ decoding: inout Decoding
+        of draft: ScheduleDraft, _ place: CodingPath, hasWindows: Bool, _ decoding: inout Decoding
     ) {
         let needsZone = draft.cron != nil || draft.calendar != nil || hasWindows
         guard !draft.startsAtBoot else {
@@ -121,7 +121,7 @@ extension JobAssembly {
     ) -> Zone? {
         if let zone = own ?? defaults.timeZone { return zone.value }
         return decoding.zone(
-            decoding.surroundings.localZone, at: position,
+            decoding.context.localZone, at: position,
             help: "that is what the machine says; name one with `time_zone`")
     }
 

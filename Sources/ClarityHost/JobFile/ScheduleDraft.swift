@@ -14,7 +14,7 @@ struct ScheduleDraft: Sendable {
     var randomizedDelay: Field<Duration>?
     var earliestBegin: Field<Duration>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         ScheduleDraft(),
         [
             Key(

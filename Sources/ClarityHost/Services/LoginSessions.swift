@@ -17,14 +17,14 @@ struct LoginSessions: Sendable {
         var isAnnounced = true
     }
 
-    private static let login = BusPlace(
+    private static let login = BusObject(
         path: "/org/freedesktop/login1", interface: "org.freedesktop.login1.Manager")
     private static let session = "org.freedesktop.login1.Session"
 
-    static let interest = BusInterest(
+    static let interest = BusSubscription(
         title: "logind", service: "org.freedesktop.login1",
         objects: [login: ["IdleHint", "IdleSinceHint"]],
-        list: BusInterest.List(
+        list: BusSubscription.List(
             path: login.path, interface: login.interface, member: "ListSessions",
             layout: .paths(leading: "suss"), signals: ["SessionNew", "SessionRemoved"],
             wanted: [session: ["Class", "Type"]]))

@@ -8,9 +8,9 @@ struct ModemManager: Sendable {
     private static let modem = "org.freedesktop.ModemManager1.Modem"
     private static let network = "org.freedesktop.ModemManager1.Modem.Modem3gpp"
 
-    static let interest = BusInterest(
+    static let interest = BusSubscription(
         title: "ModemManager", service: "org.freedesktop.ModemManager1",
-        list: BusInterest.List(
+        list: BusSubscription.List(
             path: "/org/freedesktop/ModemManager1",
             interface: "org.freedesktop.DBus.ObjectManager", member: "GetManagedObjects",
             layout: .tree, signals: ["InterfacesAdded", "InterfacesRemoved"],

@@ -23,10 +23,10 @@ struct NetworkManager: Sendable {
         case guessYes, guessNo
     }
 
-    private static let place = BusPlace(
+    private static let place = BusObject(
         path: "/org/freedesktop/NetworkManager", interface: "org.freedesktop.NetworkManager")
 
-    static let interest = BusInterest(
+    static let interest = BusSubscription(
         title: "NetworkManager", service: "org.freedesktop.NetworkManager",
         objects: [place: ["Connectivity", "Metered", "PrimaryConnectionType"]])
 

@@ -5,16 +5,16 @@ import ClarityScheduler
 /// The same interface under two names: `org.freedesktop.UPower.PowerProfiles`, and
 /// `net.hadess.PowerProfiles` before version 0.20 of it.
 struct PowerProfiles: Sendable {
-    private static let place = BusPlace(
+    private static let place = BusObject(
         path: "/org/freedesktop/UPower/PowerProfiles",
         interface: "org.freedesktop.UPower.PowerProfiles")
-    private static let formerPlace = BusPlace(
+    private static let formerPlace = BusObject(
         path: "/net/hadess/PowerProfiles", interface: "net.hadess.PowerProfiles")
 
-    static let interest = BusInterest(
+    static let interest = BusSubscription(
         title: "power-profiles-daemon", service: "org.freedesktop.UPower.PowerProfiles",
         objects: [place: ["ActiveProfile"]])
-    static let formerInterest = BusInterest(
+    static let formerInterest = BusSubscription(
         title: "power-profiles-daemon", service: "net.hadess.PowerProfiles",
         objects: [formerPlace: ["ActiveProfile"]])
 
@@ -34,7 +34,7 @@ struct PowerProfiles: Sendable {
     }
 
     private static func isLowPower(
-        _ service: BusService, _ place: BusPlace
+        _ service: BusService, _ place: BusObject
     ) -> ServiceAnswer<Bool> {
         service.properties(at: place.path, place.interface).from("ActiveProfile")
             .understood { properties throws(Misunderstood) in

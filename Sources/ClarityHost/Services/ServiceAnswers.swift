@@ -29,7 +29,7 @@ struct ServiceAnswers: Sendable {
     ]
 
     /// Creates the answers from what is known of each service.
-    init(_ known: (BusInterest) -> BusService) {
+    init(_ known: (BusSubscription) -> BusService) {
         let network = NetworkManager(known(NetworkManager.interest))
         let modems = ModemManager(known(ModemManager.interest))
         let power = UPower(known(UPower.interest))

@@ -5,13 +5,13 @@ import ClarityScheduler
 /// Its D-Bus interfaces `org.freedesktop.UPower` and `org.freedesktop.UPower.Device`, the latter of
 /// the display device, which stands for all batteries together.
 struct UPower: Sendable {
-    private static let daemon = BusPlace(
+    private static let daemon = BusObject(
         path: "/org/freedesktop/UPower", interface: "org.freedesktop.UPower")
-    private static let display = BusPlace(
+    private static let display = BusObject(
         path: "/org/freedesktop/UPower/devices/DisplayDevice",
         interface: "org.freedesktop.UPower.Device")
 
-    static let interest = BusInterest(
+    static let interest = BusSubscription(
         title: "UPower", service: "org.freedesktop.UPower",
         objects: [
             daemon: ["OnBattery"],

@@ -28,7 +28,7 @@ extension RunHistory {
     /// `heldBackReach` at most.
     public func heldBack(
         _ job: JobID, since: Instant, until: Instant
-    ) throws(RunStoreError) -> [HeldBack] {
+    ) throws(RunStoreError) -> [HoldSummary] {
         guard let connection else { return [] }
         return try rethrowing(path) {
             try connection.snapshot {
@@ -42,13 +42,13 @@ extension RunHistory {
                     """,
                     .text(job.rawValue), .integer(first), .instant(since), .instant(until)
                 ) { row in
-                    HeldBack.Span(
+                    HoldSummary.Span(
                         WaitReason(rawValue: row.text(0)) ?? .constraint, subject: row.text(1),
                         run: RunID(row.integer(2)),
                         since: Instant(millisecondsSince1970: row.integer(3)),
                         until: row.optionalInstant(4))
                 }
-                return HeldBack.sums(of: spans, from: since, until: until)
+                return HoldSummary.sums(of: spans, from: since, until: until)
             }
         }
     }

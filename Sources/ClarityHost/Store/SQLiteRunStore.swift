@@ -10,7 +10,7 @@ public final class SQLiteRunStore: RunStore {
     private let connection: Connection
     private let path: String
     private let leases: Leases
-    private let nudges: Nudges
+    private let nudges: ChangeSignals
     /// What keeps the files from being put back to an earlier state meanwhile.
     private let share: AdvisoryLock
     /// The lock behind this process's leases.
@@ -33,7 +33,7 @@ public final class SQLiteRunStore: RunStore {
         }
         leases = Leases(folder: owners, ownOwner: leaseLock.owner)
         leases.removeLapsed()
-        nudges = Nudges(folder: owners, ownOwner: leaseLock.owner)
+        nudges = ChangeSignals(folder: owners, ownOwner: leaseLock.owner)
         let path = "\(directory.path)/history.db"
         self.path = path
         connection = try rethrowing(path) {

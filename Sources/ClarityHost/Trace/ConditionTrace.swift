@@ -7,12 +7,12 @@ public struct ConditionTrace: Hashable, Sendable {
         public var at: Instant
         public var conditions: Conditions
         /// How attempts go that start from then on.
-        public var attempts: AttemptSuppositions
+        public var attempts: SimulatedOutcomes
 
         /// Creates an entry.
         public init(
             at: Instant, conditions: Conditions,
-            attempts: AttemptSuppositions = AttemptSuppositions()
+            attempts: SimulatedOutcomes = SimulatedOutcomes()
         ) {
             self.at = at
             self.conditions = conditions

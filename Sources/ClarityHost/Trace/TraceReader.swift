@@ -94,8 +94,8 @@ public struct TraceReader: Sendable {
     }
 
     private func attempts(
-        _ members: [JSON.Member], after earlier: AttemptSuppositions
-    ) throws(NotationFault) -> AttemptSuppositions {
+        _ members: [JSON.Member], after earlier: SimulatedOutcomes
+    ) throws(NotationFault) -> SimulatedOutcomes {
         let given = members.filter { $0.name == "attempts" }
         guard let value = given.first?.value else { return earlier }
         guard given.count == 1 else { throw .twice(name: "attempts") }

@@ -48,7 +48,7 @@ extension HealthStore {
             // They were about the former value.
             try connection.run("DELETE FROM server_words WHERE id = ?", .integer(id))
         } else if ruling.needsRow {
-            let doubtful = try RestoredDoubt(connection)
+            let doubtful = try RestoredDuplicates(connection)
             try connection.run(
                 """
                 INSERT INTO outbox (kind, start_s, end_s, tag, sealed, as_of_s\(doubtful.column))

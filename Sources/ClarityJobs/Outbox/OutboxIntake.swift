@@ -101,7 +101,7 @@ extension HealthStore {
     ) throws -> Int64 {
         guard !portion.rows.isEmpty else { return 0 }
         let before = connection.totalChanges
-        let doubtful = try RestoredDoubt(connection)
+        let doubtful = try RestoredDuplicates(connection)
         try connection.withStatement(
             """
             INSERT INTO outbox (kind, start_s, end_s, tag, sealed\(doubtful.column))

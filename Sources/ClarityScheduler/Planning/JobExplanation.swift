@@ -29,7 +29,7 @@ public struct JobExplanation: Hashable, Sendable {
         /// Since when it holds a run back; `nil` where it does not, or none was decided about.
         public var since: Instant?
         /// How often it held the job back in the last `JobPast.stretch`; `nil` for never.
-        public var past: HeldBack?
+        public var past: HoldSummary?
         /// What would end it; `nil` where it holds nothing back.
         public var change: Change?
     }
@@ -56,7 +56,7 @@ public struct JobExplanation: Hashable, Sendable {
         case ask
     }
 
-    public var standing: JobStanding
+    public var standing: JobStatus
     /// The run that waits, the oldest where there are several; what is said here is about it, or
     /// about one that there would be.
     public var waiting: Run?
@@ -77,12 +77,12 @@ extension Planner {
         of id: JobID, at moment: Moment, conditions: Conditions, ledger: Ledger, past: JobPast
     ) -> JobExplanation? {
         guard let job = jobs[id] else { return nil }
-        var round = Round(self, [], moment, { conditions }, ledger)
-        return round.explanation(of: job, past)
+        var builder = PlanBuilder(self, [], moment, { conditions }, ledger)
+        return builder.explanation(of: job, past)
     }
 }
 
-extension Round {
+extension PlanBuilder {
     fileprivate mutating func explanation(of job: Job, _ past: JobPast) -> JobExplanation {
         let standing = standing(of: job)
         let candidate = candidate(of: job)
@@ -149,23 +149,23 @@ extension Round {
     }
 
     private func change(
-        for deferral: Deferral, _ run: Run, _ job: Job, _ standing: JobStanding
+        for deferral: Deferral, _ run: Run, _ job: Job, _ standing: JobStatus
     ) -> JobExplanation.Change {
         switch deferral.reason {
         case .constraint: .ask
         case .paused: .resume(until: record(of: job.id).pause?.until)
         case .overlap:
-            if deferral.subject == Round.maxParallel {
+            if deferral.subject == PlanBuilder.maxParallel {
                 .place
             } else {
                 runAhead(of: run).map { .finish($0.id) } ?? .attemptGone
             }
-        case .backoff where deferral.subject == Round.retryAfter:
+        case .backoff where deferral.subject == PlanBuilder.retryAfter:
             .pass(until: record(of: job.id).retryAfter ?? moment.wall)
         case .backoff: .pass(until: run.notBefore ?? moment.wall)
-        case .notDue where deferral.subject == JobStanding.schedule:
+        case .notDue where deferral.subject == JobStatus.schedule:
             (standing.nextStart ?? standing.next).map { .pass(until: $0) } ?? .ask
-        case .notDue where deferral.subject == Round.earliestBegin:
+        case .notDue where deferral.subject == PlanBuilder.earliestBegin:
             .pass(until: (record(of: job.id).lastFinished ?? moment.wall) + job.earliestBegin)
         case .notDue: .pass(until: run.notBefore ?? moment.wall)
         }

@@ -125,10 +125,10 @@ public struct Planner: Sendable {
     ) -> Plan {
         let events = noticing(ledger.boot, events)
         // Moved and not copied, so that a decision costs nothing for what it does not touch.
-        var round = Round(consume self, events, moment, conditions, ledger)
-        round.decide()
-        let plan = round.plan()
-        self = round.planner
+        var builder = PlanBuilder(consume self, events, moment, conditions, ledger)
+        builder.decide()
+        let plan = builder.plan()
+        self = builder.planner
         return plan
     }
 

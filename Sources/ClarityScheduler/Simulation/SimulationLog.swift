@@ -1,7 +1,7 @@
 /// Takes down what the decisions of a simulation change, and sums it up.
 struct SimulationLog {
     private var runs: [RunID: Run] = [:]
-    private var spans: [RunID: [HeldBack.Span]] = [:]
+    private var spans: [RunID: [HoldSummary.Span]] = [:]
     private var fates: [JobID: [OccurrenceFate: Int]] = [:]
     private var starts: [JobID: Int] = [:]
 
@@ -17,7 +17,7 @@ struct SimulationLog {
             end(of: run, besides: deferrals.map(\.subject), at: instant)
             for deferral in deferrals where !isOpen(deferral.subject, of: run) {
                 spans[run, default: []].append(
-                    HeldBack.Span(
+                    HoldSummary.Span(
                         deferral.reason, subject: deferral.subject, run: run, since: instant,
                         until: nil))
             }
@@ -59,8 +59,8 @@ struct SimulationLog {
             worstAge: zip(marks, marks.dropFirst()).map { $1 - $0 }.max() ?? .zero)
     }
 
-    private func sums(_ spans: [HeldBack.Span], _ stretch: Range<Instant>) -> [HeldBack] {
-        HeldBack.sums(of: spans, from: stretch.lowerBound, until: stretch.upperBound)
+    private func sums(_ spans: [HoldSummary.Span], _ stretch: Range<Instant>) -> [HoldSummary] {
+        HoldSummary.sums(of: spans, from: stretch.lowerBound, until: stretch.upperBound)
     }
 
     private func isOpen(_ subject: String, of run: RunID) -> Bool {

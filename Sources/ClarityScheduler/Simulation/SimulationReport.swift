@@ -13,7 +13,7 @@ public struct SimulatedRun: Hashable, Sendable {
     /// The run as it was in the end; its lease and counts mean nothing.
     public var run: Run
     /// What held it back, what did it longest first.
-    public var heldBack: [HeldBack]
+    public var heldBack: [HoldSummary]
 }
 
 /// What became of one job in a simulation.
@@ -32,7 +32,7 @@ public struct SimulatedJob: Hashable, Sendable {
     /// How many attempts were started.
     public var starts: Int
     /// What held it back, what did it longest first.
-    public var heldBack: [HeldBack]
+    public var heldBack: [HoldSummary]
     /// The longest that its data was without a success: from the beginning, or from one success to
     /// the next, or from the last to the end.
     public var worstAge: Duration

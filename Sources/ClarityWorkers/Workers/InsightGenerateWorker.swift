@@ -34,7 +34,7 @@ public struct InsightGenerateWorker: KindWorker {
         }
         if try making.isWaiting() {
             let hasBegun = making.hasBegun
-            try await Rounds.run(context, waitsFirst: hasBegun) { try await making.round() }
+            try await PollSchedule.run(context, waitsFirst: hasBegun) { try await making.round() }
         }
         if let wait = making.wait {
             return .snooze(

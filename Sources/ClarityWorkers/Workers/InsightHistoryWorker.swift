@@ -19,7 +19,7 @@ public struct InsightHistoryWorker: KindWorker {
         guard try await context.client.givesInsightsInFull() else { return .success }
         var texts = InsightTexts(context, unfinished: history.unfinished)
         try await texts.fetch(most: mostTexts)
-        try await Rounds.run(context) { try await texts.round() }
+        try await PollSchedule.run(context) { try await texts.round() }
         return .success
     }
 }

@@ -33,8 +33,8 @@ struct IntakeLine: Sendable {
     }
 
     private final class Shared: Sendable {
-        let read = Handover<Portion>(room: 1)
-        let sealed = Handover<OutboxPortion>(room: 1)
+        let read = BlockingQueue<Portion>(room: 1)
+        let sealed = BlockingQueue<OutboxPortion>(room: 1)
         let state = Mutex(State())
 
         func cancel() {
@@ -90,7 +90,7 @@ struct IntakeLine: Sendable {
     }
 
     private func fill<Result>(
-        _ line: Handover<Portion>,
+        _ line: BlockingQueue<Portion>,
         _ read: (_ each: (Sample, SampleNature) throws -> Void) throws -> Result
     ) throws -> Result {
         // Room for a portion at once: what grows by doubling takes up to twice as much.

@@ -28,7 +28,7 @@ public struct PatAnalysisWorker: KindWorker {
         counts.add(0, to: "weeks_sent")
         let hasSent = try await analyse(context, form, needed, &poll, &counts)
         if try !context.store.openAnalyses().isEmpty {
-            try await Rounds.run(context, waitsFirst: hasSent) { try await poll.round() }
+            try await PollSchedule.run(context, waitsFirst: hasSent) { try await poll.round() }
         }
         return .success
     }

@@ -14,7 +14,7 @@ public struct ProcessingStatusWorker: KindWorker {
     public func run(_ context: WorkContext) async throws -> Outcome {
         let giveUpAfter = try WorkOptions(context.order).duration("give_up_after")
         var poll = StatusPoll(context, giveUpAfter: giveUpAfter, asksUploads: true)
-        try await Rounds.run(context) { try await poll.round() }
+        try await PollSchedule.run(context) { try await poll.round() }
         if poll.hasSettledUploads { try context.noteAccount() }
         return .success
     }

@@ -15,8 +15,8 @@ struct ListCommand {
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let moment = composition.clock.moment
         let lastLook = ledger.lastLook(before: moment.wall)
-        func overdue(_ standing: JobStanding?) -> String? {
-            StandingText.overdue(standing, now: moment.wall, lastLook: lastLook)
+        func overdue(_ standing: JobStatus?) -> String? {
+            JobStatusText.overdue(standing, now: moment.wall, lastLook: lastLook)
         }
         let standings = planner.standings(
             at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)
@@ -37,7 +37,7 @@ struct ListCommand {
         return .done
     }
 
-    private func object(_ job: Job, _ standing: JobStanding?, overdue: String?) -> JSON {
+    private func object(_ job: Job, _ standing: JobStatus?, overdue: String?) -> JSON {
         [
             "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
             "class": .string(job.jobClass.rawValue), "next": .text(standing?.nextStart),
@@ -47,7 +47,7 @@ struct ListCommand {
     }
 
     /// What holds the job back; nothing does while it runs.
-    private func waitsFor(_ standing: JobStanding?) -> [Deferral] {
+    private func waitsFor(_ standing: JobStatus?) -> [Deferral] {
         guard let standing, standing.open?.state != .running else { return [] }
         return standing.deferrals
     }
@@ -61,7 +61,7 @@ struct ListCommand {
     }
 
     /// `disabled`, the state of the unfinished run, or `idle`.
-    private func state(_ standing: JobStanding?) -> String {
+    private func state(_ standing: JobStatus?) -> String {
         guard let standing else { return "disabled" }
         return standing.open?.state.rawValue ?? "idle"
     }

@@ -63,7 +63,7 @@ struct StatusCommand {
         let known = Dictionary(uniqueKeysWithValues: standings.map { ($0.job, $0) })
         let lastLook = ledger.lastLook(before: moment.wall)
         for (index, job) in file.jobs.prefix(StatusCommand.mostJobs).enumerated() {
-            var facts = StandingText.Facts(
+            var facts = JobStatusText.Facts(
                 isDisabled: file.disabled.contains(job.id), standing: known[job.id])
             facts.now = moment.wall
             facts.lastLook = lastLook
@@ -77,8 +77,8 @@ struct StatusCommand {
                 return try history.lastSuccess(of: job.id)
             }
             options["jobs.\(index).standing"] =
-                printable(StandingText.words(facts)).prefix(300).description
-            options["jobs.\(index).held_back"] = "\(StandingText.isHeldBack(facts))"
+                printable(JobStatusText.words(facts)).prefix(300).description
+            options["jobs.\(index).held_back"] = "\(JobStatusText.isHeldBack(facts))"
             options["jobs.\(index).overdue"] = "\(facts.standing?.overdueSince != nil)"
             options["jobs.\(index).last_success"] = success?.description
             options["jobs.\(index).gap"] = StatusCommand.gap(of: job, after: moment.wall)

@@ -190,12 +190,12 @@ struct ExplanationText {
 /// How what held a job back is shown.
 enum HeldBackText {
     /// `3 times, 2h 10m, 3 runs`.
-    static func words(_ past: HeldBack) -> String {
+    static func words(_ past: HoldSummary) -> String {
         "\(past.spans) \(past.spans == 1 ? "time" : "times"), \(past.total.text), "
             + "\(past.runs) \(past.runs == 1 ? "run" : "runs")"
     }
 
-    static func object(_ past: HeldBack) -> JSON {
+    static func object(_ past: HoldSummary) -> JSON {
         [
             "times": .count(past.spans), "total_ms": .integer(past.total.milliseconds),
             "runs": .count(past.runs),

@@ -46,7 +46,7 @@ struct SimulationText {
         job.expired + (job.fates[.expired] ?? 0)
     }
 
-    private func words(_ heldBack: [HeldBack]) -> String {
+    private func words(_ heldBack: [HoldSummary]) -> String {
         heldBack.map { "\($0.subject) \($0.total.text)" }.joined(separator: ", ")
     }
 
@@ -88,7 +88,7 @@ struct SimulationText {
         return .object(members)
     }
 
-    private func object(_ heldBack: HeldBack) -> JSON {
+    private func object(_ heldBack: HoldSummary) -> JSON {
         [
             "subject": .string(heldBack.subject), "times": .count(heldBack.spans),
             "total_ms": .integer(heldBack.total.milliseconds),

@@ -8,7 +8,7 @@ extension BusServiceTests {
     private static func room(_ name: String) -> BusRequest {
         BusRequest(
             service: "org.rooms", destination: ":1.1",
-            question: .properties(BusPlace(path: name, interface: "org.room")))
+            question: .properties(BusObject(path: name, interface: "org.room")))
     }
 
     private static let roomsAsked = BusRequest(
@@ -63,7 +63,7 @@ extension BusServiceTests {
         _ = service.heard(
             .reply(to: Self.room("/a"), .properties(["Light": .truth(true)])), at: Self.moment(1))
 
-        let place = BusPlace(path: "/rooms", interface: "org.rooms")
+        let place = BusObject(path: "/rooms", interface: "org.rooms")
         let requests = service.heard(
             .signal(sender: ":1.1", place, member: "New"), at: Self.moment(2))
         let strange = service.heard(
@@ -110,7 +110,7 @@ extension BusServiceTests {
     @Test func `a tree is told at once, and so are changes in it`() {
         var service = Self.present(Self.tree)
         let asked = BusRequest(service: "org.tree", destination: ":1.1", question: .list)
-        let leaf = BusPlace(path: "/tree/leaf", interface: "org.leaf")
+        let leaf = BusObject(path: "/tree/leaf", interface: "org.leaf")
 
         _ = service.heard(
             .reply(to: asked, .tree(["/tree/leaf": ["org.leaf": ["Green": .truth(true)]]])),
@@ -121,7 +121,7 @@ extension BusServiceTests {
             at: Self.moment(2))
         let new = service.heard(
             .changed(
-                sender: ":1.1", BusPlace(path: "/tree/new", interface: "org.leaf"),
+                sender: ":1.1", BusObject(path: "/tree/new", interface: "org.leaf"),
                 ["Green": .truth(true)], isComplete: true), at: Self.moment(2))
 
         #expect(spring == ["/tree/leaf": ["org.leaf": ["Green": .truth(true)]]])

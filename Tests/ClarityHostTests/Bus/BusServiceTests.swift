@@ -4,17 +4,17 @@ import Testing
 @testable import ClarityHost
 
 @Suite struct BusServiceTests {
-    private static let place = BusPlace(path: "/house", interface: "org.house")
-    private static let house = BusInterest(
+    private static let place = BusObject(path: "/house", interface: "org.house")
+    private static let house = BusSubscription(
         title: "House", service: "org.house", objects: [place: ["Light"]])
-    static let rooms = BusInterest(
+    static let rooms = BusSubscription(
         title: "Rooms", service: "org.rooms",
-        list: BusInterest.List(
+        list: BusSubscription.List(
             path: "/rooms", interface: "org.rooms", member: "List",
             layout: .paths(leading: "s"), signals: ["New"], wanted: ["org.room": ["Light"]]))
-    static let tree = BusInterest(
+    static let tree = BusSubscription(
         title: "Tree", service: "org.tree",
-        list: BusInterest.List(
+        list: BusSubscription.List(
             path: "/tree", interface: "org.tree", member: "All", layout: .tree, signals: ["New"],
             wanted: ["org.leaf": ["Green"]]))
 
@@ -26,7 +26,7 @@ import Testing
     }
 
     /// A service of which the bus said at second 0 that connection `:1.1` has its name.
-    static func present(_ interest: BusInterest) -> BusService {
+    static func present(_ interest: BusSubscription) -> BusService {
         var service = BusService(interest)
         _ = service.connected(at: moment(0))
         _ = service.heard(.owner(service: interest.service, ":1.1"), at: moment(0))

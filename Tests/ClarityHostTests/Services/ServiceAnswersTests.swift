@@ -8,7 +8,7 @@ import Testing
 
     /// A service that runs and said this of its fixed objects, one after the other, and of its list.
     private static func said(
-        _ interest: BusInterest, _ properties: [BusProperties], list: BusReply? = nil,
+        _ interest: BusSubscription, _ properties: [BusProperties], list: BusReply? = nil,
         each: BusProperties = [:]
     ) -> BusService {
         var service = BusService(interest)

@@ -16,8 +16,8 @@ struct JobExplanationTests {
     private func hours(_ count: Int64) -> Instant { .noon + .seconds(count * 3600) }
 
     /// What held the job back: `times` times, mostly so long.
-    private func past(_ subject: String, times: Int, median: Duration) -> HeldBack {
-        HeldBack(
+    private func past(_ subject: String, times: Int, median: Duration) -> HoldSummary {
+        HoldSummary(
             .constraint, subject: subject, spans: times, total: median * times, runs: times,
             ended: times, median: median)
     }

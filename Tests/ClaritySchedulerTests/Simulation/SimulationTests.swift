@@ -68,7 +68,7 @@ struct SimulationTests {
         #expect(report.runs.map(\.run.startedAt) == [at(5000), at(5400)])
         #expect(
             report.runs.first?.heldBack == [
-                HeldBack(
+                HoldSummary(
                     .constraint, subject: "idle", spans: 1, total: .seconds(5000), runs: 1,
                     ended: 1, median: .seconds(5000))
             ])

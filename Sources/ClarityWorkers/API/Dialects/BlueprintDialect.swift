@@ -36,12 +36,12 @@ extension Dialect {
             .serviceHealth: Route(.get, "/health", isAuthorized: false, mustExist: false),
         ],
         doors: [
-            .metrics: UploadDoor(
+            .metrics: UploadEndpoint(
                 call: .uploadMetrics, statusCall: .metricsStatus, form: .metrics(blueprintFields),
                 source: "apple_health", samplesPerRequest: 100, perType: nil,
                 requestBytes: 1024 * 1024, requestsPerHour: nil, isIdempotent: true,
                 takesFuture: false, wholeProgress: 100),
-            .samples: UploadDoor(
+            .samples: UploadEndpoint(
                 call: .uploadSamples, statusCall: .samplesStatus, form: .healthKit,
                 source: "apple_health", samplesPerRequest: 1000, perType: nil,
                 requestBytes: 1024 * 1024, requestsPerHour: nil, isIdempotent: false,
@@ -64,11 +64,11 @@ extension Dialect {
         ])
 
     /// Body temperature and blood glucose have fields and no type that they could go under.
-    private static var blueprintFields: [SampleKind: UploadDoor.Field] {
-        typealias Field = UploadDoor.Field
-        let biometric = UploadDoor.Payload("biometric_data")
-        let activity = UploadDoor.Payload("activity_data")
-        let mind = UploadDoor.Payload("mental_health_data", timestamp: "timestamp")
+    private static var blueprintFields: [SampleKind: UploadEndpoint.Field] {
+        typealias Field = UploadEndpoint.Field
+        let biometric = UploadEndpoint.Payload("biometric_data")
+        let activity = UploadEndpoint.Payload("activity_data")
+        let mind = UploadEndpoint.Payload("mental_health_data", timestamp: "timestamp")
         return [
             .heartRate: Field("heart_rate", biometric, "heart_rate", in: [30...220]),
             .heartRateVariability: Field(
@@ -87,7 +87,7 @@ extension Dialect {
             .restingHeartRate: Field("activity_level", activity, "resting_heart_rate"),
             .meditationMinutes: Field("mood_assessment", mind, "meditation_minutes", isWhole: true),
             .sleep: Field(
-                "sleep_analysis", UploadDoor.Payload("sleep_data"), in: [1...1440]),
+                "sleep_analysis", UploadEndpoint.Payload("sleep_data"), in: [1...1440]),
             .activity: Field("activity_level", activity),
         ]
     }

@@ -73,7 +73,7 @@ public struct Dialect: Hashable, Sendable {
     /// The calls that are offered.
     var routes: [APICall: Route]
     /// Where samples go in.
-    var doors: [UploadRoute: UploadDoor]
+    var doors: [UploadRoute: UploadEndpoint]
     var standardRoute: UploadRoute
     var paging: Paging
     /// Whether ids of users are sent in lower case; else as the backend gave them.
@@ -119,7 +119,7 @@ public struct Dialect: Hashable, Sendable {
     /// The door of a route; without one the standard's.
     ///
     /// - Throws: `APIError.notOffered`.
-    func door(_ route: UploadRoute?) throws(APIError) -> UploadDoor {
+    func door(_ route: UploadRoute?) throws(APIError) -> UploadEndpoint {
         let route = route ?? standardRoute
         guard let door = doors[route] else {
             throw .notOffered("uploads by the route `\(route.rawValue)`")

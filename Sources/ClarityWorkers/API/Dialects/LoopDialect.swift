@@ -48,14 +48,14 @@ extension Dialect {
         doors: [
             // Of the metrics of one type in a request the backend keeps the last, and calls all of
             // them accepted.
-            .metrics: UploadDoor(
+            .metrics: UploadEndpoint(
                 call: .uploadMetrics, statusCall: .metricsStatus, form: .metrics(loopFields),
                 source: "apple_health", samplesPerRequest: 1000, perType: 1,
                 requestBytes: 5 * 1024 * 1024, requestsPerHour: 100, isIdempotent: false,
                 takesFuture: true, wholeProgress: nil),
             // It says the same share of every upload at every time. `received` it reads from the
             // stored upload, and says nothing else ever after.
-            .samples: UploadDoor(
+            .samples: UploadEndpoint(
                 call: .uploadSamples, statusCall: .samplesStatus, form: .healthKit,
                 source: "apple_health", samplesPerRequest: 1000, perType: nil,
                 requestBytes: 5 * 1024 * 1024, requestsPerHour: nil, isIdempotent: false,
@@ -83,11 +83,11 @@ extension Dialect {
 
     /// The five types that are ever accepted, but for sleep: every upload with a night in it is
     /// answered 500. Were that repaired, a night with more than 30 minutes awake would be refused.
-    private static var loopFields: [SampleKind: UploadDoor.Field] {
-        typealias Field = UploadDoor.Field
-        let biometric = UploadDoor.Payload("biometric_data")
-        let activity = UploadDoor.Payload("activity_data")
-        let mind = UploadDoor.Payload("mental_health_data", timestamp: "timestamp")
+    private static var loopFields: [SampleKind: UploadEndpoint.Field] {
+        typealias Field = UploadEndpoint.Field
+        let biometric = UploadEndpoint.Payload("biometric_data")
+        let activity = UploadEndpoint.Payload("activity_data")
+        let mind = UploadEndpoint.Payload("mental_health_data", timestamp: "timestamp")
         return [
             .heartRate: Field("heart_rate", biometric, "heart_rate", in: [30...300]),
             .bloodPressure: Field(

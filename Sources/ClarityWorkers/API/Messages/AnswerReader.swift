@@ -30,7 +30,7 @@ struct AnswerReader {
 
     /// Reads the receipt of an upload of `count` samples through a door.
     func receipt(
-        _ body: [UInt8], from door: UploadDoor, count: Int
+        _ body: [UInt8], from door: UploadEndpoint, count: Int
     ) throws(APIError) -> UploadReceipt {
         switch door.form {
         case .metrics: try metricsReceipt(body, count: count)

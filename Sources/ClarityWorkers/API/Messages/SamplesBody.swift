@@ -1,7 +1,7 @@
 import ClarityJobs
 import ClarityScheduler
 
-extension UploadDoor {
+extension UploadEndpoint {
     /// Writes a batch whose samples can be written as HealthKit has them, each in the list of its
     /// form, in the order of the batch.
     func writeSamples(_ batch: UploadBatch, _ userID: String, into json: inout JSONWriter) {

@@ -1,7 +1,7 @@
 import ClarityJobs
 import ClarityScheduler
 
-extension UploadDoor {
+extension UploadEndpoint {
     /// The body of the upload of `batch`, in the form of this door.
     ///
     /// - Parameter userID: whose samples they are, as the backend has it.
@@ -110,7 +110,7 @@ extension UploadDoor {
     }
 }
 
-extension UploadDoor.Field {
+extension UploadEndpoint.Field {
     /// Whether there is a number of JSON for a value.
     fileprivate func canWrite(_ value: Double) -> Bool {
         !isWhole || Int(exactly: value.rounded()) != nil

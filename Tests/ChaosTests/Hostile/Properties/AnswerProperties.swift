@@ -186,7 +186,7 @@ enum AnswerProperties {
 
 extension Dialect {
     /// The door of a route, where this dialect has it.
-    fileprivate func doorIfAny(_ route: UploadRoute) -> UploadDoor? {
+    fileprivate func doorIfAny(_ route: UploadRoute) -> UploadEndpoint? {
         do throws(APIError) { return try door(route) } catch { return nil }
     }
 }

@@ -2,18 +2,18 @@ import ClaritySystem
 import Synchronization
 import Testing
 
-@Suite struct HandoverTests {
+@Suite struct BlockingQueueTests {
     /// Elements that were taken, by whoever took them.
     private final class Basket: Sendable {
         let taken = Mutex<[Int]>([])
 
-        func takeAll(_ handover: Handover<Int>) {
+        func takeAll(_ handover: BlockingQueue<Int>) {
             while let element = handover.take() { taken.withLock { $0.append(element) } }
         }
     }
 
     @Test func `elements arrive in their order, all of them, with room for one`() throws {
-        let handover = Handover<Int>(room: 1)
+        let handover = BlockingQueue<Int>(room: 1)
         let basket = Basket()
 
         try withThreads([{ basket.takeAll(handover) }], cancel: handover.cancel) {
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func `no more than there is room for is under way`() throws {
-        let handover = Handover<Int>(room: 3)
+        let handover = BlockingQueue<Int>(room: 3)
         let put = Atomic(0)
 
         try withThreads(
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func `what waits is still taken after the end, and nothing more is put`() {
-        let handover = Handover<Int>(room: 2)
+        let handover = BlockingQueue<Int>(room: 2)
         _ = handover.put(1)
         _ = handover.put(2)
 
@@ -53,8 +53,8 @@ import Testing
     }
 
     @Test func `a cancellation drops what waits and lets go whoever waits`() throws {
-        let full = Handover<Int>(room: 1)
-        let empty = Handover<Int>(room: 1)
+        let full = BlockingQueue<Int>(room: 1)
+        let empty = BlockingQueue<Int>(room: 1)
         _ = full.put(1)
         let refused = Mutex<Bool?>(nil)
         let missing = Mutex<Int??>(nil)
@@ -80,7 +80,7 @@ import Testing
 
     @Test func `threads have ended when their body is left, by an error too`() {
         struct Broken: Error {}
-        let handover = Handover<Int>(room: 1)
+        let handover = BlockingQueue<Int>(room: 1)
         let ended = Atomic(0)
 
         #expect(throws: Broken.self) {

@@ -1,5 +1,5 @@
 /// One decision in the making: the planner's state, what is known, and what was decided so far.
-struct Round {
+struct PlanBuilder {
     var planner: Planner
     let events: [Planner.Event]
     let moment: Moment
@@ -83,7 +83,7 @@ struct Round {
         }
     }
 
-    /// The runs that other processes hold when the round begins, in no order; found out when they are
+    /// The runs that other processes hold when the decision begins, in no order; found out when they are
     /// first asked for.
     var runningElsewhere: [Run] {
         mutating get {
@@ -96,7 +96,7 @@ struct Round {
         }
     }
 
-    /// An unfinished run, or one that this round finished.
+    /// An unfinished run, or one that this decision ended.
     func run(_ id: RunID) -> Run? { changedRuns[id] ?? ledger.open[id] }
 
     /// The unfinished runs of a job, oldest first.
@@ -110,7 +110,7 @@ struct Round {
         openRuns(of: job).filter { !$0.isWaitingBackfill }
     }
 
-    /// The runs of a job that were unfinished when the round began or are new, oldest first.
+    /// The runs of a job that were unfinished when the decision began or are new, oldest first.
     func openRunNumbers(of job: JobID) -> [RunID] {
         guard let new = newByJob[job] else { return ledger.openRuns(of: job) }
         return ledger.openRuns(of: job) + new
@@ -214,7 +214,7 @@ struct Round {
         add(.prune(retention, at: moment.wall))
     }
 
-    /// Ends the round: each run that changed is written once, in its last form, before what refers
+    /// Ends the decision: each run that changed is written once, in its last form, before what refers
     /// to it; one that runs no more before one that takes its place.
     func plan() -> Plan {
         var plan = result

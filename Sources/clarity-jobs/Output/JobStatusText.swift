@@ -1,12 +1,12 @@
 import ClarityScheduler
 
 /// How a job stands, in a few words that follow its name.
-enum StandingText {
+enum JobStatusText {
     /// What the words are made from.
     struct Facts {
         var isDisabled = false
         /// `nil` for a disabled job.
-        var standing: JobStanding?
+        var standing: JobStatus?
         /// Since when its run waits for each subject.
         var since: [String: Instant] = [:]
         /// Its last run, finished or not.
@@ -17,7 +17,7 @@ enum StandingText {
     }
 
     /// `overdue by 1d15h: no scheduler has run since ...`; `nil` for a job that is not.
-    static func overdue(_ standing: JobStanding?, now: Instant?, lastLook: Instant?) -> String? {
+    static func overdue(_ standing: JobStatus?, now: Instant?, lastLook: Instant?) -> String? {
         guard let due = standing?.overdueSince, let now else { return nil }
         let minutes = (now - due).milliseconds / 60_000
         let since = lastLook.map { "since \(RunText.seconds($0))" } ?? "yet"
@@ -60,7 +60,7 @@ enum StandingText {
 
     /// What keeps it from starting although something asks for it; constraints of a job that nothing
     /// asks for now hold nothing back.
-    private static func holding(_ standing: JobStanding) -> [Deferral] {
+    private static func holding(_ standing: JobStatus) -> [Deferral] {
         let isAsked = !standing.deferrals.contains {
             $0.reason == .notDue && $0.subject == "schedule"
         }

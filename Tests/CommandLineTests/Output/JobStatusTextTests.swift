@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityScheduler
 @testable import clarity_jobs
 
-@Suite struct StandingTextTests {
+@Suite struct JobStatusTextTests {
     private let at = Instant(secondsSince1970: 1_760_000_000)
 
     private func deferral(_ reason: WaitReason, _ subject: String) -> Deferral {
@@ -24,9 +24,9 @@ import Testing
 
     private func facts(
         next: Bool = false, open: Run? = nil, _ deferrals: [Deferral] = [], last: Run? = nil
-    ) throws -> StandingText.Facts {
-        StandingText.Facts(
-            standing: JobStanding(
+    ) throws -> JobStatusText.Facts {
+        JobStatusText.Facts(
+            standing: JobStatus(
                 job: try #require(JobID("a")), next: next ? at : nil,
                 nextStart: next ? at : nil, open: open,
                 deferrals: deferrals),
@@ -36,8 +36,8 @@ import Testing
     @Test func `a job stands somewhere, and may be held back by more than its schedule`() throws {
         let notDue = deferral(.notDue, "schedule")
         let network = deferral(.constraint, "network")
-        let rows: [(StandingText.Facts, String, Bool)] = [
-            (StandingText.Facts(isDisabled: true), "is disabled", true),
+        let rows: [(JobStatusText.Facts, String, Bool)] = [
+            (JobStatusText.Facts(isDisabled: true), "is disabled", true),
             (try facts(open: run(.running), [network]), "runs now", false),
             (
                 try facts(open: run(.running, leased: .lapsed)),
@@ -65,8 +65,8 @@ import Testing
         ]
 
         for (facts, words, isHeldBack) in rows {
-            #expect(StandingText.words(facts) == words)
-            #expect(StandingText.isHeldBack(facts) == isHeldBack, "\(words)")
+            #expect(JobStatusText.words(facts) == words)
+            #expect(JobStatusText.isHeldBack(facts) == isHeldBack, "\(words)")
         }
     }
 }

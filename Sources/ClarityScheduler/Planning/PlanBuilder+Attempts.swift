@@ -1,5 +1,5 @@
 // How waiting runs start and running attempts are watched.
-extension Round {
+extension PlanBuilder {
     /// Starts nothing more; what runs is warned, and killed when it does not end in time.
     mutating func drain() {
         planner.isDraining = true

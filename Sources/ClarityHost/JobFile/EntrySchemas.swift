@@ -8,7 +8,7 @@ struct NamedField<Name: Sendable, Value: Sendable>: Sendable {
     var field: Field<Value>
 }
 
-extension Form {
+extension ValueSchema {
     /// The most entries of a mapping whose keys the file chooses.
     static var mostEntries: Int { 100 }
 
@@ -19,11 +19,11 @@ extension Form {
     /// - Parameters:
     ///   - place: how messages call the value of a key, given the mapping's own place.
     static func entries<Name, Element>(
-        named keys: Form<Name>, of form: Form<Element>,
-        place: @escaping @Sendable (String, Place) -> Place = { .value(key: $0, of: $1) }
-    ) -> Form where Value == [NamedField<Name, Element>] {
+        named keys: ValueSchema<Name>, of form: ValueSchema<Element>,
+        place: @escaping @Sendable (String, CodingPath) -> CodingPath = { .value(key: $0, of: $1) }
+    ) -> ValueSchema where Value == [NamedField<Name, Element>] {
         let description = FormDescription.entries(named: keys.description, of: form.description)
-        return Form(description) { node, owner, decoding in
+        return ValueSchema(description) { node, owner, decoding in
             guard case .mapping(let entries) = node.content else {
                 decoding.reportForm(node, owner, description)
                 return nil

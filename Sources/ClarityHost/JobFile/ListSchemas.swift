@@ -1,10 +1,10 @@
-extension Form {
+extension ValueSchema {
     /// A list; the same text twice is a fault unless it `repeats`. Entries at fault are there
     /// without their value.
     static func list<Element>(
-        of form: Form<Element>, repeats: Bool = false
-    ) -> Form where Value == [Field<Element>] {
-        Form(.list(of: form.description)) { node, place, decoding in
+        of form: ValueSchema<Element>, repeats: Bool = false
+    ) -> ValueSchema where Value == [Field<Element>] {
+        ValueSchema(.list(of: form.description)) { node, place, decoding in
             guard case .sequence(let nodes) = node.content else {
                 decoding.reportForm(
                     node, place, .list(of: form.description),
@@ -17,11 +17,11 @@ extension Form {
 
     /// One value, or a list of at most so many; the same text twice is a fault.
     static func oneOrMore<Element>(
-        _ form: Form<Element>, atMost most: Int
-    ) -> Form where Value == [Field<Element>] {
+        _ form: ValueSchema<Element>, atMost most: Int
+    ) -> ValueSchema where Value == [Field<Element>] {
         let description = FormDescription.either(
             form.description, .list(of: form.description))
-        return Form(description) { node, place, decoding in
+        return ValueSchema(description) { node, place, decoding in
             switch node.content {
             case .sequence(let nodes) where nodes.count > most:
                 decoding.report(
@@ -45,12 +45,12 @@ extension Form {
 extension Decoding {
     /// The entries of a list, one by one.
     fileprivate mutating func fields<Element>(
-        _ nodes: [YAMLNode], of form: Form<Element>, in place: Place, repeats: Bool
+        _ nodes: [YAMLNode], of form: ValueSchema<Element>, in place: CodingPath, repeats: Bool
     ) -> [Field<Element>] {
         var fields: [Field<Element>] = []
         var seen: Set<String> = []
         for (index, node) in nodes.enumerated() {
-            let entryPlace = Place.entry(index + 1, of: place)
+            let entryPlace = CodingPath.entry(index + 1, of: place)
             let value = form.decode(node, entryPlace, &self)
             if !repeats, value != nil, let text = node.text, !seen.insert(text).inserted {
                 report(node.position, "\(place.text) has \(shown(text)) twice")

@@ -1,7 +1,7 @@
 import ClarityJobs
 
 /// One of a backend's doors for samples: its limits, and how it has them written.
-struct UploadDoor: Hashable, Sendable {
+struct UploadEndpoint: Hashable, Sendable {
     /// The object that holds a metric's numbers.
     struct Payload: Hashable, Sendable {
         var name: String

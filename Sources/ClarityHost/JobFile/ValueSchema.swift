@@ -1,24 +1,24 @@
 import ClarityScheduler
 
 /// How a value is written in a job file: the code that reads it, and the same as data.
-struct Form<Value: Sendable>: Sendable {
+struct ValueSchema<Value: Sendable>: Sendable {
     /// What the value looks like, for messages and whatever else describes job files.
     let description: FormDescription
     /// Reads a node, or reports why it cannot and returns `nil`.
-    let decode: @Sendable (YAMLNode, Place, inout Decoding) -> Value?
+    let decode: @Sendable (YAMLNode, CodingPath, inout Decoding) -> Value?
 
     init(
         _ description: FormDescription,
-        decode: @escaping @Sendable (YAMLNode, Place, inout Decoding) -> Value?
+        decode: @escaping @Sendable (YAMLNode, CodingPath, inout Decoding) -> Value?
     ) {
         self.description = description
         self.decode = decode
     }
 
     /// The same form for a value that is derived from this one.
-    func map<Other>(_ transform: @escaping @Sendable (Value) -> Other) -> Form<Other> {
+    func map<Other>(_ transform: @escaping @Sendable (Value) -> Other) -> ValueSchema<Other> {
         let decode = decode
-        return Form<Other>(description) { node, place, decoding in
+        return ValueSchema<Other>(description) { node, place, decoding in
             decode(node, place, &decoding).map(transform)
         }
     }
@@ -26,9 +26,9 @@ struct Form<Value: Sendable>: Sendable {
     /// A form whose text `read` understands; `read` reports what it does not.
     static func scalar(
         _ description: FormDescription,
-        read: @escaping @Sendable (String, YAMLNode, Place, inout Decoding) -> Value?
-    ) -> Form {
-        Form(description) { node, place, decoding in
+        read: @escaping @Sendable (String, YAMLNode, CodingPath, inout Decoding) -> Value?
+    ) -> ValueSchema {
+        ValueSchema(description) { node, place, decoding in
             guard let text = node.text else {
                 decoding.reportForm(node, place, description)
                 return nil
@@ -113,7 +113,7 @@ struct KeyDescription: Hashable, Sendable {
 extension Decoding {
     /// Records that a node is something else than its form.
     mutating func reportForm(
-        _ node: YAMLNode, _ place: Place, _ wanted: FormDescription, help: String? = nil
+        _ node: YAMLNode, _ place: CodingPath, _ wanted: FormDescription, help: String? = nil
     ) {
         report(node.position, "\(place.text) is \(node.noun), wanted \(wanted.noun)", help: help)
     }

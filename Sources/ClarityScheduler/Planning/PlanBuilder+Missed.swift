@@ -1,12 +1,12 @@
 // What became too late to start on time, and how late it may still start.
-extension Round {
+extension PlanBuilder {
     /// How long after its instant an occurrence may start and still be on time: three times the five
     /// minutes after which cron or a timer usually comes back with `run --due`.
     static let onTime: Duration = .seconds(15 * 60)
 
     /// Whether a run of an occurrence could not start on time, for whatever reason.
     func isMissed(_ run: Run) -> Bool {
-        run.isOfSchedule && moment.wall - run.occurrence > Round.onTime
+        run.isOfSchedule && moment.wall - run.occurrence > PlanBuilder.onTime
     }
 
     /// Ends the runs whose occurrence may not start any more.
@@ -16,7 +16,8 @@ extension Round {
             let waits = (ledger.waits[run.id] ?? []).map(\.subject)
             // A run that only waits for its turn is not missed: it could start otherwise.
             guard let job = planner.jobs[run.job],
-                let limit = lateness(of: run, job, onlyWaitsForTurn: waits == [Round.maxParallel])
+                let limit = lateness(
+                    of: run, job, onlyWaitsForTurn: waits == [PlanBuilder.maxParallel])
             else { continue }
             let late = moment.wall - run.occurrence
             guard late > limit.most else {
@@ -63,7 +64,7 @@ extension Round {
             switch job.catchUp {
             case _ where !heedsCatchUp: nil
             case .latest: nil
-            case .none: LatenessLimit(most: Round.onTime, rule: .noCatchUp)
+            case .none: LatenessLimit(most: PlanBuilder.onTime, rule: .noCatchUp)
             case .all(let bounds): bounds.window.map { LatenessLimit(most: $0, rule: .window) }
             }
         guard let startWithin, let ofCatchUp else { return startWithin ?? ofCatchUp }

@@ -5,14 +5,14 @@ struct OptionsDraft: Sendable {
     var values: [String: String] = [:]
 
     /// The shape that a catalogue's declarations describe; their standards are there from the start.
-    static func shape(_ options: [OptionDeclaration]) -> Shape<OptionsDraft> {
+    static func shape(_ options: [OptionDeclaration]) -> MappingSchema<OptionsDraft> {
         var standards = OptionsDraft()
         for option in options { standards.values[option.key] = option.standard }
-        return Shape(standards, options.map { key(for: $0) })
+        return MappingSchema(standards, options.map { key(for: $0) })
     }
 
     private static func key(for option: OptionDeclaration) -> Key<OptionsDraft> {
-        let form = Form<String>.option(option.form)
+        let form = ValueSchema<String>.option(option.form)
         let name = option.key
         return Key(
             description: KeyDescription(
@@ -24,25 +24,25 @@ struct OptionsDraft: Sendable {
     }
 }
 
-extension Form where Value == String {
+extension ValueSchema where Value == String {
     /// An option's form; its value is the text in which it is handed on.
-    static func option(_ form: OptionDeclaration.Form) -> Form {
+    static func option(_ form: OptionDeclaration.Form) -> ValueSchema {
         switch form {
         case .text: .text
         case .texts:
-            Form<[Field<String>]>.list(of: .line).map { fields in
+            ValueSchema<[Field<String>]>.list(of: .line).map { fields in
                 fields.compactMap(\.value).joined(separator: "\n")
             }
         // No text of a job file holds U+0000.
-        case .command: Form<[String]>.command.map { $0.joined(separator: "\u{0}") }
+        case .command: ValueSchema<[String]>.command.map { $0.joined(separator: "\u{0}") }
         case .variables: .variables
-        case .boolean: Form<Bool>.boolean.map { "\($0)" }
-        case .integer(let range): Form<Int>.integer(range).map { "\($0)" }
+        case .boolean: ValueSchema<Bool>.boolean.map { "\($0)" }
+        case .integer(let range): ValueSchema<Int>.integer(range).map { "\($0)" }
         case .duration(let range):
-            Form<Duration>.duration(range).map { "\($0.milliseconds)" }
-        case .size(let range): Form<Int64>.size(range).map { "\($0)" }
+            ValueSchema<Duration>.duration(range).map { "\($0.milliseconds)" }
+        case .size(let range): ValueSchema<Int64>.size(range).map { "\($0)" }
         case .choice(let names): .choice(names.map { ($0, $0) })
-        case .timeZone: Form<Zone>.timeZone.map(\.identifier)
+        case .timeZone: ValueSchema<Zone>.timeZone.map(\.identifier)
         case .dateOrInstant: .dateOrInstant
         case .path: .path
         case .url: .url
@@ -50,17 +50,17 @@ extension Form where Value == String {
     }
 }
 
-extension Form where Value == [String: String] {
+extension ValueSchema where Value == [String: String] {
     /// A section; the value is flattened: `backend.url`, `sources.0.path`.
-    static func section(_ section: SectionDeclaration) -> Form {
+    static func section(_ section: SectionDeclaration) -> ValueSchema {
         switch section.form {
         case .mapping(let options):
             let shape = OptionsDraft.shape(options)
-            return Form<OptionsDraft>.mapping(shape).map { draft in
+            return ValueSchema<OptionsDraft>.mapping(shape).map { draft in
                 draft.values.prefixingKeys(with: section.key)
             }
         case .list(let kinds):
-            return Form<[Field<OptionsDraft>]>.sectionList(kinds).map { fields in
+            return ValueSchema<[Field<OptionsDraft>]>.sectionList(kinds).map { fields in
                 var all: [String: String] = [:]
                 for (index, field) in fields.enumerated() {
                     let values = field.value?.values ?? [:]
@@ -72,16 +72,16 @@ extension Form where Value == [String: String] {
     }
 }
 
-extension Form where Value == [Field<OptionsDraft>] {
+extension ValueSchema where Value == [Field<OptionsDraft>] {
     /// A list of mappings told apart by their `kind`, which is among each one's values.
-    static func sectionList(_ kinds: [String: [OptionDeclaration]]) -> Form {
+    static func sectionList(_ kinds: [String: [OptionDeclaration]]) -> ValueSchema {
         let kindKey = OptionDeclaration(
             "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "what this entry is")
         let shapes = kinds.mapValues { OptionsDraft.shape([kindKey] + $0) }
         let unknownKind = OptionsDraft.shape([kindKey])
         let description = FormDescription.variants(
             by: "kind", shapes.mapValues(\.descriptions))
-        let entry = Form<OptionsDraft>(description) { node, place, decoding in
+        let entry = ValueSchema<OptionsDraft>(description) { node, place, decoding in
             if let shape = node["kind"]?.text.flatMap({ shapes[$0] }) {
                 return shape.decode(node, in: place, &decoding)
             }
@@ -92,9 +92,9 @@ extension Form where Value == [Field<OptionsDraft>] {
             }
             return unknownKind.decode(only, in: place, &decoding)
         }
-        let list = Form.list(of: entry)
+        let list = ValueSchema.list(of: entry)
         let shared = Set(kinds.values.joined().filter(\.isShared).map(\.key)).sorted()
-        return Form(list.description) { node, place, decoding in
+        return ValueSchema(list.description) { node, place, decoding in
             let fields = list.decode(node, place, &decoding)
             for key in shared { fields?.reportDifference(in: key, place, &decoding) }
             return fields
@@ -104,7 +104,9 @@ extension Form where Value == [Field<OptionsDraft>] {
 
 extension [Field<OptionsDraft>] {
     /// Reports each entry whose value of `key` is another than that of the first which has one.
-    fileprivate func reportDifference(in key: String, _ place: Place, _ decoding: inout Decoding) {
+    fileprivate func reportDifference(
+        in key: String, _ place: CodingPath, _ decoding: inout Decoding
+    ) {
         var first: (number: Int, value: String)?
         for (index, field) in enumerated() {
             guard let value = field.value?.values[key] else { continue }
@@ -115,7 +117,7 @@ extension [Field<OptionsDraft>] {
             guard value != first.value else { continue }
             decoding.report(
                 field.position,
-                "\(Place.entry(index + 1, of: place).text) has the `\(key)` \(shown(value)), and "
+                "\(CodingPath.entry(index + 1, of: place).text) has the `\(key)` \(shown(value)), and "
                     + "entry \(first.number) has \(shown(first.value)); all entries have the same")
         }
     }

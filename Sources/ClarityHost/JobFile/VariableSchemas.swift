@@ -1,10 +1,10 @@
 import ClarityScheduler
 
-extension Form where Value == String {
+extension ValueSchema where Value == String {
     /// A list of `NAME=VALUE`, each name once; the value has U+0000 between them.
-    static var variables: Form {
-        let entries = Form<[Field<String>]>.list(of: .variable)
-        return Form(entries.description) { node, place, decoding in
+    static var variables: ValueSchema {
+        let entries = ValueSchema<[Field<String>]>.list(of: .variable)
+        return ValueSchema(entries.description) { node, place, decoding in
             guard let fields = entries.decode(node, place, &decoding) else { return nil }
             var seen: Set<Substring> = []
             for field in fields {
@@ -19,7 +19,7 @@ extension Form where Value == String {
     }
 
     /// One `NAME=VALUE`.
-    private static var variable: Form {
+    private static var variable: ValueSchema {
         .scalar(.text) { text, node, place, decoding in
             let name = text.utf8.prefix { $0 != UInt8(ascii: "=") }
             let isName =

@@ -4,7 +4,7 @@
 ///
 /// One byte is written to the lock file of each owner in `owners/`: whoever watches its own file
 /// wakes up (`IN_CLOSE_WRITE`, inotify(7)), the others never notice.
-struct Nudges {
+struct ChangeSignals {
     let folder: String
     let ownOwner: String
 

@@ -1,8 +1,8 @@
 import ClarityScheduler
 
-extension Form where Value == CronRule {
+extension ValueSchema where Value == CronRule {
     /// A cron expression that fires at some time, or `@reboot`.
-    static var cron: Form {
+    static var cron: ValueSchema {
         .scalar(.cron) { text, node, place, decoding in
             let words = text.split { $0 == " " || $0 == "\t" }
             if words == ["@reboot"] { return .reboot }
@@ -27,9 +27,9 @@ extension Form where Value == CronRule {
     }
 }
 
-extension Form where Value == CalendarExpression {
+extension ValueSchema where Value == CalendarExpression {
     /// A calendar expression that fires at some time.
-    static var calendar: Form {
+    static var calendar: ValueSchema {
         .scalar(.calendar) { text, node, place, decoding in
             let expression: CalendarExpression
             do throws(CalendarError) {
@@ -54,7 +54,7 @@ extension Form where Value == CalendarExpression {
 extension Decoding {
     /// Records that a text is no expression; `field` is `nil` where it is the whole that is not.
     fileprivate mutating func reportExpression(
-        _ text: String, _ node: YAMLNode, _ place: Place, field: String?, got: String,
+        _ text: String, _ node: YAMLNode, _ place: CodingPath, field: String?, got: String,
         wanted: String
     ) {
         let fault = field.map { "has \(shown(got)) for the \($0)" } ?? "is no schedule"
@@ -62,9 +62,9 @@ extension Decoding {
     }
 }
 
-extension Form where Value == Zone {
+extension ValueSchema where Value == Zone {
     /// The name of a time zone that the machine knows.
-    static var timeZone: Form {
+    static var timeZone: ValueSchema {
         .scalar(.timeZone) { text, node, _, decoding in
             decoding.zone(text, at: node.position)
         }
@@ -76,7 +76,7 @@ extension Decoding {
     mutating func zone(
         _ identifier: String, at position: YAMLNode.Position, help: String? = nil
     ) -> Zone? {
-        let zones = surroundings.zones
+        let zones = context.zones
         guard let bytes = zones.tzif(for: identifier) else {
             let near = otherSpellings(of: identifier).first { zones.tzif(for: $0) != nil }
             let question = near.map { "; did you mean \(shown($0))?" } ?? ""

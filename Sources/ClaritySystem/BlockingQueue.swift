@@ -4,7 +4,7 @@
 ///
 /// `@unchecked`: `waiting`, `isFinished` and `isCancelled` are touched only while `mutex` is held, and
 /// the two primitives live at an address of their own until nobody has the handover any more.
-public final class Handover<Element: Sendable>: @unchecked Sendable {
+public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private let room: Int

@@ -1,5 +1,5 @@
 /// An interface of an object.
-struct BusPlace: Hashable, Sendable {
+struct BusObject: Hashable, Sendable {
     /// `/org/freedesktop/UPower`.
     var path: String
     /// `org.freedesktop.UPower`.
@@ -7,7 +7,7 @@ struct BusPlace: Hashable, Sendable {
 }
 
 /// What is wanted of one service; nothing else that it says is kept.
-struct BusInterest: Sendable {
+struct BusSubscription: Sendable {
     /// Objects that come and go, and the call that lists them.
     struct List: Sendable {
         /// What the answer to the call looks like.
@@ -36,11 +36,11 @@ struct BusInterest: Sendable {
     /// Its well-known name: `org.freedesktop.UPower`.
     var service: String
     /// The names of the properties that are wanted of objects that are always there.
-    var objects: [BusPlace: Set<String>] = [:]
+    var objects: [BusObject: Set<String>] = [:]
     var list: List?
 
     /// The properties that are wanted of a place, if it is one of this service's.
-    func wanted(at place: BusPlace) -> Set<String>? {
+    func wanted(at place: BusObject) -> Set<String>? {
         if let names = objects[place] { return names }
         guard let list, case .tree = list.layout, place.path.hasPrefix(list.path + "/") else {
             return nil

@@ -1,11 +1,11 @@
 import ClarityScheduler
 
-extension Form where Value == String {
+extension ValueSchema where Value == String {
     /// Any scalar, as it is written.
-    static var text: Form { .scalar(.text) { text, _, _, _ in text } }
+    static var text: ValueSchema { .scalar(.text) { text, _, _, _ in text } }
 
     /// A text of one line that is not empty.
-    static var line: Form {
+    static var line: ValueSchema {
         .scalar(.text) { text, node, place, decoding in
             guard !text.isEmpty, !text.contains(where: \.isNewline) else {
                 decoding.report(
@@ -17,9 +17,9 @@ extension Form where Value == String {
     }
 }
 
-extension Form where Value == Bool {
+extension ValueSchema where Value == Bool {
     /// `true` or `false` without quotes.
-    static var boolean: Form {
+    static var boolean: ValueSchema {
         .scalar(.boolean) { text, node, place, decoding in
             switch node.content {
             case .scalar("true", isPlain: true): return true
@@ -34,9 +34,9 @@ extension Form where Value == Bool {
     }
 }
 
-extension Form where Value == Int {
+extension ValueSchema where Value == Int {
     /// A whole number without quotes.
-    static func integer(_ range: ClosedRange<Int>) -> Form {
+    static func integer(_ range: ClosedRange<Int>) -> ValueSchema {
         .scalar(.integer(range)) { text, node, place, decoding in
             guard case .scalar(_, isPlain: true) = node.content, isWholeNumber(text) else {
                 decoding.report(
@@ -49,7 +49,7 @@ extension Form where Value == Int {
     }
 
     /// A percentage with its sign, such as `20%`.
-    static func percent(_ range: ClosedRange<Int>) -> Form {
+    static func percent(_ range: ClosedRange<Int>) -> ValueSchema {
         .scalar(.percent(range)) { text, node, place, decoding in
             let digits = text.hasSuffix("%") ? String(text.dropLast()) : text
             guard isWholeNumber(digits) else {
@@ -68,9 +68,9 @@ extension Form where Value == Int {
     }
 }
 
-extension Form where Value == Duration {
+extension ValueSchema where Value == Duration {
     /// A span with its unit, such as `90s` or `1h30m`.
-    static func duration(_ range: ClosedRange<Duration>) -> Form {
+    static func duration(_ range: ClosedRange<Duration>) -> ValueSchema {
         .scalar(.duration(range)) { text, node, place, decoding in
             guard !isWholeNumber(text) else {
                 decoding.report(
@@ -90,9 +90,9 @@ extension Form where Value == Duration {
     }
 }
 
-extension Form where Value == Int64 {
+extension ValueSchema where Value == Int64 {
     /// A size in bytes with its unit, such as `500MiB`; whole numbers of binary units only.
-    static func size(_ range: ClosedRange<Int64>) -> Form {
+    static func size(_ range: ClosedRange<Int64>) -> ValueSchema {
         .scalar(.size(range)) { text, node, place, decoding in
             guard !isWholeNumber(text) else {
                 decoding.report(
@@ -118,9 +118,9 @@ extension Form where Value == Int64 {
     }
 }
 
-extension Form where Value == Instant {
+extension ValueSchema where Value == Instant {
     /// An instant as RFC 3339 writes it.
-    static var instant: Form {
+    static var instant: ValueSchema {
         .scalar(.instant) { text, node, place, decoding in
             if let instant = Instant(rfc3339: text) { return instant }
             decoding.report(
@@ -131,9 +131,9 @@ extension Form where Value == Instant {
     }
 }
 
-extension Form where Value == String {
+extension ValueSchema where Value == String {
     /// A date, or an instant as RFC 3339 writes it; the value is the text.
-    static var dateOrInstant: Form {
+    static var dateOrInstant: ValueSchema {
         .scalar(.dateOrInstant) { text, node, place, decoding in
             // A date is one at whose midnight in UTC there is an instant.
             for rest in ["", "T00:00:00Z"] where Instant(rfc3339: text + rest) != nil {
@@ -147,9 +147,9 @@ extension Form where Value == String {
     }
 }
 
-extension Form where Value == JobID {
+extension ValueSchema where Value == JobID {
     /// A job's id.
-    static var jobID: Form {
+    static var jobID: ValueSchema {
         .scalar(.jobID) { text, node, _, decoding in
             if let id = JobID(text) { return id }
             decoding.report(
@@ -161,11 +161,11 @@ extension Form where Value == JobID {
     }
 }
 
-extension Form {
+extension ValueSchema {
     /// One of the names of `choices`; messages call it `noun`, or as its key is called.
     static func choice(
         _ choices: [(name: String, value: Value)], noun: String? = nil
-    ) -> Form {
+    ) -> ValueSchema {
         let names = choices.map(\.name)
         return .scalar(.choice(names)) { text, node, place, decoding in
             if let choice = choices.first(where: { $0.name == text }) { return choice.value }
@@ -177,7 +177,7 @@ extension Form {
     }
 
     /// One of the cases of an enumeration, by its raw value.
-    static func choice(of type: Value.Type, noun: String? = nil) -> Form
+    static func choice(of type: Value.Type, noun: String? = nil) -> ValueSchema
     where Value: CaseIterable & RawRepresentable<String> {
         .choice(type.allCases.map { ($0.rawValue, $0) }, noun: noun)
     }
@@ -188,7 +188,7 @@ extension Decoding {
     /// large to hold.
     fileprivate mutating func check<Value: Comparable>(
         _ value: Value?, in range: ClosedRange<Value>, _ text: String, _ node: YAMLNode,
-        _ place: Place, show: (Value) -> String
+        _ place: CodingPath, show: (Value) -> String
     ) -> Value? {
         if let value, range.contains(value) { return value }
         report(

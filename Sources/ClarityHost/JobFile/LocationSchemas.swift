@@ -1,15 +1,15 @@
-extension Form where Value == String {
+extension ValueSchema where Value == String {
     /// A file or folder; the value is the path with `~/` and the job file's folder put in front.
-    static var path: Form {
+    static var path: ValueSchema {
         .scalar(.path) { text, node, place, decoding in
             guard !text.isEmpty, !text.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
                 decoding.report(node.position, "\(place.key) \(shown(text)) is not a path")
                 return nil
             }
-            let surroundings = decoding.surroundings
+            let context = decoding.context
             if text.hasPrefix("/") { return text }
-            if text == "~" { return surroundings.home }
-            if text.hasPrefix("~/") { return join(surroundings.home, text.dropFirst(2)) }
+            if text == "~" { return context.home }
+            if text.hasPrefix("~/") { return join(context.home, text.dropFirst(2)) }
             guard !text.hasPrefix("~") else {
                 decoding.report(
                     node.position,
@@ -17,12 +17,12 @@ extension Form where Value == String {
                     help: "write the whole path; only `~/` is understood")
                 return nil
             }
-            return join(surroundings.folder, text[...])
+            return join(context.folder, text[...])
         }
     }
 
     /// An address with https, or with http when it stays on this machine.
-    static var url: Form {
+    static var url: ValueSchema {
         .scalar(.url) { text, node, place, decoding in
             switch WebAddress.parse(text) {
             case .success(let address):

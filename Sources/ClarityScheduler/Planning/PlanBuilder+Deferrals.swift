@@ -1,5 +1,5 @@
 // Why a run waits.
-extension Round {
+extension PlanBuilder {
     /// Everything that keeps an enqueued run from starting now; empty when nothing does.
     mutating func deferrals(of run: Run, _ job: Job) -> [Deferral] {
         var deferrals: [Deferral] = []
@@ -19,7 +19,7 @@ extension Round {
             let earliest = finished + job.earliestBegin
             deferrals.append(
                 Deferral(
-                    .notDue, subject: Round.earliestBegin, wanted: "\(earliest) or later",
+                    .notDue, subject: PlanBuilder.earliestBegin, wanted: "\(earliest) or later",
                     measured: "too early", source: "end of the last run"))
             wake(after: earliest - moment.wall)
         }
@@ -41,7 +41,7 @@ extension Round {
         // Of what another process finishes it tells at once, unless it dies.
         if !runningElsewhere.isEmpty { wake(after: Planner.recheck) }
         return Deferral(
-            .overlap, subject: Round.maxParallel,
+            .overlap, subject: PlanBuilder.maxParallel,
             wanted: "fewer than \(planner.maxParallel) attempts at once",
             measured: "\(attempts): \(placeHolders)", source: "leases of this state directory")
     }
@@ -158,7 +158,8 @@ extension Round {
         else { return nil }
         wake(after: until - moment.wall)
         return Deferral(
-            .backoff, subject: Round.retryAfter, wanted: "\(until) or later", measured: "too early",
+            .backoff, subject: PlanBuilder.retryAfter, wanted: "\(until) or later",
+            measured: "too early",
             source: "Retry-After that the last attempt was told")
     }
 

@@ -1,5 +1,5 @@
 /// How often and how long one thing held a job back in a stretch of time.
-public struct HeldBack: Hashable, Sendable {
+public struct HoldSummary: Hashable, Sendable {
     /// A time during which something held one run back.
     public struct Span: Hashable, Sendable {
         public var reason: WaitReason
@@ -54,11 +54,11 @@ public struct HeldBack: Hashable, Sendable {
     /// the job back longest first; what has no end yet goes on to `end`.
     public static func sums(
         of spans: [Span], from start: Instant, until end: Instant
-    ) -> [HeldBack] {
+    ) -> [HoldSummary] {
         let touching = spans.filter { $0.since < end && ($0.until ?? end) > start }
         return Dictionary(grouping: touching, by: \.subject).map { subject, spans in
             let lengths = spans.compactMap { span in span.until.map { $0 - span.since } }.sorted()
-            return HeldBack(
+            return HoldSummary(
                 spans[0].reason, subject: subject, spans: spans.count,
                 total: covered(by: spans, start, end),
                 runs: Set(spans.map(\.run)).count, ended: lengths.count,
@@ -86,13 +86,13 @@ public struct JobPast: Hashable, Sendable {
     /// Since when its unfinished run waits for each subject.
     public var waitingSince: [String: Instant]
     /// What held it back in the last `stretch`.
-    public var heldBack: [HeldBack]
+    public var heldBack: [HoldSummary]
 
     /// How far back an explanation looks: 7 days.
     public static let stretch: Duration = .seconds(7 * 86_400)
 
     /// Creates a past.
-    public init(waitingSince: [String: Instant] = [:], heldBack: [HeldBack] = []) {
+    public init(waitingSince: [String: Instant] = [:], heldBack: [HoldSummary] = []) {
         self.waitingSince = waitingSince
         self.heldBack = heldBack
     }

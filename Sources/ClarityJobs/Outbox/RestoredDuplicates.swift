@@ -4,7 +4,7 @@ import SQLite
 /// both, one that was measured before may have been sent between the backup and the restore.
 ///
 /// Told once a portion; a store that was never put back pays nothing for each sample.
-struct RestoredDoubt {
+struct RestoredDuplicates {
     /// Before when a sample is in doubt, in seconds since 1970; `nil` for none.
     private let until: Int64?
 

@@ -2,11 +2,11 @@ import ClarityScheduler
 
 // How long a job waits, what it does without, and what becomes of what it missed.
 
-extension Form {
+extension ValueSchema {
     /// A value that is a word or, where it takes numbers, a mapping.
-    static func either(_ word: Form, or mapping: Form) -> Form {
+    static func either(_ word: ValueSchema, or mapping: ValueSchema) -> ValueSchema {
         let description = FormDescription.either(word.description, mapping.description)
-        return Form(description) { node, place, decoding in
+        return ValueSchema(description) { node, place, decoding in
             switch node.content {
             case .scalar: word.decode(node, place, &decoding)
             case .mapping: mapping.decode(node, place, &decoding)
@@ -19,21 +19,21 @@ extension Form {
 
 extension Decoding {
     fileprivate mutating func reportingForm<Value>(
-        _ node: YAMLNode, _ place: Place, _ wanted: FormDescription
+        _ node: YAMLNode, _ place: CodingPath, _ wanted: FormDescription
     ) -> Value? {
         reportForm(node, place, wanted)
         return nil
     }
 }
 
-extension Form where Value == CatchUpPolicy {
+extension ValueSchema where Value == CatchUpPolicy {
     /// `latest`, `none`, `all`, or the bounds of `all`.
-    static var catchUp: Form {
+    static var catchUp: ValueSchema {
         .either(
             .choice([
                 ("latest", .latest), ("none", .none), ("all", .all(CatchUpBounds())),
             ]),
-            or: Form<CatchUpDraft>.mapping(CatchUpDraft.shape).map { .all($0.bounds) })
+            or: ValueSchema<CatchUpDraft>.mapping(CatchUpDraft.shape).map { .all($0.bounds) })
     }
 }
 
@@ -43,7 +43,7 @@ struct CatchUpDraft: Sendable {
     var within: Field<Duration>?
     var spread: Field<Duration>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         CatchUpDraft(),
         [
             Key(
@@ -65,12 +65,12 @@ struct CatchUpDraft: Sendable {
     }
 }
 
-extension Form where Value == LossPolicy {
+extension ValueSchema where Value == LossPolicy {
     /// `stop`, `finish`, or the span of `finish_within`.
-    static var onLost: Form {
+    static var onLost: ValueSchema {
         .either(
             .choice([("stop", .stop), ("finish", .finish)]),
-            or: Form<LossDraft>.mapping(LossDraft.shape).map { draft in
+            or: ValueSchema<LossDraft>.mapping(LossDraft.shape).map { draft in
                 draft.finishWithin?.value.map { .finishWithin($0) } ?? .stop
             })
     }
@@ -80,7 +80,7 @@ extension Form where Value == LossPolicy {
 struct LossDraft: Sendable {
     var finishWithin: Field<Duration>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         LossDraft(),
         [
             Key(
@@ -96,11 +96,11 @@ enum Lateness: Hashable, Sendable {
     case share(percent: Int)
 }
 
-extension Form where Value == Lateness {
+extension ValueSchema where Value == Lateness {
     /// `3h`, or `70%` of `start_within`.
-    static var lateness: Form {
-        let span = Form<Duration>.duration(.seconds(1) ... .seconds(366 * 86_400))
-        let share = Form<Int>.percent(1...99)
+    static var lateness: ValueSchema {
+        let span = ValueSchema<Duration>.duration(.seconds(1) ... .seconds(366 * 86_400))
+        let share = ValueSchema<Int>.percent(1...99)
         return .scalar(.either(span.description, share.description)) {
             text, node, place, decoding in
             text.hasSuffix("%")
@@ -118,7 +118,7 @@ struct RelaxationDraft: Sendable {
     var after: Field<Lateness>?
     var drop: Field<String>?
 
-    static let shape = Shape(
+    static let shape = MappingSchema(
         RelaxationDraft(),
         [
             Key(

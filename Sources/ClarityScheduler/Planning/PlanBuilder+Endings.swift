@@ -1,5 +1,5 @@
 // What becomes of a run when its attempt ends or vanishes.
-extension Round {
+extension PlanBuilder {
     /// Takes in the end of an attempt that this process started.
     mutating func finish(_ id: RunID, _ end: AttemptEnd) {
         guard let attempt = planner.inFlight.removeValue(forKey: id) else { return }

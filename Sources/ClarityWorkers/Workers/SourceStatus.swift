@@ -3,7 +3,7 @@ public import ClarityScheduler
 import JSON
 
 /// How one source of the job file stands.
-public struct SourceStanding: Hashable, Sendable {
+public struct SourceStatus: Hashable, Sendable {
     /// What is known of it, from the files and from the notes of earlier readings.
     public enum State: String, Hashable, Sendable {
         case neverRead = "never_read"
@@ -41,14 +41,14 @@ public struct SourceStanding: Hashable, Sendable {
     /// - Throws: `Failure` for options that do not fit, `HealthStoreError`.
     public static func all(
         _ order: AttemptOrder, store: HealthStore?, now: Instant, zones: SourceZones
-    ) throws -> [SourceStanding] {
+    ) throws -> [SourceStatus] {
         var zones = zones
         if let kept = try store?.dayZone() {
             zones.local = kept.name
             if kept.isSettled { zones.settled = kept.name }
         }
         return try WorkOptions(order, zones: zones).origins().map { origin in
-            var standing = try SourceStanding(origin, store, now: now)
+            var standing = try SourceStatus(origin, store, now: now)
             standing.timeZone = zones.settled
             return standing
         }
@@ -65,7 +65,7 @@ public struct SourceStanding: Hashable, Sendable {
                 state = files > 0 ? .waiting : .empty
                 return
             }
-            try SourceStanding.check(origin)
+            try SourceStatus.check(origin)
         } catch {
             state = error.state
             problem = state == .unreadable ? error.description : nil
@@ -113,7 +113,7 @@ public struct SourceStanding: Hashable, Sendable {
 }
 
 extension SourceError {
-    fileprivate var state: SourceStanding.State {
+    fileprivate var state: SourceStatus.State {
         switch self {
         case .missing: .missing
         case .empty: .empty
@@ -123,9 +123,9 @@ extension SourceError {
 }
 
 // For people and for programs.
-extension SourceStanding {
+extension SourceStatus {
     /// Lines for people: which time zone days follow, and each source.
-    public static func lines(_ standings: [SourceStanding]) -> [String] {
+    public static func lines(_ standings: [SourceStatus]) -> [String] {
         let zone = standings.lazy.compactMap(\.timeZone).first
         return (zone.map { ["days follow \($0)"] } ?? []) + standings.flatMap(\.lines)
     }
@@ -169,7 +169,7 @@ extension SourceStanding {
     }
 
     /// All of them as a list, or as one line each.
-    public static func json(_ standings: [SourceStanding], isPage: Bool) -> String {
+    public static func json(_ standings: [SourceStatus], isPage: Bool) -> String {
         isPage
             ? JSON.array(standings.map(\.json)).page
             : standings.map(\.json.line).joined(separator: "\n")

@@ -1,5 +1,5 @@
 // What people, events and other jobs ask for.
-extension Round {
+extension PlanBuilder {
     /// Enqueues a run of each job that a person asked for, or hurries the one that waits already.
     mutating func request(_ ids: [JobID], isForced: Bool, causedBy: RunID? = nil) {
         for id in ids {

@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 /// Asks in rounds with waits between them, as long as the attempt has time for the next.
-enum Rounds {
+enum PollSchedule {
     /// The wait before the second round; it doubles up to `longestWait`.
     static let firstWait = Duration.seconds(1)
     static let longestWait = Duration.seconds(8)

@@ -3,7 +3,7 @@ import JSON
 
 /// How the attempts of each job are supposed to go in a trace: those of a job by its id, those of
 /// all others by `*`, and with success where neither says anything.
-public struct AttemptSuppositions: Hashable, Sendable {
+public struct SimulatedOutcomes: Hashable, Sendable {
     private var ofJobs: [JobID: SimulatedAttempt] = [:]
     private var ofOthers = SimulatedAttempt()
 
@@ -17,7 +17,7 @@ public struct AttemptSuppositions: Hashable, Sendable {
     public subscript(job: JobID) -> SimulatedAttempt { ofJobs[job] ?? ofOthers }
 }
 
-extension AttemptSuppositions {
+extension SimulatedOutcomes {
     /// What `attempts` of a trace's line changes: an object of jobs or `*`, each with `"ok"`,
     /// `"retry"`, `"fail"`, `"login"`, `"source"`, `"stall"`, an object of `end`, `duration` and `events`, or
     /// null, which takes back what was said of it.
@@ -26,7 +26,7 @@ extension AttemptSuppositions {
         var seen: Set<String> = []
         for (name, value) in try reader.members() {
             guard seen.insert(name).inserted else { throw .twice(name: "\(reader.name).\(name)") }
-            let course = value.isNull ? nil : try AttemptSuppositions.attempt(value)
+            let course = value.isNull ? nil : try SimulatedOutcomes.attempt(value)
             if name == "*" {
                 ofOthers = course ?? SimulatedAttempt()
             } else if let job = JobID(name) {

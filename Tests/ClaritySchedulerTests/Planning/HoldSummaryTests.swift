@@ -3,17 +3,17 @@ import ClarityTestSupport
 import Testing
 
 @Suite("What held a job back, summed up")
-struct HeldBackTests {
+struct HoldSummaryTests {
     private func span(
         _ subject: String, run: Int64, _ since: Int64, _ until: Int64?
-    ) -> HeldBack.Span {
-        HeldBack.Span(
+    ) -> HoldSummary.Span {
+        HoldSummary.Span(
             .constraint, subject: subject, run: RunID(run), since: .noon + .seconds(since),
             until: until.map { .noon + .seconds($0) })
     }
 
-    private func sums(_ spans: HeldBack.Span...) -> [HeldBack] {
-        HeldBack.sums(of: spans, from: .noon, until: .noon + .seconds(1000))
+    private func sums(_ spans: HoldSummary.Span...) -> [HoldSummary] {
+        HoldSummary.sums(of: spans, from: .noon, until: .noon + .seconds(1000))
     }
 
     @Test func `spans are counted by subject, the longest first`() {
@@ -23,10 +23,10 @@ struct HeldBackTests {
 
         #expect(
             sums == [
-                HeldBack(
+                HoldSummary(
                     .constraint, subject: "network", spans: 1, total: .seconds(100), runs: 1,
                     ended: 1, median: .seconds(100)),
-                HeldBack(
+                HoldSummary(
                     .constraint, subject: "idle", spans: 3, total: .seconds(36), runs: 2,
                     ended: 3, median: .seconds(10)),
             ])
@@ -46,7 +46,7 @@ struct HeldBackTests {
 
         #expect(
             sums == [
-                HeldBack(
+                HoldSummary(
                     .constraint, subject: "idle", spans: 2, total: .seconds(20), runs: 2,
                     ended: 1, median: .seconds(110))
             ])

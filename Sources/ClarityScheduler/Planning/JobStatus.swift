@@ -1,5 +1,5 @@
 /// Where a job stands: what `list`, `dry-run` and `explain` show.
-public struct JobStanding: Hashable, Sendable {
+public struct JobStatus: Hashable, Sendable {
     public var job: JobID
     /// The next occurrence that its schedule names, or one that is due; `nil` for none.
     public var next: Instant?
@@ -19,15 +19,15 @@ extension Planner {
     /// Where each job stands, in the order of the job file; decides and changes nothing.
     public func standings(
         at moment: Moment, conditions: Conditions, ledger: Ledger
-    ) -> [JobStanding] {
-        var round = Round(self, [], moment, { conditions }, ledger)
-        return jobs.jobs.map { round.standing(of: $0) }
+    ) -> [JobStatus] {
+        var builder = PlanBuilder(self, [], moment, { conditions }, ledger)
+        return jobs.jobs.map { builder.standing(of: $0) }
     }
 }
 
-extension Round {
+extension PlanBuilder {
     /// Where a job stands.
-    mutating func standing(of job: Job) -> JobStanding {
+    mutating func standing(of job: Job) -> JobStatus {
         let runs = openRuns(of: job.id)
         let open = runs.first { !$0.isWaitingBackfill } ?? runs.first
         let next = next(of: job)
@@ -37,14 +37,14 @@ extension Round {
             let wanted = next.map { "\($0) or later" } ?? "a request, an event or a chain"
             deferrals.insert(
                 Deferral(
-                    .notDue, subject: JobStanding.schedule, wanted: wanted, measured: "too early",
+                    .notDue, subject: JobStatus.schedule, wanted: wanted, measured: "too early",
                     source: "schedule"), at: 0)
         }
         if deferrals.isEmpty, let place = placeWanted(by: candidate) { deferrals.append(place) }
-        return JobStanding(
+        return JobStatus(
             job: job.id, next: next, nextStart: nextStart(of: job, next, open), open: open,
             deferrals: deferrals,
-            overdueSince: next.flatMap { moment.wall - $0 > Round.onTime ? $0 : nil })
+            overdueSince: next.flatMap { moment.wall - $0 > PlanBuilder.onTime ? $0 : nil })
     }
 
     /// The run that would be the next to start: the one that waits, or one that there would be.
@@ -81,7 +81,7 @@ extension Round {
 
     /// What the process that would run it has said: that all its places are taken.
     private func placeWanted(by run: Run) -> Deferral? {
-        let noted = ledger.waits[run.id]?.first { $0.subject == Round.maxParallel }
+        let noted = ledger.waits[run.id]?.first { $0.subject == PlanBuilder.maxParallel }
         // It says nothing any more once nothing runs.
         guard let noted, ledger.open.values.contains(where: { $0.state == .running }) else {
             return nil
@@ -90,7 +90,7 @@ extension Round {
     }
 }
 
-extension JobStanding {
+extension JobStatus {
     /// The subject of the deferral that says that nothing asks for a run.
     static let schedule = "schedule"
 }

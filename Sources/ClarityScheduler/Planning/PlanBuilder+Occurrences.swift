@@ -1,5 +1,5 @@
 // How what schedules name becomes runs, or gets its fate without one.
-extension Round {
+extension PlanBuilder {
     /// Deals with what each schedule has named since it was last considered.
     mutating func enqueueDueOccurrences() {
         followClock()
@@ -163,7 +163,7 @@ extension Round {
         else { return }
         if let pause = record(of: job.id).pause, job.catchUp == .none,
             pause.holds(at: moment.wall),
-            pause.until.map({ $0 > due.latest + Round.onTime }) ?? true
+            pause.until.map({ $0 > due.latest + PlanBuilder.onTime }) ?? true
         {
             return recordFate(.paused, of: job.id, due)
         }
@@ -182,7 +182,7 @@ extension Round {
             // The answer to a run that goes on is that of `overlap`: nothing is left to catch up.
             return recordFate(.skipped, of: job.id, due, run: running.id)
         }
-        let isMissed = moment.wall - due.first > Round.onTime
+        let isMissed = moment.wall - due.first > PlanBuilder.onTime
         let run = enqueue(job, isMissed ? .catchUp : .schedule, for: due.latest)
         guard due.count > 1 else { return }
         // The latest has the run; the others end just before it.
@@ -245,7 +245,7 @@ extension Round {
             skip(run, "passed over for later occurrences, of which \(bounds.atMost) may wait")
         }
         for instant in chosen {
-            let isMissed = moment.wall - instant > Round.onTime
+            let isMissed = moment.wall - instant > PlanBuilder.onTime
             enqueue(job, isMissed ? .catchUp : .schedule, for: instant)
         }
     }

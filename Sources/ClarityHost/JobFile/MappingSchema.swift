@@ -1,7 +1,7 @@
 /// The keys of one mapping: what decodes it, knows unknown keys and suggests near ones.
 ///
 /// `Draft` takes the values: one `Field` a key, `nil` while the file does not have the key.
-struct Shape<Draft: Sendable>: Sendable {
+struct MappingSchema<Draft: Sendable>: Sendable {
     let empty: Draft
     let keys: [Key<Draft>]
 
@@ -17,7 +17,7 @@ struct Shape<Draft: Sendable>: Sendable {
     ///
     /// `nil` where the node is no mapping.
     func decode(
-        _ node: YAMLNode, in place: Place, _ decoding: inout Decoding
+        _ node: YAMLNode, in place: CodingPath, _ decoding: inout Decoding
     ) -> Draft? {
         guard case .mapping(let entries) = node.content else {
             decoding.reportForm(node, place, .mapping(descriptions))
@@ -35,7 +35,7 @@ struct Shape<Draft: Sendable>: Sendable {
                 continue
             }
             missing.remove(entry.key)
-            let at = Place.value(key: entry.key, of: place)
+            let at = CodingPath.value(key: entry.key, of: place)
             key.store(entry.value, at, &draft, &decoding)
         }
         for key in keys where missing.contains(key.description.name) {
@@ -54,13 +54,13 @@ struct Shape<Draft: Sendable>: Sendable {
 struct Key<Draft: Sendable>: Sendable {
     let description: KeyDescription
     /// Reads the key's value into the draft.
-    let store: @Sendable (YAMLNode, Place, inout Draft, inout Decoding) -> Void
+    let store: @Sendable (YAMLNode, CodingPath, inout Draft, inout Decoding) -> Void
     /// Takes the key's value from another draft where this one has none.
     let inherit: @Sendable (inout Draft, Draft) -> Void
 
     init(
         description: KeyDescription,
-        store: @escaping @Sendable (YAMLNode, Place, inout Draft, inout Decoding) -> Void,
+        store: @escaping @Sendable (YAMLNode, CodingPath, inout Draft, inout Decoding) -> Void,
         inherit: @escaping @Sendable (inout Draft, Draft) -> Void = { _, _ in }
     ) {
         self.description = description
@@ -74,7 +74,7 @@ struct Key<Draft: Sendable>: Sendable {
     /// dozen keys.
     init<Value>(
         _ name: String, _ exchange: @escaping @Sendable (inout Draft, inout Field<Value>?) -> Void,
-        _ form: Form<Value>, isRequired: Bool = false, _ summary: String
+        _ form: ValueSchema<Value>, isRequired: Bool = false, _ summary: String
     ) {
         self.init(
             description: KeyDescription(
@@ -110,10 +110,10 @@ struct Key<Draft: Sendable>: Sendable {
     }
 }
 
-extension Form {
+extension ValueSchema {
     /// A mapping of this shape.
-    static func mapping(_ shape: Shape<Value>) -> Form {
-        Form(.mapping(shape.descriptions)) { node, place, decoding in
+    static func mapping(_ shape: MappingSchema<Value>) -> ValueSchema {
+        ValueSchema(.mapping(shape.descriptions)) { node, place, decoding in
             shape.decode(node, in: place, &decoding)
         }
     }
