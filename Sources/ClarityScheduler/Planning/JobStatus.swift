@@ -79,13 +79,13 @@ extension PlanBuilder {
         return schedule.next(after: eve, anchor: anchor).map { max($0, until) }
     }
 
-    /// What the process that would run it has said: that all its places are taken.
-    private func placeWanted(by run: Run) -> Deferral? {
-        let noted = ledger.waits[run.id]?.first { $0.subject == PlanBuilder.maxParallel }
+    /// What the process that would run it has said: that all its places are taken. By whom, the runs
+    /// say.
+    private mutating func placeWanted(by run: Run) -> Deferral? {
+        var noted = ledger.waits[run.id]?.first { $0.subject == PlanBuilder.maxParallel }
         // It says nothing any more once nothing runs.
-        guard let noted, ledger.open.values.contains(where: { $0.state == .running }) else {
-            return nil
-        }
+        guard attempts > 0 else { return nil }
+        noted?.measured = placesTaken
         return noted
     }
 }

@@ -20,10 +20,18 @@ extension PlanBuilder {
     /// first; says of the rest why it waits.
     mutating func startWaitingRuns() {
         guard !planner.isDraining else { return }
-        for (run, job) in startOrder() {
+        // The same for all that could start: no attempt ends here.
+        var isFull: Deferral?
+        for turn in startOrder() {
+            guard let run = run(turn.run), run.state == .enqueued, let job = planner.jobs[run.job]
+            else { continue }
             var deferrals = deferrals(of: run, job)
             let mayStart = deferrals.isEmpty
-            if mayStart, attempts >= planner.maxParallel { deferrals = [noPlace()] }
+            if mayStart, attempts >= planner.maxParallel {
+                let deferral = isFull ?? noPlace()
+                isFull = deferral
+                deferrals = [deferral]
+            }
             record(deferrals, of: run)
             if !mayStart {
                 askChecks(job, for: run, deferrals)
@@ -129,19 +137,30 @@ extension PlanBuilder {
 
     // MARK: Starting
 
-    private func startOrder() -> [(Run, Job)] {
-        let waiting = runsInTurn.compactMap { run in
-            planner.jobs[run.job].flatMap { isInScope(run) ? (run, $0) : nil }
+    /// What decides when a run's turn comes; small, since hundreds are sorted in each decision.
+    private struct Turn: Comparable {
+        /// Its place among those that were asked for by name.
+        var request: Int
+        var priority: Job.Priority
+        var scheduledFor: Instant
+        var run: RunID
+
+        static func < (a: Turn, b: Turn) -> Bool {
+            if a.request != b.request { return a.request < b.request }
+            if a.priority != b.priority { return a.priority > b.priority }
+            return (a.scheduledFor, a.run) < (b.scheduledFor, b.run)
         }
-        guard !planner.requestedRuns.isEmpty else {
-            return waiting.sorted { isAhead($0, $1) }
-        }
-        let wishes = Dictionary(
+    }
+
+    private func startOrder() -> [Turn] {
+        let requests = Dictionary(
             uniqueKeysWithValues: planner.requestedRuns.enumerated().map { ($1, $0) })
-        return waiting.sorted { a, b in
-            let (first, second) = (wishes[a.0.id] ?? .max, wishes[b.0.id] ?? .max)
-            return first != second ? first < second : isAhead(a, b)
-        }
+        return runsInTurn.compactMap { run in
+            guard isInScope(run), let priority = planner.jobs[run.job]?.priority else { return nil }
+            return Turn(
+                request: requests[run.id] ?? .max, priority: priority,
+                scheduledFor: run.scheduledFor, run: run.id)
+        }.sorted()
     }
 
     /// The enqueued runs, with one of those that fill a job's past: of thousands each waits for the
@@ -153,11 +172,6 @@ extension PlanBuilder {
             first[run.job] = min(first[run.job] ?? run.id, run.id)
         }
         return waiting.filter { $0.trigger != .backfill || first[$0.job] == $0.id }
-    }
-
-    private func isAhead(_ a: (run: Run, job: Job), _ b: (run: Run, job: Job)) -> Bool {
-        if a.job.priority != b.job.priority { return a.job.priority > b.job.priority }
-        return (a.run.scheduledFor, a.run.id) < (b.run.scheduledFor, b.run.id)
     }
 
     private func isInScope(_ run: Run) -> Bool {
@@ -190,9 +204,15 @@ extension PlanBuilder {
     }
 
     /// Takes down what a run waits for, where that has changed.
+    ///
+    /// Who holds the places changes with each attempt, for all that wait; the runs themselves say it.
     private mutating func record(_ deferrals: [Deferral], of run: Run) {
         let known = ledger.waits[run.id] ?? []
-        guard known != deferrals else { return }
+        let wantsPlaceAsBefore =
+            known.map(\.subject) == [PlanBuilder.maxParallel]
+            && deferrals.map(\.subject) == [PlanBuilder.maxParallel]
+            && known[0].wanted == deferrals[0].wanted
+        guard known != deferrals, !wantsPlaceAsBefore else { return }
         add(.deferred(run.id, deferrals, at: moment.wall))
     }
 

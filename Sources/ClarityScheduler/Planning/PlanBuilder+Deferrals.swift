@@ -43,8 +43,11 @@ extension PlanBuilder {
         return Deferral(
             .overlap, subject: PlanBuilder.maxParallel,
             wanted: "fewer than \(planner.maxParallel) attempts at once",
-            measured: "\(attempts): \(placeHolders)", source: "leases of this state directory")
+            measured: placesTaken, source: "leases of this state directory")
     }
+
+    /// How many places are taken, and by whom.
+    var placesTaken: String { mutating get { "\(attempts): \(placeHolders)" } }
 
     /// The attempts that take a place: of all processes that share the state.
     var attempts: Int {

@@ -11,7 +11,9 @@ extension PlanBuilder {
 
     /// Ends the runs whose occurrence may not start any more.
     mutating func expireLateRuns() {
-        let late = waitingRuns.filter(\.mayExpire)
+        let late = waitingRuns.filter { run in
+            run.mayExpire && planner.jobs[run.job].flatMap { lateness(of: run, $0) } != nil
+        }
         for run in late.sorted(by: { $0.id < $1.id }) {
             let waits = (ledger.waits[run.id] ?? []).map(\.subject)
             // A run that only waits for its turn is not missed: it could start otherwise.

@@ -62,6 +62,24 @@ struct PlacesTests {
         #expect(deferral.measured == "1: run 1 of a in process other")
     }
 
+    @Test func `who holds the places is read from the runs, not noted each time`() throws {
+        let store = MemoryRunStore()
+        let jobs = [try job("a"), try job("b"), try job("c")]
+        var desk = PlanningDesk(jobs, store: store, owner: "me", maxParallel: 1)
+        try desk.handle(.tick)
+        let noted = store.deferrals[RunID(3)]
+
+        let plan = try desk.handle(.finished(RunID(1), .success()))
+        store.owner = "reader"
+        let reader = PlanningDesk(jobs, store: store, owner: "reader", maxParallel: 1)
+        let status = reader.planner.standings(
+            at: desk.moment, conditions: desk.conditions, ledger: try store.ledger())
+
+        #expect(plan.started.map(\.job) == [try id("b")])
+        #expect(store.deferrals[RunID(3)] == noted)
+        #expect(status.last?.deferrals.map(\.measured) == ["1: run 2 of b in process me"])
+    }
+
     @Test func `a place of a process that died is free`() throws {
         let store = MemoryRunStore()
         var other = PlanningDesk([try job("a")], store: store, owner: "other", maxParallel: 1)
