@@ -1,7 +1,8 @@
 import ClarityScheduler
 
 extension HostConditions.Settings {
-    /// What a job file says about the machine, and what its jobs ask of it.
+    /// Creates settings from what a job file says about the machine and what its enabled jobs
+    /// require.
     public init(_ file: JobFile) {
         self.init()
         interfaces = file.conditions.interfaces
@@ -24,7 +25,8 @@ extension HostConditions.Settings {
 }
 
 extension Job {
-    /// Whether what services know of the machine may decide about it, or is told to its worker.
+    /// Whether the job needs conditions that system services report, for its constraints, its
+    /// events or its worker.
     fileprivate var dependsOnServices: Bool {
         heedsConditions || events.contains(.networkRestored)
             || constraints.contains { constraint in

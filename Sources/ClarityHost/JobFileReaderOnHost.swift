@@ -3,7 +3,8 @@ import ClaritySystem
 @preconcurrency import Glibc
 
 extension JobFileReader {
-    /// Creates a reader that takes zones, home and working folder as this process finds them.
+    /// Creates a reader that takes zones, the home folder, the working folder and the host's
+    /// identity from this machine and process.
     public init(catalogue: JobCatalogue) {
         var environment: [String: String] = [:]
         for name in ["HOME", "TZ", "TZDIR"] {

@@ -3,14 +3,14 @@ import ClaritySystem
 import Glibc
 
 extension Scheduler {
-    /// Creates a scheduler of a job file's enabled jobs on this machine, for programs that bring
+    /// Creates a scheduler for a job file's enabled jobs on this machine, for programs that bring
     /// their own worker.
     ///
-    /// The history is kept in `stateDirectory`, which is made if need be and may be shared with any
-    /// number of processes. Conditions and time are this machine's. So many attempts run at once as
-    /// the file says, else two.
+    /// The history lives in `stateDirectory`. The folder is created if it does not exist, and any
+    /// number of processes may share it. Conditions and time come from this machine. The file's
+    /// `max_parallel` limits how many attempts run at the same time; the default is two.
     ///
-    /// - Throws: `RunStoreError` when the folder or the history in it cannot be used.
+    /// - Throws: `RunStoreError` if the folder or its history cannot be used.
     public init(
         _ file: JobFile, stateDirectory: String, worker: any Worker,
         observer: @escaping Observer = { _ in }
@@ -31,7 +31,7 @@ extension Scheduler {
         let monitor = HostConditions(
             stateDirectory: stateDirectory, settings: HostConditions.Settings(file),
             checks: CheckRunner(file.questions, environment: ["PATH": searchPath]))
-        // Here, and not in a decision, which holds the store while it is made.
+        // Wait for the services here: a decision would keep the store locked meanwhile.
         monitor.prepare()
         self.init(
             planner: planner, store: store, worker: worker, monitor: monitor,
@@ -39,5 +39,5 @@ extension Scheduler {
     }
 }
 
-/// Where the checks of a program that brings its own worker look for commands.
+/// The `PATH` in which checks find commands, for a program that brings its own worker.
 private var searchPath: String { getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin" }

@@ -1,9 +1,10 @@
 @preconcurrency import Glibc
 
-/// Hands elements from one thread to another, in their order, with a bounded number under way.
+/// A bounded first-in, first-out queue between threads.
 ///
-/// `@unchecked`: `waiting`, `isFinished` and `isCancelled` are touched only while `mutex` is held, and
-/// the two primitives live at an address of their own until nobody has the handover any more.
+/// `@unchecked`: `waiting`, `isFinished` and `isCancelled` are accessed only while `mutex` is held.
+/// The mutex and the condition variable have addresses of their own, which stay valid until the
+/// queue's last reference is gone.
 public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -12,9 +13,9 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
     private var isFinished = false
     private var isCancelled = false
 
-    /// Creates a handover.
+    /// Creates a queue.
     ///
-    /// - Parameter room: how many elements may wait to be taken, at least 1.
+    /// - Parameter room: how many elements may wait in the queue, at least 1.
     public init(room: Int) {
         precondition(room >= 1, "a handover needs room for an element, got \(room)")
         self.room = room
@@ -29,9 +30,9 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Hands over an element as soon as there is room for it.
+    /// Adds an element, after waiting until there is room for it.
     ///
-    /// - Returns: false when nothing is taken any more; the element is dropped.
+    /// - Returns: `false` if the queue is finished or cancelled; the element is dropped.
     public func put(_ element: Element) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -44,9 +45,9 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
         return true
     }
 
-    /// Takes the element that has waited longest, and waits for one where there is none.
+    /// Removes the oldest element, after waiting until there is one.
     ///
-    /// - Returns: `nil` when no more comes.
+    /// - Returns: `nil` if the queue is cancelled, or finished and empty.
     public func take() -> Element? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -57,10 +58,10 @@ public final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
         return element
     }
 
-    /// Says that no more comes; what waits is still taken.
+    /// Ends the queue after the elements that are waiting; `put` adds no more.
     public func finish() { close { isFinished = true } }
 
-    /// Ends the handover at once: what waits is dropped, and whoever waits goes on.
+    /// Ends the queue at once: drops the waiting elements and wakes all blocked threads.
     public func cancel() {
         close {
             isCancelled = true

@@ -1,7 +1,8 @@
 import Glibc
 
-/// For how many seconds nothing has been written to what is at a path, itself where it is a link; by
-/// the wall clock, so less than 0 where that was set back. `nil` where there is nothing.
+/// Returns the number of seconds since the last write at a path, or `nil` if nothing is there.
+///
+/// A symbolic link is not followed. The result is negative if the wall clock was set back.
 public func secondsSinceWritten(_ path: String) -> Int? {
     var status = stat()
     guard lstat(path, &status) == 0 else { return nil }

@@ -1,7 +1,8 @@
 public import ClarityScheduler
 
-/// A clock that shows one instant for ever, for questions about another time; its spans are those
-/// of the machine.
+/// A clock that always shows the same instant, for questions about another time.
+///
+/// Spans are still measured by the machine's clock.
 public struct FixedClock: WallClock {
     public let now: Instant
     private let machine = SystemClock()

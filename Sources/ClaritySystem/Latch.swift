@@ -1,20 +1,20 @@
 @preconcurrency import Glibc
 
-/// Is opened once, and can be waited for, but not for ever.
+/// A latch that opens once and that threads wait for with a timeout.
 ///
-/// `@unchecked`: `isOpen` is touched only while `mutex` is held, and the two primitives live at an
-/// address of their own until nobody has the latch any more.
+/// `@unchecked`: `isOpen` is accessed only while `mutex` is held. The mutex and the condition
+/// variable have addresses of their own, which stay valid until the latch's last reference is gone.
 public final class Latch: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let opened = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var isOpen = false
 
-    /// Creates a latch that is closed.
+    /// Creates a closed latch.
     public init() {
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // A change of the wall clock must neither lengthen nor cut a wait.
+        // A change of the wall clock must not lengthen or shorten a wait.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(opened, &attributes)
         pthread_condattr_destroy(&attributes)
@@ -27,7 +27,7 @@ public final class Latch: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Opens it for good.
+    /// Opens the latch for good.
     public func open() {
         pthread_mutex_lock(mutex)
         isOpen = true
@@ -35,7 +35,7 @@ public final class Latch: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    /// Whether it is open; waits for that, but no longer than so many milliseconds.
+    /// Waits until the latch is open, at most for so many milliseconds, and returns whether it is.
     public func isOpen(within milliseconds: Int32) -> Bool {
         var until = timespec()
         clock_gettime(CLOCK_MONOTONIC, &until)

@@ -1,20 +1,23 @@
 @preconcurrency import Glibc
 
-/// Says one path in one way, so that two spellings of it are known for the same.
+/// Normalizes paths, so that two spellings of a path compare equal.
 public enum PlainPath {
-    /// The path without empty parts, `.` and a slash at its end; it leads where `path` leads.
+    /// Returns the path without empty components, `.` and a trailing slash; it leads to the same
+    /// file.
     public static func of(_ path: String) -> String { joined(parts(path), like: path) }
 
-    /// The same with each `..` taken together with the part before it, where the path then still leads
-    /// to the same file: behind a symbolic link it may not.
+    /// Returns the normalized path with each `..` and the component before it removed, if the
+    /// result still leads to the same file.
     ///
-    /// A path to something that is not there is shortened too.
+    /// After a symbolic link it may not; then only `of` is applied. A path to a file that does not
+    /// exist is shortened too.
     public static func shortest(_ path: String) -> String {
         let short = withoutParents(path)
         return isSameFile(short, path) ? short : of(path)
     }
 
-    /// The path by its text alone, with `..` taken together with the part before it.
+    /// Returns the path with each `..` and the component before it removed, without reading the
+    /// disk.
     static func withoutParents(_ path: String) -> String {
         var kept: [Substring] = []
         for part in parts(path) {

@@ -1,3 +1,5 @@
-/// The version of this package's programs: what they call themselves to people and to the backend,
-/// and what tells a file that this program has read from one that an earlier one read otherwise.
+/// The version of this package's programs, which they show to users and to the backend.
+///
+/// It is also stored with files that were read, because another version may read the same file
+/// differently.
 public let programVersion = "0.1.0"

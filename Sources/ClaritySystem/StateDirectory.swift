@@ -1,14 +1,15 @@
 @preconcurrency import Glibc
 
-/// The folder that holds everything the program remembers, open to its owner alone.
+/// The folder that holds everything the program remembers, accessible only to its owner.
 public struct StateDirectory: Hashable, Sendable {
     public let path: String
 
-    /// Makes the folder, with all above it, if need be.
+    /// Creates the folder and its parents if they do not exist, and gives it mode 0700.
     ///
-    /// - Throws: `StateDirectoryError` when it cannot be made or entered, or belongs to somebody
-    ///   else or is open to others: what others may write could be replaced, what they may read
-    ///   would leak.
+    /// Files that others could write could be replaced, and files that they could read would leak.
+    ///
+    /// - Throws: `StateDirectoryError` if the folder cannot be created or entered, belongs to
+    ///   somebody else, or is open to others and its mode cannot be changed.
     public init(path: String) throws(StateDirectoryError) {
         self.path = path
         try StateDirectory.make(path)
@@ -22,30 +23,34 @@ public struct StateDirectory: Hashable, Sendable {
         }
     }
 
-    /// Makes a folder in it, if need be, and returns its path.
+    /// Creates a folder in the state directory if it does not exist, and returns its path.
     ///
-    /// - Throws: `StateDirectoryError` when it cannot be made or entered.
+    /// - Throws: `StateDirectoryError` if it cannot be created or entered, or is a symbolic link.
     public func makeFolder(_ name: String) throws(StateDirectoryError) -> String {
         let folder = "\(path)/\(name)"
         try StateDirectory.demandNoLink(folder)
         try StateDirectory.make(folder)
-        // Asked again: what is made in it would go to where a link leads.
+        // Checked again, because files created in a linked folder would go to the link's target.
         try StateDirectory.demandNoLink(folder)
         return folder
     }
 
-    /// The file whose existence tells a scheduler, which cannot open the health data, that somebody has
-    /// logged in since a job found nobody.
+    /// Returns the path of the login mark.
+    ///
+    /// The mark tells a scheduler, which cannot open the health data, that somebody has logged in
+    /// since a job found nobody logged in.
     public static func loginMark(in path: String) -> String { "\(path)/login" }
 
-    /// Makes the mark of a login. To be called before the login is committed and within its
-    /// transaction: a crash in between leaves a mark too many, which the next job removes. It is on
-    /// the disk when this returns, since a login without its mark would leave runs waiting.
+    /// Creates the login mark.
+    ///
+    /// Call it within the transaction of the login, before the commit. A crash in between leaves a
+    /// mark without a login, which the next job removes. The mark is synced when this returns,
+    /// because a login without its mark would leave runs waiting.
     public static func markLogin(in path: String) throws(StateDirectoryError) {
         let file = open(
             loginMark(in: path), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard file >= 0 else { throw StateDirectoryError(path: path, errno: errno) }
-        // What watches it hears of a file that a writer has closed.
+        // Watchers are notified when a writer closes the file.
         close(file)
         let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { throw StateDirectoryError(path: path, errno: errno) }
@@ -53,13 +58,13 @@ public struct StateDirectory: Hashable, Sendable {
         guard fsync(folder) == 0 else { throw StateDirectoryError(path: path, errno: errno) }
     }
 
-    /// Removes the mark of a login, if there is one.
+    /// Removes the login mark if it exists.
     public static func unmarkLogin(in path: String) throws(StateDirectoryError) {
         guard unlink(loginMark(in: path)) != 0, errno != ENOENT else { return }
         throw StateDirectoryError(path: path, errno: errno)
     }
 
-    /// Whether there is the mark of a login.
+    /// Returns whether the login mark exists.
     public static func hasLoginMark(in path: String) -> Bool {
         access(loginMark(in: path), F_OK) == 0
     }
@@ -70,19 +75,18 @@ public struct StateDirectory: Hashable, Sendable {
         throw StateDirectoryError(path: path, problem: "it is a symbolic link")
     }
 
-    /// The right to use what is in it, for as long as the result lives: a restore waits for its end.
+    /// Takes a shared lock on the state directory's files; a restore waits until it is released.
     ///
-    /// - Throws: `StateDirectoryError` while its files are being put back to an earlier state, and
-    ///   when that was cut short.
+    /// - Throws: `StateDirectoryError` if a restore is running or was interrupted.
     public func share() throws(StateDirectoryError) -> AdvisoryLock {
         let (lock, code) = try StateDirectory.lock(path, makesFile: true)
         guard let lock else { throw StateDirectoryError(path: path, errno: code) }
         return lock
     }
 
-    /// The right to put its files back to an earlier state, for as long as the result lives.
+    /// Takes the exclusive lock that a restore needs.
     ///
-    /// - Returns: `nil` when others use them for longer than `patience`.
+    /// - Returns: `nil` if others use the files for longer than `patience`.
     public func alone(patience: Duration) throws(StateDirectoryError) -> AdvisoryLock? {
         do throws(AdvisoryLock.Fault) {
             return try AdvisoryLock.take(
@@ -92,13 +96,15 @@ public struct StateDirectory: Hashable, Sendable {
         }
     }
 
-    /// The same as `share` for who only reads; `nil` where there is no such folder, or none that can be read,
-    /// which the reading itself will say.
+    /// Takes the lock of `share` for a command that only reads.
+    ///
+    /// - Returns: `nil` if the lock file does not exist or cannot be opened. The read itself then
+    ///   reports the error.
     public static func shareIfThere(_ path: String) throws(StateDirectoryError) -> AdvisoryLock? {
         try lock(path, makesFile: false).lock
     }
 
-    /// A share of the lock, or why the system gives none.
+    /// Returns a shared lock, or the `errno` with which the system refused it.
     private static func lock(
         _ path: String, makesFile: Bool
     ) throws(StateDirectoryError) -> (lock: AdvisoryLock?, code: Int32) {
@@ -118,9 +124,9 @@ public struct StateDirectory: Hashable, Sendable {
         return (lock, 0)
     }
 
-    /// Makes sure that no restore was cut short in the middle.
+    /// Checks that no restore was interrupted.
     ///
-    /// - Throws: `StateDirectoryError` that says how to finish it.
+    /// - Throws: `StateDirectoryError` that says how to finish the restore.
     public static func demandWhole(_ path: String) throws(StateDirectoryError) {
         guard access("\(path)/\(restoringName)", F_OK) == 0 else { return }
         throw StateDirectoryError(
@@ -128,10 +134,11 @@ public struct StateDirectory: Hashable, Sendable {
             problem: "a restore was cut short; finish it with `clarity-jobs restore`")
     }
 
-    /// The folder in it that holds what a restore has yet to put in place.
+    /// The folder with the files that a restore has not yet put in place.
     public static let restoringName = "restoring"
 
-    /// The file in it whose lock says who uses it: not the folder itself, whose lock is the session's.
+    /// The file that users of the directory lock. They do not lock the folder itself: the session
+    /// does.
     private static let lockName = "state.lock"
 
     private static func make(_ path: String) throws(StateDirectoryError) {
@@ -153,28 +160,28 @@ public struct StateDirectory: Hashable, Sendable {
     }
 }
 
-/// Why the state directory cannot be used.
+/// A reason why the state directory cannot be used.
 public struct StateDirectoryError: Error, Hashable, Sendable {
     public var path: String
     public var problem: String
     /// Whether the disk is full or fails.
     public var isDisk = false
-    /// Whether it is a file in the directory, and not the directory, that cannot be used.
+    /// Whether a file in the directory cannot be used, rather than the directory itself.
     private var isFile = false
 
-    /// Says what is wrong with the folder.
+    /// Creates an error about the directory.
     public init(path: String, problem: String) {
         self.path = path
         self.problem = problem
     }
 
-    /// Says what is wrong with a file in the folder.
+    /// Creates an error about a file in the directory.
     public init(file path: String, problem: String) {
         self.init(path: path, problem: problem)
         isFile = true
     }
 
-    /// Says what the system said.
+    /// Creates an error from the system's error number.
     public init(path: String, errno code: Int32) {
         self.init(path: path, problem: String(cString: strerror(code)).lowercased())
         isDisk = [ENOSPC, EIO, EDQUOT].contains(code)

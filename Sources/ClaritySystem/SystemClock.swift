@@ -13,22 +13,22 @@ public struct SystemClock: WallClock {
             millisecondsSince1970: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 
-    /// The time since the machine started, suspend included.
+    /// The time since the machine started, including suspend.
     public var elapsed: Duration {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// The time since the machine started, without that spent in suspend.
+    /// The time since the machine started, excluding suspend.
     public var awake: Duration {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// The kernel's name for the time since the machine started (proc(5), `random/boot_id`); `nil`
-    /// where it gives none.
+    /// The kernel's identifier of the current boot (proc(5), `random/boot_id`); `nil` if it cannot
+    /// be read.
     public var boot: String? {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -38,17 +38,17 @@ public struct SystemClock: WallClock {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns after `span` of elapsed time, the time that the machine was suspended included, or
-    /// at once when the task is cancelled or `span` is not above zero.
+    /// Returns after `span` of elapsed time, or at once if the task is cancelled or `span` is not
+    /// positive.
     ///
-    /// More than 100 years count as 100 years.
+    /// Elapsed time includes suspend. A span of more than 100 years counts as 100 years.
     public func sleep(for span: Duration) async {
         let longest = Duration.seconds(100 * 366 * 86_400)
         do {
-            // ContinuousClock is CLOCK_BOOTTIME: a laptop's lid must not stretch a wait.
+            // ContinuousClock is CLOCK_BOOTTIME: closing a laptop's lid must not prolong a wait.
             try await Task.sleep(for: min(span, longest), clock: .continuous)
         } catch {
-            // Only cancellation throws, and a cancelled wait is over.
+            // Only cancellation throws, and it ends the wait.
         }
     }
 }

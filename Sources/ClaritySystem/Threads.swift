@@ -1,8 +1,8 @@
 @preconcurrency import Glibc
 
-/// The system gave no thread.
+/// The system could not create a thread.
 public struct ThreadError: Error, Hashable, Sendable {
-    /// The reason's number (pthread_create(3)).
+    /// The error number of pthread_create(3).
     public var errno: Int32
 }
 
@@ -12,13 +12,13 @@ extension ThreadError: CustomStringConvertible {
     }
 }
 
-/// Does `work` on threads of their own, one each, while `body` runs on the caller's, and returns when
-/// all have ended: nothing is left running.
+/// Runs each job of `work` on its own thread and `body` on the caller's, and returns when all have
+/// ended.
 ///
-/// Unlike tasks they may block for as long as they like. `body` sees to it that the work ends, whether
-/// it throws or not.
+/// Unlike tasks, the jobs may block for any length of time. `body` must make sure that they end,
+/// whether it throws or not.
 ///
-/// - Parameter cancel: makes the work end; called when not all of it could begin.
+/// - Parameter cancel: makes the jobs end; called if not all threads could be started.
 /// - Throws: what `body` throws; `ThreadError`.
 public func withThreads<Result>(
     _ work: [@Sendable () -> Void], cancel: () -> Void, _ body: () throws -> Result
@@ -36,7 +36,7 @@ public func withThreads<Result>(
     return try body()
 }
 
-/// Much more than the work needs, and much less than the system's standard of 8 MiB of addresses.
+/// Far more than the work needs, and far less than the system's default of 8 MiB of address space.
 private let stackBytes = 1 << 20
 
 private func started(_ body: @escaping @Sendable () -> Void) throws(ThreadError) -> pthread_t {
@@ -44,7 +44,8 @@ private func started(_ body: @escaping @Sendable () -> Void) throws(ThreadError)
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setstacksize(&attributes, stackBytes)
-    // Signals are for the threads that wait for them; a new thread inherits what is held back.
+    // Signals are handled by the threads that wait for them. A new thread inherits the blocked
+    // signals.
     var all = sigset_t()
     var former = sigset_t()
     sigfillset(&all)

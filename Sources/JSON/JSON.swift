@@ -4,13 +4,13 @@ public enum JSON: Hashable, Sendable {
     case bool(Bool)
     /// A number written without fraction and exponent that fits in 64 bits; exact.
     case integer(Int64)
-    /// Every other number; one that was read is finite.
+    /// Any other number; the parser returns only finite ones.
     case number(Double)
     case string(String)
     case array([JSON])
     case object([Member])
 
-    /// A name of an object with its value.
+    /// A name in an object, and its value.
     public struct Member: Hashable, Sendable {
         public var name: String
         public var value: JSON
@@ -22,22 +22,23 @@ public enum JSON: Hashable, Sendable {
         }
     }
 
-    /// The member's value; `nil` when this is no object or has no such member. Of members with the
-    /// same name the last counts.
+    /// Returns the value of a member; `nil` if this is not an object or has no such member.
+    ///
+    /// If several members have the name, the last one counts.
     public subscript(name: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
         return members.last { $0.name == name }?.value
     }
 
-    /// A string of what describes the value, or null for `nil`.
+    /// Returns the value's description as a string, or null for `nil`.
     public static func text(_ value: (some CustomStringConvertible)?) -> JSON {
         value.map { .string($0.description) } ?? .null
     }
 
-    /// A count.
+    /// Returns a count as an integer.
     public static func count(_ count: Int) -> JSON { .integer(Int64(count)) }
 
-    /// The members but those whose value is null.
+    /// The object without the members whose value is null; any other value is unchanged.
     public var withoutNulls: JSON {
         guard case .object(let members) = self else { return self }
         return .object(members.filter { $0.value != .null })

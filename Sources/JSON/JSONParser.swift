@@ -1,8 +1,8 @@
 /// Why a text is not JSON, and at which byte.
 public struct JSONFault: Error, Hashable, Sendable {
-    /// The byte, counted from 0, at which reading stopped.
+    /// The byte, counted from 0, at which the parser stopped.
     public var offset: Int
-    /// What is wrong there: `a name should stand here`.
+    /// The fault found there, such as `a name should stand here`.
     public var reason: String
 
     /// Creates a fault.
@@ -12,11 +12,11 @@ public struct JSONFault: Error, Hashable, Sendable {
     }
 }
 
-/// Reads one JSON text (RFC 8259) and nothing after it.
+/// Parses one JSON text (RFC 8259) and nothing after it.
 ///
-/// It is strict: no byte order mark, comments or trailing commas; raw control characters, bad
-/// UTF-8, half a surrogate pair and numbers beyond a double are refused. Arrays and objects nest
-/// at most 64 deep.
+/// It is strict: it refuses a byte order mark, comments, trailing commas, raw control characters,
+/// invalid UTF-8, half a surrogate pair, and numbers that do not fit in a double. Arrays and
+/// objects nest at most 64 deep.
 public struct JSONParser {
     private static let deepest = 64
 
@@ -26,7 +26,7 @@ public struct JSONParser {
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The value that `bytes` hold, at most `limit` of them: 64 MiB unless it says otherwise.
+    /// Returns the value in `bytes`, which may be at most `limit` bytes long (64 MiB by default).
     ///
     /// - Throws: `JSONFault` for anything but one valid text within the limits.
     public static func parse(

@@ -1,20 +1,20 @@
 extension JSON {
     /// The value as UTF-8 on one line, without spaces.
     ///
-    /// Every control character is escaped, those from U+007F to U+009F too, and what turns the
-    /// direction of a text, for the result may be shown on a terminal. A number that is not finite,
-    /// which JSON cannot say, becomes null.
+    /// The result may be shown on a terminal. It therefore escapes every control character,
+    /// including U+007F to U+009F, and every character that changes the direction of text or
+    /// separates lines. A number that is not finite, which JSON cannot express, becomes null.
     public var bytes: [UInt8] {
         var writer = JSONWriter(isIndented: false)
         writer.write(self)
         return writer.bytes
     }
 
-    /// The value on one line, without spaces; escaped as `bytes` are.
+    /// The value on one line, without spaces; escaped like `bytes`.
     public var line: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// The value with each element and member on a line of its own, indented by two spaces a
-    /// level; escaped as `bytes` are.
+    /// The value with each element and member on its own line, indented by two spaces for each
+    /// level; escaped like `bytes`.
     public var page: String {
         var writer = JSONWriter(isIndented: true)
         writer.write(self)
@@ -22,7 +22,7 @@ extension JSON {
     }
 }
 
-/// Writes values by RFC 8259.
+/// Writes values according to RFC 8259.
 private struct JSONWriter {
     var bytes: [UInt8] = []
     private let isIndented: Bool
@@ -88,9 +88,10 @@ private struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Writes the first character of a rest of valid UTF-8, or the first byte of a harmless one.
+    /// Writes the first character of `rest`, which is valid UTF-8, or only its first byte if the
+    /// character needs no escape.
     ///
-    /// - Returns: how many bytes were written.
+    /// - Returns: the number of bytes of `rest` that were consumed.
     private mutating func write(_ rest: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
         let (byte, start) = (rest[rest.startIndex], rest.startIndex)
         switch byte {
@@ -120,8 +121,7 @@ private struct JSONWriter {
         return 1
     }
 
-    /// Whether a character of U+2000 to U+2FFF turns the direction of the text around it, or ends
-    /// a line of it.
+    /// Whether a character from U+2000 to U+2FFF changes the direction of text or separates lines.
     private static func turns(_ code: UInt16) -> Bool {
         switch code {
         case 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true

@@ -1,35 +1,37 @@
 import CSQLite
 
-/// One connection to a database file; owned by one task or actor at a time.
+/// A connection to a database file; owned by one task or actor at a time.
 ///
-/// Statements are prepared once and kept. A busy database is waited for up to `busyTimeout`; as it
-/// stands, for as long as the commits of thirty others take on a disk that needs a second for each.
+/// It prepares each statement once and keeps it. If the database is busy, it waits for up to
+/// `busyTimeout`. The default is enough for thirty others to commit on a disk that needs a second
+/// for each commit.
 public final class Connection {
     /// How a file is opened.
     public enum Access: Sendable {
-        /// Reads and writes, and makes the file where there is none.
+        /// Reads and writes, and creates the file if it does not exist.
         case create
         /// Reads and writes an existing file.
         case readWrite
         /// Reads an existing file.
         case readOnly
-        /// Reads a file that nobody changes meanwhile, without touching anything beside it.
+        /// Reads a file that nobody changes at the same time, and creates no files beside it.
         case immutable
     }
 
     let handle: OpaquePointer
     let busyTimeout: Duration
     private var statements: [String: OpaquePointer] = [:]
-    /// How many pages the write-ahead log may hold: a commit that leaves as many in it copies it
-    /// into the file (`checkpoint()`), or the next one does when another connection writes by then.
-    /// 1,000 as SQLite itself has it.
+    /// The number of pages after which a commit checkpoints the write-ahead log (`checkpoint()`).
+    ///
+    /// If another connection is writing at that moment, a later commit does it. The default of
+    /// 1,000 is SQLite's own.
     public var logLimit = 1000
 
-    /// Opens `path`; an empty path is a private temporary database that vanishes with the
+    /// Opens `path`; an empty path opens a private temporary database that is deleted with the
     /// connection.
     ///
-    /// - Throws: `SQLiteError` when the file cannot be opened. A file that is no database is found
-    ///   at the first statement.
+    /// - Throws: `SQLiteError` if the file cannot be opened. A file that is not a database fails
+    ///   only at the first statement.
     public init(
         path: String, access: Access = .create, busyTimeout: Duration = .seconds(30)
     ) throws(SQLiteError) {
@@ -63,27 +65,27 @@ public final class Connection {
         sqlite3_close_v2(handle)
     }
 
-    /// The rows that the last statement inserted, changed or removed.
+    /// The number of rows that the last statement inserted, changed or removed.
     public var changes: Int { Int(sqlite3_changes64(handle)) }
 
-    /// The rows that all statements since opening inserted, changed or removed.
+    /// The number of rows that all statements since opening inserted, changed or removed.
     public var totalChanges: Int64 { sqlite3_total_changes64(handle) }
 
     /// The rowid of the last row inserted.
     public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
 
-    /// Runs one or more statements that take no values and whose rows do not matter.
+    /// Runs one or more statements that take no values, and ignores their rows.
     public func execute(_ script: String) throws(SQLiteError) {
         let code = sqlite3_exec(handle, script, nil, nil, nil)
         guard code == SQLITE_OK else { throw failure(code, script) }
     }
 
-    /// Runs one statement to its end.
+    /// Runs one statement to completion.
     public func run(_ sql: String, _ values: Value...) throws(SQLiteError) {
         try forEach(sql, values) { _ in }
     }
 
-    /// Calls `body` for each row in turn.
+    /// Calls `body` for each row, in order.
     public func forEach(
         _ sql: String, _ values: [Value] = [], _ body: (borrowing Row) -> Void
     ) throws(SQLiteError) {
@@ -102,7 +104,7 @@ public final class Connection {
         }
     }
 
-    /// Makes an element of each row, in the rows' order.
+    /// Returns an element for each row, in the order of the rows.
     public func all<Element>(
         _ sql: String, _ values: Value..., map: (borrowing Row) -> Element
     ) throws(SQLiteError) -> [Element] {
@@ -111,7 +113,7 @@ public final class Connection {
         return elements
     }
 
-    /// Makes an element of the first row; `nil` when there is none.
+    /// Returns an element for the first row, or `nil` if there is none.
     public func first<Element>(
         _ sql: String, _ values: Value..., map: (borrowing Row) -> Element
     ) throws(SQLiteError) -> Element? {
@@ -122,7 +124,7 @@ public final class Connection {
         return element
     }
 
-    /// Calls `body` with a statement to bind and run as often as is wanted.
+    /// Calls `body` with a statement that it can bind and run any number of times.
     public func withStatement<Result>(
         _ sql: String, _ body: (borrowing Statement) throws -> Result
     ) throws -> Result {
@@ -136,17 +138,17 @@ public final class Connection {
 
     /// Runs `body` in a transaction that holds the write lock from its start.
     ///
-    /// An error rolls everything back and is thrown on. Transactions do not nest.
+    /// An error rolls everything back and is rethrown. Transactions do not nest.
     public func transaction<Result>(_ body: () throws -> Result) throws -> Result {
         try within("BEGIN IMMEDIATE", body)
     }
 
-    /// Runs `body` in a transaction that sees one state of the database and writes nothing.
+    /// Runs `body` in a transaction that sees one state of the database; `body` must not write.
     public func snapshot<Result>(_ body: () throws -> Result) throws -> Result {
         try within("BEGIN DEFERRED", body)
     }
 
-    /// Copies the whole database into `target`, replacing what is there.
+    /// Copies the whole database into `target`, replacing its content.
     public func copy(into target: Connection) throws(SQLiteError) {
         guard let backup = sqlite3_backup_init(target.handle, "main", handle, "main") else {
             throw target.failure(sqlite3_extended_errcode(target.handle), nil)
@@ -158,10 +160,10 @@ public final class Connection {
         }
     }
 
-    /// Ends a transaction that failed.
+    /// Rolls back a failed transaction.
     func rollBack() {
-        // SQLite itself has rolled back after some errors, a full disk for one. A refusal of
-        // ROLLBACK would only hide the error that led here; the next BEGIN reports it.
+        // After some errors, such as a full disk, SQLite has already rolled back. A failed ROLLBACK
+        // would only hide the error that led here; the next BEGIN reports it.
         if sqlite3_get_autocommit(handle) == 0 {
             sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
         }
@@ -174,7 +176,7 @@ public final class Connection {
             try execute("COMMIT")
             return result
         } catch {
-            // SQLite itself has rolled back after some errors, a full disk for one.
+            // After some errors, such as a full disk, SQLite has already rolled back.
             if sqlite3_get_autocommit(handle) == 0 { try execute("ROLLBACK") }
             throw error
         }

@@ -1,17 +1,19 @@
-// Copies of whole databases that may lie for years.
+// Copies of whole databases, which may be kept for years.
 extension Connection {
-    /// Copies this database, with all that is committed, into an empty file, and proves the copy.
+    /// Copies everything that is committed in this database into an empty file, and checks the
+    /// copy.
     ///
-    /// One state of the database is copied; others write meanwhile as ever. The file is not synced.
+    /// The copy holds one state of the database, and others may write at the same time. The file is
+    /// not synced.
     ///
-    /// - Parameter form: the schema that a database of its version has; `nil` where nobody knows.
+    /// - Parameter form: the schema that a database of its version has; `nil` if unknown.
     /// - Returns: the version of the copy's schema (`PRAGMA user_version`).
-    /// - Throws: `SQLiteError`; of damage (11) when the copy does not hold together, as when this
-    ///   database does not.
+    /// - Throws: `SQLiteError`; with code 11 if the copy is damaged, as it is when this database
+    ///   is.
     public func writeCopy(to path: String, form: SchemaForm?) throws(SQLiteError) -> Int {
         do {
             let target = try Connection(path: path, access: .readWrite)
-            // Whoever wants the copy syncs it; one that is cut short is thrown away.
+            // The caller syncs the copy, and discards one that is incomplete.
             try target.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
             try copy(into: target)
         }
@@ -20,7 +22,7 @@ extension Connection {
         return try written.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
     }
 
-    /// About how many bytes a copy has.
+    /// Returns the approximate size of a copy in bytes.
     public func sizeBytes() throws(SQLiteError) -> Int64 {
         let pages = try first("PRAGMA page_count") { $0.integer(0) } ?? 0
         return pages * (try first("PRAGMA page_size") { $0.integer(0) } ?? 0)

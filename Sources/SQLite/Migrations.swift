@@ -1,18 +1,19 @@
-/// The steps that make a database's schema, oldest first; append-only.
+/// The steps that create a database's schema, oldest first; append-only.
 ///
-/// `PRAGMA user_version` counts the steps taken, `PRAGMA application_id` says whose file it is.
+/// `PRAGMA user_version` counts the steps taken. `PRAGMA application_id` names the program that
+/// owns the file.
 public struct Migrations: Sendable {
-    /// Why a file's schema cannot be brought up to date.
+    /// A reason why a file's schema cannot be migrated.
     public enum Fault: Error, Hashable, Sendable {
         /// The file belongs to another program, or to another part of this one.
         case foreign(applicationID: Int64)
-        /// The file was written by a newer version.
+        /// A newer version of the program wrote the file.
         case newer(found: Int, known: Int)
     }
 
     /// The number that marks the file as ours.
     public var applicationID: Int64
-    /// One script a version; step 0 makes version 1 of an empty file.
+    /// One script for each version; step 0 turns an empty file into version 1.
     public var steps: [String]
 
     /// Creates a list of steps.
@@ -21,16 +22,17 @@ public struct Migrations: Sendable {
         self.steps = steps
     }
 
-    /// Takes the steps that the file still lacks, all in one transaction.
+    /// Runs the steps that the file still lacks, all in one transaction.
     ///
-    /// - Parameter keeping: called with the version found, while nobody else can write and before
-    ///   anything has changed, for a file that has rows; another connection still reads the file.
-    /// - Throws: `Fault` for a file that is not ours or too new, which is left as it is; what
-    ///   `keeping` throws, `SQLiteError` for everything else, which roll back.
+    /// - Parameter keeping: called before the first step with the version found, if the file has
+    ///   rows. It runs while this connection holds the write lock: nobody else can write, but
+    ///   another connection can still read the file.
+    /// - Throws: `Fault` for a file that is not ours or too new, which stays unchanged; otherwise
+    ///   what `keeping` throws, or `SQLiteError`. Every error rolls back.
     public func migrate(
         _ connection: Connection, keeping: (Int) throws -> Void = { _ in }
     ) throws {
-        // Whoever comes second waits for the first, whose copy of a large file takes its time.
+        // A second process waits here for the first one, which may take long to copy a large file.
         let deadline = ContinuousClock.now + .seconds(120)
         while true {
             if try version(of: connection) == steps.count { return }
@@ -68,12 +70,12 @@ public struct Migrations: Sendable {
         return false
     }
 
-    /// The version of an existing file, 0 for an empty one.
+    /// Returns the version of an existing file, 0 for an empty one.
     ///
     /// - Throws: as `migrate`.
     public func version(of connection: Connection) throws -> Int {
-        // One state of the file: version, owner and tables read while another process migrates
-        // would together describe a file that never was.
+        // Version, owner and tables must come from one state of the file. Reading them separately
+        // while another process migrates would describe a file that never existed.
         try connection.snapshot { try readVersion(of: connection) }
     }
 

@@ -2,7 +2,7 @@ import CSQLite
 
 /// The current row of a query; valid only inside the closure that receives it.
 ///
-/// Columns count from 0. A value of another storage class is converted as SQLite does.
+/// Columns count from 0. SQLite converts a value of another storage class.
 public struct Row: ~Copyable {
     private let statement: OpaquePointer
 
@@ -33,7 +33,8 @@ public struct Row: ~Copyable {
         return Array(UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    /// The column's bytes where SQLite has them; none for NULL.
+    /// Calls `body` with the column's bytes in SQLite's own buffer, without copying them; empty for
+    /// NULL.
     public func withBlob<Result>(
         _ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
@@ -43,12 +44,12 @@ public struct Row: ~Copyable {
                 start: start, count: Int(sqlite3_column_bytes(statement, column))))
     }
 
-    /// The column as an integer, `nil` for NULL.
+    /// The column as an integer; `nil` for NULL.
     public func optionalInteger(_ column: Int32) -> Int64? {
         isNull(column) ? nil : integer(column)
     }
 
-    /// The column as text, `nil` for NULL.
+    /// The column as text; `nil` for NULL.
     public func optionalText(_ column: Int32) -> String? {
         isNull(column) ? nil : text(column)
     }

@@ -1,18 +1,18 @@
 import CSQLite
 
-/// A refusal of SQLite: its extended result code, its words and the statement.
+/// An error from SQLite: its extended result code, its message and the statement.
 ///
-/// Bound values are never part of it.
+/// It never contains bound values.
 public struct SQLiteError: Error, Hashable, Sendable {
     /// The extended result code, such as 787 for a foreign key.
     public var code: Int32
     public var message: String
-    /// The statement's text with its placeholders, when one was involved.
+    /// The statement's text with its placeholders; `nil` if no statement was involved.
     public var statement: String?
 
-    /// The error of a database of which nothing is left: SQLite itself takes it for a new one.
+    /// The error for a database file that has become empty. SQLite itself would treat it as new.
     public static let emptied = SQLiteError(code: 11, message: "it is empty, and once was not")
-    /// The error of a database that is gone, where SQLite itself would begin a new one.
+    /// The error for a database file that is gone. SQLite itself would create a new one.
     public static let missing = SQLiteError(code: 11, message: "it is missing, and a backup has it")
 
     /// Creates an error.
@@ -25,8 +25,9 @@ public struct SQLiteError: Error, Hashable, Sendable {
     /// The primary result code, such as 19 for every kind of constraint.
     public var primaryCode: Int32 { code & 0xFF }
 
-    /// The words of a connection's last failure; where SQLite only knows that the system refused,
-    /// the system's reason with them.
+    /// Returns the message of a connection's last failure.
+    ///
+    /// If SQLite only knows that the system refused, the system's reason is appended.
     static func message(of connection: OpaquePointer, _ code: Int32) -> String {
         let message = String(cString: sqlite3_errmsg(connection))
         let reason = sqlite3_system_errno(connection)
@@ -39,7 +40,7 @@ public struct SQLiteError: Error, Hashable, Sendable {
     /// Whether a constraint of the schema refused a row.
     public var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
 
-    /// Whether another connection held what was needed, so that the same may work later.
+    /// Whether another connection held a lock, so that a retry may succeed.
     public var isBusy: Bool {
         [SQLITE_BUSY, SQLITE_LOCKED].contains(primaryCode)
     }
@@ -56,14 +57,15 @@ public struct SQLiteError: Error, Hashable, Sendable {
 
     /// Whether the file is not a database or is damaged.
     ///
-    /// So is one whose schema lacks what a statement names: the statements never change, and the
-    /// version of the schema was looked at before.
+    /// This includes a schema without a table, column or function that a statement names. The
+    /// statements are fixed and the schema's version has been checked, so such a schema must be
+    /// damaged.
     public var isDamage: Bool {
         [SQLITE_CORRUPT, SQLITE_NOTADB].contains(primaryCode)
             || primaryCode == SQLITE_ERROR && SQLiteError.isOfSchema(message)
     }
 
-    /// The words by which SQLite says that something is not in a schema, which has no code of its own.
+    /// Whether a message says that a name is not in the schema, for which SQLite has no code.
     private static func isOfSchema(_ message: String) -> Bool {
         ["no such column", "no such table", "no such function", "unknown function"]
             .contains { message.hasPrefix($0) } || message.contains(" has no column named ")
@@ -71,7 +73,8 @@ public struct SQLiteError: Error, Hashable, Sendable {
 }
 
 extension SQLiteError: CustomStringConvertible {
-    /// `database or disk is full (SQLite 13)`, `unable to open database file: permission denied
-    /// (SQLite 14)`; the statement is left to whoever debugs.
+    /// The message and the primary code, such as `database or disk is full (SQLite 13)` or
+    /// `unable to open database file: permission denied (SQLite 14)`. `statement` is left out; it
+    /// is for debugging.
     public var description: String { "\(message) (SQLite \(primaryCode))" }
 }

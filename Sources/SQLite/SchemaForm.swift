@@ -1,13 +1,13 @@
-/// Which schema a program's files have: its version, and a mark of the statements that make it.
+/// A version of a schema, and a hash of the statements that create it.
 ///
-/// A bit that turns in a schema's own text leaves every page whole: SQLite's `integrity_check` finds
-/// nothing, and a connection that only reads does not even parse the constraints. What tells is that
-/// the text is another one than the steps make.
+/// A flipped bit in the schema's own text leaves every page intact. SQLite's `integrity_check`
+/// finds nothing, and a connection that only reads does not even parse the constraints. Only a
+/// comparison with the text that the migrations create reveals it.
 public struct SchemaForm: Hashable, Sendable {
     public let version: Int
     public let mark: UInt64
 
-    /// As `description` has it; `nil` for anything else.
+    /// Parses `description`; `nil` for any other text.
     public init?(_ text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, let version = Int(parts[0]), version >= 0,
@@ -22,12 +22,12 @@ public struct SchemaForm: Hashable, Sendable {
 }
 
 extension SchemaForm: CustomStringConvertible {
-    /// `4:9f3c21d07a5b6e88`.
+    /// The version and the hash in hexadecimal, such as `4:9f3c21d07a5b6e88`.
     public var description: String { "\(version):\(String(mark, radix: 16))" }
 }
 
 extension Migrations {
-    /// The schema that all the steps make.
+    /// Returns the schema that all steps together create.
     public func form() throws(SQLiteError) -> SchemaForm {
         let made = try Connection(path: ":memory:", access: .readWrite)
         for step in steps { try made.execute(step) }
@@ -36,14 +36,15 @@ extension Migrations {
 }
 
 extension Connection {
-    /// Makes sure that every page, row and index of the database holds together, and that its schema
-    /// is that of `form`, where it has that version.
+    /// Checks that every page, row and index of the database is consistent.
     ///
-    /// - Throws: `SQLiteError` of damage (11) with the first of what is wrong.
+    /// If the database has the version of `form`, its schema must be that of `form` too.
+    ///
+    /// - Throws: `SQLiteError` with code 11 and the first fault found.
     public func demandSoundness(_ form: SchemaForm?) throws(SQLiteError) {
         let found = try first("PRAGMA integrity_check(1)") { $0.text(0) }
         guard found == "ok" else {
-            // SQLite's words name tables, indexes and pages, never a value.
+            // SQLite's message names tables, indexes and pages, never a value.
             let words = found?.split(separator: "\n").first { !$0.hasPrefix("***") }
             throw SQLiteError(
                 code: 11, message: "database is damaged: \(words ?? found?[...] ?? "no answer")")
@@ -53,7 +54,7 @@ extension Connection {
         try demandSchema(form)
     }
 
-    /// Makes sure of the schema alone, of a database of its version.
+    /// Checks only the schema of a database, which must have the version of `form`.
     ///
     /// - Throws: as `demandSoundness`.
     public func demandSchema(_ form: SchemaForm) throws(SQLiteError) {
@@ -63,9 +64,11 @@ extension Connection {
         }
     }
 
-    /// FNV-1a of the statements that made the schema, without spaces and quotation marks, which the
-    /// versions of SQLite set as they like where a step changes a table. Two texts of one length that
-    /// differ in one other byte never have the same.
+    /// Returns the FNV-1a hash of the statements of the schema.
+    ///
+    /// White space and double quotes are left out, because versions of SQLite place them
+    /// differently when a step alters a table. Two texts of the same length that differ in one
+    /// other byte always have different hashes.
     fileprivate func schemaMark() throws(SQLiteError) -> UInt64 {
         let statements = try all(
             """

@@ -1,11 +1,11 @@
 import CSQLite
 
-/// A statement that is run many times with values that are bound in place; valid only inside the
-/// closure that receives it.
+/// A statement that runs many times and whose values are bound without a copy; valid only inside
+/// the closure that receives it.
 ///
-/// For bulk work, where the array of values that `Connection.run` takes for each call, and its copy
-/// of each text and blob, cost more than the row. Parameters count from 1; a bound value stays from
-/// one run to the next.
+/// It is for bulk work. `Connection.run` takes an array of values for each call and copies each
+/// text and blob, which would cost more than the row. Parameters count from 1. A bound value stays
+/// bound from one run to the next.
 public struct Statement: ~Copyable {
     private let handle: OpaquePointer
     private let sql: String
@@ -20,15 +20,17 @@ public struct Statement: ~Copyable {
         try check(sqlite3_bind_int64(handle, index, number))
     }
 
-    /// Binds a blob without copying it: the bytes stay where and as they are until something else
-    /// is bound in their place or the closure returns.
+    /// Binds a blob without copying it.
+    ///
+    /// The bytes must stay unchanged and at the same address until something else is bound to
+    /// `index` or the closure returns.
     public func bind(blob bytes: UnsafeRawBufferPointer, at index: Int32) throws(SQLiteError) {
-        // Without a destructor, which is SQLITE_STATIC.
+        // `nil` for the destructor means SQLITE_STATIC.
         try check(
             sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), nil))
     }
 
-    /// Binds text in UTF-8 without copying it, as `bind(blob:at:)` does.
+    /// Binds UTF-8 text without copying it, under the same condition as `bind(blob:at:)`.
     public func bind(text bytes: UnsafeRawBufferPointer, at index: Int32) throws(SQLiteError) {
         let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
         try check(
@@ -36,9 +38,9 @@ public struct Statement: ~Copyable {
                 handle, index, start, UInt64(bytes.count), nil, UInt8(SQLITE_UTF8)))
     }
 
-    /// Runs the statement to its end.
+    /// Runs the statement to completion.
     ///
-    /// - Returns: whether it gave a row.
+    /// - Returns: whether it returned a row.
     @discardableResult
     public func run() throws(SQLiteError) -> Bool {
         defer { sqlite3_reset(handle) }

@@ -1,16 +1,16 @@
 import CSQLite
 
-// The write-ahead log, and when it is copied into the file.
+// The write-ahead log and its checkpoints.
 
 extension Connection {
-    /// Makes the file keep a write-ahead log, as it then does for every connection.
+    /// Switches the file to a write-ahead log, for every connection to it.
     ///
     /// A temporary database has none and stays as it is.
     ///
-    /// - Throws: `SQLiteError`; busy when others hold the file for longer than `busyTimeout`.
+    /// - Throws: `SQLiteError`; busy if others hold the file for longer than `busyTimeout`.
     public func useWriteAheadLog() throws(SQLiteError) {
-        // SQLite does not wait for a lock here when two connections change a new file's mode at
-        // once, since waiting could be a deadlock. The loser's second try finds the mode changed.
+        // When two connections change a new file's mode at once, SQLite does not wait for the lock,
+        // because that could be a deadlock. The second attempt of the loser finds the mode changed.
         let deadline = ContinuousClock.now + busyTimeout
         while true {
             do {
@@ -22,22 +22,23 @@ extension Connection {
         }
     }
 
-    /// Copies the write-ahead log into the file as far as no reader is in the way, so that it begins
-    /// anew with one of the next commits.
+    /// Copies the write-ahead log into the file as far as readers allow, so that one of the next
+    /// commits restarts the log.
     ///
-    /// Nobody can write meanwhile. SQLite before 3.51.3 may lose what was committed when a commit
-    /// begins the log anew while another process copies it (sqlite.org/wal.html, "The WAL-Reset
-    /// Bug"); and so its own copying after a commit is replaced by this. What it copies when the
-    /// last connection closes shuts writers out by itself, and so does `wal_checkpoint(TRUNCATE)`,
-    /// unless others write for longer than `busyTimeout`.
+    /// No other connection can write at the same time. SQLite before 3.51.3 may lose committed data
+    /// if a commit restarts the log while another process copies it (sqlite.org/wal.html, "The
+    /// WAL-Reset Bug"). This method therefore replaces SQLite's own checkpoint after a commit. The
+    /// checkpoint that SQLite runs when the last connection closes keeps writers out by itself. So
+    /// does `wal_checkpoint(TRUNCATE)`, unless others write for longer than `busyTimeout`.
     ///
-    /// - Returns: `false`, with nothing copied, while another connection writes.
-    /// - Throws: `SQLiteError` when the file cannot be read or written.
+    /// - Returns: `false` if another connection is writing; then nothing is copied.
+    /// - Throws: `SQLiteError` if the file cannot be read or written.
     @discardableResult
     public func checkpoint() throws(SQLiteError) -> Bool {
-        // A private temporary database has no name, and no log.
+        // A private temporary database has no name and no log.
         guard let name = sqlite3_db_filename(handle, "main"), name.pointee != 0 else { return true }
-        // SQLite copies no log within a transaction, so the write lock is another connection's.
+        // SQLite refuses a checkpoint inside a transaction, so another connection takes the write
+        // lock.
         let barrier = try Connection(
             path: String(cString: name), access: .readWrite, busyTimeout: .zero)
         do {
@@ -51,7 +52,7 @@ extension Connection {
         return true
     }
 
-    /// Has `checkpoint()` called in the place of SQLite's own after a commit that leaves
+    /// Replaces SQLite's automatic checkpoint: calls `checkpoint()` after each commit that leaves
     /// `logLimit` pages or more in the log.
     func watchLog() {
         sqlite3_wal_hook(
@@ -63,7 +64,7 @@ extension Connection {
                 do throws(SQLiteError) {
                     try connection.checkpoint()
                 } catch {
-                    // The commit stands, and nothing is lost: the next one tries again.
+                    // The commit has succeeded and nothing is lost. The next commit tries again.
                 }
                 return SQLITE_OK
             }, Unmanaged.passUnretained(self).toOpaque())

@@ -1,17 +1,18 @@
 import CSystemd
 import Glibc
 
-/// A connection to a message bus that never blocks and starts nobody.
+/// A connection to a message bus that never blocks and never makes the bus start a service.
 ///
-/// What comes in is decoded by `process` and kept until `takeEvents`. One thread at a time.
+/// `process` decodes incoming messages into events and keeps them until `takeEvents`. Use it from
+/// one thread at a time.
 final class BusConnection {
-    /// Why there is no connection, for people.
+    /// Why there is no connection, as text for the user.
     struct Fault: Error {
         var reason: String
 
         fileprivate init(reason: String) { self.reason = reason }
 
-        /// A negative result of sd-bus.
+        /// Creates a fault from the negative errno that sd-bus returned.
         fileprivate init(_ result: Int32) { reason = String(cString: strerror(-result)) }
     }
 
@@ -22,20 +23,20 @@ final class BusConnection {
         case ended(reason: String)
     }
 
-    /// How long sd-bus remembers a question: an answer that is too late to be waited for still
-    /// tells something.
+    /// How long sd-bus waits for a reply. This is longer than `BusService.patience`, because a late
+    /// reply is still used.
     private static let longestWaitMicroseconds: UInt64 = 60_000_000
 
-    /// Set when `init` returns, and only then.
+    /// `nil` until `init` succeeds.
     private var bus: OpaquePointer?
     private var asked: [UInt64: BusRequest] = [:]
     private var interests: [String: BusSubscription] = [:]
     private var events: [BusEvent] = []
 
-    /// Begins to connect to the bus at `address`, or to the system's where it is `nil`.
+    /// Starts to connect to the bus at `address`, or to the system bus if `address` is `nil`.
     init(address: String?) throws(Fault) {
         if let fault = csystemd_fault() { throw Fault(reason: String(cString: fault)) }
-        // The handlers are called by `process` alone: while `self` is alive.
+        // Only `process` calls the handlers, so `self` is alive when they run.
         let context = Unmanaged.passUnretained(self).toOpaque()
         let result = csystemd_open(
             address,
@@ -54,9 +55,10 @@ final class BusConnection {
         context.map { Unmanaged<BusConnection>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    /// Listens for what a service says of what is wanted of it; to be called before it is asked.
+    /// Subscribes to the signals that `interest` needs. Call this before the first request to that
+    /// service.
     func listen(for interest: BusSubscription) throws(Fault) {
         interests[interest.service] = interest
         for rule in interest.matches {
@@ -65,7 +67,7 @@ final class BusConnection {
         }
     }
 
-    /// Asks; the answer becomes an event.
+    /// Sends a request. Its reply becomes an event.
     func ask(_ request: BusRequest) throws(Fault) {
         let bus = "org.freedesktop.DBus"
         switch request.question {
@@ -94,9 +96,9 @@ final class BusConnection {
         asked[cookie] = request
     }
 
-    // MARK: Hearing
+    // MARK: Events
 
-    /// Does what there is to do, at most `limit` messages of it.
+    /// Performs at most `limit` steps of pending work. Each step handles at most one message.
     func process(atMost limit: Int) -> Progress {
         for _ in 0..<limit {
             let result = csystemd_process(bus)
@@ -107,14 +109,14 @@ final class BusConnection {
         return .unfinished
     }
 
-    /// What came in since the last call.
+    /// Returns the events since the last call, in order of arrival.
     func takeEvents() -> [BusEvent] {
         defer { events = [] }
         return events
     }
 
-    /// Has `poll` wake whoever waits for it when there is something to process, and `timer` after
-    /// `span` at the latest.
+    /// Makes `poll` watch the connection, and sets `timer` to expire at sd-bus's next timeout or
+    /// after `span`, whichever is earlier. Without `span`, only sd-bus's timeout counts.
     func watch(with poll: Int32, timer: Int32, within span: Duration?) throws(Fault) {
         var microseconds = UInt64.max
         if let span {
@@ -127,7 +129,7 @@ final class BusConnection {
         guard result >= 0 else { throw Fault(result) }
     }
 
-    /// Has `poll` wake nobody any more.
+    /// Makes `poll` stop watching the connection.
     func ignore(with poll: Int32) { csystemd_ignore(bus, poll) }
 
     private func answered(_ message: BusMessage) {
@@ -139,7 +141,8 @@ final class BusConnection {
     private func reply(_ message: BusMessage, to request: BusRequest) -> BusReply {
         switch message.errorName {
         case nil: break
-        // By the bus when the one who was asked leaves it, by sd-bus when the wait is over.
+        // The bus sends this when the service leaves it before it replies; sd-bus generates it when
+        // the call times out.
         case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Timeout",
             "org.freedesktop.DBus.Error.TimedOut":
             return .none
@@ -179,7 +182,7 @@ final class BusConnection {
     }
 
     private func changed(_ place: BusObject, _ sender: String, _ message: BusMessage) {
-        // Two services may have an interface of one name, but not an object of one path.
+        // Two services may use the same interface name, but not the same object path.
         for interest in interests.values {
             guard let wanted = interest.wanted(at: place) else { continue }
             guard let properties = message.readProperties(wanted),

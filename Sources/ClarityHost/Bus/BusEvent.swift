@@ -1,41 +1,43 @@
-/// What a service, or the bus about it, is asked.
+/// A question to a service, or to the bus about a service.
 enum BusQuestion: Hashable, Sendable {
-    /// Who has the service's name; asked of the bus.
+    /// Which connection owns the service's name. The bus answers this one.
     case owner
     case properties(BusObject)
     case list
 }
 
-/// A question with whom it is put to.
+/// A question and its addressee.
 struct BusRequest: Hashable, Sendable {
-    /// The well-known name of the service that it is about.
+    /// The well-known name of the service that the question is about.
     var service: String
-    /// Who is asked: the connection that had that name then; the bus itself for `owner`.
+    /// The connection that owned the service's name when the request was made, or the bus itself
+    /// for `owner`.
     var destination: String
     var question: BusQuestion
 }
 
-/// An answer, as far as it could be read.
+/// The parsed reply to a request.
 enum BusReply: Hashable, Sendable {
     case owner(String)
     case properties(BusProperties)
     case tree(BusObjects)
     case paths([String])
-    /// An error; its name: `org.freedesktop.DBus.Error.AccessDenied`.
+    /// An error reply, with its name: `org.freedesktop.DBus.Error.AccessDenied`.
     case refused(String)
-    /// There will be none.
+    /// No reply will come.
     case none
-    /// It does not have the form that its interface states.
+    /// The reply does not have the type that its interface documents.
     case garbled
 }
 
-/// Something that came from the bus.
+/// A reply or a signal from the bus.
 enum BusEvent: Hashable, Sendable {
     case reply(to: BusRequest, BusReply)
-    /// The bus says who has a service's name from now on; `nil` for nobody.
+    /// The bus announces a service's new owner; `nil` if it has none.
     case owner(service: String, String?)
-    /// Somebody says that properties changed; with `isComplete` not set there is more to know.
+    /// The sender announces changed properties. If `isComplete` is false, some new values are
+    /// missing and have to be fetched.
     case changed(sender: String, BusObject, BusProperties, isComplete: Bool)
-    /// Somebody sent another signal.
+    /// The sender sent any other signal.
     case signal(sender: String, BusObject, member: String)
 }

@@ -1,39 +1,39 @@
 import CSystemd
 import Glibc
 
-/// A message that came from the bus, read from its beginning on.
+/// A message from the bus, which is read from start to end.
 ///
-/// Nothing of it is believed: each read says what it expects, and gets nothing from a message that
-/// holds something else. It is valid only while the handler that got it runs.
+/// The contents are not trusted. Each read names the type that it expects and fails if the message
+/// holds another type. The message is valid only while the handler that received it runs.
 struct BusMessage {
-    /// The most objects that are taken from a list; more are left out.
+    /// The most objects read from a list; the rest are dropped.
     static let mostObjects = 256
 
     private let message: OpaquePointer
 
     init(_ message: OpaquePointer) { self.message = message }
 
-    // MARK: The envelope
+    // MARK: Header
 
-    /// The connection that sent it, as the bus says: `:1.42`, or `org.freedesktop.DBus` for the bus
-    /// itself.
+    /// The sending connection, as the bus reports it: `:1.42`, or `org.freedesktop.DBus` for the
+    /// bus itself.
     var sender: String { BusMessage.text(csystemd_sender(message)) }
     var path: String { BusMessage.text(csystemd_path(message)) }
     var interface: String { BusMessage.text(csystemd_interface(message)) }
     var member: String { BusMessage.text(csystemd_member(message)) }
-    /// The name of the error that it is; `nil` when it is none.
+    /// The error's name; `nil` if the message is not an error.
     var errorName: String? { csystemd_error_name(message).map(BusMessage.text) }
 
-    /// The number of the call that it answers.
+    /// The number of the call that the message replies to.
     var replyCookie: UInt64? {
         var cookie: UInt64 = 0
         return csystemd_reply_cookie(message, &cookie) >= 0 ? cookie : nil
     }
 
-    // MARK: The body
+    // MARK: Body
 
-    /// A string, an object path or a signature; `nil` for anything else or for one that is longer
-    /// than `BusValue.longestText`.
+    /// Reads a string, an object path or a signature. Returns `nil` for another type, for text
+    /// longer than `BusValue.longestText`, and for invalid UTF-8.
     func readText(_ type: Character = "s") -> String? {
         var start: UnsafePointer<CChar>?
         guard csystemd_read(message, BusMessage.code(type), &start) > 0, let start else {
@@ -43,7 +43,8 @@ struct BusMessage {
         return String(validatingCString: start)
     }
 
-    /// `a{sv}`: those of the properties that are wanted; `nil` for anything else.
+    /// Reads an `a{sv}` and returns the properties in `wanted`; `nil` if the message holds another
+    /// type.
     func readProperties(_ wanted: Set<String>) -> BusProperties? {
         var properties: BusProperties = [:]
         let isRead = readArray("{sv}", of: "e", "sv") {
@@ -56,8 +57,8 @@ struct BusMessage {
         return isRead ? properties : nil
     }
 
-    /// `a{oa{sa{sv}}}`: those of the objects that have some of the interfaces, with those of their
-    /// properties that are wanted; `nil` for anything else.
+    /// Reads an `a{oa{sa{sv}}}` and returns the objects that have at least one of the interfaces in
+    /// `wanted`, with the properties named there; `nil` if the message holds another type.
     func readTree(_ wanted: [String: Set<String>]) -> BusObjects? {
         var objects: BusObjects = [:]
         let isRead = readArray("{oa{sa{sv}}}", of: "e", "oa{sa{sv}}") {
@@ -74,7 +75,8 @@ struct BusMessage {
         return isRead ? objects : nil
     }
 
-    /// An array of structures of fields `leading` and a path: the paths; `nil` for anything else.
+    /// Reads an array of structures, each with fields of the types `leading` followed by an object
+    /// path, and returns the paths; `nil` if the message holds another type.
     func readPaths(after leading: String) -> [String]? {
         var paths: [String] = []
         let isRead = readArray("(\(leading)o)", of: "r", "\(leading)o") {
@@ -85,7 +87,8 @@ struct BusMessage {
         return isRead ? paths : nil
     }
 
-    /// `as`: whether it names one of the wanted; `nil` for anything else.
+    /// Reads an `as` and returns whether it contains a name in `wanted`; `nil` if the message holds
+    /// another type.
     func readNamesAny(of wanted: Set<String>) -> Bool? {
         guard csystemd_enter(message, BusMessage.code("a"), "s") > 0 else { return nil }
         var isNamed = false
@@ -99,7 +102,7 @@ struct BusMessage {
         return csystemd_exit(message) >= 0 ? isNamed : nil
     }
 
-    /// Reads each element of an array, all of which `element` has to read to their end.
+    /// Reads an array. `element` has to read each element to its end and returns whether it could.
     private func readArray(
         _ contents: String, of type: Character, _ fields: String, _ element: () -> Bool
     ) -> Bool {

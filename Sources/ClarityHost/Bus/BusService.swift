@@ -1,14 +1,15 @@
 import ClarityScheduler
 
-/// What is known of one service on the bus: decides what is asked and what is believed.
+/// The known state of one service on the bus. It decides which requests to send and which messages
+/// to trust.
 ///
-/// Only the connection that has the service's well-known name is asked, and only what it says is
-/// believed. A question that is not answered within `patience` makes the service silent; an answer
-/// that comes later counts all the same.
+/// Requests go only to the connection that owns the service's well-known name, and only messages
+/// from that connection count. A question without a reply counts as silent after `patience`; a late
+/// reply still counts.
 struct BusService: Sendable {
     /// How long an answer may take.
     static let patience = Duration.seconds(2)
-    /// How long an answer counts without being asked for again, when somebody wants it: some things
+    /// How long an answer is used before the next `refreshed` requests it again. Some properties
     /// change without a signal, and a service that hangs sends none.
     static let confirmation = Duration.seconds(60)
 
@@ -16,34 +17,34 @@ struct BusService: Sendable {
     private var presence = Presence.unreached(reason: "no bus was looked for")
     private var records: [BusObject: Record<BusProperties>] = [:]
     private var listing = Record<[String]>(value: [])
-    /// The listed objects when all of them had last answered.
+    /// The listed objects as of the last time when all of them had answered.
     private var lastListed: Told<BusObjects>?
     private var pending: [BusQuestion: Pending] = [:]
     private var lastAsked = Duration.zero
 
     private enum Presence {
-        /// There is no bus.
+        /// There is no connection to a bus.
         case unreached(reason: String)
-        /// The bus was asked whether it runs.
+        /// The bus was asked for the owner of the service's name.
         case asked
-        /// The bus was asked, and does not answer.
+        /// The bus was asked for the owner and does not answer.
         case doubtful
         case absent
-        /// Its connection's own name: `:1.42`.
+        /// The service runs; the value is the unique name of its connection: `:1.42`.
         case present(String)
     }
 
     private enum Standing {
         case asked, told, silent
         case refused(reason: String)
-        /// There is no such object any more.
+        /// The object no longer exists.
         case gone
     }
 
-    /// One answer with how far it counts.
+    /// An answer and whether it still counts.
     private struct Record<Value: Sendable>: Sendable {
         var value: Value
-        /// When it was last said; `nil` before the first answer.
+        /// When the service last sent the value; `nil` before the first answer.
         var at: Instant?
         var standing = Standing.asked
     }
@@ -55,9 +56,9 @@ struct BusService: Sendable {
 
     init(_ interest: BusSubscription) { self.interest = interest }
 
-    // MARK: The connection
+    // MARK: Connection
 
-    /// There is a bus: what to ask it.
+    /// Starts over on a new connection to the bus, and returns the requests to send.
     mutating func connected(at moment: Moment) -> [BusRequest] {
         pending = [:]
         presence = .asked
@@ -65,13 +66,14 @@ struct BusService: Sendable {
         return [ask(.owner, of: "org.freedesktop.DBus", at: moment)]
     }
 
-    /// There is no bus, or none any more.
+    /// Records that there is no connection to a bus, or not any more.
     mutating func disconnected(reason: String) {
         pending = [:]
         presence = .unreached(reason: reason)
     }
 
-    /// What to ask again, now that somebody wants to know.
+    /// Returns the requests to send again because the answers are `confirmation` old and somebody
+    /// needs them.
     mutating func refreshed(at moment: Moment) -> [BusRequest] {
         guard moment.elapsed - lastAsked >= BusService.confirmation else { return [] }
         lastAsked = moment.elapsed
@@ -82,19 +84,20 @@ struct BusService: Sendable {
         }
     }
 
-    /// Whether there is a bus.
+    /// Whether there is a connection to a bus.
     var isReached: Bool { if case .unreached = presence { false } else { true } }
 
-    /// Whether nothing that was asked may still be answered in time.
+    /// Whether every pending request is overdue, or there is none.
     var isSettled: Bool { pending.values.allSatisfy(\.isOverdue) }
 
-    /// When patience ends next, as elapsed time.
+    /// When the next pending request becomes overdue, as elapsed time.
     var nextDeadline: Duration? {
         pending.values.lazy.filter { !$0.isOverdue }.map(\.since).min()
             .map { $0 + BusService.patience }
     }
 
-    /// Gives up on what has not been answered in time.
+    /// Marks the requests that got no reply within `patience` as overdue, and their answers as
+    /// silent.
     mutating func expired(at moment: Moment) {
         for (question, asked) in pending
         where !asked.isOverdue && moment.elapsed - asked.since >= BusService.patience {
@@ -103,9 +106,9 @@ struct BusService: Sendable {
         }
     }
 
-    // MARK: Hearing
+    // MARK: Events
 
-    /// Takes what came from the bus; what to ask after it.
+    /// Handles an event from the bus, and returns the requests to send next.
     mutating func heard(_ event: BusEvent, at moment: Moment) -> [BusRequest] {
         defer { if case .told(let told) = objects() { lastListed = told } }
         switch event {
@@ -126,7 +129,7 @@ struct BusService: Sendable {
         }
     }
 
-    /// Who is asked, and believed.
+    /// The connection that requests go to and whose messages are trusted.
     private var owner: String? {
         if case .present(let owner) = presence { owner } else { nil }
     }
@@ -140,7 +143,7 @@ struct BusService: Sendable {
         guard name != owner else { return [] }
         pending = [:]
         presence = .present(name)
-        // What the one before said is what it said last.
+        // The previous owner's answers become the last known values.
         for place in records.keys { records[place]?.standing = .asked }
         listing.standing = .asked
         lastAsked = moment.elapsed
@@ -184,7 +187,8 @@ struct BusService: Sendable {
         return []
     }
 
-    /// Forgets objects that are not listed any more, and asks those that have not answered.
+    /// Drops the objects that are no longer listed, and requests the properties of those that have
+    /// not answered.
     private mutating func listed(_ paths: [String], at moment: Moment) -> [BusRequest] {
         let places = paths.flatMap(listedPlaces)
         let known = Set(places)
@@ -227,7 +231,7 @@ struct BusService: Sendable {
         switch question {
         case .owner: break
         case .properties(let place):
-            // An object that was listed may go before it is asked.
+            // A listed object may disappear before its properties are requested.
             let isGone =
                 interest.objects[place] == nil
                 && name == "org.freedesktop.DBus.Error.UnknownObject"
@@ -237,7 +241,7 @@ struct BusService: Sendable {
         }
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     private mutating func askAll(of owner: String, at moment: Moment) -> [BusRequest] {
         var questions = interest.objects.keys.map { BusQuestion.properties($0) }
@@ -245,8 +249,8 @@ struct BusService: Sendable {
         return questions.map { ask($0, of: owner, at: moment) }
     }
 
-    /// Asks what changed, unless that is being asked: the answer comes after the signal that says so,
-    /// and was given after it.
+    /// Requests an answer again, unless a request is pending. A pending reply arrives after the
+    /// signal, so the service sent it after the change.
     private mutating func askAnew(_ question: BusQuestion, at moment: Moment) -> [BusRequest] {
         if let asked = pending[question], !asked.isOverdue { return [] }
         guard let owner else { return [] }
@@ -270,13 +274,13 @@ struct BusService: Sendable {
 // MARK: Answers
 
 extension BusService {
-    /// What it says of one of the objects that are always there.
+    /// The properties of an object that always exists.
     func properties(at path: String, _ interface: String) -> ServiceAnswer<BusProperties> {
         let place = BusObject(path: path, interface: interface)
         return answer(records[place] ?? Record(value: [:]))
     }
 
-    /// What it says of the objects that come and go.
+    /// The objects that come and go.
     func objects() -> ServiceAnswer<BusObjects> {
         var all = Record<BusObjects>(
             value: [:], at: listing.at, standing: listing.standing)
@@ -290,7 +294,7 @@ extension BusService {
                 all.standing = record.standing
             }
         }
-        // One that came lately and has not answered takes nothing from what is known of the others.
+        // A new object that has not answered yet does not hide what is known about the others.
         if case .told = all.standing { return answer(all) }
         all.value = lastListed?.value ?? [:]
         all.at = lastListed?.at
@@ -301,7 +305,7 @@ extension BusService {
         let title = interest.title
         let last = record.at.map { Told(value: record.value, source: title, at: $0) }
         switch presence {
-        // Whoever was heard before may be back in a moment, as after an upgrade.
+        // A service that answered before may be back in a moment, as after an upgrade.
         case .unreached(let reason): return .gone(reason, last)
         case .absent: return .gone("\(title) does not run", last)
         case .asked: return .silent(reason: "the system bus has not answered yet", last: last)

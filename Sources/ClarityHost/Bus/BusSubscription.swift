@@ -1,4 +1,4 @@
-/// An interface of an object.
+/// An interface of an object on the bus.
 struct BusObject: Hashable, Sendable {
     /// `/org/freedesktop/UPower`.
     var path: String
@@ -6,17 +6,19 @@ struct BusObject: Hashable, Sendable {
     var interface: String
 }
 
-/// What is wanted of one service; nothing else that it says is kept.
+/// What the program needs to know of one service. Everything else that the service sends is
+/// dropped.
 struct BusSubscription: Sendable {
     /// Objects that come and go, and the call that lists them.
     struct List: Sendable {
-        /// What the answer to the call looks like.
+        /// The type of the call's reply.
         enum Layout: Sendable {
-            /// `a{oa{sa{sv}}}`, the objects with all their properties, whose changes are listened
-            /// for.
+            /// `a{oa{sa{sv}}}`: the objects with all their properties. Changes of the properties
+            /// are subscribed to.
             case tree
-            /// An array of structures that end with an object's path, after fields of the types
-            /// `leading`. The objects are asked once: their properties do not change.
+            /// An array of structures, each with fields of the types `leading` followed by an
+            /// object path. The properties of an object are requested once, because they do not
+            /// change.
             case paths(leading: String)
         }
 
@@ -24,22 +26,23 @@ struct BusSubscription: Sendable {
         var interface: String
         var member: String
         var layout: Layout
-        /// The signals of the same object and interface after which the list is another.
+        /// The signals of the same object and interface that announce a change of the list.
         var signals: [String]
-        /// The names of the properties that are wanted of each object, by interface; an object of a
-        /// tree that has none of the interfaces does not count.
+        /// The names of the needed properties of each object, by interface. Objects of a tree that
+        /// have none of these interfaces are dropped.
         var wanted: [String: Set<String>]
     }
 
-    /// The service's name for people: `UPower`.
+    /// The service's name for display: `UPower`.
     var title: String
-    /// Its well-known name: `org.freedesktop.UPower`.
+    /// The service's well-known name: `org.freedesktop.UPower`.
     var service: String
-    /// The names of the properties that are wanted of objects that are always there.
+    /// The names of the needed properties of objects that always exist.
     var objects: [BusObject: Set<String>] = [:]
     var list: List?
 
-    /// The properties that are wanted of a place, if it is one of this service's.
+    /// Returns the names of the needed properties of an object whose changes are subscribed to;
+    /// `nil` for any other object.
     func wanted(at place: BusObject) -> Set<String>? {
         if let names = objects[place] { return names }
         guard let list, case .tree = list.layout, place.path.hasPrefix(list.path + "/") else {
@@ -48,10 +51,10 @@ struct BusSubscription: Sendable {
         return list.wanted[place.interface]
     }
 
-    /// The rules by which the bus passes on what this needs to hear.
+    /// The match rules for the signals that this subscription needs.
     ///
-    /// A rule with a well-known name matches what the name's owner sends, at the time at which it is
-    /// sent (D-Bus specification, "Match Rules").
+    /// A rule with a well-known name matches messages from the connection that owns the name when
+    /// the message is sent (D-Bus specification, "Match Rules").
     var matches: [String] {
         let properties = "org.freedesktop.DBus.Properties"
         let own = "type='signal',sender='\(service)'"

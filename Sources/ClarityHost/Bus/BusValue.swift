@@ -1,26 +1,28 @@
-/// The value of a property, of the types of which a condition can be made.
+/// The value of a property, of a type that a condition can use.
 enum BusValue: Hashable, Sendable {
     case truth(Bool)
-    /// An integer of any width but above `Int64.max`.
+    /// An integer of any width, up to `Int64.max`.
     case number(Int64)
     case real(Double)
     /// A string, an object path or a signature, of at most `longestText` bytes.
     case text(String)
-    /// Anything else; what it is, for people.
+    /// Any other value, with a description for display.
     case unreadable(String)
 
-    /// In bytes of UTF-8.
+    /// The longest text, in bytes of UTF-8.
     static var longestText: Int { 1024 }
 }
 
-/// The properties of an object's interface by their names.
+/// The properties of an object's interface, by name.
 typealias BusProperties = [String: BusValue]
 
-/// Objects by their paths, each with the properties of its interfaces.
+/// Objects by path, each with the properties of its interfaces.
 typealias BusObjects = [String: [String: BusProperties]]
 
 extension BusProperties {
-    /// A property that has to be true or false.
+    /// Returns a property that must be true or false.
+    ///
+    /// - Throws: `Misunderstood` if the property is missing or has another type.
     func truth(_ name: String) throws(Misunderstood) -> Bool {
         let value = try self.value(name)
         guard case .truth(let truth) = value else {
@@ -29,7 +31,9 @@ extension BusProperties {
         return truth
     }
 
-    /// A property that has to be a whole number in `range`.
+    /// Returns a property that must be an integer in `range`.
+    ///
+    /// - Throws: `Misunderstood` if the property is missing, has another type or is out of range.
     func number(_ name: String, in range: ClosedRange<Int64>) throws(Misunderstood) -> Int64 {
         let value = try self.value(name)
         guard case .number(let number) = value else {
@@ -42,7 +46,10 @@ extension BusProperties {
         return number
     }
 
-    /// A property that has to be a number in `range`, which "not a number" is not.
+    /// Returns a property that must be a floating-point number in `range`.
+    ///
+    /// - Throws: `Misunderstood` if the property is missing, has another type, or is out of range,
+    ///   which includes NaN.
     func real(_ name: String, in range: ClosedRange<Double>) throws(Misunderstood) -> Double {
         let value = try self.value(name)
         guard case .real(let real) = value else {
@@ -55,7 +62,9 @@ extension BusProperties {
         return real
     }
 
-    /// A property that has to be text.
+    /// Returns a property that must be text.
+    ///
+    /// - Throws: `Misunderstood` if the property is missing or has another type.
     func text(_ name: String) throws(Misunderstood) -> String {
         let value = try self.value(name)
         guard case .text(let text) = value else {
@@ -73,7 +82,7 @@ extension BusProperties {
 }
 
 extension BusValue: CustomStringConvertible {
-    /// For people: one line, and no longer than that, whatever was sent.
+    /// The value for display: one short line, whatever the service sent.
     var description: String {
         switch self {
         case .truth(let truth): "\(truth)"
@@ -84,7 +93,7 @@ extension BusValue: CustomStringConvertible {
         }
     }
 
-    /// The beginning of a text with `?` for all but printable ASCII.
+    /// Returns the first 60 characters of `text`, with `?` for everything but printable ASCII.
     static func printable(_ text: String) -> String {
         let scalars = text.unicodeScalars.prefix(60).map { scalar in
             (0x20...0x7E).contains(scalar.value) ? Character(scalar) : "?"

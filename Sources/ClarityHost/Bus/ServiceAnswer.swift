@@ -1,43 +1,46 @@
 import ClarityScheduler
 
-/// What a service says, or why it says nothing.
+/// An answer of a service, or the reason why there is none.
 enum ServiceAnswer<Value: Sendable>: Sendable {
-    /// It said so, and announces when that changes.
+    /// The current answer. The service announces when it changes.
     case told(Told<Value>)
-    /// There is nobody to ask, and there was not before: no message bus, or the service does not run.
+    /// There is no message bus, or the service does not run, and it has not answered before.
     case unavailable(reason: String)
-    /// It runs, and does not know or says what its documentation does not have.
+    /// The service runs, but it returns an error, does not know the answer or sends a value that
+    /// its documentation does not list.
     case unknown(reason: String)
-    /// It runs and does not answer, or did run; `last` is what it said last, however long ago.
+    /// The service runs and does not answer, or it stopped. `last` is its last answer, however old.
     case silent(reason: String, last: Told<Value>?)
 
-    /// The answer of a service that is not there.
+    /// Returns the answer for a service that is gone: silent if it has answered before, unavailable
+    /// if not.
     static func gone(_ reason: String, _ last: Told<Value>?) -> ServiceAnswer {
         last.map { .silent(reason: reason, last: $0) } ?? .unavailable(reason: reason)
     }
 }
 
-/// Something that was said, by whom and when.
+/// A value that a service sent, with its source and time.
 struct Told<Value: Sendable>: Sendable {
     var value: Value
-    /// For people: `UPower: OnBattery`.
+    /// The source, for display: `UPower: OnBattery`.
     var source: String
-    /// When it was last said, by an announcement or as an answer.
+    /// When the service last sent the value, as a signal or as a reply.
     var at: Instant
 }
 
-/// A thing said that means nothing; the reason is for people.
+/// A value that cannot be interpreted. The reason is for display.
 struct Misunderstood: Error {
     var reason: String
 }
 
 extension ServiceAnswer {
-    /// What was said, while it counts.
+    /// The current value; `nil` if there is none or the service is silent.
     var value: Value? {
         if case .told(let told) = self { told.value } else { nil }
     }
 
-    /// Reads what was said; what cannot be read is unknown.
+    /// Returns the answer with its value converted by `read`. A value that `read` rejects becomes
+    /// unknown; a last value that it rejects is dropped.
     func understood<Meaning>(
         _ read: (Value) throws(Misunderstood) -> Meaning
     ) -> ServiceAnswer<Meaning> {
@@ -59,8 +62,7 @@ extension ServiceAnswer {
         }
     }
 
-    /// The same answer with what it comes from said more closely: `UPower` becomes
-    /// `UPower: OnBattery`.
+    /// Returns the same answer with a more precise source: `UPower` becomes `UPower: OnBattery`.
     func from(_ detail: String) -> ServiceAnswer {
         switch self {
         case .told(var told):
@@ -73,8 +75,8 @@ extension ServiceAnswer {
         }
     }
 
-    /// This and another answer of the same service as one, as good as the worse of both and as old
-    /// as the older.
+    /// Combines this answer with another one of the same service. The result has the worse state of
+    /// the two and the older time.
     func with<Other>(_ other: ServiceAnswer<Other>) -> ServiceAnswer<(Value, Other)> {
         switch (self, other) {
         case (.told(let own), .told(let theirs)): .told(own.with(theirs))
@@ -88,7 +90,7 @@ extension ServiceAnswer {
         }
     }
 
-    /// What was said last, whether it still counts or not.
+    /// The last value, current or not.
     private var last: Told<Value>? {
         switch self {
         case .told(let told): told
@@ -114,7 +116,7 @@ extension ServiceAnswer: Equatable where Value: Equatable {}
 extension Told: Equatable where Value: Equatable {}
 
 extension ServiceAnswer where Value: Equatable {
-    /// Whether another answer says the same, at whatever time it was said.
+    /// Returns whether `other` is the same answer, apart from its time.
     func says(as other: ServiceAnswer) -> Bool { timeless == other.timeless }
 
     private var timeless: ServiceAnswer {

@@ -3,17 +3,18 @@ import CSystemd
 import ClarityScheduler
 import Glibc
 
-/// What the services of a message bus say, kept up to date for as long as there is a bus.
+/// The state of several services of a message bus, kept up to date while there is a connection.
 ///
-/// Nothing here waits. Whoever drives it calls `step` when `descriptor` can be read, which an
-/// `EventThread` tells as well as poll(2). One thread at a time.
+/// Nothing here blocks. The owner calls `step` when `descriptor` becomes readable, which it learns
+/// from an `EventThread` or from poll(2). Use it from one thread at a time.
 final class SystemBus {
-    /// How long after the last try to connect the next may be made.
+    /// The shortest time between two attempts to connect.
     static let pause = Duration.seconds(5)
-    /// The most messages of one step, so that a service that never stops talking stops nobody.
+    /// The most messages that one step handles, so that a service that sends without end cannot
+    /// block the caller.
     private static let mostMessages = 1000
 
-    /// Can be read when there is something to do; -1 where the process has no descriptor left.
+    /// Readable when there is work to do; -1 if the process is out of descriptors.
     let descriptor: Int32
     private let timer: Int32
     private let address: String?
@@ -21,10 +22,10 @@ final class SystemBus {
     private var lastTry: Duration?
     private var services: [BusService]
 
-    /// Prepares to listen; nothing is connected before `connectIfDue`.
+    /// Prepares the services in `interests`. The first `refresh` connects.
     ///
-    /// - Parameter address: Where the bus is (D-Bus specification, "Server Addresses"); `nil` is the
-    ///   system's, which is `DBUS_SYSTEM_BUS_ADDRESS` or the usual socket.
+    /// - Parameter address: The bus's address (D-Bus specification, "Server Addresses"). `nil`
+    ///   means the system bus, at `DBUS_SYSTEM_BUS_ADDRESS` or the usual socket.
     init(_ interests: [BusSubscription], address: String?) {
         self.address = address
         services = interests.map { BusService($0) }
@@ -43,16 +44,16 @@ final class SystemBus {
         }
     }
 
-    /// What is known of a service.
+    /// Returns the state of a service.
     func service(_ interest: BusSubscription) -> BusService {
         services.first { $0.interest.service == interest.service } ?? BusService(interest)
     }
 
-    /// Whether nothing that was asked may still be answered in time.
+    /// Whether every pending request is overdue, or there is none.
     var isSettled: Bool { services.allSatisfy(\.isSettled) }
 
-    /// Connects where there is no connection and none was tried for within `pause`, and asks again
-    /// what was said too long ago.
+    /// Connects if there is no connection and the last attempt is at least `pause` ago. With a
+    /// connection, requests again the answers that are too old.
     func refresh(at moment: Moment) {
         guard let connection else {
             if let lastTry, moment.elapsed - lastTry < SystemBus.pause { return }
@@ -67,9 +68,9 @@ final class SystemBus {
         }
     }
 
-    /// Takes all that has come, and does what is due.
+    /// Handles the messages that have arrived, at most `mostMessages`, and what is due.
     func step(at moment: Moment) {
-        // It stays readable otherwise; its count does not matter.
+        // An expired timer stays readable until it is read. The count does not matter.
         var count: UInt64 = 0
         _ = read(timer, &count, MemoryLayout<UInt64>.size)
         guard let connection else { return }
@@ -124,7 +125,7 @@ final class SystemBus {
             with: descriptor, timer: timer, within: deadline.map { $0 - moment.elapsed })
     }
 
-    /// Does what may end the connection, unless that has ended.
+    /// Runs `work` if `connection` is still the current one, and disconnects if `work` throws.
     private func perform(
         with connection: BusConnection, _ work: () throws(BusConnection.Fault) -> Void
     ) {

@@ -1,28 +1,29 @@
 import ClarityScheduler
 
-/// How the asking of a check came to its end.
+/// How a question to a check ended.
 enum CheckEnd: Hashable {
     /// The program ended by itself.
     ///
-    /// `note` is what it said on its standard output, where that is listened to and as
-    /// `CheckEnd.note(of:)` takes it; empty for nothing.
+    /// `note` is its standard output, if that is read, as `CheckEnd.note(of:)` returns it; empty
+    /// for none.
     case exited(status: Int32, note: String = "")
     case killed(signal: Int32)
-    /// There was no answer in time.
+    /// The check timed out.
     case late
-    /// An earlier process of the check was killed and does not end.
+    /// An earlier process of the check was killed and has not ended.
     case stuck
-    /// There was nobody to ask, and why.
+    /// The program could not be started, with the reason.
     case notStarted(String)
 
-    /// What a program for URLs exits with when nothing answered: EX_UNAVAILABLE of sysexits.h.
+    /// The exit status of a program for URLs when nothing answered: EX_UNAVAILABLE of sysexits.h.
     static let nothingAnswered: Int32 = 69
 
-    /// What this makes of the check's question: an answer, or unknown with the reason.
+    /// Returns the check's answer, or unknown with the reason.
     ///
     /// - Parameters:
-    ///   - took: how long the program ran.
-    ///   - at: when it ended.
+    ///   - check: The check that was asked.
+    ///   - took: How long the program ran.
+    ///   - instant: When it ended.
     func reading(
         of check: CheckDeclaration, took: Duration, at instant: Instant
     ) -> Conditions.Reading<Bool> {
@@ -46,8 +47,9 @@ enum CheckEnd: Hashable {
         }
     }
 
-    /// What may be shown of what a program for URLs wrote: one line of at most 60 lower-case letters,
-    /// digits and blanks, such as `503` or `could not connect`; of anything else nothing.
+    /// Returns the output of a program for URLs if it is safe to show: one line of at most 60
+    /// lower-case letters, digits and spaces, such as `503` or `could not connect`. Returns an
+    /// empty string for any other output.
     static func note(of bytes: ArraySlice<UInt8>) -> String {
         let line = bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes
         let isPlain = line.allSatisfy { byte in
@@ -58,8 +60,8 @@ enum CheckEnd: Hashable {
 }
 
 extension CheckDeclaration {
-    /// Who is asked, for people: `command mountpoint`, or a URL without its query. Neither a
-    /// command's arguments nor what it writes is shown.
+    /// What is asked, for display: `command mountpoint`, or a URL without its query. A command's
+    /// arguments and output are not shown.
     var subject: String {
         switch question {
         case .command(let words): "command \(printable(words.first ?? "", atMost: 100))"
@@ -69,7 +71,7 @@ extension CheckDeclaration {
 }
 
 extension Duration {
-    /// `10 s`, or `250 ms` where it is no whole number of seconds.
+    /// `10 s`, or `250 ms` if it is not a whole number of seconds.
     fileprivate var inOneUnit: String {
         milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
     }

@@ -1,27 +1,29 @@
 import CLinux
 import Glibc
 
-/// One asking of a check in a child process.
+/// A child process that answers a check once.
 ///
 /// The process leads a group of its own in the folder `/`, with `/dev/null` on its standard
-/// descriptors, nothing else open and no signal blocked or ignored.
+/// descriptors (except an output that is read), no other descriptor open, and no signal blocked or
+/// ignored.
 struct CheckProcess: ~Copyable {
-    /// The process and those that it started.
+    /// The process and the processes that it started.
     let group: ProcessGroup
-    /// A pidfd: readable when the process has ended.
+    /// A pidfd, which is readable when the process has ended.
     private let end: Descriptor
-    /// What it writes on its standard output, where that is listened to.
+    /// The read end of the pipe for the standard output.
     private let output: Descriptor
 
     /// Starts the process.
     ///
     /// - Parameters:
     ///   - words: The program's path and its arguments; not empty.
-    ///   - environment: All that it finds in its environment.
-    ///   - listens: Whether its standard output is a pipe, of which the end of the process leaves
-    ///     the first bytes to `reap`. Nobody empties it before: a program that writes more than it
-    ///     holds waits until it is killed.
-    /// - Throws: `SystemError` when it cannot be started, or not be watched; then it is gone.
+    ///   - environment: The complete environment of the process.
+    ///   - listens: Whether the standard output is a pipe, whose first bytes `reap` reads after the
+    ///     process has ended. Nobody reads the pipe earlier: a program that writes more than it
+    ///     holds blocks until it is killed.
+    /// - Throws: `SystemError` if the process cannot be started or watched. No process is left
+    ///   then.
     init(
         _ words: [String], environment: [String: String], listens: Bool
     ) throws(SystemError) {
@@ -51,22 +53,23 @@ struct CheckProcess: ~Copyable {
         output = pipe.readEnd
     }
 
-    /// The descriptors from here on are none of the process's.
+    /// The process inherits no descriptor from this number on.
     private static let firstFree: Int32 = 3
 
-    /// Waits for the end of the process; `false` when `limit` comes first.
+    /// Waits for the end of the process; returns `false` if `limit` comes first.
     func hasEnded(before limit: SuspendingClock.Instant? = nil) -> Bool {
         end.isReadable(before: limit)
     }
 
-    /// Takes the exit status and what was written, and ends those of the group that are left, which
-    /// is waited for until `limit`. The process must have ended.
+    /// Reaps the process and returns its exit status and output. Kills the remaining processes of
+    /// the group and waits for them until `limit`. The process must have ended.
     consuming func reap(before limit: SuspendingClock.Instant) -> CheckEnd {
         var status: Int32 = 0
         while waitpid(group.leader, &status, 0) < 0, errno == EINTR {}
         let survivors = group.survivors()
         if survivors != [] { group.end(survivors, before: limit) }
-        // Orphans come to us where we are process 1 or a subreaper; elsewhere there are none.
+        // Orphans become children of this process if it is process 1 or a subreaper. Otherwise
+        // there are none.
         while waitpid(-group.leader, nil, WNOHANG) > 0 {}
         switch ProcessEnd.Exit(waitStatus: status) {
         case .status(let status): return .exited(status: status, note: note())

@@ -1,27 +1,28 @@
-/// Which checks are being asked, which wait for a place, and which cannot be asked.
+/// The checks that are being asked, those that wait for a place, and those that cannot be asked.
 ///
-/// A check is asked once at a time, by whomever. Those that wait get their places in the order in
-/// which they were asked for.
+/// A check is asked once at a time, whoever asks. Waiting checks get places in the order in which
+/// they were requested.
 struct CheckQueue {
-    /// The most checks that are asked at once.
+    /// The most checks that are asked at the same time.
     static let places = 8
 
     private var waiting: [String] = []
     private var asked: Set<String> = []
     private var stuck: Set<String> = []
 
-    /// What is to be done about checks that somebody wants to know.
+    /// What to do about requested checks.
     struct Orders: Hashable {
         /// The checks to ask now.
         var start: [String] = []
-        /// Those whose last process was killed and does not end: another would not either.
+        /// The checks whose last process was killed and has not ended. Another process would not
+        /// end either.
         var refuse: [String] = []
     }
 
-    /// Whether an answer to a check is on its way.
+    /// Returns whether a check is being asked or waits for a place.
     func isOpen(_ name: String) -> Bool { asked.contains(name) || waiting.contains(name) }
 
-    /// Takes checks that somebody wants to know.
+    /// Adds requested checks, in the order of their names, and returns what to do.
     mutating func ask(_ names: Set<String>) -> Orders {
         var orders = Orders()
         for name in names.sorted() where !isOpen(name) {
@@ -35,18 +36,18 @@ struct CheckQueue {
         return orders
     }
 
-    /// Takes note that a check has its answer, and whether its process does not end all the same;
-    /// returns the checks to ask now.
+    /// Records that a check was answered, and whether its process still has not ended. Returns the
+    /// checks to ask now.
     mutating func answer(_ name: String, isStuck: Bool) -> [String] {
         asked.remove(name)
         if isStuck { stuck.insert(name) }
         return fillPlaces()
     }
 
-    /// Takes note that a process that did not end is gone at last.
+    /// Records that a stuck process has ended.
     mutating func free(_ name: String) { stuck.remove(name) }
 
-    /// Forgets what waits.
+    /// Drops the waiting checks.
     mutating func end() { waiting = [] }
 
     private mutating func fillPlaces() -> [String] {

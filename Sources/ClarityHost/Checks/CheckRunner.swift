@@ -6,34 +6,36 @@ import Synchronization
 
 /// Asks the checks of a job file, each in a process of its own, and keeps their last answers.
 ///
-/// - A command that exits with 0 passes, with any other status it does not. One that cannot be
-///   started, is killed by a signal or takes longer than its time limit is unknown, with the reason.
+/// - A command passes if it exits with 0, and fails with any other status. If it cannot be started,
+///   is killed by a signal or times out, the answer is unknown, with the reason.
 /// - A command leads a process group of its own in the folder `/`, with `/dev/null` on its standard
-///   descriptors, nothing else open, and no signal blocked or ignored. What is left of the group
-///   when the command ends or its time is over is killed; a process that has left it is not found.
-/// - A URL is asked by a program that gets it as its last argument and exits with 0 for an answer of
-///   2xx, with 1 for another and with 69 for none; both of the latter do not pass. Its standard
-///   output may say in a few words what came, such as `503`.
-/// - At most 8 are asked at once. Each has a thread that sleeps until its process ends; where nothing
-///   is asked there is no thread.
-/// - Time limits count the time in which the machine is awake.
+///   descriptors, no other descriptor open, and no signal blocked or ignored. When the command ends
+///   or times out, what remains of the group is killed. A process that has left the group is not
+///   found.
+/// - A URL is asked by a program that gets it as its last argument. The program exits with 0 for a
+///   2xx answer, with 1 for another answer and with 69 for no answer; 1 and 69 mean that the check
+///   fails. Its standard output may say in a few words what came, such as `503`.
+/// - At most 8 checks are asked at the same time. Each has a thread that sleeps until its process
+///   ends. There are no threads while nothing is asked.
+/// - Time limits count only the time in which the machine is awake.
 ///
-/// Nothing that a command writes is read, and of its words only the first is ever told.
+/// The runner never reads a command's output, and shows only the first word of a command.
 public final class CheckRunner: Sendable {
     private struct State {
         var checks: [String: CheckDeclaration]
         var queue = CheckQueue()
         var answers: [String: Conditions.Reading<Bool>] = [:]
-        /// The process groups whose leaders are not reaped, so that their numbers are theirs.
+        /// The process groups whose leaders are not reaped yet, so that no other group can have
+        /// their ids.
         var groups: [String: ProcessGroup] = [:]
         var isEnded = false
-        /// An eventfd(2) that counts the answers, -1 until somebody listens.
+        /// An eventfd(2) that counts the answers; -1 until the first listener.
         var bell: Int32 = -1
-        /// One more for each `settle` under way.
+        /// One eventfd(2) for each `settle` in progress.
         var settling: Set<Int32> = []
     }
 
-    /// How long a process that was killed may take to be gone, before it counts as one that cannot.
+    /// How long a killed process may take to end before it counts as stuck.
     private static let grace: Duration = .seconds(1)
 
     private let urlProgram: [String]?
@@ -41,16 +43,16 @@ public final class CheckRunner: Sendable {
     private let clock: any WallClock
     private let state: Mutex<State>
 
-    /// Creates a runner that has asked nothing.
+    /// Creates a runner that has asked nothing yet.
     ///
     /// - Parameters:
-    ///   - checks: What can be asked; of several with one name the first counts.
-    ///   - urlProgram: The program for URLs, by its absolute path, with its arguments but the URL;
-    ///     without it no URL has an answer.
-    ///   - environment: All that commands find in their environment; `PATH` in it is where they are
-    ///     looked for. What commands must not know must not be in it.
-    ///   - clock: What tells when an answer came and how long it took. Time limits are the
-    ///     machine's own.
+    ///   - checks: The checks that can be asked. If several have one name, the first counts.
+    ///   - urlProgram: The absolute path of the program for URLs and its arguments, without the
+    ///     URL. If it is `nil`, the answer of every URL is unknown.
+    ///   - environment: The complete environment of the commands. Its `PATH` is searched for them.
+    ///     It must not contain anything that commands may not know.
+    ///   - clock: The clock that dates answers and measures how long they took. Time limits use the
+    ///     machine's own clock.
     public init(
         _ checks: [CheckDeclaration] = [], urlProgram: [String]? = nil,
         environment: [String: String] = [:], clock: any WallClock = SystemClock()
@@ -66,8 +68,8 @@ public final class CheckRunner: Sendable {
         if bell >= 0 { close(bell) }
     }
 
-    /// Asks these checks from now on. What an earlier declaration was told says nothing of a new one
-    /// and is forgotten; where one is being asked, that it is answered is told without the answer.
+    /// Replaces the checks. The answer of a check whose declaration changes is dropped. If such a
+    /// check is being asked, its answer is dropped too, but `changes(on:)` still announces it.
     public func declare(_ checks: [CheckDeclaration]) {
         let checks = CheckRunner.byName(checks)
         state.withLock { state in
@@ -86,13 +88,13 @@ public final class CheckRunner: Sendable {
         state.withLock { $0.checks[name] }
     }
 
-    /// The last answer to each check that was asked, with when it came and from whom; unknown with
-    /// the reason where there was none.
+    /// The last answer to each check that was asked, with its time and source; unknown, with the
+    /// reason, if there was none.
     public var answers: [String: Conditions.Reading<Bool>] { state.withLock { $0.answers } }
 
-    /// Asks checks that are not being asked, and returns at once.
+    /// Asks the checks that are not being asked already, and returns at once.
     ///
-    /// A name that no check has is answered by "unknown" at once.
+    /// A name that no check has gets the answer unknown at once.
     public func ask(_ names: Set<String>) {
         let instant = clock.now
         let start = state.withLock { state -> [String] in
@@ -113,11 +115,11 @@ public final class CheckRunner: Sendable {
         self.start(start)
     }
 
-    /// Asks checks and waits for their answers: as long as the slowest of them may take and little
+    /// Asks checks and waits for their answers, for as long as the slowest may take and a little
     /// more. Blocks the calling thread.
     ///
-    /// - Returns: The answers, of all `names`; one that did not come, because too many others were
-    ///   waited for, is unknown.
+    /// - Returns: The answers to all `names`. If an answer did not come in time because too many
+    ///   other checks were before it, it is unknown.
     public func settle(_ names: Set<String>) -> [String: Conditions.Reading<Bool>] {
         let longest = names.compactMap { declaration($0)?.timeout }.max() ?? .zero
         let limit = SuspendingClock.now + longest + CheckRunner.grace * 2
@@ -143,25 +145,27 @@ public final class CheckRunner: Sendable {
         }
     }
 
-    /// An element whenever a check has been answered; answers that come faster than they are taken
-    /// are one element. The first may tell of answers from before.
+    /// Returns a stream with an element whenever a check was answered. Answers that come before an
+    /// element is taken are one element. The first element may be for earlier answers.
     ///
-    /// Silent where the process has no descriptor left.
+    /// The stream is silent if the process is out of descriptors.
     public func changes(on events: EventThread) -> AsyncStream<Void> {
         events.elements(of: announcement().map { [$0] } ?? [])
     }
 
-    /// A source of the elements of `changes(on:)`, to be listened to among others.
+    /// Opens the source of `changes(on:)`, for a stream with several sources; `nil` if the process
+    /// is out of descriptors.
     func announcement() -> EventSource<Void>? {
         let listener = state.withLock { state -> Int32 in
             if state.bell < 0 { state.bell = clinux_eventfd() }
             return state.bell < 0 ? -1 : fcntl(state.bell, F_DUPFD_CLOEXEC, 0)
         }
-        // The count is left as it is, for other listeners: each answer is told once all the same.
+        // The count is not read, because other listeners need it. Each answer is reported once
+        // anyway.
         return listener < 0 ? nil : EventSource(descriptor: listener) { () }
     }
 
-    /// Kills what is being asked, and asks nothing from now on.
+    /// Kills the checks that are being asked, and asks none from now on.
     public func end() {
         state.withLock { state in
             state.isEnded = true
@@ -172,7 +176,7 @@ public final class CheckRunner: Sendable {
 
     // MARK: Asking
 
-    /// Starts a thread for each of these checks, which have their places.
+    /// Starts a thread for each of these checks, which have places in the queue.
     private func start(_ names: [String]) {
         var names = names[...]
         while let name = names.popFirst() {
@@ -183,7 +187,7 @@ public final class CheckRunner: Sendable {
         }
     }
 
-    /// Asks a check on the calling thread, from beginning to end.
+    /// Asks a check from start to end on the calling thread.
     private func ask(_ name: String) {
         guard let check = declaration(name) else {
             return start(answer(name, nil, .notStarted("not in the job file any more")))
@@ -197,7 +201,8 @@ public final class CheckRunner: Sendable {
         }
     }
 
-    /// Waits for the end of a process or sees to it, and takes its answer.
+    /// Waits until a process ends or times out, kills what remains of its group, and records its
+    /// answer.
     private func watch(
         _ process: consuming CheckProcess, of check: CheckDeclaration, since began: Duration,
         until limit: SuspendingClock.Instant
@@ -210,7 +215,7 @@ public final class CheckRunner: Sendable {
         }
         let isLate = mayGoOn && !process.hasEnded(before: limit)
         let took = clock.elapsed - began
-        // A leader that has ended and is not reaped keeps the group's number from being another's.
+        // While the leader is not reaped, no other group can have its id.
         group.killAll()
         let patience = SuspendingClock.now + CheckRunner.grace
         let isStuck = !process.hasEnded(before: patience)
@@ -227,7 +232,7 @@ public final class CheckRunner: Sendable {
         }
     }
 
-    /// Why nobody was asked.
+    /// Why a program could not be started.
     private struct Refusal: Error {
         var reason: String
     }
@@ -254,8 +259,8 @@ public final class CheckRunner: Sendable {
         }
     }
 
-    /// Keeps the answer to what was asked, while that is what is declared, and says that there is one;
-    /// returns the checks to ask in its place.
+    /// Keeps the answer if the check's declaration has not changed, and announces it. Returns the
+    /// checks to ask next.
     private func answer(
         _ name: String, _ check: CheckDeclaration?, _ end: CheckEnd, took: Duration = .zero,
         isStuck: Bool = false
@@ -268,7 +273,8 @@ public final class CheckRunner: Sendable {
         }
     }
 
-    /// Wakes who listens and who waits; under the lock, so that no descriptor is closed meanwhile.
+    /// Wakes listeners and waiting `settle` calls. Call this under the lock, so that no descriptor
+    /// is closed meanwhile.
     private static func ring(_ state: State) {
         var one: UInt64 = 1
         for bell in state.settling.union([state.bell]) where bell >= 0 {

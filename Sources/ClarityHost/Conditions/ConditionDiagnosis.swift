@@ -1,17 +1,18 @@
 public import ClarityScheduler
 
-/// What is known of a machine's conditions, and what would have to be there to know more.
+/// The conditions of a machine, with remedies for those that are not known well.
 public struct ConditionDiagnosis: Sendable {
-    /// Something of which changes are announced, or would be.
+    /// A subject whose changes may be announced to this process.
     public struct Hearing: Hashable, Sendable {
         /// `links and routes`, `UPower`.
         public var subject: String
-        /// Why nothing is heard of it; `nil` when it is.
+        /// Why its changes are not announced; `nil` if they are.
         public var fault: String?
     }
 
     public let conditions: Conditions
-    /// A remedy by the condition's name in a trace; nothing of what is known as well as it can be.
+    /// Remedies, by the condition's name in a trace. A condition that is known as well as possible
+    /// has none.
     public let remedies: [String: String]
     public let hearings: [Hearing]
 

@@ -2,29 +2,32 @@ public import ClarityScheduler
 import ClaritySystem
 import Synchronization
 
-/// The conditions of the machine that this runs on.
+/// The conditions of this machine.
 ///
-/// What the kernel shows is read anew each time; what services know they are asked once, and tell
-/// when it changes. Every answer names where it comes from. What is missing, unreadable or not
-/// understood is unknown with the reason, never a "yes".
+/// It reads the kernel's files anew each time. Services announce changes of their answers. Every
+/// answer names its source. If something is missing, unreadable or not understood, the answer is
+/// unknown, with the reason, and never a yes.
 public final class HostConditions: ConditionMonitor {
-    /// What people say about the machine, and which of its parts they ask for.
+    /// What the job file says about the machine, and which conditions it needs.
     public struct Settings: Sendable {
         public var interfaces = InterfaceRules()
-        /// The load below which a machine is idle where nobody is logged in, in percent of its
-        /// processors; `nil` asks for none where there is no logind either.
+        /// The load below which a machine is idle if nobody is logged in, in percent of its
+        /// processors. If it is `nil`, the threshold is `LoadProbe.idleBelow`, and the load does
+        /// not count without logind.
         public var idleLoadBelow: Int?
-        /// The paths whose free space is told beside that of the state directory.
+        /// The paths whose free space is measured, in addition to the state directory.
         public var storagePaths: [String] = []
         /// The files and folders that the job file names as sources.
         public var sourcePaths: [String] = []
-        /// The pressure of which a rise is announced while attempts run, in percent; `nil` for none.
+        /// The pressure above which a rise is announced while attempts run, in percent; `nil` for
+        /// none.
         public var pressure: Int?
-        /// Whether anything depends on what the services of this machine know. To reach them takes
-        /// libsystemd and what it needs: a fifth of all that a quiet `run --due` does.
+        /// Whether anything depends on the services of this machine. To reach them, the program
+        /// loads libsystemd and its dependencies, which is a fifth of the work of a `run --due`
+        /// that starts nothing.
         public var asksServices = true
 
-        /// Creates settings that say nothing and ask for nothing.
+        /// Creates settings without rules, paths or thresholds, which ask the services.
         public init() {}
     }
 
@@ -48,9 +51,10 @@ public final class HostConditions: ConditionMonitor {
     /// Creates a monitor of this machine.
     ///
     /// - Parameters:
-    ///   - stateDirectory: The folder whose file system's free space is told, or would be once
-    ///     it is made.
-    ///   - checks: Who asks the checks.
+    ///   - stateDirectory: The folder whose file system's free space is measured. The folder need
+    ///     not exist yet.
+    ///   - settings: What the job file says and needs.
+    ///   - checks: The runner that asks the checks.
     public convenience init(
         stateDirectory: String, settings: Settings = Settings(), checks: CheckRunner = CheckRunner()
     ) {
@@ -60,7 +64,7 @@ public final class HostConditions: ConditionMonitor {
             services: SystemServices(clock: clock), checks: checks, clock: clock)
     }
 
-    /// Creates a monitor of a machine of which `proc` and `sys` are in `root`.
+    /// Creates a monitor of a machine whose `proc` and `sys` are in `root`.
     init(
         root: String, routes: RouteSource, stateDirectory: String,
         settings: Settings = Settings(), services: SystemServices,
@@ -76,14 +80,14 @@ public final class HostConditions: ConditionMonitor {
         terms = Mutex(Terms(settings: settings))
     }
 
-    // MARK: What it works with
+    // MARK: Configuration
 
-    /// Lets `events` listen for changes, of which `changes` told from then on are heard; without this
-    /// it is `EventThread.shared`.
+    /// Makes `events` listen for changes, for the streams that `changes` returns from now on.
+    /// Without this call they use `EventThread.shared`.
     public func listen(on events: EventThread) { terms.withLock { $0.events = events } }
 
-    /// Takes note of how many attempts this process runs: their load does not make the machine busy,
-    /// and while there are any a pressure that rises is heard of, for one of them may have to stop.
+    /// Sets how many attempts this process runs. Their load does not make the machine busy. While
+    /// there are any, a rise of pressure is announced, because an attempt may have to stop for it.
     public func attempts(are count: Int) {
         terms.withLock { terms in
             terms.attempts = count
@@ -91,10 +95,10 @@ public final class HostConditions: ConditionMonitor {
         }
     }
 
-    /// Goes by other settings and asks other checks from now on.
+    /// Replaces the settings and the checks.
     ///
-    /// While attempts run, what was asked for before is told as well: they keep the constraints under
-    /// which they were started.
+    /// While attempts run, the storage paths and services of the previous settings stay in use as
+    /// well: attempts keep the constraints with which they started.
     public func apply(_ settings: Settings, checks declared: [CheckDeclaration]) {
         terms.withLock { terms in
             let kept = terms.attempts > 0 ? terms.settings : nil
@@ -106,20 +110,21 @@ public final class HostConditions: ConditionMonitor {
         checks.declare(declared)
     }
 
-    /// Asks the services, and waits for them up to 250 ms; who has called it does not wait in
-    /// `conditions`.
+    /// Asks the services and waits for them, up to 250 ms, so that `conditions` does not wait for
+    /// them later.
     public func prepare() { _ = answers(terms.withLock { $0.settings }) }
 
     private func answers(_ settings: Settings) -> ServiceAnswers {
         settings.asksServices ? services.answers() : ServiceAnswers { BusService($0) }
     }
 
-    // MARK: What it knows
+    // MARK: Conditions
 
-    /// The conditions now.
+    /// Returns the current conditions.
     ///
-    /// The first call waits up to 250 ms for what services say; the others return at once, with what
-    /// is known.
+    /// The first call waits for the services, up to 250 ms. Later calls use what is known by then.
+    /// Each storage path or source whose file system does not answer can delay a call by another
+    /// 250 ms (see `StorageProbe`).
     public func conditions() -> Conditions {
         let now = clock.now
         let terms = terms.withLock { $0 }
@@ -149,11 +154,11 @@ public final class HostConditions: ConditionMonitor {
             source: source(settings.sourcePaths))
     }
 
-    /// Whether a path is there and its file system answers; waits no longer than 250 ms.
+    /// Returns whether a path exists and its file system answers; waits at most 250 ms.
     public func isThere(_ path: String) -> Bool { storage.free(at: path).value != nil }
 
-    /// Whether one of the sources is there. Asked as free space is: a network file system that does
-    /// not answer must not hold this thread.
+    /// Returns whether one of the sources exists. It asks for free space, because a network file
+    /// system that does not answer must not block this thread.
     private func source(_ paths: [String]) -> Conditions.Reading<Bool> {
         guard !paths.isEmpty else { return .unknown("the job file names no source") }
         var missing: [String] = []
@@ -167,13 +172,15 @@ public final class HostConditions: ConditionMonitor {
         return .sampledUnknown(missing.joined(separator: "; "))
     }
 
-    /// The conditions with the answers to these checks; waits for them as long as they may take.
+    /// Asks these checks and returns the conditions with their answers. Blocks for as long as the
+    /// checks may take.
     public func conditions(asking names: Set<String>) -> Conditions {
         let answers = checks.settle(names)
         var conditions = conditions()
         for (name, answer) in answers {
             conditions.checks[name] = answer
-            // It was asked for these conditions, whatever the clock that they are judged by shows.
+            // The answer was given for these conditions, so it has no age, whichever clock they are
+            // judged by.
             conditions.checks[name]?.at = nil
         }
         return conditions
@@ -181,14 +188,15 @@ public final class HostConditions: ConditionMonitor {
 
     public func ask(_ names: Set<String>) { checks.ask(names) }
 
-    /// Ends what is being asked; nothing is asked from now on.
+    /// Kills the checks that are being asked, and asks none from now on.
     public func end() { checks.end() }
 
-    /// An element whenever something is announced that conditions may depend on, or the wall clock is
-    /// set; announcements that come faster than they are taken are one element.
+    /// Returns a stream with an element whenever a change is announced on which conditions may
+    /// depend, or the wall clock is set. Announcements that come before an element is taken are one
+    /// element.
     ///
-    /// Nothing is polled. Free storage, a load and a pressure that falls are announced by nobody, and
-    /// neither is anything in a sandbox without netlink: a caller that must not miss a change asks
+    /// Nothing is polled. Nothing announces free storage, the load, a fall of pressure, or any
+    /// change in a sandbox without netlink. A caller that must not miss a change calls
     /// `conditions()` when a decision is due.
     public func changes() -> AsyncStream<Void> {
         let terms = terms.withLock { $0 }
@@ -198,9 +206,9 @@ public final class HostConditions: ConditionMonitor {
                 + services.sources() + [checks.announcement()].compactMap(\.self))
     }
 
-    /// What is known, how it could be known better, and what this process can hear of.
+    /// Returns the conditions, how to know more, and which changes are announced to this process.
     ///
-    /// Asks these checks, and waits for them as long as they may take.
+    /// Asks these checks and waits for them, for as long as they may take.
     public func diagnosis(asking names: Set<String>) -> ConditionDiagnosis {
         let conditions = conditions(asking: names)
         let threshold = terms.withLock { $0.settings.pressure }

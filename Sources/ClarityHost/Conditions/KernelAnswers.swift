@@ -1,15 +1,15 @@
 import ClarityScheduler
 
-/// What the kernel shows of the machine's conditions, by itself.
+/// What the kernel alone knows about the machine's conditions.
 struct KernelAnswers: Sendable {
     var connected: Conditions.Reading<Bool>
     var metered: Conditions.Reading<Bool>
     var roaming: Conditions.Reading<Bool>
-    /// Whether a rule of the job file says what the connection is.
+    /// Whether a rule of the job file covers every link of the connection.
     var isConnectionRuled: Bool
     var externalPower: Conditions.Reading<Bool>
     var battery: Conditions.Reading<Conditions.Battery>
-    /// `nil` where no firmware offers a way to save power.
+    /// `nil` if the firmware has no power profiles.
     var lowPower: Conditions.Reading<Bool>?
     var pressurePercent: Conditions.Reading<Int>
 }

@@ -1,21 +1,23 @@
 import ClarityScheduler
 
-/// What the kernel and the services say together: for each condition the answer of whom knows best.
+/// The combined answers of the kernel and the services: for each condition, that of the source that
+/// knows best.
 ///
-/// A service that does not answer is passed over for the kernel, which always does; where the kernel
-/// knows nothing of the matter, what the service said last counts for a while.
+/// If a service does not answer, the kernel's answer counts. The kernel hardly knows whether the
+/// machine is metered, roaming or idle: there, a silent service's last answer counts for
+/// `longestSilence`.
 struct MergedAnswers {
-    /// How long something counts that a service said before it fell silent.
+    /// How long the last answer of a silent service counts.
     static let longestSilence: Duration = .seconds(15 * 60)
 
     let kernel: KernelAnswers
     let services: ServiceAnswers
     let now: Instant
 
-    /// A route, and nobody who asks for a sign-in first.
+    /// Whether there is a default route that works, and no captive portal.
     ///
-    /// NetworkManager's `none` and `limited` say nothing against it: it need not know of an interface
-    /// that has a route, and a backend may be near while the rest of the world is not.
+    /// NetworkManager's `none` and `limited` do not make this false. NetworkManager may not know an
+    /// interface that has a route, and a backend may be near while the Internet is out of reach.
     var connected: Conditions.Reading<Bool> {
         guard kernel.connected.value == true, case .told(let told) = services.connectivity,
             told.value == .portal
@@ -23,7 +25,8 @@ struct MergedAnswers {
         return Conditions.Reading(false, source: "\(told.source): a portal that wants a sign-in")
     }
 
-    /// What somebody has set in NetworkManager or in the job file, then what NetworkManager guesses.
+    /// A value that somebody set in NetworkManager or in the job file comes first, then
+    /// NetworkManager's guess.
     var metered: Conditions.Reading<Bool> {
         guard kernel.connected.value == true else { return kernel.metered }
         guard let (said, reading) = current(services.metered) else {
@@ -34,15 +37,15 @@ struct MergedAnswers {
         case .yes: return reading(true, "")
         case .no: return reading(false, "")
         case .guessYes where !kernel.isConnectionRuled: return reading(true, ", a guess")
-        // A rule may speak of one of several links only.
+        // A rule may cover only one of several links.
         case .guessNo where !kernel.isConnectionRuled && kernel.metered.value != true:
             return reading(false, ", a guess")
         case .guessYes, .guessNo: return kernel.metered
         }
     }
 
-    /// A rule that calls a connection roaming, then what the modem says: that a connection is metered
-    /// or not says nothing of whose network it is.
+    /// A rule that calls a connection roaming comes first, then the modem's answer. A rule that
+    /// says metered or unmetered does not say whose network it is.
     var roaming: Conditions.Reading<Bool> {
         guard kernel.connected.value == true, kernel.roaming.value != true else {
             return kernel.roaming
@@ -69,7 +72,8 @@ struct MergedAnswers {
         return Conditions.Reading(told.value, source: told.source)
     }
 
-    /// Where nothing can save power, none is saved; whoever runs and does not say can.
+    /// If nothing on this machine can save power, the answer is false. A daemon that runs and does
+    /// not answer could, so then the answer is unknown.
     var lowPower: Conditions.Reading<Bool> {
         if case .told(let told) = services.lowPower {
             return Conditions.Reading(told.value, source: told.source)
@@ -82,10 +86,10 @@ struct MergedAnswers {
         return unannounced(.unknown(services.lowPower.reason), services.lowPower)
     }
 
-    /// Whether nobody uses the machine.
+    /// Returns whether nobody uses the machine.
     ///
-    /// Where nobody is logged in that is told by the load: `idleLoad`, given where logind says so or
-    /// the job file has a rule for it.
+    /// `load` decides if logind reports that nobody is logged in. It also decides if logind's
+    /// answer is unknown and the job file has a rule for the load, which `hasRule` says.
     func idle(hasRule: Bool, load: () -> Conditions.Reading<Bool>) -> Conditions.Reading<Bool> {
         if let (presence, reading) = current(services.people) {
             guard presence.sessions > 0 else { return load() }
@@ -98,8 +102,8 @@ struct MergedAnswers {
         return unannounced(.unknown(services.people.reason), services.people)
     }
 
-    /// An answer that a service could give; nobody announces that a bus that is not there comes, or
-    /// that who is silent could speak again.
+    /// Marks an unknown answer that a service could give as sampled if nothing would announce it:
+    /// there is no bus, or the service is silent.
     private func unannounced<Value, Said>(
         _ reading: Conditions.Reading<Value>, _ answer: ServiceAnswer<Said>
     ) -> Conditions.Reading<Value> {
@@ -110,7 +114,8 @@ struct MergedAnswers {
         return reading
     }
 
-    /// What a service says, or said not too long ago, and a way to make an answer of it.
+    /// Returns a service's current answer, or its last one if that is recent enough, with a
+    /// function that creates a reading from it.
     private func current<Value>(
         _ answer: ServiceAnswer<Value>
     ) -> (Value, (Bool, String) -> Conditions.Reading<Bool>)? {
@@ -133,7 +138,7 @@ struct MergedAnswers {
 }
 
 extension ServiceAnswer {
-    /// Why there is no answer; empty where there is one.
+    /// Why there is no current answer; empty if there is one.
     var reason: String {
         switch self {
         case .told: ""
@@ -143,14 +148,14 @@ extension ServiceAnswer {
 
     fileprivate var isSilent: Bool { if case .silent = self { true } else { false } }
 
-    /// The same where the service runs and should have answered.
+    /// Why the service does not answer, if it is silent; empty otherwise.
     fileprivate var silence: String {
         if case .silent(let reason, _) = self { reason } else { "" }
     }
 }
 
 extension Conditions.Reading {
-    /// The same with what is to be known of its source.
+    /// Returns the same reading with a remark added to its source.
     fileprivate func adding(_ remark: String) -> Self {
         var reading = self
         if !remark.isEmpty { reading.source += "; \(remark)" }

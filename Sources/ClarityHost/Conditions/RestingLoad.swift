@@ -1,12 +1,12 @@
 import ClarityScheduler
 import Synchronization
 
-/// The load of the machine without that of this program's own attempts.
+/// The load of the machine without the load of this program's own attempts.
 ///
-/// Nobody can take the one from the other, so that while attempts run the load before them counts:
-/// else a job that wants an idle machine would stop itself.
+/// The two cannot be separated, so while attempts run, the load from before them counts. Otherwise
+/// a job that wants an idle machine would stop itself.
 final class RestingLoad: Sendable {
-    /// How old a load may be when the attempts are first seen that it is to stand for.
+    /// How old the load from before may be when attempts are first seen.
     static let longestRest: Duration = .seconds(5 * 60)
 
     private struct State {
@@ -16,7 +16,8 @@ final class RestingLoad: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether the machine is idle, from what is measured while so many attempts of this process run.
+    /// Returns whether the machine is idle, from the current measurement and the number of attempts
+    /// that this process runs.
     func idle(
         measured: Conditions.Reading<Bool>, attempts: Int, at now: Instant
     ) -> Conditions.Reading<Bool> {
@@ -29,7 +30,7 @@ final class RestingLoad: Sendable {
             }
             if state.isAtRest {
                 state.isAtRest = false
-                // What was measured hours before says nothing of the machine now.
+                // A load from hours before says nothing about the machine now.
                 if let last = state.atRest,
                     last.at > now || now - last.at > RestingLoad.longestRest
                 {

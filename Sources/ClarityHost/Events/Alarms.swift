@@ -1,7 +1,8 @@
-/// Waits that an event thread keeps by itself, for when the system gives no descriptor for a timer.
+/// The timers that an event thread keeps itself, for a process that is out of descriptors for a
+/// timerfd(2).
 ///
-/// epoll_wait(2) does not count the time of a suspend, as these instants do: so none of its waits is
-/// longer than a minute, by which an alarm is late after one at most.
+/// The timeout of epoll_wait(2) does not count suspend, but these instants do. So the thread never
+/// waits longer than a minute, and after a suspend an alarm is at most a minute late.
 struct Alarms {
     private struct Alarm {
         var due: ContinuousClock.Instant
@@ -11,7 +12,7 @@ struct Alarms {
     private var alarms: [UInt64: Alarm] = [:]
     private var lastNumber: UInt64 = 0
 
-    /// Adds an alarm and returns its number, by which it is taken back.
+    /// Adds an alarm and returns its number, with which it can be removed.
     mutating func add(
         due: ContinuousClock.Instant, ring: @escaping @Sendable () -> Void
     ) -> UInt64 {
@@ -20,11 +21,11 @@ struct Alarms {
         return lastNumber
     }
 
-    /// Takes an alarm back; one that has rung is forgotten already.
+    /// Removes an alarm. Has no effect if it has rung.
     mutating func remove(_ number: UInt64) { alarms[number] = nil }
 
-    /// How long to sleep in milliseconds, rounded up, as epoll_wait(2) counts: -1 for ever, at most a
-    /// minute while there is an alarm.
+    /// Returns how long to sleep in milliseconds, rounded up, as epoll_wait(2) takes it: -1, which
+    /// is forever, without an alarm, and at most a minute with one.
     func patience(at now: ContinuousClock.Instant) -> Int32 {
         guard let due = alarms.values.map(\.due).min() else { return -1 }
         let span = min(max(due - now, .zero), .seconds(60))
@@ -33,7 +34,7 @@ struct Alarms {
         return Int32(clamping: seconds * 1000 + (attoseconds + unit - 1) / unit)
     }
 
-    /// What is to be called now; each alarm rings once.
+    /// Removes the alarms that are due and returns their functions to call, so each rings once.
     mutating func takeDue(at now: ContinuousClock.Instant) -> [@Sendable () -> Void] {
         guard !alarms.isEmpty else { return [] }
         let due = alarms.filter { $0.value.due <= now }

@@ -2,11 +2,10 @@ import Glibc
 
 /// Starts threads that nobody waits for.
 enum DetachedThread {
-    /// Runs `body` on a thread of its own, to which no signal is delivered; a write there to a pipe
-    /// that nobody reads fails with EPIPE.
+    /// Runs `body` on a thread of its own, on which all signals are blocked. A write there to a
+    /// pipe without a reader fails with EPIPE.
     ///
-    /// Returns 0, or the number of the error for which the system gave no thread; then `body` is not
-    /// called.
+    /// - Returns: 0, or the error number if the system gave no thread. Then `body` is not called.
     static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)

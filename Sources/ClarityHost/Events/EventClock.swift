@@ -3,12 +3,12 @@ public import ClarityScheduler
 import ClaritySystem
 import Glibc
 
-/// The machine's own clock, whose waits are those of an event thread.
+/// The machine's own clock, which sleeps by means of an event thread.
 public struct EventClock: WallClock {
     private let events: EventThread
     private let machine = SystemClock()
 
-    /// Creates a clock whose waits need `events` to run.
+    /// Creates a clock whose sleeps end only while `events` runs.
     public init(_ events: EventThread) { self.events = events }
 
     public var now: Instant { machine.now }
@@ -16,18 +16,18 @@ public struct EventClock: WallClock {
     /// The time since the machine started, suspend included.
     public var elapsed: Duration { machine.elapsed }
 
-    /// Returns after `span` of elapsed time, the time that the machine was suspended included, or
-    /// at once when the task is cancelled or `span` is not above zero.
+    /// Returns after `span` of elapsed time, suspend included, or at once if the task is cancelled
+    /// or `span` is not positive.
     ///
-    /// More than 100 years count as 100 years. Where the process has no descriptor left for a timer,
-    /// it is up to a minute late after a suspend. `SystemClock` would not do there: libdispatch, by
-    /// which it waits, needs a descriptor as well, and traps when it gets none.
+    /// More than 100 years count as 100 years. If the process is out of descriptors for a timer,
+    /// the sleep ends up to a minute late after a suspend. `SystemClock` cannot replace the timer:
+    /// it sleeps by means of libdispatch, which needs a descriptor too and traps without one.
     public func sleep(for span: Duration) async {
         guard span > .zero else { return }
         let longest = Duration.seconds(100 * 366 * 86_400)
         let bounded = min(span, longest)
         let (seconds, attoseconds) = bounded.components
-        // A timer that is set to nothing never rings.
+        // A timer that is set to zero never fires.
         let nanoseconds = max(Int(attoseconds / 1_000_000_000), seconds == 0 ? 1 : 0)
         let timer = clinux_timer_after(Int(seconds), nanoseconds)
         guard timer >= 0 else {

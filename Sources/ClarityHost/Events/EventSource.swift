@@ -2,16 +2,18 @@ import Glibc
 
 /// A descriptor that becomes readable when something has happened.
 struct EventSource<Element: Sendable>: Sendable {
-    /// Open, and does not block; whoever listens closes it.
+    /// Open and non-blocking. The listener closes it.
     var descriptor: Int32
-    /// Takes all that waits there; `nil` when none of it matters.
+    /// Reads everything that is pending; returns `nil` if none of it matters.
     ///
-    /// Called on the thread that listens, one at a time. It must neither wait nor listen.
+    /// The listening thread calls it, one call at a time. It must not block and must not start to
+    /// listen.
     var take: @Sendable () -> Element?
 }
 
 extension EventSource {
-    /// A timerfd(2) or an eventfd(2); `make` gets its count, which begins anew.
+    /// Creates a source for a timerfd(2) or an eventfd(2). `make` gets the count, which each read
+    /// resets.
     static func counter(
         _ descriptor: Int32, _ make: @escaping @Sendable (UInt64) -> Element
     ) -> EventSource {

@@ -2,21 +2,21 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A thread that waits for descriptors and runs tasks, and sleeps while there is neither.
+/// A thread that waits for descriptors and runs tasks, and sleeps while there is nothing to do.
 ///
-/// A program that is idle must not wake up. As soon as libdispatch has one worker thread it looks
-/// after its threads once a second for ever, and Swift's own executor is libdispatch: a program that
-/// does all its work in `run` has none, and no thread beside its own. A program with executors of
-/// its own listens on `shared`, which waits on one more thread.
+/// An idle program must not wake up. As soon as libdispatch has a worker thread, it checks its
+/// threads once a second, forever, and Swift's own executor is libdispatch. A program that does all
+/// its work in `run` has no such worker, and no thread except its own. A program with other
+/// executors listens on `shared`, which waits on one additional thread.
 public final class EventThread: TaskExecutor {
-    /// Takes what waits at a descriptor; what it returns tells the listener.
+    /// Reads what is pending at a descriptor. The function that it returns notifies the listener.
     private typealias Take = @Sendable () -> (@Sendable () -> Void)?
 
     private struct State {
         var jobs: [UnownedJob] = []
         var sources: [Int32: Take] = [:]
         var alarms = Alarms()
-        /// Whether the thread sleeps, or is about to, and must be woken for a job.
+        /// Whether the thread sleeps or is about to, so that it must be woken for a job.
         var isAsleep = false
         var isRunning = false
     }
@@ -25,8 +25,8 @@ public final class EventThread: TaskExecutor {
     private let poll: Int32
     private let wake: Int32
 
-    /// Makes an event thread, without a thread until `run`; `nil` when the process has no descriptor
-    /// left.
+    /// Creates an event thread, which has no thread until `run`; returns `nil` if the process is
+    /// out of descriptors.
     public init?() {
         let (poll, wake) = (clinux_poll(), clinux_eventfd())
         guard poll >= 0, wake >= 0, clinux_poll_add(poll, wake, 0) == 0 else {
@@ -43,8 +43,8 @@ public final class EventThread: TaskExecutor {
         close(wake)
     }
 
-    /// One that has a thread of its own, started when it is first asked for, which ends with the
-    /// process; `nil` when the system gave none.
+    /// An event thread with a thread of its own, which starts on first use and ends with the
+    /// process; `nil` if the system gave no descriptor or thread.
     public static let shared: EventThread? = {
         guard let events = EventThread() else { return nil }
         return DetachedThread.start { events.run(until: { false }) } == 0 ? events : nil
@@ -52,10 +52,10 @@ public final class EventThread: TaskExecutor {
 
     // MARK: Running
 
-    /// Does `work` on the calling thread, with all the tasks that it makes as its children, and
-    /// returns what it returns.
+    /// Runs `work` and its child tasks on the calling thread, and returns its result.
     ///
-    /// Tasks that `work` leaves behind stay where they are until the next call. One call at a time.
+    /// Other tasks that `work` leaves behind pause until the next call. Only one call may run at a
+    /// time.
     public func run<Result: Sendable, Failure: Error>(
         _ work: @escaping @Sendable () async throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -77,8 +77,8 @@ public final class EventThread: TaskExecutor {
         return try result.get()
     }
 
-    /// Does what is ready, and waits for nothing: tasks that were cancelled end, and let go of what
-    /// they held. Of tasks that never rest a few steps.
+    /// Runs the jobs that are ready, without waiting: cancelled tasks end and release what they
+    /// hold. Tasks that always have more jobs run for at most 16 rounds.
     public func doReady() {
         occupy()
         defer { leave() }
@@ -97,7 +97,7 @@ public final class EventThread: TaskExecutor {
         while true {
             doJobs()
             if isOver() { return }
-            // Looks at the descriptors after each round of jobs, however many more there are.
+            // Checks the descriptors after each round of jobs, even if there are more jobs.
             wait()
         }
     }
@@ -111,7 +111,7 @@ public final class EventThread: TaskExecutor {
 
     private func leave() { state.withLock { $0.isRunning = false } }
 
-    /// Does the jobs that there are; false when there were none.
+    /// Runs the jobs in the queue; returns false if there were none.
     @discardableResult
     private func doJobs() -> Bool {
         let jobs = state.withLock { state in
@@ -122,7 +122,8 @@ public final class EventThread: TaskExecutor {
         return !jobs.isEmpty
     }
 
-    /// Sleeps until a descriptor is ready or there is a job, and tells who listens.
+    /// Sleeps until a descriptor is ready, an alarm is due or there is a job, and notifies the
+    /// listeners.
     private func wait() {
         let patience = state.withLock { state in
             state.isAsleep = state.jobs.isEmpty
@@ -132,15 +133,16 @@ public final class EventThread: TaskExecutor {
         let count = clinux_poll_wait(poll, &ready, patience)
         let news = state.withLock { state in
             state.isAsleep = false
-            // A signal interrupts it; the rest of its errors are those of wrong arguments. The count
-            // of `wake` need not be read: each arrival is told once.
+            // epoll_wait(2) fails when a signal interrupts it, and otherwise only for wrong
+            // arguments. The count of `wake` need not be read, because each arrival is reported
+            // once.
             return ready.prefix(Int(max(count, 0))).compactMap { state.sources[$0]?() }
                 + state.alarms.takeDue(at: .now)
         }
         news.forEach { $0() }
     }
 
-    /// Lets the thread look at its jobs, if it sleeps.
+    /// Wakes the thread for its jobs, if it sleeps.
     private func rouse() {
         let isAsleep = state.withLock { state in
             defer { state.isAsleep = false }
@@ -152,10 +154,10 @@ public final class EventThread: TaskExecutor {
 
     // MARK: Listening
 
-    /// The elements that sources give, in one stream that ends with its consumer; of those that come
-    /// before one is taken the last stays.
+    /// Returns a stream of the elements of all sources, which ends with its consumer. Of the
+    /// elements that come before one is taken, only the last stays.
     ///
-    /// The stream closes the descriptors. A source that cannot be listened to stays silent.
+    /// The stream closes the descriptors. A source that cannot be watched stays silent.
     func elements<Element: Sendable>(
         of sources: [EventSource<Element>]
     ) -> AsyncStream<Element> {
@@ -172,7 +174,7 @@ public final class EventThread: TaskExecutor {
         return stream
     }
 
-    /// A stream that ends after so much time, or with its consumer, and takes no descriptor.
+    /// Returns a stream that ends after `span`, or with its consumer. It needs no descriptor.
     func alarm(after span: Duration) -> AsyncStream<Never> {
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
         let number = state.withLock { state in
@@ -193,7 +195,7 @@ public final class EventThread: TaskExecutor {
     }
 
     private func ignore(_ descriptors: [Int32]) {
-        // Under the lock, so that none is closed while it is read.
+        // Under the lock, so that no descriptor is closed while it is read.
         state.withLock { state in
             for descriptor in descriptors {
                 state.sources[descriptor] = nil
@@ -204,7 +206,7 @@ public final class EventThread: TaskExecutor {
     }
 }
 
-/// A result that is there once it is kept.
+/// The result of a task, once there is one.
 private final class Promised<Value: Sendable, Failure: Error>: Sendable {
     private let kept = Mutex<Result<Value, Failure>?>(nil)
 

@@ -1,21 +1,22 @@
 import CLinux
 import Glibc
 
-/// The signals by which people and services speak to a program.
+/// The signals with which people and services control a program.
 extension EventThread {
-    /// An element whenever the process is sent signal `number`, which does nothing else from now on;
-    /// several that come before the first is taken are one.
+    /// Returns a stream with an element whenever the process receives signal `number`, which has no
+    /// other effect from now on. Signals that come before an element is taken are one element.
     ///
-    /// Where the process has no descriptor left, the signal keeps its effect.
+    /// If the process is out of descriptors, the signal keeps its effect.
     public func signals(_ number: Int32) -> AsyncStream<Void> {
         elements(of: sources([number], endingAtSecond: false) { _ in })
     }
 
-    /// What `heard` makes of the first SIGINT or SIGTERM that the process is sent; a second of either
-    /// ends the process at once with 128 plus its number, even while this thread is busy.
+    /// Returns a stream with what `heard` makes of the first SIGINT or SIGTERM that the process
+    /// receives. A second signal of either kind ends the process at once with status 128 plus its
+    /// number, even while this thread is busy.
     ///
-    /// `heard` is called on the thread that listens. Where the process has no descriptor left, the
-    /// signals keep their effect.
+    /// The listening thread calls `heard`. If the process is out of descriptors, the signals keep
+    /// their effect.
     public func termination<Element: Sendable>(
         _ heard: @escaping @Sendable (_ number: Int32) -> Element
     ) -> AsyncStream<Element> {

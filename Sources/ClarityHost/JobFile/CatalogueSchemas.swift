@@ -1,10 +1,11 @@
 import ClarityScheduler
 
-/// The options of one kind or section, in the form in which they are handed on.
+/// The options of one kind or section, in the form in which workers receive them.
 struct OptionsDraft: Sendable {
     var values: [String: String] = [:]
 
-    /// The shape that a catalogue's declarations describe; their standards are there from the start.
+    /// Returns the schema for a catalogue's declarations; the draft starts with their default
+    /// values.
     static func shape(_ options: [OptionDeclaration]) -> MappingSchema<OptionsDraft> {
         var standards = OptionsDraft()
         for option in options { standards.values[option.key] = option.standard }
@@ -25,7 +26,7 @@ struct OptionsDraft: Sendable {
 }
 
 extension ValueSchema where Value == String {
-    /// An option's form; its value is the text in which it is handed on.
+    /// Reads an option of a form; the value is the text that workers receive.
     static func option(_ form: OptionDeclaration.Form) -> ValueSchema {
         switch form {
         case .text: .text
@@ -33,7 +34,7 @@ extension ValueSchema where Value == String {
             ValueSchema<[Field<String>]>.list(of: .line).map { fields in
                 fields.compactMap(\.value).joined(separator: "\n")
             }
-        // No text of a job file holds U+0000.
+        // A text of a job file never contains U+0000.
         case .command: ValueSchema<[String]>.command.map { $0.joined(separator: "\u{0}") }
         case .variables: .variables
         case .boolean: ValueSchema<Bool>.boolean.map { "\($0)" }
@@ -51,7 +52,7 @@ extension ValueSchema where Value == String {
 }
 
 extension ValueSchema where Value == [String: String] {
-    /// A section; the value is flattened: `backend.url`, `sources.0.path`.
+    /// Reads a section; the value is flattened: `backend.url`, `sources.0.path`.
     static func section(_ section: SectionDeclaration) -> ValueSchema {
         switch section.form {
         case .mapping(let options):
@@ -73,7 +74,7 @@ extension ValueSchema where Value == [String: String] {
 }
 
 extension ValueSchema where Value == [Field<OptionsDraft>] {
-    /// A list of mappings told apart by their `kind`, which is among each one's values.
+    /// Reads a list of mappings that differ by their `kind`, which is one of the values of each.
     static func sectionList(_ kinds: [String: [OptionDeclaration]]) -> ValueSchema {
         let kindKey = OptionDeclaration(
             "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "what this entry is")
@@ -85,7 +86,7 @@ extension ValueSchema where Value == [Field<OptionsDraft>] {
             if let shape = node["kind"]?.text.flatMap({ shapes[$0] }) {
                 return shape.decode(node, in: place, &decoding)
             }
-            // Without a known kind only the kind itself can be judged.
+            // Without a known kind, only the kind itself can be checked.
             var only = node
             if case .mapping(let entries) = node.content {
                 only.content = .mapping(entries.filter { $0.key == "kind" })
@@ -103,7 +104,7 @@ extension ValueSchema where Value == [Field<OptionsDraft>] {
 }
 
 extension [Field<OptionsDraft>] {
-    /// Reports each entry whose value of `key` is another than that of the first which has one.
+    /// Reports each entry whose value of `key` differs from that of the first entry that has one.
     fileprivate func reportDifference(
         in key: String, _ place: CodingPath, _ decoding: inout Decoding
     ) {

@@ -1,30 +1,30 @@
 public import ClarityScheduler
 
-/// A question on which jobs may depend, and how it is asked.
+/// A check that jobs may depend on, and how to run it.
 public struct CheckDeclaration: Hashable, Sendable {
-    /// Who answers.
+    /// The command or URL that answers the check.
     public enum Question: Hashable, Sendable {
-        /// A program and its arguments, of which there is at least the program: a name that `PATH`
-        /// leads to, or an absolute path. Status 0 is a yes.
+        /// A program and its arguments. The program is required: a name to find in `PATH`, or an
+        /// absolute path. Exit status 0 means yes.
         case command([String])
-        /// A URL of http or https. A status from 200 to 299 is a yes.
+        /// An http or https URL. A status from 200 to 299 means yes.
         case url(String)
     }
 
-    /// 1 to 64 letters, digits, `-`, `_` and `.`.
+    /// The name: 1 to 64 letters, digits, `-`, `_` and `.`.
     public var name: String
     public var question: Question
-    /// How long an answer is waited for, 100 ms to 5 min.
+    /// The time within which an answer must arrive, 100 ms to 5 min.
     public var timeout: Duration
-    /// How long an answer stands, 1 s to a day.
+    /// The time for which an answer remains valid, 1 s to 1 day.
     public var validFor: Duration
 
-    /// How long an answer is waited for unless the job file says otherwise: 10 s.
+    /// The default timeout: 10 s.
     public static let standardTimeout: Duration = .seconds(10)
-    /// The name of the question that the job file's `probe` is.
+    /// The name of the check that stands for the job file's `probe`.
     public static let probeName = "probe"
 
-    /// Creates a declaration, unchecked.
+    /// Creates a declaration without checking it.
     public init(
         name: String, question: Question, timeout: Duration = CheckDeclaration.standardTimeout,
         validFor: Duration = Check.standardValidity

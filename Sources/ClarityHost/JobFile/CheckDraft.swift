@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// A check of `checks:` as it stands in the file.
+/// A check of `checks:` as written in the file.
 struct CheckDraft: Sendable {
     var command: Field<[String]>?
     var url: Field<String>?
@@ -24,7 +24,7 @@ struct CheckDraft: Sendable {
                 .duration(.seconds(1) ... .seconds(86_400)), "how long an answer stands"),
         ])
 
-    /// The check of this name; `nil` where its question is at fault.
+    /// Returns the check with this name; `nil` if its question has a fault.
     func declaration(_ name: String) -> CheckDeclaration? {
         let question: CheckDeclaration.Question? =
             command?.value.map { .command($0) } ?? url?.value.map { .url($0) }
@@ -38,14 +38,14 @@ struct CheckDraft: Sendable {
 }
 
 extension ValueSchema where Value == [NamedField<String, CheckDraft>] {
-    /// The checks by their names.
+    /// Reads the checks by their names.
     static var checks: ValueSchema {
         .entries(named: .checkName, of: .check, place: { name, _ in .check(name) })
     }
 }
 
 extension ValueSchema where Value == CheckDraft {
-    /// A command or a URL, and the times that go with it.
+    /// Reads a command or a URL, and the durations that belong to it.
     fileprivate static var check: ValueSchema {
         let mapping = ValueSchema.mapping(CheckDraft.shape)
         return ValueSchema(mapping.description) { node, place, decoding in
@@ -65,8 +65,9 @@ extension ValueSchema where Value == CheckDraft {
 }
 
 extension CheckDraft {
-    /// Reports an answer that may stand shorter than others take: a job that asks for two such would
-    /// never have both.
+    /// Reports a `valid_for` that is shorter than the `timeout` of the same check.
+    ///
+    /// A job that needs two such checks might never have both answers at the same time.
     fileprivate func reportShortValidity(_ place: CodingPath, _ decoding: inout Decoding) {
         let timeout = self.timeout?.value ?? CheckDeclaration.standardTimeout
         guard let field = validFor, let validFor = field.value, validFor < timeout else { return }
@@ -79,7 +80,7 @@ extension CheckDraft {
 }
 
 extension ValueSchema where Value == String {
-    /// A check's name.
+    /// Reads a check's name.
     fileprivate static var checkName: ValueSchema {
         .scalar(.checkName) { text, node, _, decoding in
             guard text != CheckDeclaration.probeName else {
@@ -106,7 +107,7 @@ extension ValueSchema where Value == String {
 }
 
 extension ValueSchema where Value == [String] {
-    /// A program with its arguments; the program's path is made absolute.
+    /// Reads a program with its arguments; a relative program path becomes absolute.
     static var command: ValueSchema {
         let words = ValueSchema<[Field<String>]>.list(of: .text, repeats: true)
         return ValueSchema(words.description) { node, place, decoding in
@@ -135,12 +136,12 @@ extension ValueSchema where Value == [String] {
 }
 
 extension Decoding {
-    /// The path of a command's first word, or its name.
+    /// Returns the path of a command's first word, or its name.
     fileprivate mutating func program(
         _ node: YAMLNode, _ text: String, _ place: CodingPath
     ) -> String? {
         let isPath = ["/", "./", "../", "~/"].contains(where: text.hasPrefix)
-        // A whole line where a word is wanted is no path below the job file's folder.
+        // A whole command line where one word belongs is not a path below the job file's folder.
         guard isPath || !text.contains(where: \.isWhitespace) else {
             report(
                 node.position, "the program \(shown(text)) of \(place.text) holds a blank",

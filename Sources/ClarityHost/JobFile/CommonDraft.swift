@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// What both a job and `defaults:` may say, as it stands in the file.
+/// The keys that jobs and `defaults:` share, as written in the file.
 struct CommonDraft: Sendable {
     var constraints: Field<ConstraintsDraft>?
     var retry: Field<RetryDraft>?
@@ -50,8 +50,8 @@ struct CommonDraft: Sendable {
                 "the memory that ends an attempt when exceeded"),
         ])
 
-    /// Takes from `defaults` what this one does not say, key by key within `constraints` and
-    /// `retry` too.
+    /// Inherits every key that this draft lacks from `defaults`, also within `constraints` and
+    /// `retry`.
     mutating func inherit(from defaults: CommonDraft) {
         if var own = constraints?.value, let inherited = defaults.constraints?.value {
             own.inherit(from: inherited)
@@ -65,7 +65,7 @@ struct CommonDraft: Sendable {
     }
 }
 
-/// `retry:` as it stands in the file.
+/// `retry:` as written in the file.
 struct RetryDraft: Sendable {
     var attempts: Field<Int>?
     var backoff: Field<RetryPolicy.Backoff>?
@@ -89,7 +89,7 @@ struct RetryDraft: Sendable {
 
     private static let waits = RetryPolicy.shortestInitial...RetryPolicy.longestMaximum
 
-    /// The policy with the engine's standards for all that is not said.
+    /// The policy, with the engine's defaults for missing keys.
     var policy: RetryPolicy {
         let standard = RetryPolicy()
         return RetryPolicy(
@@ -99,8 +99,9 @@ struct RetryDraft: Sendable {
             maximum: maximum?.value ?? standard.maximum)
     }
 
-    /// Reports a first wait that is longer than the longest, where `own`, the part of this that is
-    /// not inherited, has at least one of the two.
+    /// Reports an initial wait that is longer than the maximum wait.
+    ///
+    /// Reports it only if `own`, the part that is not inherited, has one of the two.
     func check(given own: RetryDraft, _ decoding: inout Decoding) {
         guard let position = own.initial?.position ?? own.maximum?.position else { return }
         let policy = policy

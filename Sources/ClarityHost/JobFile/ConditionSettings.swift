@@ -1,16 +1,15 @@
-/// How this machine's conditions are found out, as the job file says.
+/// The job file's settings for measuring this machine's conditions.
 public struct ConditionSettings: Hashable, Sendable {
-    /// What connections over network interfaces are, in the file's order: the first rule that matches
-    /// an interface's name counts.
+    /// The nature of connections over network interfaces, in the file's order; the first rule that
+    /// matches an interface's name counts.
     public var interfaces: InterfaceRules
-    /// On a host without sessions: the load of the last minute, in percent of its processors, below
-    /// which it is idle, 1 to 400; `nil` where the file says nothing.
+    /// The load of the last minute below which a host without sessions is idle, in percent of its
+    /// processors, 1 to 400; `nil` if the file does not set it.
     public var idleLoadBelowPercent: Int?
-    /// A URL of http or https that answers where there is a connection that leads somewhere; `nil`
-    /// where none is asked.
+    /// An http or https URL that answers if there is a working connection; `nil` if none is probed.
     public var probe: String?
 
-    /// Creates settings; as they stand there are none.
+    /// Creates settings; by default, nothing is set.
     public init(
         interfaces: InterfaceRules = InterfaceRules(), idleLoadBelowPercent: Int? = nil,
         probe: String? = nil

@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// `conditions:` as it stands in the file.
+/// `conditions:` as written in the file.
 struct ConditionsDraft: Sendable {
     var interfaces: Field<InterfaceRules>?
     var idle: Field<IdleDraft>?
@@ -27,7 +27,7 @@ struct ConditionsDraft: Sendable {
     }
 }
 
-/// `idle:` of `conditions:` as it stands in the file.
+/// `idle:` of `conditions:` as written in the file.
 struct IdleDraft: Sendable {
     var loadBelow: Field<Int>?
 
@@ -41,7 +41,7 @@ struct IdleDraft: Sendable {
 }
 
 extension ValueSchema where Value == InterfaceRules {
-    /// What interfaces are, by their names.
+    /// Reads the nature of interfaces by their names.
     static var interfaceRules: ValueSchema {
         let entries = ValueSchema<[NamedField<String, InterfaceRules.Nature>]>.entries(
             named: .interfacePattern,
@@ -51,7 +51,8 @@ extension ValueSchema where Value == InterfaceRules {
             var rules = InterfaceRules()
             for entry in entries {
                 guard let pattern = entry.name else { continue }
-                // Only of whole names: whether one pattern covers another is another matter.
+                // Check whole names only: whether one pattern covers another is a different
+                // question.
                 if !pattern.contains("*"), !pattern.contains("?"),
                     let earlier = rules.rule(for: pattern)
                 {
@@ -70,10 +71,10 @@ extension ValueSchema where Value == InterfaceRules {
 }
 
 extension ValueSchema where Value == String {
-    /// An interface's name, with `*` and `?` for others.
+    /// Reads an interface's name, or a pattern with `*` and `?`.
     static var interfacePattern: ValueSchema {
         .scalar(.interfacePattern) { text, node, _, decoding in
-            // What Linux takes as a name (dev_valid_name in net/core/dev.c), and with room for stars.
+            // The names that Linux accepts (dev_valid_name in net/core/dev.c), with room for stars.
             let isPattern =
                 (1...32).contains(text.utf8.count) && text != "." && text != ".."
                 && text.utf8.allSatisfy {
@@ -88,7 +89,7 @@ extension ValueSchema where Value == String {
         }
     }
 
-    /// A URL of http or https, wherever it leads: nothing that is secret goes there.
+    /// Reads an http or https URL to any host: it receives no secrets.
     static var webAddress: ValueSchema {
         .scalar(.webAddress) { text, node, place, decoding in
             guard text.utf8.count <= 2000 else {
@@ -100,7 +101,7 @@ extension ValueSchema where Value == String {
             case .success:
                 return text
             case .failure(let fault):
-                // The address itself is not shown: it may hold a password.
+                // Do not show the address itself: it may contain a password.
                 decoding.report(node.position, "\(place.key) \(fault.message)", help: fault.help)
                 return nil
             }

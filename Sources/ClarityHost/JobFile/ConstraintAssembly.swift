@@ -1,13 +1,13 @@
 import ClarityScheduler
 
-/// The checks that a job file declares, as its jobs see them.
+/// The checks that a job file declares, for its jobs to refer to.
 struct KnownChecks: Sendable {
-    /// How long the answer of each stands, by name; `nil` for one that is at fault.
+    /// How long the answer of each check remains valid, by name; `nil` for a check with a fault.
     private var validity: [String: Duration?] = [:]
     private var names: [String] = []
-    /// Whether the section that declares them could be read at all.
+    /// Whether the section that declares them could be read.
     private let isRead: Bool
-    /// What jobs with a `network` constraint want besides.
+    /// The check that jobs with a `network` constraint also need.
     var probe: Check?
 
     init(_ file: FileDraft) {
@@ -21,12 +21,12 @@ struct KnownChecks: Sendable {
         }
     }
 
-    /// The check of a name; `nil` where there is none without fault.
+    /// Returns the check with a name; `nil` if there is none, or it has a fault.
     func check(_ name: String) -> Check? {
         validity[name].flatMap { $0 }.map { Check(name: name, validFor: $0) }
     }
 
-    /// Reports the names that no check has.
+    /// Reports names that no check has.
     func report(
         unknownIn constraints: Field<ConstraintsDraft>?, of place: CodingPath,
         _ decoding: inout Decoding
@@ -48,7 +48,8 @@ struct KnownChecks: Sendable {
 }
 
 extension JobAssembly {
-    /// The constraints that are wanted, in the order of their declaration.
+    /// Returns the constraints of a job, in the order in which `ConstraintsDraft` declares their
+    /// keys.
     func constraints(
         _ common: CommonDraft, of entry: JobDraft.Listed, _ decoding: inout Decoding
     ) -> [Constraint] {
@@ -80,13 +81,13 @@ extension JobAssembly {
             + asked.map { .check($0) }
     }
 
-    /// Those of a job's constraints that its kind implies.
+    /// Returns the constraints that the job's kind implies.
     func implied(_ constraints: [Constraint], _ common: CommonDraft) -> Set<Constraint> {
         guard common.constraints?.value?.network == nil else { return [] }
         return Set(constraints.filter { $0.name == Constraint.connected.name })
     }
 
-    /// Whether the job's kind talks to an address that is not on this machine.
+    /// Whether the job's kind connects to an address that is not on this machine.
     private func needsNetwork(_ draft: JobDraft) -> Bool {
         guard let key = draft.kind?.value.flatMap({ kinds[$0]?.addressKey }),
             let address = draft.options[key] ?? settings[key],
@@ -95,14 +96,14 @@ extension JobAssembly {
         return !parsed.isLoopback
     }
 
-    /// The windows on the clock of the job's schedule, else the file's, else the machine's.
+    /// Returns the windows in the zone of the job's schedule, of the file, or else of the machine.
     private func windows(
         _ draft: ConstraintsDraft, of entry: JobDraft.Listed, _ decoding: inout Decoding
     ) -> Windows? {
         let windows = (draft.windows?.value ?? []).compactMap(\.value)
         guard !windows.isEmpty else { return nil }
-        // A job that inherits its windows is where a machine without a zone is reported, so that no
-        // two faults stand at one place.
+        // If a job inherits its windows, report an unknown machine zone at the job, so that no two
+        // faults are at the same position.
         let own = entry.draft.common.constraints?.value?.windows?.position
         let zone = zone(
             entry.draft.schedule?.value?.timeZone, at: own ?? entry.position, &decoding)

@@ -1,8 +1,8 @@
 import ClarityScheduler
 
-/// `constraints:` as it stands in the file.
+/// `constraints:` as written in the file.
 struct ConstraintsDraft: Sendable {
-    /// What `network` may ask for.
+    /// The values of `network`.
     enum Network: String, CaseIterable, Sendable {
         case any
         case unmetered
@@ -21,7 +21,7 @@ struct ConstraintsDraft: Sendable {
     var checks: Field<[Field<String>]>?
     var unknown: Field<UnknownDraft>?
 
-    /// The keys that are constraints, by the names that the engine has for them.
+    /// The keys of the constraints, which have the engine's names.
     static let constraintKeys: [Key<ConstraintsDraft>] = [
         Key(
             "network", { swap(&$0.network, &$1) }, .choice(of: Network.self),
@@ -61,10 +61,10 @@ struct ConstraintsDraft: Sendable {
                 "what a constraint makes of an answer that nobody knows")
         ])
 
-    /// More than one for each half hour of a week says nothing that fewer could not.
+    /// More than one window for each half hour of a week is never needed.
     private static let mostWindows = 336
 
-    /// Takes from `other` what this one does not say, key by key within `unknown` too.
+    /// Inherits every key that this draft lacks from `other`, also within `unknown`.
     mutating func inherit(from other: ConstraintsDraft) {
         if var own = unknown?.value, let inherited = other.unknown?.value {
             UnknownDraft.shape.inherit(&own, from: inherited)
@@ -74,11 +74,11 @@ struct ConstraintsDraft: Sendable {
     }
 }
 
-/// `unknown:` of `constraints:` as it stands in the file.
+/// `unknown:` of `constraints:` as written in the file.
 struct UnknownDraft: Sendable {
     private var fields: [String: Field<UnknownRule>] = [:]
 
-    /// The constraints whose answer can be unknown.
+    /// The constraints whose condition can be unknown.
     private static let names = [
         "network", "external_power", "battery_above", "not_low_power", "idle", "storage_free",
         "pressure_below", "check",
@@ -92,18 +92,18 @@ struct UnknownDraft: Sendable {
                 "whether the job runs or waits while \(name) is unknown")
         })
 
-    /// The rules by the names of constraints.
+    /// The rules by constraint name.
     var rules: [String: UnknownRule] { fields.compactMapValues(\.value) }
 }
 
-/// Free space that must be there: of a path, or of the state directory.
+/// The free space that a path, or the state directory, must have.
 struct StorageWish: Hashable, Sendable {
     var path: String?
     var bytes: Int64
 }
 
 extension ValueSchema where Value == [StorageWish] {
-    /// A size for the state directory, or sizes by path.
+    /// Reads a size for the state directory, or sizes by path.
     static var storageWishes: ValueSchema {
         let size = ValueSchema<Int64>.size(0...(1 << 50))
         let byPath = ValueSchema<[NamedField<String, Int64>]>.entries(named: .path, of: size)
@@ -133,7 +133,7 @@ extension ValueSchema where Value == [StorageWish] {
 }
 
 extension ValueSchema where Value == Window {
-    /// A stretch of the day such as `22:00-06:00`.
+    /// Reads a stretch of the day such as `22:00-06:00`.
     static var window: ValueSchema {
         .scalar(.window) { text, node, place, decoding in
             do throws(WindowError) {

@@ -1,43 +1,43 @@
 import ClarityScheduler
 
-/// What is known around a job file while it is read.
+/// The environment in which a job file is read.
 struct DecodingContext: Sendable {
     /// The home folder, for `~/`.
     var home: String
-    /// The job file's folder, from which relative paths count.
+    /// The job file's folder, the base of relative paths.
     var folder: String
     var zones: any ZoneSource
-    /// The zone of schedules and windows for which the file names none.
+    /// The zone of schedules and windows without a zone in the file.
     var localZone: String
-    /// What tells this machine from others.
+    /// The identity of this machine.
     var host: String
-    /// The present time, when the caller wants warnings.
+    /// The current time, if the caller wants warnings.
     var now: Instant?
 }
 
-/// A value that a job file gives to a key.
+/// The value of a key in a job file.
 ///
-/// `value` is `nil` where the key is there but its value is at fault, which has then been reported:
-/// so nothing that builds on it reports it again as missing.
+/// `value` is `nil` if the key exists but its value has a fault. The fault has then been reported,
+/// so later steps do not report the value as missing.
 struct Field<Value: Sendable>: Sendable {
     var position: YAMLNode.Position
     var value: Value?
 }
 
-/// Where in the file a value is: `timeout` of job `a`.
+/// The location of a value in the file, such as `timeout` of job `a`.
 ///
-/// Put into words only by who has something to report: a file without fault needs none.
+/// It becomes text only when there is something to report: a file without faults needs none.
 indirect enum CodingPath: Sendable {
     case file
-    /// A job by its id, as it stands in the file.
+    /// A job by its id, as written in the file.
     case job(String)
-    /// A check by its name, as it stands in the file.
+    /// A check by its name, as written in the file.
     case check(String)
     case value(key: String, of: CodingPath)
-    /// An entry of a list, from 1.
+    /// An entry of a list, counted from 1.
     case entry(Int, of: CodingPath)
 
-    /// The key, or for an entry of a list that of the list.
+    /// The key; for an entry of a list, the key of the list.
     var key: String {
         switch self {
         case .file, .job, .check: text
@@ -46,7 +46,7 @@ indirect enum CodingPath: Sendable {
         }
     }
 
-    /// The whole, for messages on its form.
+    /// The whole path, for messages about the form of a value.
     var text: String {
         switch self {
         case .file: "the job file"
@@ -59,14 +59,15 @@ indirect enum CodingPath: Sendable {
     }
 }
 
-/// One reading of a job file: its surroundings and the faults found so far.
+/// One pass over a job file: its context and the faults found so far.
 struct Decoding: Sendable {
     let context: DecodingContext
     private(set) var faults: [JobFileFault] = []
     private(set) var warnings: [JobFileFault] = []
     private var known: Set<JobFileFault> = []
 
-    /// Beyond so many faults nobody reads on, and looking for near names would only take time.
+    /// The number of faults after which messages suggest no similar names: nobody reads that far,
+    /// and the search takes time.
     private static let mostFaultsWithSuggestions = 200
 
     init(_ context: DecodingContext) { self.context = context }
@@ -78,17 +79,19 @@ struct Decoding: Sendable {
         faults.append(JobFileFault(position, message, help: help))
     }
 
-    /// Records that a setting can never take effect. The same warning at the same place is recorded
-    /// once: several jobs may inherit the setting.
+    /// Records that a setting can never take effect.
+    ///
+    /// The same warning at the same position is recorded once, because several jobs may inherit the
+    /// setting.
     mutating func warn(_ position: YAMLNode.Position, _ message: String, help: String? = nil) {
         let warning = JobFileFault(position, message, help: help)
         if known.insert(warning).inserted { warnings.append(warning) }
     }
 
-    /// Records faults that were found elsewhere.
+    /// Records faults that another step found.
     mutating func report(_ found: [JobFileFault]) { faults += found }
 
-    /// Records that a name is not among the `known` ones, with the nearest of them.
+    /// Records that a name is not one of `known`, and suggests the nearest one.
     mutating func reportUnknown(
         _ what: String, _ name: String, in place: String? = nil, at position: YAMLNode.Position,
         known: [String], help: String

@@ -1,23 +1,24 @@
 /// An entry of a mapping whose keys the file chooses.
 struct NamedField<Name: Sendable, Value: Sendable>: Sendable {
-    /// The key as it stands in the file.
+    /// The key as written in the file.
     var key: String
     var keyPosition: YAMLNode.Position
-    /// What the key means; `nil` where it is at fault, which has then been reported.
+    /// The decoded key; `nil` if it has a fault, which has then been reported.
     var name: Name?
     var field: Field<Value>
 }
 
 extension ValueSchema {
-    /// The most entries of a mapping whose keys the file chooses.
+    /// The maximum number of entries of a mapping whose keys the file chooses.
     static var mostEntries: Int { 100 }
 
-    /// A mapping whose keys the file chooses, in the file's order, at most 100.
+    /// Reads a mapping whose keys the file chooses: at most 100 entries, in the file's order.
     ///
-    /// Keys and values at fault are there without what they would mean.
+    /// Entries with a fault are included, without the decoded name or value.
     ///
     /// - Parameters:
-    ///   - place: how messages call the value of a key, given the mapping's own place.
+    ///   - place: returns the path that messages use for the value of a key, from the mapping's own
+    ///     path.
     static func entries<Name, Element>(
         named keys: ValueSchema<Name>, of form: ValueSchema<Element>,
         place: @escaping @Sendable (String, CodingPath) -> CodingPath = { .value(key: $0, of: $1) }
@@ -35,7 +36,7 @@ extension ValueSchema {
                 return nil
             }
             return entries.map { entry in
-                // In quotes, so that `~` or `true` is the text that it is as a key.
+                // Treat the key as quoted, so that `~` or `true` is plain text as a key.
                 let key = YAMLNode(
                     position: entry.keyPosition, content: .scalar(entry.key, isPlain: false))
                 let name = keys.decode(key, owner, &decoding)

@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// A whole job file as it stands.
+/// A whole job file as written.
 struct FileDraft: Sendable {
     var version: Field<Int>?
     var store: Field<StoreDraft>?
@@ -11,9 +11,9 @@ struct FileDraft: Sendable {
     /// The sections of the catalogue, flattened.
     var settings: [String: String] = [:]
 
-    /// The shape of job files with the kinds and sections of `catalogue`.
+    /// Returns the schema of job files with the kinds and sections of `catalogue`.
     ///
-    /// - Parameter needsSections: whether the sections that are required have to be there.
+    /// - Parameter needsSections: whether required sections must be present.
     static func shape(
         _ catalogue: JobCatalogue, needsSections: Bool = true
     ) -> MappingSchema<FileDraft> {
@@ -66,7 +66,7 @@ struct FileDraft: Sendable {
     }
 }
 
-/// `store:` as it stands in the file.
+/// `store:` as written in the file.
 struct StoreDraft: Sendable {
     var directory: Field<String>?
     var history: Field<HistoryDraft>?
@@ -83,7 +83,7 @@ struct StoreDraft: Sendable {
         ])
 }
 
-/// `history:` of `store:` as it stands in the file.
+/// `history:` of `store:` as written in the file.
 struct HistoryDraft: Sendable {
     var runs: Field<Int>?
     var age: Field<Duration>?
@@ -118,7 +118,7 @@ struct HistoryDraft: Sendable {
     }
 }
 
-/// `defaults:` as it stands in the file.
+/// `defaults:` as written in the file.
 struct DefaultsDraft: Sendable {
     var maxParallel: Field<Int>?
     var timeZone: Field<Zone>?
@@ -137,7 +137,7 @@ struct DefaultsDraft: Sendable {
 }
 
 extension ValueSchema where Value == Int {
-    /// The version of the file's form.
+    /// Reads the version of the file format.
     static var version: ValueSchema {
         ValueSchema(.integer(1...1)) { node, place, decoding in
             guard case .scalar("1", isPlain: true) = node.content else {

@@ -1,12 +1,12 @@
 @preconcurrency import Glibc
 import ClarityScheduler
 
-/// Tells this machine from others, without telling which it is.
+/// Identifies this machine without revealing which one it is.
 public enum HostIdentity {
-    /// A text that stays the same across restarts, updates and changes of the network.
+    /// Returns a text that stays the same across restarts, updates and network changes.
     ///
-    /// It is a hash of the file `machine-id`, which machine-id(5) asks to be kept to the machine and
-    /// to be used as a hash only; the host's name where there is no such file.
+    /// It is a hash of the file `machine-id`. machine-id(5) asks programs to keep the id
+    /// confidential and to use only a hash of it. Without a valid file, it is the name of the host.
     public static func text(configuration: String = "/etc") -> String {
         guard let id = machineID("\(configuration)/machine-id") else { return hostName }
         var hash = StableHash()
@@ -15,7 +15,8 @@ public enum HostIdentity {
         return String(hash.value, radix: 16)
     }
 
-    /// The 32 digits of the file; `nil` where it holds something else, such as `uninitialized`.
+    /// Returns the 32 digits in the file; `nil` if it contains something else, such as
+    /// `uninitialized`.
     private static func machineID(_ path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }

@@ -1,16 +1,17 @@
-/// What people say about their network interfaces, which no kernel knows: the first rule whose
-/// pattern matches an interface's name counts.
+/// The user's rules about network interfaces, for facts that the kernel does not know.
+///
+/// The first rule whose pattern matches an interface's name counts.
 public struct InterfaceRules: Hashable, Sendable {
-    /// What an interface is. The three exclude each other: who says that it is metered says that it
-    /// does not roam, and what roams is metered as well.
+    /// The nature of an interface, exactly one of three: `metered` implies that it does not roam,
+    /// and `roaming` implies that it is metered.
     public enum Nature: String, CaseIterable, Hashable, Sendable {
         case metered, unmetered, roaming
     }
 
-    /// One line of them: `wwan*` is metered.
+    /// One rule, such as `wwan*` is metered.
     public struct Rule: Hashable, Sendable {
-        /// A name in which `*` stands for any number of bytes and `?` for one; every other byte, `[`
-        /// and `\` too, stands for itself.
+        /// A name in which `*` matches any number of bytes and `?` matches one. Every other byte,
+        /// including `[` and `\`, matches itself.
         public var pattern: String
         public var nature: Nature
 
@@ -23,21 +24,21 @@ public struct InterfaceRules: Hashable, Sendable {
 
     public var rules: [Rule]
 
-    /// Creates rules that are asked in this order.
+    /// Creates rules that are tried in this order.
     public init(_ rules: [Rule] = []) { self.rules = rules }
 
-    /// The rule that counts for an interface.
+    /// Returns the first rule that matches an interface's name.
     public func rule(for name: String) -> Rule? {
         rules.first { InterfaceRules.matches($0.pattern, name) }
     }
 
-    /// Whether a pattern matches the whole of a name; takes at most the product of their lengths in
-    /// steps.
+    /// Whether a pattern matches a whole name; takes at most as many steps as the product of their
+    /// lengths.
     static func matches(_ pattern: String, _ name: String) -> Bool {
         let (pattern, name) = (Array(pattern.utf8), Array(name.utf8))
         let (star, any) = (UInt8(ascii: "*"), UInt8(ascii: "?"))
         var (place, next) = (0, 0)
-        // After the last star, and where in the name its share ends so far.
+        // The pattern index after the last star, and the end of the star's match so far.
         var retry: (place: Int, next: Int)?
         while next < name.count {
             if place < pattern.count, pattern[place] == star {

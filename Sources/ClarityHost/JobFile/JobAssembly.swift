@@ -1,15 +1,16 @@
 import ClarityScheduler
 
-/// Makes jobs of drafts: fills in what the file's defaults and the engine's standards say, and
-/// checks what no key shows by itself.
+/// Builds jobs from drafts: applies the file's and the engine's defaults, and checks rules that
+/// involve several keys.
 struct JobAssembly {
     let defaults: DefaultsDraft
     let settings: [String: String]
     let checks: KnownChecks
-    /// What the catalogue says of each kind.
+    /// The catalogue's declaration of each kind.
     let kinds: [JobKind: JobKindDeclaration]
 
-    /// The job; what is at fault in it is reported, and only its id and kind are needed for it.
+    /// Returns the job, and reports its faults; `nil` only if the id or the kind is missing or
+    /// faulty.
     func job(_ entry: JobDraft.Listed, _ decoding: inout Decoding) -> Job? {
         let draft = entry.draft
         var common = draft.common
@@ -55,13 +56,13 @@ struct JobAssembly {
         return job
     }
 
-    /// What starts the job besides its schedule; `@reboot` names no time and is an event.
+    /// Returns the events that start the job; `@reboot` names no time, and counts as an event.
     private func events(of draft: JobDraft) -> Set<EventName> {
         let named = Set((draft.events?.value ?? []).compactMap(\.value))
         return draft.schedule?.value?.startsAtBoot == true ? named.union([.boot]) : named
     }
 
-    /// The steps of `relax`, of which each must drop what the job asks for.
+    /// Returns the steps of `relax`; each step must drop a constraint that the job has.
     private func relaxations(
         of common: CommonDraft, own: CommonDraft, _ constraints: [Constraint],
         _ decoding: inout Decoding
@@ -72,7 +73,7 @@ struct JobAssembly {
                 let relaxation = step.value?.relaxation(
                     startWithin: common.startWithin?.value, &decoding)
             else { return nil }
-            // What `defaults` drops need not be what every job asks for.
+            // `defaults` may drop a constraint that not every job has.
             if own.relax != nil, !wanted.contains(relaxation.drops), let drop = step.value?.drop {
                 decoding.report(
                     drop.position,

@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// A job as it stands in the file.
+/// A job as written in the file.
 struct JobDraft: Sendable {
     var id: Field<JobID>?
     var kind: Field<JobKind>?
@@ -11,11 +11,11 @@ struct JobDraft: Sendable {
     var warning: Field<Duration>?
     var isEnabled: Field<Bool>?
     var priority: Field<Job.Priority>?
-    /// The options as the job's kind takes them, in the form in which they are handed on.
+    /// The options of the job's kind, in the form in which workers receive them.
     var options: [String: String] = [:]
     var common = CommonDraft()
 
-    /// The keys of a job but `options`, whose form depends on its kind.
+    /// Returns the keys of a job, except `options`, whose form depends on the kind.
     private static func keys(_ catalogue: JobCatalogue) -> [Key<JobDraft>] {
         let kinds = catalogue.kinds.map { (name: $0.kind.rawValue, value: $0.kind) }
         let events = (EventName.ofTheEngine + catalogue.events.map(\.name)).map {
@@ -53,7 +53,7 @@ struct JobDraft: Sendable {
         ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } }
     }
 
-    /// A job with the kinds and options of `catalogue`.
+    /// Reads a job with the kinds and options of `catalogue`.
     static func form(_ catalogue: JobCatalogue) -> ValueSchema<Listed> {
         let keys = keys(catalogue)
         let optionShapes = Dictionary(
@@ -73,14 +73,14 @@ struct JobDraft: Sendable {
                     Key(
                         description: optionsKey,
                         store: { node, place, draft, decoding in
-                            // Without a known kind nothing can be said of its options.
+                            // Without a known kind, the options cannot be checked.
                             let taken = kind?.decode(node, in: place, &decoding)
                             draft.options = taken?.values ?? [:]
                         })
                 ])
             guard var draft = shape.decode(node, in: place, &decoding) else { return nil }
             if let kind, node["options"] == nil {
-                // The standards, and a fault for each option that a job of this kind must have.
+                // Fill in the default values, and report each missing required option.
                 let none = YAMLNode(position: node.position, content: .mapping([]))
                 let taken = kind.decode(none, in: .value(key: "options", of: place), &decoding)
                 draft.options = taken?.values ?? [:]
@@ -89,7 +89,7 @@ struct JobDraft: Sendable {
         }
     }
 
-    /// A job in the list, with how messages call it.
+    /// A job in the list, and the path that messages use for it.
     struct Listed: Sendable {
         var place: CodingPath
         var position: YAMLNode.Position

@@ -1,31 +1,32 @@
 public import ClarityScheduler
 
-/// What a job file says, checked and complete.
+/// The contents of a job file, checked and complete.
 public struct JobFile: Hashable, Sendable {
-    /// All jobs in the order of the file, also those that are not enabled. No two have the same id;
-    /// every id in `then` is that of another job here, and none leads back to its own job.
+    /// All jobs in the order of the file, including disabled ones. Each id is unique. Every id in
+    /// `then` and `thenFailed` belongs to another job here, and no chain of them leads back to its
+    /// own job.
     public var jobs: [Job]
-    /// The jobs with `enabled: false`: listed, never planned.
+    /// The jobs with `enabled: false`: listed but never planned.
     public var disabled: Set<JobID>
-    /// The catalogue's sections, flattened: `backend.url`, `sources.0.path`. Each job has them among
-    /// its options too.
+    /// The catalogue's sections, flattened: `backend.url`, `sources.0.path`. The options of each
+    /// job also contain them.
     public var settings: [String: String]
-    /// The folder of the state; `nil` where the file leaves it to the program.
+    /// The state directory; `nil` if the file does not set it.
     public var stateDirectory: String?
-    /// The most attempts at the same time, 1 to 64; `nil` where the file leaves it to the program.
+    /// The maximum number of attempts at the same time, 1 to 64; `nil` if the file does not set it.
     public var maxParallel: Int?
-    /// What the history keeps.
+    /// The history's retention policy.
     public var retention: RetentionPolicy
-    /// How this machine's conditions are found out.
+    /// The settings for measuring this machine's conditions.
     public var conditions: ConditionSettings
-    /// The checks that the file declares, in its order; no two have the same name, and none is called
+    /// The checks that the file declares, in its order. Each name is unique, and none is
     /// `CheckDeclaration.probeName`.
     public var checks: [CheckDeclaration]
-    /// The settings that are well formed and can never take effect, by rising line and column; empty
-    /// unless the reader was given the present time.
+    /// The valid settings that can never take effect, in ascending order of line and column; empty
+    /// unless the reader was given the current time.
     public internal(set) var warnings: [JobFileFault] = []
 
-    /// Creates what a job file could say, unchecked.
+    /// Creates the contents of a job file without checking them.
     public init(
         jobs: [Job], disabled: Set<JobID> = [], settings: [String: String] = [:],
         stateDirectory: String? = nil, maxParallel: Int? = nil,
@@ -42,7 +43,7 @@ public struct JobFile: Hashable, Sendable {
         self.checks = checks
     }
 
-    /// All that jobs may want an answer to: the checks, then the probe, if there is one.
+    /// All checks that jobs may need: the declared ones, then the probe, if there is one.
     public var questions: [CheckDeclaration] {
         let probe = conditions.probe.map { url in
             CheckDeclaration(name: CheckDeclaration.probeName, question: .url(url))
@@ -50,7 +51,7 @@ public struct JobFile: Hashable, Sendable {
         return checks + (probe.map { [$0] } ?? [])
     }
 
-    /// The jobs to plan: the enabled ones, which start enabled ones only.
+    /// The jobs to plan: the enabled ones, without references to disabled ones.
     public var enabledJobs: [Job] {
         jobs.filter { !disabled.contains($0.id) }.map { job in
             var job = job

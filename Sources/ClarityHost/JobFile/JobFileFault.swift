@@ -1,16 +1,16 @@
-/// One thing that is wrong in a job file, or a setting in it that can never take effect.
+/// A fault in a job file, or a setting that can never take effect.
 public struct JobFileFault: Error, Hashable, Sendable {
-    /// The line, from 1; 0 for a fault of the file as a whole.
+    /// The line, from 1; 0 if the fault concerns the whole file.
     public var line: Int
-    /// The column in characters, from 1; 0 for a fault of the file as a whole.
+    /// The column in characters, from 1; 0 if the fault concerns the whole file.
     public var column: Int
-    /// A lowercase fragment without final period; values from the file are in `backticks`,
-    /// shortened and free of control characters.
+    /// A lowercase fragment without a final period. Values from the file are in `backticks`,
+    /// shortened and without control characters.
     public var message: String
-    /// What to do about it, where that is certain or where the possible answers are few.
+    /// The remedy, if it is certain or the possible answers are few.
     public var help: String?
-    /// The path of the key or value that it is about, such as `jobs[2].schedule.cron`; `nil` where it
-    /// is about the file as a whole, or no tree can be read from it.
+    /// The path of the affected key or value, such as `jobs[2].schedule.cron`; `nil` if the fault
+    /// concerns the whole file, or the file cannot be parsed.
     public internal(set) var path: String?
     /// The position of that key or value in the tree.
     var place: YAMLNode.Position?
@@ -28,10 +28,10 @@ public struct JobFileFault: Error, Hashable, Sendable {
         place = position
     }
 
-    /// The fault as people read it: `jobs.yaml:12:9: unknown key ...`, with `help: ...` on a line
+    /// Returns the fault for people: `jobs.yaml:12:9: unknown key ...`, with `help: ...` on a line
     /// of its own.
     ///
-    /// - Parameter path: the file's.
+    /// - Parameter path: the file's path.
     public func text(path: String, isWarning: Bool = false) -> String {
         let place = line == 0 ? "\(path): " : "\(path):\(line):\(column): "
         let message = (isWarning ? "warning: " : "") + message
@@ -39,16 +39,16 @@ public struct JobFileFault: Error, Hashable, Sendable {
     }
 }
 
-/// Everything that is wrong in a job file, by position.
+/// All faults of a job file, in order of position.
 public struct JobFileFaults: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The file's path as it was given.
+    /// The file's path as the caller gave it.
     public let path: String
-    /// At least one fault, by rising line and column.
+    /// At least one fault, in ascending order of line and column.
     public let faults: [JobFileFault]
-    /// The settings that can never take effect, among those that could be read.
+    /// The settings that can never take effect, as far as the file could be read.
     public let warnings: [JobFileFault]
 
-    /// Creates the report of `faults`, in any order; those of one place keep theirs.
+    /// Creates a report from faults in any order; faults at the same position keep their order.
     public init(path: String, faults: [JobFileFault], warnings: [JobFileFault] = []) {
         self.path = path
         self.faults = faults.inOrder
@@ -62,7 +62,8 @@ public struct JobFileFaults: Error, Hashable, Sendable, CustomStringConvertible 
 }
 
 extension [JobFileFault] {
-    /// By rising line and column; those of one place keep their order.
+    /// The faults in ascending order of line and column; faults at the same position keep their
+    /// order.
     var inOrder: [JobFileFault] {
         enumerated()
             .sorted { a, b in
@@ -72,7 +73,7 @@ extension [JobFileFault] {
             .map(\.element)
     }
 
-    /// The same faults, each with its path in a tree.
+    /// Returns the same faults, each with its path in a tree.
     func placed(in root: YAMLNode) -> [JobFileFault] {
         guard !isEmpty else { return self }
         let paths = root.paths(of: Set(compactMap(\.place)))

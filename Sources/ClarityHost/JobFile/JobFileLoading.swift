@@ -2,9 +2,10 @@ public import ClarityScheduler
 @preconcurrency import Glibc
 
 extension JobFileReader {
-    /// Reads the file at a path, which may be a pipe, and no more of it than a job file may have.
+    /// Reads the file at a path, which may be a pipe, up to the maximum size of a job file.
     ///
-    /// - Parameter now: the present time; without it the reader looks for no warnings.
+    /// - Parameter now: the current time; without it, the reader looks for no warnings.
+    /// - Throws: `JobFileFaults` if the file cannot be read or has a fault.
     public func read(
         fileAt path: String, warningAt now: Instant? = nil
     ) throws(JobFileFaults) -> JobFile {

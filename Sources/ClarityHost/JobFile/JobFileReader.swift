@@ -1,10 +1,11 @@
 public import ClarityScheduler
 
-/// Reads job files: YAML to a tree with positions, the tree to drafts, the drafts to jobs.
+/// Reads job files: parses YAML to a tree with positions, decodes the tree to drafts, and builds
+/// jobs from the drafts.
 ///
-/// Reports every fault of a file at once. Three faults stop at the first, since all that follows
-/// would be guesswork: text that is no YAML, text beyond the bounds of `YAMLParser`, and a `version`
-/// that this program does not know.
+/// Reports every fault of a file at once. It stops at the first fault in three cases, where the
+/// rest would be guesswork: text that is not YAML, text beyond the bounds of `YAMLParser`, and an
+/// unknown `version`.
 public struct JobFileReader: Sendable {
     private let catalogue: JobCatalogue
     private let zones: any ZoneSource
@@ -17,15 +18,15 @@ public struct JobFileReader: Sendable {
     /// Creates a reader.
     ///
     /// - Parameters:
-    ///   - catalogue: the kinds and sections that a file may name; no section is called `version`,
-    ///     `store`, `defaults`, `conditions`, `checks` or `jobs`.
-    ///   - zones: where time zones come from.
+    ///   - catalogue: the kinds and sections that a file may contain; no section may be called
+    ///     `version`, `store`, `defaults`, `conditions`, `checks` or `jobs`.
+    ///   - zones: the source of time zones.
     ///   - home: the home folder, for paths that start with `~/`.
-    ///   - workingDirectory: the folder from which the path of a job file counts when it is
-    ///     relative, and so what that file names by relative paths.
-    ///   - localZone: the zone of schedules and windows for which the file names none.
-    ///   - host: what tells this machine from others, as `HostIdentity` gives it; each
-    ///     `randomized_delay` depends on it, and it goes nowhere else.
+    ///   - workingDirectory: the base of a relative path of a job file, and thus of the relative
+    ///     paths in it.
+    ///   - localZone: the zone of schedules and windows without a zone in the file.
+    ///   - host: the identity of this machine, as from `HostIdentity`. It determines each
+    ///     `randomized_delay`, and is used for nothing else.
     public init(
         catalogue: JobCatalogue, zones: any ZoneSource, home: String, workingDirectory: String,
         localZone: String, host: String
@@ -40,9 +41,10 @@ public struct JobFileReader: Sendable {
             catalogue.kinds.map { ($0.kind, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Reads a file's bytes; `path` is its name in messages, and its folder that of relative paths.
+    /// Reads a file's bytes; messages name `path`, and its folder is the base of relative paths.
     ///
-    /// - Parameter now: the present time; without it the reader looks for no warnings.
+    /// - Parameter now: the current time; without it, the reader looks for no warnings.
+    /// - Throws: `JobFileFaults` if the file has a fault.
     public func read(
         _ bytes: [UInt8], path: String, warningAt now: Instant? = nil
     ) throws(JobFileFaults) -> JobFile {
@@ -74,7 +76,8 @@ public struct JobFileReader: Sendable {
         return file
     }
 
-    /// Whether any job reads the required sections; a job of an unknown kind counts as one that does.
+    /// Whether any job needs the required sections; a job of an unknown kind counts as one that
+    /// does.
     private func needsSections(_ root: YAMLNode) -> Bool {
         guard case .sequence(let jobs)? = root["jobs"]?.content, !jobs.isEmpty else { return true }
         return jobs.contains { job in
@@ -82,7 +85,7 @@ public struct JobFileReader: Sendable {
         }
     }
 
-    /// What the tree says; `nil` only where it is no mapping, which is reported.
+    /// Returns the contents of the tree; `nil` only if it is not a mapping, which is reported.
     private func file(_ root: YAMLNode, _ decoding: inout Decoding) -> JobFile? {
         let shape = FileDraft.shape(catalogue, needsSections: needsSections(root))
         guard let draft = shape.decode(root, in: .file, &decoding) else { return nil }

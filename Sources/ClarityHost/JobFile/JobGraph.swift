@@ -1,12 +1,12 @@
 import ClarityScheduler
 
-/// Which job starts which: checks ids and `then:` across the whole list.
+/// The graph of jobs that start other jobs; checks ids and `then:` across the whole list.
 struct JobGraph {
     private let jobs: [JobDraft.Listed]
-    /// The first job of each id, by its place in the list.
+    /// The first job with each id, by its index in the list.
     private var places: [JobID: Int] = [:]
 
-    /// Takes the list as it stands in the file; jobs without an id may be among them.
+    /// Creates a graph of the jobs as written in the file; some may lack an id.
     init(_ jobs: [JobDraft.Listed]) {
         self.jobs = jobs
         for (index, job) in jobs.enumerated() {
@@ -15,7 +15,7 @@ struct JobGraph {
         }
     }
 
-    /// Reports ids given twice, ids in `then` that no job has, and circles.
+    /// Reports duplicate ids, ids in `then` that no job has, and cycles.
     func check(_ decoding: inout Decoding) {
         let ids = jobs.compactMap { $0.draft.id?.value?.rawValue }
         for (index, job) in jobs.enumerated() {
@@ -38,7 +38,7 @@ struct JobGraph {
     }
 
     private func report(_ circle: [Int], _ decoding: inout Decoding) {
-        // Told from its first job in the file on, whichever one the search met first.
+        // Start with the cycle's first job in the file, whichever one the search met first.
         guard let start = circle.indices.min(by: { circle[$0] < circle[$1] }) else { return }
         let members = Array(circle[start...] + circle[..<start])
         let names = members.compactMap { jobs[$0].draft.id?.value?.rawValue }
@@ -50,7 +50,7 @@ struct JobGraph {
                 : "jobs \(some(of: names)) start one another in a circle (`then`)")
     }
 
-    /// The names, or the first eight of more.
+    /// Returns the names; if there are more than eight, the first eight and the number of the rest.
     private func some(of names: [String]) -> String {
         let rest = names.count - 8
         guard rest > 0 else { return listed(names, "and") }
@@ -61,9 +61,10 @@ struct JobGraph {
         (jobs[job].draft.then?.value?.all ?? []).compactMap { $0.value.flatMap { places[$0] } }
     }
 
-    /// The circles that a search from each job in turn meets; a job is in at most one of them.
+    /// Returns the cycles that a depth-first search from each job in turn finds; each job is in at
+    /// most one.
     ///
-    /// The search keeps its own stack: a chain may be as long as the file allows.
+    /// The search uses its own stack, because a chain may be as long as the file allows.
     private func circles() -> [[Int]] {
         enum State { case new, open, done }
         var states = [State](repeating: .new, count: jobs.count)
@@ -97,7 +98,7 @@ struct JobGraph {
     }
 }
 
-/// `then:` as it stands in the file.
+/// `then:` as written in the file.
 struct ThenDraft: Sendable {
     var succeeded: Field<[Field<JobID>]>?
     var failed: Field<[Field<JobID>]>?
@@ -113,12 +114,12 @@ struct ThenDraft: Sendable {
                 "the jobs that run when this one has failed for good"),
         ])
 
-    /// The jobs that run after either end.
+    /// The jobs that run after a success or a failure.
     var all: [Field<JobID>] { (succeeded?.value ?? []) + (failed?.value ?? []) }
 }
 
 extension ValueSchema where Value == ThenDraft {
-    /// The jobs that run after a success, or lists of them by how the job has ended.
+    /// Reads the jobs that run after a success, or a mapping with lists for success and failure.
     static var then: ValueSchema {
         let list = ValueSchema<[Field<JobID>]>.list(of: .jobID)
         let mapping = ValueSchema.mapping(ThenDraft.shape)

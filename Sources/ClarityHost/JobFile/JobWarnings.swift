@@ -1,20 +1,20 @@
 import ClarityScheduler
 
-/// Finds settings that are well formed and can never take effect, or not as they are written.
+/// Finds valid settings that can never take effect, or not as written.
 ///
-/// Jobs that are not enabled are skipped: none of their settings takes effect, and the file says so.
+/// Skips disabled jobs: none of their settings takes effect, as the file says.
 struct JobWarnings {
     let defaults: CommonDraft
     let kinds: [JobKind: JobKindDeclaration]
     let now: Instant
 
-    /// The openings of a job's windows that are looked at one after the other: two months of daily
-    /// ones, so that each day of the week and of the month has its turn.
+    /// The number of consecutive openings of a job's windows to check: two months of daily
+    /// openings, so that every weekday and every day of the month occurs.
     private static let closeOpenings = 60
-    /// Those after them, and the least time between two: so that the clock has changed twice and
-    /// each day of the week has its turn again.
+    /// The number of openings to check after those, and the minimum time between two of them. They
+    /// cover two clock changes, and every weekday again.
     private static let farOpenings = (count: 60, apart: Duration.seconds(11 * 86_400))
-    /// The years after which dates fall on the same days of the week.
+    /// A little more than 28 years, after which dates fall on the same weekdays again.
     private static let horizon: Duration = .seconds(28 * 366 * 86_400)
 
     func check(
@@ -42,7 +42,7 @@ struct JobWarnings {
         }
     }
 
-    // MARK: What starts a job
+    // MARK: The start of a job
 
     private func checkStart(
         of entry: JobDraft.Listed, _ started: Set<JobID>, _ decoding: inout Decoding
@@ -129,7 +129,8 @@ struct JobWarnings {
         }
     }
 
-    /// Whether no occurrence falls into the windows; goes from one to the next opening after it.
+    /// Whether no occurrence falls into the windows; jumps from each occurrence to the next
+    /// opening.
     private func misses(_ windows: Windows, _ schedule: Schedule) -> Bool {
         var start = now - .milliseconds(1)
         for number in 0..<Self.closeOpenings + Self.farOpenings.count {

@@ -1,6 +1,7 @@
 extension ValueSchema {
-    /// A list; the same text twice is a fault unless it `repeats`. Entries at fault are there
-    /// without their value.
+    /// Reads a list; a duplicate text is a fault unless `repeats` is set.
+    ///
+    /// Entries with a fault are included without their value.
     static func list<Element>(
         of form: ValueSchema<Element>, repeats: Bool = false
     ) -> ValueSchema where Value == [Field<Element>] {
@@ -15,7 +16,7 @@ extension ValueSchema {
         }
     }
 
-    /// One value, or a list of at most so many; the same text twice is a fault.
+    /// Reads one value, or a list of at most `most` values; a duplicate text is a fault.
     static func oneOrMore<Element>(
         _ form: ValueSchema<Element>, atMost most: Int
     ) -> ValueSchema where Value == [Field<Element>] {
@@ -43,7 +44,7 @@ extension ValueSchema {
 }
 
 extension Decoding {
-    /// The entries of a list, one by one.
+    /// Decodes the entries of a list, one by one.
     fileprivate mutating func fields<Element>(
         _ nodes: [YAMLNode], of form: ValueSchema<Element>, in place: CodingPath, repeats: Bool
     ) -> [Field<Element>] {
@@ -61,8 +62,8 @@ extension Decoding {
     }
 }
 
-/// A list of that text alone, where it is certain to read as one: of letters, digits and what joins
-/// words, 60 at most.
+/// Returns a list of this text alone, if YAML is certain to read it as one: letters, digits, `-`,
+/// `_`, `.` and `/`, at most 60 characters.
 private func bracketed(_ text: String) -> String? {
     func isPlain(_ character: Character) -> Bool {
         character.isASCII && (character.isLetter || character.isNumber)

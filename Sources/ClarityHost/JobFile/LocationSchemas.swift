@@ -1,5 +1,5 @@
 extension ValueSchema where Value == String {
-    /// A file or folder; the value is the path with `~/` and the job file's folder put in front.
+    /// Reads the path of a file or folder; `~/` and relative paths become absolute.
     static var path: ValueSchema {
         .scalar(.path) { text, node, place, decoding in
             guard !text.isEmpty, !text.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
@@ -21,7 +21,7 @@ extension ValueSchema where Value == String {
         }
     }
 
-    /// An address with https, or with http when it stays on this machine.
+    /// Reads an https address, or an http address on this machine.
     static var url: ValueSchema {
         .scalar(.url) { text, node, place, decoding in
             switch WebAddress.parse(text) {
@@ -36,7 +36,7 @@ extension ValueSchema where Value == String {
                 }
                 return text
             case .failure(let fault):
-                // The address itself is not shown: it may hold a password.
+                // Do not show the address itself: it may contain a password.
                 decoding.report(node.position, "\(place.key) \(fault.message)", help: fault.help)
                 return nil
             }
@@ -44,7 +44,7 @@ extension ValueSchema where Value == String {
     }
 }
 
-/// A folder and a path below it.
+/// Joins a folder and a relative path.
 func join(_ folder: String, _ path: Substring) -> String {
     var path = path
     while path.hasPrefix("./") { path = path.dropFirst(2) }

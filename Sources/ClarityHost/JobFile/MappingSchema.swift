@@ -1,6 +1,6 @@
-/// The keys of one mapping: what decodes it, knows unknown keys and suggests near ones.
+/// The keys of one mapping; decodes it, and reports unknown keys with the nearest known one.
 ///
-/// `Draft` takes the values: one `Field` a key, `nil` while the file does not have the key.
+/// `Draft` holds the values: one `Field` per key, `nil` if the file lacks the key.
 struct MappingSchema<Draft: Sendable>: Sendable {
     let empty: Draft
     let keys: [Key<Draft>]
@@ -10,12 +10,12 @@ struct MappingSchema<Draft: Sendable>: Sendable {
         self.keys = keys
     }
 
-    /// The keys as data.
+    /// The descriptions of the keys.
     var descriptions: [KeyDescription] { keys.map(\.description) }
 
-    /// Reads a mapping, which messages call `place`; reports each fault in it.
+    /// Reads a mapping, which messages call `place`, and reports each fault in it.
     ///
-    /// `nil` where the node is no mapping.
+    /// Returns `nil` if the node is not a mapping.
     func decode(
         _ node: YAMLNode, in place: CodingPath, _ decoding: inout Decoding
     ) -> Draft? {
@@ -44,18 +44,18 @@ struct MappingSchema<Draft: Sendable>: Sendable {
         return draft
     }
 
-    /// Takes from `other` what `draft` does not have.
+    /// Inherits every key that `draft` lacks from `other`.
     func inherit(_ draft: inout Draft, from other: Draft) {
         for key in keys { key.inherit(&draft, other) }
     }
 }
 
-/// A key of a mapping, declared once: its name, its form and where its value goes.
+/// A key of a mapping, declared once: its name, its form and the destination of its value.
 struct Key<Draft: Sendable>: Sendable {
     let description: KeyDescription
     /// Reads the key's value into the draft.
     let store: @Sendable (YAMLNode, CodingPath, inout Draft, inout Decoding) -> Void
-    /// Takes the key's value from another draft where this one has none.
+    /// Inherits the key's value from another draft if this one has none.
     let inherit: @Sendable (inout Draft, Draft) -> Void
 
     init(
@@ -68,9 +68,9 @@ struct Key<Draft: Sendable>: Sendable {
         self.inherit = inherit
     }
 
-    /// Declares a key whose value goes to the field that `exchange` swaps with what it is handed.
+    /// Declares a key whose value goes to the field that `exchange` swaps with its argument.
     ///
-    /// A key path would say the same, but each costs a program as much when it starts as reading a
+    /// A key path would do the same, but creating one at program start takes as long as reading a
     /// dozen keys.
     init<Value>(
         _ name: String, _ exchange: @escaping @Sendable (inout Draft, inout Field<Value>?) -> Void,
@@ -95,9 +95,10 @@ struct Key<Draft: Sendable>: Sendable {
             })
     }
 
-    /// The same key for a draft that holds this one's draft, which `reach` lets change.
+    /// Returns the same key for an outer draft that contains this one's draft; `reach` gives access
+    /// to it.
     ///
-    /// It inherits nothing: the inner draft does, by itself.
+    /// The new key inherits nothing, because the inner draft inherits by itself.
     func within<Outer>(
         _ reach: @escaping @Sendable (inout Outer, (inout Draft) -> Void) -> Void
     ) -> Key<Outer> {
@@ -111,7 +112,7 @@ struct Key<Draft: Sendable>: Sendable {
 }
 
 extension ValueSchema {
-    /// A mapping of this shape.
+    /// Reads a mapping with this schema.
     static func mapping(_ shape: MappingSchema<Value>) -> ValueSchema {
         ValueSchema(.mapping(shape.descriptions)) { node, place, decoding in
             shape.decode(node, in: place, &decoding)

@@ -1,9 +1,9 @@
 import ClarityScheduler
 
-// How long a job waits, what it does without, and what becomes of what it missed.
+// How long a job waits, which constraints a late run drops, and what happens to missed occurrences.
 
 extension ValueSchema {
-    /// A value that is a word or, where it takes numbers, a mapping.
+    /// Reads a word, or a mapping for values with numbers.
     static func either(_ word: ValueSchema, or mapping: ValueSchema) -> ValueSchema {
         let description = FormDescription.either(word.description, mapping.description)
         return ValueSchema(description) { node, place, decoding in
@@ -27,7 +27,7 @@ extension Decoding {
 }
 
 extension ValueSchema where Value == CatchUpPolicy {
-    /// `latest`, `none`, `all`, or the bounds of `all`.
+    /// Reads `latest`, `none`, `all`, or the bounds of `all`.
     static var catchUp: ValueSchema {
         .either(
             .choice([
@@ -37,7 +37,7 @@ extension ValueSchema where Value == CatchUpPolicy {
     }
 }
 
-/// `catch_up:` where it is a mapping.
+/// `catch_up:` written as a mapping.
 struct CatchUpDraft: Sendable {
     var atMost: Field<Int>?
     var within: Field<Duration>?
@@ -66,7 +66,7 @@ struct CatchUpDraft: Sendable {
 }
 
 extension ValueSchema where Value == LossPolicy {
-    /// `stop`, `finish`, or the span of `finish_within`.
+    /// Reads `stop`, `finish`, or the duration of `finish_within`.
     static var onLost: ValueSchema {
         .either(
             .choice([("stop", .stop), ("finish", .finish)]),
@@ -76,7 +76,7 @@ extension ValueSchema where Value == LossPolicy {
     }
 }
 
-/// `on_lost:` where it is a mapping.
+/// `on_lost:` written as a mapping.
 struct LossDraft: Sendable {
     var finishWithin: Field<Duration>?
 
@@ -90,14 +90,14 @@ struct LossDraft: Sendable {
         ])
 }
 
-/// How late a run is: a span, or a share of its start deadline.
+/// How late a run is: a duration, or a share of its start deadline.
 enum Lateness: Hashable, Sendable {
     case span(Duration)
     case share(percent: Int)
 }
 
 extension ValueSchema where Value == Lateness {
-    /// `3h`, or `70%` of `start_within`.
+    /// Reads a duration such as `3h`, or a share such as `70%` of `start_within`.
     static var lateness: ValueSchema {
         let span = ValueSchema<Duration>.duration(.seconds(1) ... .seconds(366 * 86_400))
         let share = ValueSchema<Int>.percent(1...99)
@@ -130,7 +130,7 @@ struct RelaxationDraft: Sendable {
                 isRequired: true, "the constraint that it no longer asks for"),
         ])
 
-    /// The step, of a job whose runs have `startWithin` to start; reports a share of nothing.
+    /// Returns the step for a job with this `startWithin`; reports a share if the job has none.
     func relaxation(startWithin: Duration?, _ decoding: inout Decoding) -> Relaxation? {
         guard let after, let lateness = after.value, let drops = drop?.value else { return nil }
         switch lateness {

@@ -1,10 +1,10 @@
 import ClarityScheduler
 
 extension ValueSchema where Value == String {
-    /// Any scalar, as it is written.
+    /// Reads any scalar as written.
     static var text: ValueSchema { .scalar(.text) { text, _, _, _ in text } }
 
-    /// A text of one line that is not empty.
+    /// Reads a single line that is not empty.
     static var line: ValueSchema {
         .scalar(.text) { text, node, place, decoding in
             guard !text.isEmpty, !text.contains(where: \.isNewline) else {
@@ -18,7 +18,7 @@ extension ValueSchema where Value == String {
 }
 
 extension ValueSchema where Value == Bool {
-    /// `true` or `false` without quotes.
+    /// Reads `true` or `false` without quotes.
     static var boolean: ValueSchema {
         .scalar(.boolean) { text, node, place, decoding in
             switch node.content {
@@ -35,7 +35,7 @@ extension ValueSchema where Value == Bool {
 }
 
 extension ValueSchema where Value == Int {
-    /// A whole number without quotes.
+    /// Reads a whole number without quotes.
     static func integer(_ range: ClosedRange<Int>) -> ValueSchema {
         .scalar(.integer(range)) { text, node, place, decoding in
             guard case .scalar(_, isPlain: true) = node.content, isWholeNumber(text) else {
@@ -48,7 +48,7 @@ extension ValueSchema where Value == Int {
         }
     }
 
-    /// A percentage with its sign, such as `20%`.
+    /// Reads a percentage with its sign, such as `20%`.
     static func percent(_ range: ClosedRange<Int>) -> ValueSchema {
         .scalar(.percent(range)) { text, node, place, decoding in
             let digits = text.hasSuffix("%") ? String(text.dropLast()) : text
@@ -69,7 +69,7 @@ extension ValueSchema where Value == Int {
 }
 
 extension ValueSchema where Value == Duration {
-    /// A span with its unit, such as `90s` or `1h30m`.
+    /// Reads a duration with its unit, such as `90s` or `1h30m`.
     static func duration(_ range: ClosedRange<Duration>) -> ValueSchema {
         .scalar(.duration(range)) { text, node, place, decoding in
             guard !isWholeNumber(text) else {
@@ -91,7 +91,7 @@ extension ValueSchema where Value == Duration {
 }
 
 extension ValueSchema where Value == Int64 {
-    /// A size in bytes with its unit, such as `500MiB`; whole numbers of binary units only.
+    /// Reads a size in bytes with its unit, such as `500MiB`; only whole numbers of binary units.
     static func size(_ range: ClosedRange<Int64>) -> ValueSchema {
         .scalar(.size(range)) { text, node, place, decoding in
             guard !isWholeNumber(text) else {
@@ -119,7 +119,7 @@ extension ValueSchema where Value == Int64 {
 }
 
 extension ValueSchema where Value == Instant {
-    /// An instant as RFC 3339 writes it.
+    /// Reads an instant in the format of RFC 3339.
     static var instant: ValueSchema {
         .scalar(.instant) { text, node, place, decoding in
             if let instant = Instant(rfc3339: text) { return instant }
@@ -132,10 +132,10 @@ extension ValueSchema where Value == Instant {
 }
 
 extension ValueSchema where Value == String {
-    /// A date, or an instant as RFC 3339 writes it; the value is the text.
+    /// Reads a date, or an instant in the format of RFC 3339; the value is the text.
     static var dateOrInstant: ValueSchema {
         .scalar(.dateOrInstant) { text, node, place, decoding in
-            // A date is one at whose midnight in UTC there is an instant.
+            // A text is a date if its midnight in UTC is an instant.
             for rest in ["", "T00:00:00Z"] where Instant(rfc3339: text + rest) != nil {
                 return text
             }
@@ -148,7 +148,7 @@ extension ValueSchema where Value == String {
 }
 
 extension ValueSchema where Value == JobID {
-    /// A job's id.
+    /// Reads a job's id.
     static var jobID: ValueSchema {
         .scalar(.jobID) { text, node, _, decoding in
             if let id = JobID(text) { return id }
@@ -162,7 +162,7 @@ extension ValueSchema where Value == JobID {
 }
 
 extension ValueSchema {
-    /// One of the names of `choices`; messages call it `noun`, or as its key is called.
+    /// Reads one of the names of `choices`; messages call it `noun`, or else by its key.
     static func choice(
         _ choices: [(name: String, value: Value)], noun: String? = nil
     ) -> ValueSchema {
@@ -176,7 +176,7 @@ extension ValueSchema {
         }
     }
 
-    /// One of the cases of an enumeration, by its raw value.
+    /// Reads a case of an enumeration, by its raw value.
     static func choice(of type: Value.Type, noun: String? = nil) -> ValueSchema
     where Value: CaseIterable & RawRepresentable<String> {
         .choice(type.allCases.map { ($0.rawValue, $0) }, noun: noun)
@@ -184,8 +184,8 @@ extension ValueSchema {
 }
 
 extension Decoding {
-    /// The value where it is within its range; reports it otherwise. `nil` stands for a number too
-    /// large to hold.
+    /// Returns the value if it is in its range, and reports it otherwise; `nil` stands for a number
+    /// that is too large to represent.
     fileprivate mutating func check<Value: Comparable>(
         _ value: Value?, in range: ClosedRange<Value>, _ text: String, _ node: YAMLNode,
         _ place: CodingPath, show: (Value) -> String
@@ -199,20 +199,20 @@ extension Decoding {
     }
 }
 
-/// Digits only, with or without a minus in front.
+/// Whether a text consists of digits only, with an optional minus sign.
 private func isWholeNumber(_ text: String) -> Bool {
     let digits = text.utf8.first == UInt8(ascii: "-") ? text.utf8.dropFirst() : text.utf8[...]
     return !digits.isEmpty && digits.allSatisfy { (0x30...0x39).contains($0) }
 }
 
-/// A span as the job file takes it: `1h30m`.
+/// Returns a duration in the format of the job file: `1h30m`.
 func spanText(_ span: Duration) -> String { span.text.replacing(" ", with: "") }
 
 private let sizeUnits: [(name: String, bytes: Int64)] = [
     ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
 ]
 
-/// The size in the largest unit that gives it exactly.
+/// Returns the size in the largest unit that represents it exactly.
 private func sizeText(_ bytes: Int64) -> String {
     guard bytes > 0, let unit = sizeUnits.last(where: { bytes % $0.bytes == 0 }) else {
         return "\(bytes)"

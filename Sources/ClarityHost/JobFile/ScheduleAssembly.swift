@@ -1,10 +1,10 @@
 import ClarityScheduler
 
 extension JobAssembly {
-    /// The schedule of a draft; exactly one of `every`, `cron`, `calendar` and `at` must be given.
-    /// `@reboot` is none.
+    /// Returns the schedule of a draft, which must have exactly one of `every`, `cron`, `calendar`
+    /// and `at`; `@reboot` gives none.
     ///
-    /// - Parameter hasWindows: whether the job has windows, which are on the schedule's clock too.
+    /// - Parameter hasWindows: whether the job has windows, which use the schedule's time zone too.
     func schedule(
         _ field: Field<ScheduleDraft>, of entry: JobDraft.Listed, hasWindows: Bool,
         _ decoding: inout Decoding
@@ -41,7 +41,7 @@ extension JobAssembly {
         return schedule
     }
 
-    /// Reports keys that serve a rule which is not there.
+    /// Reports keys that have no effect without a rule that the draft lacks.
     private func reportIdleKeys(
         of draft: ScheduleDraft, _ place: CodingPath, hasWindows: Bool, _ decoding: inout Decoding
     ) {
@@ -71,7 +71,7 @@ extension JobAssembly {
         }
     }
 
-    /// Reports spans that do not fit into the period of `every`.
+    /// Reports durations that are not shorter than the period of `every`.
     private func reportLongSpans(of draft: ScheduleDraft, _ decoding: inout Decoding) {
         guard let period = draft.every?.value else { return }
         let spans = [
@@ -87,7 +87,7 @@ extension JobAssembly {
         }
     }
 
-    /// Whether the bounds leave any time between them, or do not say so.
+    /// Whether the bounds leave time between them; also true if one of them is missing.
     private func areBoundsInOrder(
         _ draft: ScheduleDraft, _ decoding: inout Decoding
     ) -> Bool {
@@ -115,7 +115,7 @@ extension JobAssembly {
         return nil
     }
 
-    /// The zone of a clock: the schedule's own, else the file's, else the machine's.
+    /// Returns the schedule's own zone, or else the file's, or else the machine's.
     func zone(
         _ own: Field<Zone>?, at position: YAMLNode.Position, _ decoding: inout Decoding
     ) -> Zone? {

@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// `schedule:` as it stands in the file.
+/// `schedule:` as written in the file.
 struct ScheduleDraft: Sendable {
     var every: Field<Duration>?
     var cron: Field<CronRule>?
@@ -51,12 +51,13 @@ struct ScheduleDraft: Sendable {
                 "the least span between the end of one run and the start of the next"),
         ])
 
-    /// Whether the job runs when the machine has started, and at no time that is known before.
+    /// Whether the job runs after the machine has started, and at no time that is known in advance.
     var startsAtBoot: Bool { if case .reboot = cron?.value { true } else { false } }
 
     private static let year: Duration = .seconds(366 * 86_400)
 
-    /// The keys that name occurrences, of which one is wanted, and which of them are given.
+    /// The keys that name occurrences, exactly one of which is required, and those of them that are
+    /// given.
     static let rules = ["every", "cron", "calendar", "at"]
     var givenRules: [String] {
         let given = [every != nil, cron != nil, calendar != nil, at != nil]
@@ -64,9 +65,9 @@ struct ScheduleDraft: Sendable {
     }
 }
 
-/// What `cron:` may say.
+/// The value of `cron:`.
 enum CronRule: Sendable {
     case times(CronExpression)
-    /// At the first start of a scheduler after the machine's own.
+    /// At the first start of a scheduler after the machine has started.
     case reboot
 }

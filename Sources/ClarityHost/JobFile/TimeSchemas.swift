@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 extension ValueSchema where Value == CronRule {
-    /// A cron expression that fires at some time, or `@reboot`.
+    /// Reads a cron expression that fires at least once, or `@reboot`.
     static var cron: ValueSchema {
         .scalar(.cron) { text, node, place, decoding in
             let words = text.split { $0 == " " || $0 == "\t" }
@@ -28,7 +28,7 @@ extension ValueSchema where Value == CronRule {
 }
 
 extension ValueSchema where Value == CalendarExpression {
-    /// A calendar expression that fires at some time.
+    /// Reads a calendar expression that fires at least once.
     static var calendar: ValueSchema {
         .scalar(.calendar) { text, node, place, decoding in
             let expression: CalendarExpression
@@ -52,7 +52,8 @@ extension ValueSchema where Value == CalendarExpression {
 }
 
 extension Decoding {
-    /// Records that a text is no expression; `field` is `nil` where it is the whole that is not.
+    /// Records that a text is not a valid expression; `field` is `nil` if the text as a whole is
+    /// invalid.
     fileprivate mutating func reportExpression(
         _ text: String, _ node: YAMLNode, _ place: CodingPath, field: String?, got: String,
         wanted: String
@@ -63,7 +64,7 @@ extension Decoding {
 }
 
 extension ValueSchema where Value == Zone {
-    /// The name of a time zone that the machine knows.
+    /// Reads the name of a time zone that the machine knows.
     static var timeZone: ValueSchema {
         .scalar(.timeZone) { text, node, _, decoding in
             decoding.zone(text, at: node.position)
@@ -72,7 +73,7 @@ extension ValueSchema where Value == Zone {
 }
 
 extension Decoding {
-    /// The zone of a name that stands at `position`, or stands for none there.
+    /// Returns the zone with a name that `position` contains or implies; reports an unknown one.
     mutating func zone(
         _ identifier: String, at position: YAMLNode.Position, help: String? = nil
     ) -> Zone? {
@@ -95,9 +96,9 @@ extension Decoding {
     }
 }
 
-/// How the tz database would write a name that was typed with other capitals or with blanks.
+/// Returns how the tz database may spell a name that was typed with other capitals or with spaces.
 ///
-/// A zone source answers for one name at a time, so near names are guessed and not searched.
+/// A zone source looks up one name at a time, so similar names are guessed and not searched for.
 private func otherSpellings(of identifier: String) -> [String] {
     guard identifier.utf8.count <= 100 else { return [] }
     let smallWords: Set<String> = ["of", "es", "au"]

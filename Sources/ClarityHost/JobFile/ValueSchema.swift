@@ -1,10 +1,10 @@
 import ClarityScheduler
 
-/// How a value is written in a job file: the code that reads it, and the same as data.
+/// The form of a value in a job file: the code that reads it, and a description as data.
 struct ValueSchema<Value: Sendable>: Sendable {
-    /// What the value looks like, for messages and whatever else describes job files.
+    /// The form of the value, for messages and other descriptions of job files.
     let description: FormDescription
-    /// Reads a node, or reports why it cannot and returns `nil`.
+    /// Decodes a node; reports a fault and returns `nil` if it cannot.
     let decode: @Sendable (YAMLNode, CodingPath, inout Decoding) -> Value?
 
     init(
@@ -15,7 +15,7 @@ struct ValueSchema<Value: Sendable>: Sendable {
         self.decode = decode
     }
 
-    /// The same form for a value that is derived from this one.
+    /// Returns the same form for a value that is derived from this one.
     func map<Other>(_ transform: @escaping @Sendable (Value) -> Other) -> ValueSchema<Other> {
         let decode = decode
         return ValueSchema<Other>(description) { node, place, decoding in
@@ -23,7 +23,7 @@ struct ValueSchema<Value: Sendable>: Sendable {
         }
     }
 
-    /// A form whose text `read` understands; `read` reports what it does not.
+    /// Returns a form for scalars; `read` decodes the text, and reports its faults.
     static func scalar(
         _ description: FormDescription,
         read: @escaping @Sendable (String, YAMLNode, CodingPath, inout Decoding) -> Value?
@@ -38,19 +38,19 @@ struct ValueSchema<Value: Sendable>: Sendable {
     }
 }
 
-/// What a value in a job file may look like.
+/// The form that a value in a job file may have.
 indirect enum FormDescription: Hashable, Sendable {
     case text
     case boolean
     case integer(ClosedRange<Int>)
-    /// A span with its unit, such as `90d`.
+    /// A duration with its unit, such as `90d`.
     case duration(ClosedRange<Duration>)
     /// A size in bytes with its unit, such as `500MiB`.
     case size(ClosedRange<Int64>)
-    /// A share with its sign, such as `20%`.
+    /// A percentage with its sign, such as `20%`.
     case percent(ClosedRange<Int>)
     case choice([String])
-    /// An instant as RFC 3339 writes it.
+    /// An instant in the format of RFC 3339.
     case instant
     /// A date such as `2026-01-31`, or an instant.
     case dateOrInstant
@@ -58,15 +58,15 @@ indirect enum FormDescription: Hashable, Sendable {
     case calendar
     case timeZone
     case path
-    /// An https url, or an http one of this machine.
+    /// An https URL, or an http URL on this machine.
     case url
-    /// A url of http or https.
+    /// An http or https URL.
     case webAddress
     case jobID
     /// A stretch of the day, such as `22:00-06:00`.
     case window
     case checkName
-    /// A network interface's name, in which `*` and `?` stand for others.
+    /// The name of a network interface, or a pattern with `*` and `?`.
     case interfacePattern
     case list(of: FormDescription)
     case mapping([KeyDescription])
@@ -74,10 +74,10 @@ indirect enum FormDescription: Hashable, Sendable {
     case entries(named: FormDescription, of: FormDescription)
     /// One form or the other.
     case either(FormDescription, FormDescription)
-    /// A mapping whose keys depend on what its neighbour or own key `by` says.
+    /// A mapping whose keys depend on the value of `by`, a key of its own or one beside it.
     case variants(by: String, [String: [KeyDescription]])
 
-    /// What people call such a value: `a mapping`, `a span of time`.
+    /// The noun for such a value, for people: `a mapping`, `a span of time`.
     var noun: String {
         switch self {
         case .text, .choice, .jobID, .checkName, .interfacePattern: "text"
@@ -101,7 +101,7 @@ indirect enum FormDescription: Hashable, Sendable {
     }
 }
 
-/// A key that a mapping of the job file may have, as data.
+/// A key that a mapping of the job file may have.
 struct KeyDescription: Hashable, Sendable {
     var name: String
     var form: FormDescription
@@ -111,7 +111,7 @@ struct KeyDescription: Hashable, Sendable {
 }
 
 extension Decoding {
-    /// Records that a node is something else than its form.
+    /// Records that a node does not have its required form.
     mutating func reportForm(
         _ node: YAMLNode, _ place: CodingPath, _ wanted: FormDescription, help: String? = nil
     ) {

@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 extension ValueSchema where Value == String {
-    /// A list of `NAME=VALUE`, each name once; the value has U+0000 between them.
+    /// Reads a list of `NAME=VALUE` with unique names; the value joins the entries with U+0000.
     static var variables: ValueSchema {
         let entries = ValueSchema<[Field<String>]>.list(of: .variable)
         return ValueSchema(entries.description) { node, place, decoding in
@@ -18,7 +18,7 @@ extension ValueSchema where Value == String {
         }
     }
 
-    /// One `NAME=VALUE`.
+    /// Reads one `NAME=VALUE`.
     private static var variable: ValueSchema {
         .scalar(.text) { text, node, place, decoding in
             let name = text.utf8.prefix { $0 != UInt8(ascii: "=") }
@@ -31,7 +31,7 @@ extension ValueSchema where Value == String {
                     default: false
                     }
                 }
-            // What follows the name may be a secret that stands there against all advice.
+            // Do not show the text after the name: it may be a secret that does not belong there.
             guard isName else {
                 decoding.report(
                     node.position, "\(place.text) is not a variable",

@@ -1,30 +1,31 @@
-/// What of an http address decides whether it may be used.
+/// The parts of an http address that decide whether it may be used.
 struct WebAddress: Hashable, Sendable {
-    /// Why an address is refused; `message` completes "`url` ..." and shows no part of it.
+    /// The reason that an address is refused; `message` completes "`url` ..." and shows no part of
+    /// it.
     struct Fault: Error, Hashable, Sendable {
         var message: String
         var help: String?
     }
 
     var isSecure: Bool
-    /// The host in lower case, an IPv6 address in brackets.
+    /// The host in lower case; an IPv6 address in brackets.
     var host: String
 
-    /// Whether the host is this machine whatever the name service says: `localhost`, 127.0.0.0/8
-    /// in four numbers, or `[::1]`.
+    /// Whether the host is this machine regardless of DNS: `localhost`, 127.0.0.0/8 in four
+    /// numbers, or `[::1]`.
     var isLoopback: Bool {
         if host == "localhost" || host == "[::1]" { return true }
         let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
         return numbers.count == 4 && numbers[0] == "127"
             && numbers.allSatisfy { number in
-                // No leading zero: some resolvers read `0177` as octal.
+                // Refuse leading zeros: some resolvers read `0177` as octal.
                 UInt8(number).map { String($0) } == String(number)
             }
     }
 
-    /// Takes an address apart, as RFC 3986 has it, strictly.
+    /// Parses an address strictly, as RFC 3986 defines it.
     ///
-    /// - Parameter allowsQuery: whether it may end in `?` and more.
+    /// - Parameter allowsQuery: whether it may end in a query (`?`).
     static func parse(
         _ text: String, allowsQuery: Bool = false
     ) -> Result<WebAddress, Fault> {
@@ -77,6 +78,6 @@ struct WebAddress: Hashable, Sendable {
         return .success(WebAddress(isSecure: isSecure, host: host.lowercased()))
     }
 
-    /// What programs disagree on when they take an address apart.
+    /// The characters that URL parsers disagree about.
     private static let forbidden = Set("\\\"<>^`{|}".utf8)
 }

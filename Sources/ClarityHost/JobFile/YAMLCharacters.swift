@@ -1,10 +1,11 @@
-/// The place after the last character of a file, where all of it is text that a job file may hold.
+/// Checks that a file contains only characters that a job file may have, and returns the position
+/// after the last one.
 ///
-/// Done before libyaml sees the bytes, so that the place is always known, and stricter than YAML:
-/// the line separators of Unicode, which editors do not count as lines, are refused too, so that
-/// every later line number is the one that an editor shows.
+/// This happens before libyaml sees the bytes, so that the position is always known. The check is
+/// stricter than YAML: it also refuses the line separators of Unicode, which editors do not count
+/// as lines, so that every later line number is the one that an editor shows.
 ///
-/// - Throws: the first byte or character that is no such text.
+/// - Throws: a fault at the first invalid byte or character.
 func checkCharacters(_ bytes: [UInt8]) throws(JobFileFault) -> YAMLNode.Position {
     var position = YAMLNode.Position(line: 1, column: 1)
     var iterator = bytes.makeIterator()
@@ -24,7 +25,7 @@ func checkCharacters(_ bytes: [UInt8]) throws(JobFileFault) -> YAMLNode.Position
             case "\n", "\r":
                 position = YAMLNode.Position(line: position.line + 1, column: 1)
             case "\u{FEFF}" where previous == nil:
-                // A byte order mark is no character of the text.
+                // A byte order mark is not a character of the text.
                 break
             default:
                 guard isAllowed(scalar) else {

@@ -1,10 +1,10 @@
-/// A piece of a YAML document with the place where it stands.
+/// A node of a YAML document with its position.
 struct YAMLNode: Hashable, Sendable {
-    /// A place in the file; line and column count from 1, the column in characters.
+    /// A position in the file; line and column count from 1, the column in characters.
     struct Position: Hashable, Comparable, Sendable {
         var line: Int
         var column: Int
-        /// Whether a key of a mapping is there: the mapping may begin at the same place.
+        /// Whether this is the position of a key: its mapping may begin at the same place.
         var isKey = false
 
         static func < (a: Position, b: Position) -> Bool {
@@ -12,26 +12,26 @@ struct YAMLNode: Hashable, Sendable {
         }
     }
 
-    /// A key of a mapping with its value.
+    /// A key of a mapping and its value.
     struct Entry: Hashable, Sendable {
         var key: String
         var keyPosition: Position
         var value: YAMLNode
     }
 
-    /// What a node is.
+    /// The kind and contents of a node.
     enum Content: Hashable, Sendable {
-        /// Text; `isPlain` says that it stands without quotes, so that `true` is a boolean.
+        /// Text; `isPlain` is true without quotes, so that `true` is a boolean.
         case scalar(String, isPlain: Bool)
         case sequence([YAMLNode])
-        /// Entries in the order of the file; no key is there twice.
+        /// Entries in the order of the file, with unique keys.
         case mapping([Entry])
     }
 
     var position: Position
     var content: Content
 
-    /// What people call this node: `a mapping`, `a list`, `a number`, `text`.
+    /// The noun for this node, for people: `a mapping`, `a list`, `a number`, `text`.
     var noun: String {
         switch content {
         case .mapping: "a mapping"
@@ -43,16 +43,16 @@ struct YAMLNode: Hashable, Sendable {
         }
     }
 
-    /// Whether the node stands for no value: nothing, `~` or `null` without quotes.
+    /// Whether the node has no value: it is empty, `~` or `null` without quotes.
     var isNull: Bool { noun == "empty" }
 
-    /// The value of `key` where this is a mapping that has it.
+    /// Returns the value of `key`, if this is a mapping that has it.
     subscript(key: String) -> YAMLNode? {
         guard case .mapping(let entries) = content else { return nil }
         return entries.first { $0.key == key }?.value
     }
 
-    /// The text where this is a scalar with a value.
+    /// The text, if this is a scalar with a value.
     var text: String? {
         guard case .scalar(let text, _) = content, !isNull else { return nil }
         return text
@@ -60,8 +60,9 @@ struct YAMLNode: Hashable, Sendable {
 }
 
 extension YAMLNode {
-    /// The paths of the keys and values at some places, such as `jobs[2].schedule.cron`. The root has
-    /// no path, and neither has a place without a key or value.
+    /// Returns the paths of the keys and values at some positions, such as `jobs[2].schedule.cron`.
+    ///
+    /// The root has no path, and neither has a position without a key or value.
     func paths(of places: Set<Position>) -> [Position: String] {
         var paths: [Position: String] = [:]
         collect(places, at: "", into: &paths)

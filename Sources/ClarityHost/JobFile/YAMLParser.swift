@@ -1,22 +1,21 @@
 import CYAML
 
-/// Turns the bytes of a YAML file into a tree, within bounds.
+/// Parses the bytes of a YAML file to a tree, within bounds.
 ///
-/// Of YAML it takes one document of mappings, lists and scalars. Anchors, aliases and tags are
-/// refused: a job file needs none of them, and without them a file can never unfold into more than
-/// it holds.
+/// Accepts one document of mappings, lists and scalars. Refuses anchors, aliases and tags: a job
+/// file needs none of them, and without them a file cannot expand beyond its own size.
 struct YAMLParser: ~Copyable {
-    /// The most bytes a file may have: 1 MiB.
+    /// The maximum size of a file: 1 MiB.
     static let largestFileBytes = 1 << 20
-    /// The most levels of mappings and lists.
+    /// The maximum depth of nested mappings and lists.
     static let deepestLevel = 32
-    /// The most keys and values together.
+    /// The maximum number of keys and values together.
     static let mostNodes = 100_000
 
-    /// What a file holds.
+    /// The parsed contents of a file.
     struct Document: Sendable {
         var root: YAMLNode
-        /// The keys that a mapping has more than once; the tree has the first of them.
+        /// The faults of duplicate keys; the tree has the first of each.
         var duplicateKeys: [JobFileFault]
     }
 
@@ -34,7 +33,7 @@ struct YAMLParser: ~Copyable {
     }
 
     private let parser: UnsafeMutablePointer<yaml_parser_t>
-    /// libyaml reads from here until the parser is gone.
+    /// libyaml reads from this buffer as long as the parser exists.
     private let input: UnsafeMutablePointer<UInt8>
     private let end: YAMLNode.Position
     private var nodeCount = 0
@@ -42,7 +41,7 @@ struct YAMLParser: ~Copyable {
 
     /// Parses a whole file.
     ///
-    /// - Throws: the first fault that leaves the tree unclear; a key that is there twice does not.
+    /// - Throws: the first fault that leaves the tree unclear; a duplicate key does not.
     static func parse(_ bytes: [UInt8]) throws(JobFileFault) -> Document {
         guard bytes.count <= largestFileBytes else { throw tooLarge }
         let end = try checkCharacters(bytes)
@@ -50,7 +49,7 @@ struct YAMLParser: ~Copyable {
         return try parser.document()
     }
 
-    /// The fault of a file that has more bytes than it may.
+    /// The fault of a file that exceeds the maximum size.
     static let tooLarge = JobFileFault(
         line: 0, column: 0, message: "the file has more than 1 MiB, the most a job file may have")
 
@@ -61,7 +60,7 @@ struct YAMLParser: ~Copyable {
             parser.deallocate()
             throw JobFileFault(line: 0, column: 0, message: "there is no memory left to read it")
         }
-        // One byte more, so that libyaml gets an address even for an empty file.
+        // Allocate one more byte, so that libyaml gets an address even for an empty file.
         let input = UnsafeMutablePointer<UInt8>.allocate(capacity: bytes.count + 1)
         input.initialize(repeating: 0, count: bytes.count + 1)
         input.update(from: bytes, count: bytes.count)
@@ -94,7 +93,7 @@ struct YAMLParser: ~Copyable {
         return Document(root: root, duplicateKeys: duplicateKeys)
     }
 
-    /// The node that starts with `event`, with all below it.
+    /// Parses the node that starts with `event`, and everything below it.
     private mutating func node(_ event: Event, level: Int) throws(JobFileFault) -> YAMLNode {
         nodeCount += 1
         guard nodeCount <= Self.mostNodes else {
@@ -205,8 +204,9 @@ struct YAMLParser: ~Copyable {
         return Event(position: position, content: content)
     }
 
-    /// The place of a mark. libyaml ends the last line where the file does not, and so names a line
-    /// that no editor shows.
+    /// Returns the position of a mark.
+    ///
+    /// libyaml ends an unterminated last line, and then names a line that no editor shows.
     private func position(_ mark: yaml_mark_t) -> YAMLNode.Position {
         min(end, YAMLNode.Position(line: mark.line + 1, column: mark.column + 1))
     }

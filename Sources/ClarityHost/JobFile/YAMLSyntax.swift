@@ -1,8 +1,8 @@
-/// What libyaml found, in words for people who write job files and no parsers.
+/// Translates a fault of libyaml for people who write job files, not parsers.
 ///
-/// libyaml names two places: where it gave up, and where the thing began that it was reading. The
-/// second is the one to look at for whatever is never closed, since the first is often the end of
-/// the file.
+/// libyaml reports two positions: where it gave up, and where the construct began that it was
+/// reading. The second one is useful for a construct that is never closed, since the first one is
+/// often the end of the file.
 func syntaxFault(
     _ problem: String?, context: String?, at position: YAMLNode.Position,
     contextAt: YAMLNode.Position
@@ -22,17 +22,17 @@ func syntaxFault(
 }
 
 private struct Wording: Sendable {
-    /// libyaml's text for what is wrong.
+    /// libyaml's text for the problem.
     let problem: String
-    /// libyaml's text for what it was reading, where that makes a difference.
+    /// libyaml's text for what it was reading, if the wording depends on it.
     var context: String?
-    /// Whether the fault is where that began.
+    /// Whether the fault is at the start of what it was reading.
     var isAtContext = false
     let message: String
     var help: String?
 }
 
-/// From scanner.c and parser.c of libyaml 0.2.5.
+/// The texts are from scanner.c and parser.c of libyaml 0.2.5.
 private let wordings: [Wording] = [
     Wording(
         problem: "could not find expected ':'", isAtContext: true,

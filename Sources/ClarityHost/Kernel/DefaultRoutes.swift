@@ -1,11 +1,11 @@
-/// The ways on which this machine reaches everywhere, and whether one of them works.
+/// The default routes of this machine, and whether one of them works.
 ///
-/// A default route counts in any table but the local one, since VPNs put theirs into tables of their
-/// own that routing rules lead to. So does a set of routes that covers everything together: two halves,
-/// as wg-quick(8) and OpenVPN's `redirect-gateway def1` make them, and in IPv6 those to the global
-/// unicast addresses, 2000::/3.
+/// A default route counts in any table except the local one, because VPNs put theirs into tables of
+/// their own that routing rules select. A set of routes that together cover everything counts as
+/// well: the two halves that wg-quick(8) and OpenVPN's `redirect-gateway def1` create, and in IPv6
+/// the routes to the global unicast addresses, 2000::/3.
 struct DefaultRoutes {
-    /// Routes of one table that together lead everywhere; a single one as a rule.
+    /// Routes of one table that together lead everywhere; usually a single route.
     struct Way: Hashable {
         var table: UInt32
         var family: RouteTable.Family
@@ -13,18 +13,18 @@ struct DefaultRoutes {
         var parts: [RouteTable.Route]
     }
 
-    /// Whether there is a way out.
+    /// Whether a default route works.
     enum Answer: Hashable {
-        /// Over this link, by a route of this table.
+        /// A default route works, over this link and in this table.
         case open(String)
-        /// What is missing.
+        /// No default route works, with the reason.
         case closed(String)
-        /// What cannot be told.
+        /// It is unknown whether one works, with the reason.
         case unknown(String)
     }
 
     private let table: RouteTable
-    /// The main table's first, IPv4 before IPv6, the lowest metric first.
+    /// The main table first, IPv4 before IPv6, the lowest metric first.
     private var ways: [Way] = []
     private var refusals: [String] = []
 
@@ -61,11 +61,12 @@ struct DefaultRoutes {
         return .closed(faults.first ?? refusals.first ?? "no default route")
     }
 
-    /// The links that decide what the connection costs; empty without one.
+    /// Returns the links that decide what the connection costs; empty without a working default
+    /// route.
     ///
-    /// Of the working ways of one table and family those of the lowest metric are used, of several
-    /// tables and families any. A tunnel costs what carries it, unless `isNamed` says that a rule speaks
-    /// of it.
+    /// Within a table and family, only the working routes of the lowest metric are used. Across
+    /// tables and families, any may be used. A tunnel costs what the link below it costs, unless
+    /// `isNamed` returns true for the tunnel: then a rule of the job file decides.
     func decidingLinks(isNamed: (String) -> Bool) -> [RouteTable.Link] {
         var deciding: [RouteTable.Link] = []
         for link in preferred(ways.map { links(of: $0) }) {
@@ -94,7 +95,7 @@ struct DefaultRoutes {
         }
     }
 
-    /// Prefixes, each a first byte and a length, that cover everything together.
+    /// Sets of prefixes that together cover everything. A prefix is a first byte and a length.
     private static let splits: [RouteTable.Family: [[(first: UInt8, length: UInt8)]]] = [
         .ipv4: [[(0x00, 1), (0x80, 1)]],
         .ipv6: [[(0x00, 1), (0x80, 1)], [(0x20, 3)], [(0x20, 4), (0x30, 4)]],
@@ -102,7 +103,7 @@ struct DefaultRoutes {
 
     private mutating func add(_ lane: Lane, _ routes: [RouteTable.Route]) {
         let routes = routes.sorted { $0.metric < $1.metric }
-        // The more specific route wins, whatever its metric.
+        // A more specific route wins over a default route, whatever its metric.
         for split in DefaultRoutes.splits[lane.family] ?? [] {
             let parts = split.compactMap { prefix in
                 routes.first { $0.first == prefix.first && $0.length == prefix.length }
@@ -114,7 +115,7 @@ struct DefaultRoutes {
         for route in routes where route.length == 0 {
             switch route.end {
             case .interfaces, .nextHop: ways.append(Way(lane, [route]))
-            // What stands behind it is never reached.
+            // Routes after this one are never reached.
             case .refusal: return refuse(route)
             case .nextRule: return
             }
@@ -122,14 +123,14 @@ struct DefaultRoutes {
     }
 
     private mutating func refuse(_ route: RouteTable.Route) {
-        // The kernel's own last entry of each IPv6 table is no decision of anybody.
+        // The kernel adds this route itself, as the last entry of each IPv6 table.
         guard case .refusal(let word) = route.end, route.metric != .max else { return }
         refusals.append("the default route in table \(Self.name(route.table)) is \(word)")
     }
 
     // MARK: Links
 
-    /// The working links of a way; empty when one of its parts has none.
+    /// Returns the working links of a way; empty if one of its parts has none.
     private func links(of way: Way) -> [RouteTable.Link] {
         var links: [RouteTable.Link] = []
         for part in way.parts {
@@ -143,7 +144,7 @@ struct DefaultRoutes {
         return links
     }
 
-    /// Why nothing goes out over a link; `nil` when it works.
+    /// Returns why a link cannot send traffic out; `nil` if it works.
     private func fault(of link: RouteTable.Link) -> String? {
         if link.isLoopback { return nil }
         if let fault = link.fault { return fault }
@@ -151,8 +152,8 @@ struct DefaultRoutes {
             ? "which is a tunnel, and nothing that works is below it" : nil
     }
 
-    /// The links that may carry a tunnel: hardware, or whatever leads to a gateway, so that the cables
-    /// of containers on this machine are none.
+    /// The links that may carry a tunnel: hardware, and any link that leads to a gateway. Virtual
+    /// cables of containers on this machine do neither.
     private var grounds: [RouteTable.Link] {
         table.links.values.sorted { $0.index < $1.index }.filter { link in
             !link.isLoopback && !link.isTunnel && link.fault == nil
@@ -160,13 +161,15 @@ struct DefaultRoutes {
         }
     }
 
-    /// The links that carry the tunnels: those of the default routes that are none, else all that may.
+    /// The links that carry the tunnels: the links of the default routes that are not tunnels, or
+    /// else all links that may carry one.
     private var carriers: [RouteTable.Link] {
         let plain = preferred(ways.map { links(of: $0).filter { !$0.isTunnel } })
         return plain.isEmpty ? grounds : plain
     }
 
-    /// The links of the ways that have any and are the cheapest of their table and family.
+    /// Returns the links of the ways with the lowest metric of their table and family. `links`
+    /// holds the links of each way; ways without any are left out.
     private func preferred(_ links: [[RouteTable.Link]]) -> [RouteTable.Link] {
         let open = zip(ways, links).filter { !$0.1.isEmpty }
         return open.filter { way, _ in
@@ -202,7 +205,7 @@ extension RouteTable.End {
 extension RouteTable.Link {
     fileprivate var isLoopback: Bool { flags & 0x8 != 0 }
 
-    /// Whether what it sends goes out over another link in the end.
+    /// Whether the link's traffic leaves over another link.
     fileprivate var isTunnel: Bool {
         [
             "wireguard", "tun", "ipip", "ip6tnl", "sit", "gre", "gretap", "ip6gre", "ip6gretap",
@@ -210,7 +213,7 @@ extension RouteTable.Link {
         ].contains(kind)
     }
 
-    /// Why it does not work, in itself.
+    /// Why the link itself does not work; `nil` if it does.
     fileprivate var fault: String? {
         let (isUp, isLowerUp): (UInt32, UInt32) = (0x1, 0x1_0000)
         if flags & isUp == 0 { return "which is down" }
@@ -218,7 +221,7 @@ extension RouteTable.Link {
         switch operation {
         case 0, 6: return nil
         case 1, 2, 3: return "which has no carrier"
-        // 802.1X, or Wi-Fi that is not let in yet; or a test.
+        // The link waits for 802.1X or for Wi-Fi authentication, or is under test.
         default: return "which is not ready"
         }
     }

@@ -1,18 +1,18 @@
 import Glibc
 
-/// A tree of small text files that the kernel shows: `/` itself, or a captured one.
+/// A tree of small text files that the kernel provides: `/` itself, or a captured copy.
 struct HostTree: Sendable {
-    /// Why a file gives no answer, for people: `/sys/class/power_supply/AC/online: not a number`.
+    /// Why a file cannot be used: `/sys/class/power_supply/AC/online: not a number`.
     struct Fault: Error, Hashable, Sendable {
         var path: String
         var reason: String
-        /// Whether there simply is no such file.
+        /// Whether the file does not exist.
         var isAbsent = false
 
         var text: String { "\(path): \(reason)" }
     }
 
-    /// The most that is read of one file, in bytes; a router's whole table fits.
+    /// The most bytes read from one file. A larger file is a fault.
     static var largestFile: Int { 4 << 20 }
 
     private let root: String
@@ -21,7 +21,7 @@ struct HostTree: Sendable {
         self.root = root == "/" ? "" : root
     }
 
-    /// The text of a file, without white space at both ends.
+    /// Returns the text of a file, without spaces and newlines at both ends.
     func text(_ path: String) throws(Fault) -> String {
         let bytes = try bytes(path)
         guard let text = String(validating: bytes, as: UTF8.self) else {
@@ -32,7 +32,7 @@ struct HostTree: Sendable {
         return String(text[content.startIndex...last])
     }
 
-    /// The text of a file, `nil` when there is no such file.
+    /// Returns the text of a file; `nil` if it does not exist.
     func textIfPresent(_ path: String) throws(Fault) -> String? {
         do {
             return try text(path)
@@ -42,9 +42,10 @@ struct HostTree: Sendable {
         }
     }
 
-    /// The text of a file, with `\u{FFFD}` for bytes that are none; `nil` when there is no such file.
+    /// Returns the text of a file, with `\u{FFFD}` in place of invalid UTF-8; `nil` if it does not
+    /// exist.
     ///
-    /// For tables in which strangers may have a line, as who mounts something has.
+    /// Use this for tables to which other users can add lines, for example by mounting something.
     func lossyTextIfPresent(_ path: String) throws(Fault) -> String? {
         do {
             return String(decoding: try bytes(path), as: UTF8.self)
@@ -54,7 +55,7 @@ struct HostTree: Sendable {
         }
     }
 
-    /// A whole number of 0 to 10^15, `nil` when there is no such file.
+    /// Returns an integer from 0 to 10^15; `nil` if the file does not exist.
     func countIfPresent(_ path: String) throws(Fault) -> Int64? {
         guard let text = try textIfPresent(path) else { return nil }
         guard let count = Int64(text), (0...1_000_000_000_000_000).contains(count) else {
@@ -63,7 +64,7 @@ struct HostTree: Sendable {
         return count
     }
 
-    /// The names in a folder, sorted.
+    /// Returns the names in a folder, sorted.
     func names(in path: String) throws(Fault) -> [String] {
         guard let folder = opendir(root + path) else { throw fault(path, errno) }
         defer { closedir(folder) }
@@ -81,7 +82,7 @@ struct HostTree: Sendable {
         access(root + path, F_OK) == 0
     }
 
-    /// The last part of what a symbolic link points to; `nil` when there is no such link.
+    /// Returns the last component of a symbolic link's target; `nil` if there is no such link.
     func linkName(_ path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(root + path, &buffer, buffer.count)
@@ -91,7 +92,7 @@ struct HostTree: Sendable {
     }
 
     private func bytes(_ path: String) throws(Fault) -> [UInt8] {
-        // Not blocking: a named pipe in a file's place must not stop the scheduler.
+        // Without blocking: a named pipe in place of the file must not stop the scheduler.
         let file = open(root + path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { throw fault(path, errno) }
         defer { close(file) }

@@ -3,44 +3,46 @@ import Glibc
 
 /// Turns the kernel's announcements into a stream of "something changed".
 enum KernelEvents {
-    /// One place that the kernel announces in.
+    /// A descriptor through which the kernel announces changes.
     struct Feed: Sendable {
         enum Kind: Sendable {
-            /// A socket; whether an announcement matters, of which the first 8 KiB are seen.
+            /// A netlink socket. `matters` decides about each announcement; one of more than 8 KiB
+            /// always matters.
             case netlink(matters: @Sendable (ArraySlice<UInt8>) -> Bool)
-            /// A timer that never fires, and fails when the wall clock is set.
+            /// A timer that never fires. Reading it fails when the wall clock is set.
             case wallClock
         }
 
-        /// Open, and does not block; the stream closes it.
+        /// Open and non-blocking. The stream closes it.
         var descriptor: Int32
         var kind: Kind
     }
 
-    /// Whether the kernel lets us hear of something.
+    /// Whether changes of a subject are announced to this process.
     struct Standing: Hashable, Sendable {
-        /// `power supplies`
+        /// `power supplies`.
         var subject: String
-        /// Why nothing is heard of it: `Address family not supported by protocol`.
+        /// Why they are not announced: `Address family not supported by protocol`.
         var fault: String?
     }
 
-    /// A stream over the kernel's links, routes and power supplies and the steps of its wall clock;
-    /// it ends with its consumer.
+    /// Returns a stream with an element when links, routes, power supplies or power profiles
+    /// change, or when the wall clock is set. It ends with its consumer.
     ///
     /// A feed that cannot be opened stays silent.
     static func stream(on events: EventThread) -> AsyncStream<Void> {
         events.elements(of: sources())
     }
 
-    /// What that stream listens to.
+    /// Opens the sources of that stream.
     static func sources() -> [EventSource<Void>] { open().compactMap(\.feed).map(source) }
 
     static func stream(of feeds: [Feed], on events: EventThread) -> AsyncStream<Void> {
         events.elements(of: feeds.map(source))
     }
 
-    /// What tells of steps of the wall clock alone; nothing where the kernel does not.
+    /// Opens the source that announces steps of the wall clock; empty if the kernel does not
+    /// support it.
     static func clockSources() -> [EventSource<Void>] {
         let descriptor = clinux_watch_wall_clock()
         return descriptor < 0 ? [] : [source(Feed(descriptor: descriptor, kind: .wallClock))]
@@ -50,7 +52,7 @@ enum KernelEvents {
         EventSource(descriptor: feed.descriptor) { hasNews(feed) ? () : nil }
     }
 
-    /// What a stream opened now would hear of, and what it would not.
+    /// Returns for each subject whether a stream that is opened now can listen to it.
     static func standings() -> [Standing] {
         let opened = open()
         opened.compactMap(\.feed).forEach { close($0.descriptor) }
@@ -78,8 +80,9 @@ enum KernelEvents {
 
     // MARK: Reading
 
-    /// Whether an announcement is about a power supply or a power profile:
-    /// `SUBSYSTEM=power_supply` is one of its fields, which end in zero bytes.
+    /// Returns whether an announcement is about a power supply or a power profile. Such an
+    /// announcement has the field `SUBSYSTEM=power_supply` or `SUBSYSTEM=platform-profile`. Fields
+    /// end with a zero byte.
     static func isPowerSupply(_ announcement: ArraySlice<UInt8>) -> Bool {
         announcement.split(separator: 0).contains { field in
             field.elementsEqual("SUBSYSTEM=power_supply".utf8)
@@ -87,7 +90,7 @@ enum KernelEvents {
         }
     }
 
-    /// Takes all that has been announced; whether any of it matters.
+    /// Reads all pending announcements, and returns whether any of them matters.
     static func hasNews(_ feed: Feed) -> Bool {
         switch feed.kind {
         case .netlink(let matters):
@@ -95,8 +98,8 @@ enum KernelEvents {
                 var sender: UInt32 = 0
                 let count = clinux_receive(feed.descriptor, &buffer, UInt(buffer.count), &sender)
                 guard count > 0 else { return .nothing(count < 0 ? errno : 0) }
-                // Only the kernel has port 0 (netlink(7)); other processes may send here as well, with
-                // a privilege.
+                // Only the kernel has port 0 (netlink(7)). Privileged processes can send to this
+                // socket as well.
                 return .taken(sender == 0 && matters(buffer[..<count]))
             }
         case .wallClock:
@@ -108,13 +111,13 @@ enum KernelEvents {
     }
 
     private enum Arrival {
-        /// Something, and whether it matters.
+        /// An announcement, and whether it matters.
         case taken(Bool)
-        /// Nothing, and the number of the error.
+        /// No announcement, with the error number.
         case nothing(Int32)
     }
 
-    /// Takes until there is no more; whether any of it matters.
+    /// Calls `take` until nothing is left, and returns whether anything mattered.
     private static func drain(_ take: (inout [UInt8]) -> Arrival) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 8 << 10)
         var news = false
@@ -129,19 +132,19 @@ enum KernelEvents {
         }
     }
 
-    /// Whether a failure to read tells of something.
+    /// Returns whether a failed read means that something may have changed.
     static func isNews(_ code: Int32) -> Bool {
-        // The kernel dropped announcements, or one was too long, any of which may have mattered; or the
-        // wall clock was set (timerfd_create(2)).
+        // The kernel dropped announcements or one was too long, and any of them may have mattered;
+        // or the wall clock was set (timerfd_create(2)).
         code == ENOBUFS || code == EMSGSIZE || code == ECANCELED
     }
 }
 
 extension EventThread {
-    /// An element whenever the machine's wall clock is set, by a person or by a service that corrects
-    /// it at once; several that come before one is taken are one. Small corrections by which the
-    /// clock runs faster or slower for a while are none.
+    /// Returns a stream with an element whenever the wall clock is set, by a person or by a service
+    /// that corrects it in one step. Steps that come before an element is taken are one element.
+    /// Gradual corrections, which make the clock run faster or slower for a while, do not count.
     ///
-    /// Where the kernel does not tell of it, the stream stays silent.
+    /// If the kernel does not announce steps, the stream stays silent.
     public func clockChanges() -> AsyncStream<Void> { elements(of: KernelEvents.clockSources()) }
 }

@@ -1,8 +1,9 @@
 import ClarityScheduler
 
-/// Tells how busy the processors are: what idleness is on a machine where nobody logs in.
+/// Reads the load of the processors, which decides whether a machine is idle when nobody is logged
+/// in.
 struct LoadProbe {
-    /// Below this a machine is idle unless the job file says otherwise, in percent.
+    /// The load below which a machine is idle, in percent, unless the job file sets another.
     static let idleBelow = 25
 
     private static let average = "/proc/loadavg"
@@ -10,8 +11,8 @@ struct LoadProbe {
 
     let tree: HostTree
 
-    /// Whether the load is below so many percent; the source tells both: `load of 12% of 2 processors
-    /// is below 25%`.
+    /// Returns whether the load is below `percent`. The source names both:
+    /// `load of 12% of 2 processors is below 25%`.
     func idle(below percent: Int = LoadProbe.idleBelow) -> Conditions.Reading<Bool> {
         switch measured {
         case .failure(let fault): return .sampledUnknown(fault.text)
@@ -25,8 +26,8 @@ struct LoadProbe {
         }
     }
 
-    /// The tasks that ran or waited for a processor or a disk in the last minute, on average, in
-    /// percent of the processors on line; above 100 when some had to wait.
+    /// The average number of tasks in the last minute that ran or waited for a processor or a disk,
+    /// in percent of the online processors. It is above 100 when tasks had to wait.
     var loadPercent: Conditions.Reading<Int> {
         switch measured {
         case .failure(let fault): .sampledUnknown(fault.text)
@@ -54,7 +55,8 @@ struct LoadProbe {
         }
     }
 
-    /// The first of the averages, 0.00 to 999999.99, in hundredths: `0.20 0.18 0.12 1/80 11206`.
+    /// Parses the first average, 0.00 to 999999.99, and returns it in hundredths:
+    /// 20 for `0.20 0.18 0.12 1/80 11206`. Returns `nil` for any other text.
     static func hundredths(_ text: String) -> Int? {
         guard let average = text.split(separator: " ").first else { return nil }
         let parts = average.split(separator: ".", omittingEmptySubsequences: false)
@@ -64,7 +66,7 @@ struct LoadProbe {
         return Int(parts.joined())
     }
 
-    /// How many processors a list names: 5 for `0-3,6`.
+    /// Returns how many processors a list names: 5 for `0-3,6`.
     static func count(_ list: String) -> Int? {
         var count = 0
         var next = 0

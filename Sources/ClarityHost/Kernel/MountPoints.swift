@@ -1,26 +1,22 @@
-/// Which file systems should be mounted where, and which are.
+/// The file systems that should be mounted, and those that are.
 struct MountPoints {
-    /// The places that fstab(5) names, also those that are mounted on demand.
+    /// The mount points that fstab(5) names, including those that are mounted on demand.
     private let declared: Set<String>
     private let mounted: Set<String>
 
-    /// Reads both tables.
-    ///
-    /// - Parameters:
-    ///   - table: The text of `/etc/fstab`.
-    ///   - mounts: The text of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
+    /// Parses both tables.
     init(table: String, mounts: String) {
         declared = Set(MountPoints.fields(1, of: table).filter { $0.hasPrefix("/") && $0 != "/" })
         mounted = Set(MountPoints.fields(4, of: mounts))
     }
 
-    /// The place on or above `path` at which a file system should be mounted and is not; `nil` when
-    /// all is as declared.
+    /// Returns the nearest mount point at or above `path` whose declared file system is not
+    /// mounted; `nil` if nothing is missing.
     func missing(above path: String) -> String? {
         var place = path
         while place.count > 1, place.hasSuffix("/") { place.removeLast() }
         while place.hasPrefix("/"), place != "/" {
-            // What is mounted further down stands for itself.
+            // `path` is on the file system mounted here, so mount points further up do not matter.
             if mounted.contains(place) { return nil }
             if declared.contains(place) { return place }
             guard let slash = place.lastIndex(of: "/") else { return nil }
@@ -37,7 +33,7 @@ struct MountPoints {
         }
     }
 
-    /// White space in a path stands as `\040`, its number in octal digits.
+    /// Decodes `\040` and the like: white space in a path is written as its octal number.
     private static func unescaped(_ field: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = Array(field.utf8)[...]

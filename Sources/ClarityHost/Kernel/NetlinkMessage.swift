@@ -1,14 +1,14 @@
-/// One message of a netlink(7) datagram.
+/// A message of a netlink(7) datagram.
 struct NetlinkMessage {
-    /// Why bytes are no answer of the kernel.
+    /// Why bytes are not a valid answer of the kernel.
     enum Fault: Error, Hashable, Sendable {
-        /// It says no, with the number of an error.
+        /// The kernel refused the request, with an error number.
         case refused(Int32)
-        /// What was told changed meanwhile, so that some of it may be missing or double.
+        /// The data changed while the kernel sent it, so some of it may be missing or duplicate.
         case interrupted
-        /// It ends before its end was announced.
+        /// The answer ends without NLMSG_DONE.
         case cutShort
-        /// What the bytes should be and are not: `a message of 3 bytes`.
+        /// The bytes cannot be parsed, with a description: `a message of 3 bytes`.
         case malformed(String)
     }
 
@@ -17,7 +17,7 @@ struct NetlinkMessage {
     var sequence: UInt32
     var payload: ArraySlice<UInt8>
 
-    /// The messages that stand one after the other; each begins at a multiple of four bytes.
+    /// Parses consecutive messages. Each starts at a multiple of four bytes.
     static func all(in bytes: ArraySlice<UInt8>) throws(Fault) -> [NetlinkMessage] {
         var messages: [NetlinkMessage] = []
         var rest = bytes
@@ -48,7 +48,8 @@ enum NetlinkDump {
     private static let overrun: UInt16 = 4
     private static let isInterrupted: UInt16 = 0x10
 
-    /// The contents of the messages of one type in a whole dump; those of other types are left out.
+    /// Returns the payloads of the messages of one type in a complete dump. Messages of other types
+    /// are dropped.
     static func payloads(
         of type: UInt16, in bytes: [UInt8]
     ) throws(NetlinkMessage.Fault) -> [ArraySlice<UInt8>] {
@@ -61,8 +62,8 @@ enum NetlinkDump {
                 if message.type == type { payloads.append(message.payload) }
                 continue
             }
-            // Errors are told as numbers below zero, 0 is none; the end tells one as well, and may
-            // leave it out.
+            // NLMSG_ERROR holds a negative error number, or 0 for success. NLMSG_DONE holds one
+            // too, or omits it.
             let code = message.payload.number(at: 0, as: Int32.self)
             if let code, code != 0 { throw .refused(0 &- code) }
             if message.type == error {
@@ -75,7 +76,8 @@ enum NetlinkDump {
         throw .cutShort
     }
 
-    /// Whether a datagram is the last of a dump: it says so, or cannot be read at all.
+    /// Returns whether a datagram is the last one of a dump: it holds NLMSG_DONE or NLMSG_ERROR, or
+    /// cannot be parsed.
     static func ends(_ datagram: ArraySlice<UInt8>) -> Bool {
         do throws(NetlinkMessage.Fault) {
             return try NetlinkMessage.all(in: datagram).contains { message in
@@ -87,19 +89,19 @@ enum NetlinkDump {
     }
 }
 
-/// One attribute of a netlink message: a type, and a value that depends on it.
+/// An attribute of a netlink message: a type, and a value whose format depends on the type.
 struct NetlinkAttribute {
     var type: UInt16
     var value: ArraySlice<UInt8>
 
-    /// The attributes that stand one after the other.
+    /// Parses consecutive attributes.
     static func all(
         in bytes: ArraySlice<UInt8>
     ) throws(NetlinkMessage.Fault) -> [NetlinkAttribute] {
         var attributes: [NetlinkAttribute] = []
         var rest = bytes
         let headerSize = 4
-        // What is shorter than a header is padding.
+        // Fewer bytes than a header are padding.
         while rest.count >= headerSize {
             guard let length = rest.number(at: 0, as: UInt16.self),
                 let type = rest.number(at: 2, as: UInt16.self),
@@ -107,14 +109,14 @@ struct NetlinkAttribute {
             else { throw .malformed("an attribute that does not fit, with \(rest.count) left") }
             attributes.append(
                 NetlinkAttribute(
-                    // The two highest bits tell how it is stored.
+                    // The two highest bits are flags about the value's encoding.
                     type: type & 0x3FFF, value: rest.prefix(Int(length)).dropFirst(headerSize)))
             rest = rest.dropFirst(Int(length).alignedToFour)
         }
         return attributes
     }
 
-    /// The value as a number, in the byte order of this machine.
+    /// Returns the value as a number in this machine's byte order.
     func number<Number: FixedWidthInteger>(
         as type: Number.Type
     ) throws(NetlinkMessage.Fault) -> Number {
@@ -124,12 +126,13 @@ struct NetlinkAttribute {
         return number
     }
 
-    /// The value as a text, which a zero byte ends.
+    /// The value as text, up to the first zero byte.
     var text: String { String(decoding: value.prefix { $0 != 0 }, as: UTF8.self) }
 }
 
 extension ArraySlice<UInt8> {
-    /// The number that begins `offset` bytes after the first; `nil` when there are too few.
+    /// Returns the number that starts `offset` bytes after the first byte; `nil` if there are too
+    /// few bytes.
     func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number? {
         guard offset >= 0, count - offset >= MemoryLayout<Number>.size else { return nil }
         return withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: Number.self) }

@@ -1,26 +1,26 @@
 import ClarityScheduler
 
-/// Tells from the kernel's links and routes whether this machine is connected, and over what.
+/// Finds out from the kernel's links and routes whether this machine is connected, and over what.
 struct NetworkProbe {
-    /// What is known of one link.
+    /// What is known about one link.
     fileprivate struct Opinion {
         var isMetered: Bool?
         var isRoaming: Bool?
-        /// `wlan0 is wireless`
+        /// `wlan0 is wireless`.
         var reason: String
-        /// Whether a rule says so.
+        /// Whether a rule of the job file applies to the link.
         var isRuled = false
     }
 
     private let answer: DefaultRoutes.Answer
     private var opinions: [Opinion] = []
 
-    /// Asks for links and routes once.
+    /// Reads links and routes once.
     ///
     /// - Parameters:
-    ///   - tree: Where sysfs shows what the links are.
-    ///   - routes: Where links and routes are told.
-    ///   - rules: What people say about the links.
+    ///   - tree: The tree whose sysfs describes the links.
+    ///   - routes: The source of links and routes.
+    ///   - rules: The user's rules about the links.
     init(_ tree: HostTree, routes: RouteSource, rules: InterfaceRules = InterfaceRules()) {
         let table: RouteTable
         do throws(RouteSource.Fault) {
@@ -41,7 +41,7 @@ struct NetworkProbe {
         }
     }
 
-    /// Whether a default route exists over an interface that is up and has carrier.
+    /// Whether there is a default route over an interface that is up and has carrier.
     var connected: Conditions.Reading<Bool> {
         switch answer {
         case .open(let text): Conditions.Reading(true, source: "rtnetlink: \(text)")
@@ -50,18 +50,19 @@ struct NetworkProbe {
         }
     }
 
-    /// Whether the connection is paid by the byte: what a rule says, `false` over wired Ethernet, and
-    /// otherwise unknown, for only a network manager is told.
+    /// Whether the connection is paid for by the byte: the value of a rule, `false` over wired
+    /// Ethernet, and otherwise unknown, because only a network manager can know.
     var metered: Conditions.Reading<Bool> { reading(\.isMetered) }
 
-    /// Whether it is over somebody else's mobile network: what a rule says, `false` over wired
-    /// Ethernet, and otherwise unknown.
+    /// Whether the connection uses a foreign mobile network: the value of a rule, `false` over
+    /// wired Ethernet, and otherwise unknown.
     var roaming: Conditions.Reading<Bool> { reading(\.isRoaming) }
 
-    /// Whether people have said what each link of the connection is.
+    /// Whether a rule covers every link of the connection.
     var isRuled: Bool { !opinions.isEmpty && opinions.allSatisfy(\.isRuled) }
 
-    /// The most cautious opinion: one yes is a yes, one doubt is a doubt.
+    /// Returns the most cautious answer: true if any link is true, else unknown if any link is
+    /// unknown, else false.
     private func reading(_ question: KeyPath<Opinion, Bool?>) -> Conditions.Reading<Bool> {
         guard !opinions.isEmpty else { return .unknown(connected.source) }
         if let yes = opinions.first(where: { $0[keyPath: question] == true }) {

@@ -1,6 +1,7 @@
 import ClarityScheduler
 
-/// Tells from `/sys/class/power_supply` what feeds this machine and how long it may last.
+/// Reads from `/sys/class/power_supply` whether this machine is on external power, and how full its
+/// batteries are.
 struct PowerProbe {
     private static let folder = "/sys/class/power_supply"
 
@@ -11,10 +12,10 @@ struct PowerProbe {
     /// Why the folder itself cannot be read.
     private var folderFault: HostTree.Fault?
 
-    /// Entries that are left out because what they are is not known, each with the reason.
+    /// The reasons why entries of unknown type are left out, one for each entry.
     ///
-    /// New kernels add types. What such an entry is matters only where nothing else tells: a machine
-    /// whose only entry it is may have a battery.
+    /// New kernels add types. Such an entry matters only if no other entry decides: a machine that
+    /// has no other entry may have a battery.
     private(set) var notes: [String] = []
 
     init(_ tree: HostTree) {
@@ -32,19 +33,25 @@ struct PowerProbe {
                 }
             }
         } catch {
-            // A kernel without the folder drives a machine without a battery.
+            // A machine whose kernel has no such folder has no battery.
             if !error.isAbsent { folderFault = error }
         }
     }
 
-    /// Whether power comes from outside.
+    /// Whether this machine is on external power.
     ///
-    /// What says "no" wins over what says "yes" but for a mains adapter that is on line: that is
-    /// believed even while a battery drains, as under heavy load. A USB port that is on line may
-    /// be feeding a telephone, so a draining battery is believed first. A battery that charges is
-    /// believed over ports that are off line, since not every inlet is a port that tells, but not over
-    /// a mains adapter: it is told of later than that. A machine with neither battery nor UPS runs, so it
-    /// has power. What cannot be read never makes a "yes".
+    /// As a rule, a supply that says no wins over one that says yes. In particular:
+    ///
+    /// - A mains adapter that is online wins over a draining battery, which may drain under heavy
+    ///   load.
+    /// - A draining battery wins over a USB port that is online, because the port may be feeding a
+    ///   telephone.
+    /// - A charging battery wins over ports that are offline, because not every inlet is a port
+    ///   that reports. It does not win over a mains adapter that is offline, because the kernel
+    ///   reports the adapter's change before the battery's.
+    ///
+    /// A machine with neither a battery nor a UPS runs, so it has external power. A file that
+    /// cannot be read never makes a yes.
     var externalPower: Conditions.Reading<Bool> {
         if let folderFault { return .unknown(folderFault.text) }
         if let unit = units.first(where: { $0.isOnline.value == false }) {
@@ -62,7 +69,7 @@ struct PowerProbe {
         return Conditions.Reading(true, source: "no battery in \(PowerProbe.folder)")
     }
 
-    /// No mains adapter is on line, and there is a battery.
+    /// The answer when no mains adapter is online and there is a battery.
     private var powerBesideBattery: Conditions.Reading<Bool> {
         if let battery = batteries.first(where: { $0.status.value == .discharging }) {
             return answer(false, battery, "status")
@@ -83,11 +90,12 @@ struct PowerProbe {
         if let port = ports.first(where: { $0.isOnline.value == false }) {
             return answer(false, port, "online")
         }
-        // No inlet tells anything. A battery that neither drains nor charges is fed past.
+        // No inlet reports anything. Power bypasses a battery that neither drains nor charges, so
+        // another battery comes first.
         return power(of: batteries.first { !$0.isFedPast } ?? batteries[0])
     }
 
-    /// What a store of energy that does not drain says by itself.
+    /// Returns the answer of a battery or UPS that is not discharging.
     private func power(of store: PowerSupply) -> Conditions.Reading<Bool> {
         if store.isOnline.value == true { return answer(true, store, "online") }
         switch store.status {
@@ -106,10 +114,10 @@ struct PowerProbe {
         Conditions.Reading(value, source: "\(supply.path)/\(file)")
     }
 
-    /// The charge of all batteries together, a UPS's included, rounded down.
+    /// The charge of all batteries together, including a UPS's, rounded down.
     ///
-    /// Batteries of different sizes weigh by their energy, else by their charge, where all tell
-    /// it; otherwise each counts alike.
+    /// Batteries are weighted by their energy if all report it, else by their charge if all report
+    /// that. Otherwise each counts alike.
     var battery: Conditions.Reading<Conditions.Battery> {
         if let folderFault { return .unknown(folderFault.text) }
         let stores = batteries + units.filter { $0.charge.percent != nil }
@@ -136,7 +144,7 @@ struct PowerProbe {
 }
 
 extension PowerSupply {
-    /// Whether it says that it neither gives energy nor needs any.
+    /// Whether the battery reports that it neither drains nor charges.
     fileprivate var isFedPast: Bool {
         status.value == .full || status.value == .notCharging
     }

@@ -1,10 +1,11 @@
 import ClarityScheduler
 
-/// Tells from the firmware's power profiles whether this machine saves power.
+/// Reads from the firmware's power profiles whether this machine saves power.
 struct PowerProfileProbe {
-    /// Drivers' own profiles, since Linux 6.14 (Documentation/ABI/testing/sysfs-class-platform-profile).
+    /// The drivers' own profiles, since Linux 6.14
+    /// (Documentation/ABI/testing/sysfs-class-platform-profile).
     private static let folder = "/sys/class/platform-profile"
-    /// One for all of them, since Linux 5.12; `custom` where they differ.
+    /// One profile for all drivers, since Linux 5.12; `custom` if they differ.
     private static let legacy = "/sys/firmware/acpi/platform_profile"
     private static let others: Set<String> = [
         "cool", "quiet", "balanced", "balanced-performance", "performance", "max-power", "custom",
@@ -12,7 +13,7 @@ struct PowerProfileProbe {
 
     let tree: HostTree
 
-    /// Whether a profile is `low-power`; `nil` when this machine has no profiles: nothing in its
+    /// Whether a profile is `low-power`; `nil` if this machine has no profiles, so nothing in its
     /// kernel saves power.
     var lowPower: Conditions.Reading<Bool>? {
         var paths: [String] = []
@@ -21,7 +22,7 @@ struct PowerProfileProbe {
         } catch {
             if !error.isAbsent { return .unknown(error.text) }
         }
-        // Of the drivers' own a change is announced as a device's.
+        // The kernel announces changes of the drivers' own profiles as device events.
         let isSampled = paths.isEmpty
         if isSampled { paths = [Self.legacy] }
         var first: Conditions.Reading<Bool>?
@@ -39,7 +40,7 @@ struct PowerProfileProbe {
             }
             reading.isSampled = isSampled
             if reading.value == true { return reading }
-            // A doubt weighs more than a "no".
+            // Unknown wins over no.
             if first == nil || reading.value == nil { first = reading }
         }
         return first

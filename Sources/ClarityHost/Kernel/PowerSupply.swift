@@ -1,19 +1,21 @@
-/// One entry of `/sys/class/power_supply` that may feed this machine, as far as it can be read
-/// (the kernel's Documentation/ABI/testing/sysfs-class-power).
+/// An entry of `/sys/class/power_supply` that may power this machine (the kernel's
+/// Documentation/ABI/testing/sysfs-class-power).
 ///
-/// Each file is read for itself: drivers answer some with an error while they tell the rest.
+/// Each file is read independently, because some drivers return an error for one file and a value
+/// for the others.
 struct PowerSupply {
-    /// What an entry is; `usb` covers everything that may be charging rather than feeding.
+    /// The type of an entry. `usb` covers every supply that may be charging another device.
     enum Kind {
         case mains, usb, ups, battery
-        /// What it is is not told, or told in a word that is not known; it may be anything.
+        /// The type or the scope is unreadable, or the type is not a known word. The entry may be
+        /// anything.
         case untold(HostTree.Fault)
     }
 
-    /// What one file says.
+    /// The content of one file.
     enum Shown<Value> {
         case value(Value)
-        /// The entry does not offer it.
+        /// The entry does not have this file.
         case absent
         case fault(HostTree.Fault)
 
@@ -33,7 +35,7 @@ struct PowerSupply {
         case charging = "Charging"
         case discharging = "Discharging"
         case full = "Full"
-        /// Held where it is, as by a threshold.
+        /// Held at its level, for example by a charging threshold.
         case notCharging = "Not charging"
         case unknown = "Unknown"
     }
@@ -44,7 +46,7 @@ struct PowerSupply {
     var status: Shown<Status>
     var charge: Charge
 
-    /// How full a supply is, in the units that it offers.
+    /// How full a supply is, in the units that it reports.
     struct Charge {
         /// Microwatt hours.
         var energy: Shown<Level>
@@ -59,8 +61,8 @@ struct PowerSupply {
         }
     }
 
-    /// Reads one entry; `nil` for one that does not feed this machine: a mouse's battery, a
-    /// battery's empty bay, or what was unplugged since it was listed.
+    /// Reads an entry. Returns `nil` if it does not power this machine: a mouse's battery, an empty
+    /// battery bay, or a supply that was unplugged since it was listed.
     init?(_ path: String, in tree: HostTree) {
         guard tree.exists(path) else { return nil }
         let scope = Shown { () throws(HostTree.Fault) in try tree.textIfPresent("\(path)/scope") }
@@ -75,7 +77,7 @@ struct PowerSupply {
             if present.value == 0 { return nil }
         }
         self.path = path
-        // 2 stands for a source whose voltage can be programmed.
+        // 2 means a supply with programmable voltage.
         isOnline = Shown { () throws(HostTree.Fault) in
             try tree.countIfPresent("\(path)/online").map { $0 > 0 }
         }
@@ -104,7 +106,7 @@ struct PowerSupply {
             case "Mains": return .mains
             case "UPS": return .ups
             case "Battery": return .battery
-            // Chargers of telephones and tablets: a pad, and Apple's older ones.
+            // Chargers of telephones and tablets: a wireless pad, and Apple's older chargers.
             case "Wireless", "BrickID": return .usb
             case let type where type.hasPrefix("USB"): return .usb
             default:
@@ -132,8 +134,8 @@ struct PowerSupply {
 }
 
 extension PowerSupply.Charge {
-    /// Percent, rounded down, as the supply says itself or else as follows from what it tells; `nil`
-    /// when it tells nothing.
+    /// The charge in percent, rounded down: as the supply reports it, or else computed from its
+    /// energy or charge; `nil` if it reports none of them.
     var percent: Int? {
         if let capacity = capacity.value { return capacity }
         return (energy.value ?? current.value).map { level in
@@ -141,6 +143,6 @@ extension PowerSupply.Charge {
         }
     }
 
-    /// Why there is no percentage.
+    /// Why a file of the charge could not be read; `nil` if there was no fault.
     var fault: HostTree.Fault? { capacity.fault ?? energy.fault ?? current.fault }
 }

@@ -1,13 +1,14 @@
 import ClarityScheduler
 
-/// Tells from the kernel's pressure stall information how much of the time work waits.
+/// Reads from the kernel's pressure stall information how much of the time tasks wait.
 struct PressureProbe {
     static let resources = ["cpu", "memory", "io"]
 
     let tree: HostTree
 
-    /// The largest share of the last ten seconds in which some task waited for the processor,
-    /// memory or disk; in percent, rounded down. A trigger tells when it rises, nothing when it falls.
+    /// The share of the last ten seconds in which some task waited, in percent, rounded down: the
+    /// largest of those for the processor, memory and disk. A trigger announces a rise; nothing
+    /// announces a fall.
     var pressurePercent: Conditions.Reading<Int> {
         var highest = Conditions.Reading<Int>(nil, source: "")
         for resource in PressureProbe.resources {
@@ -26,7 +27,8 @@ struct PressureProbe {
         return highest
     }
 
-    /// The `avg10` of the line `some`, whole percent, 0 to 100; `nil` for anything else.
+    /// Parses `avg10` of the line `some` and returns it in whole percent, 0 to 100; `nil` for any
+    /// other text.
     static func someShare(_ text: String) -> Int? {
         for line in text.split(separator: "\n") {
             let fields = line.split(separator: " ")

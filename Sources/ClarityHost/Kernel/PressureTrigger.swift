@@ -1,24 +1,24 @@
 import Glibc
 
-/// Asks the kernel to tell when work waits too long (its Documentation/accounting/psi.rst).
+/// Asks the kernel to signal when tasks wait too long (its Documentation/accounting/psi.rst).
 enum PressureTrigger {
-    /// The kernel measures in windows of so many microseconds. Processes without privilege may have
-    /// multiples of two seconds only, since Linux 6.5, and no trigger at all before.
+    /// The kernel's measuring window in microseconds. Since Linux 6.5, unprivileged processes may
+    /// use multiples of two seconds only; before, they cannot have a trigger.
     private static let window = 2_000_000
 
-    /// Why there is no trigger, for people.
+    /// Why there is no trigger, as text for the user.
     struct Fault: Error, Hashable, Sendable {
         var reason: String
     }
 
-    /// A descriptor that signals EPOLLPRI, at most once a window, while some task waited for
-    /// `resource` during more than `percent` of a window; a percentage outside of 1 to 100 is the
-    /// nearest of those.
+    /// Opens a trigger. The returned descriptor signals EPOLLPRI, at most once per window, while
+    /// some task waited for `resource` during more than `percent` of a window. `percent` is clamped
+    /// to 1 to 100.
     ///
     /// - Parameters:
     ///   - resource: `cpu`, `memory` or `io`.
-    ///   - folder: Where the kernel shows its pressure.
-    /// - Throws: `Fault` where the kernel has no pressure or lets us have no trigger.
+    ///   - folder: The folder of the kernel's pressure files.
+    /// - Throws: `Fault` if the kernel has no pressure information or grants no trigger.
     static func open(
         _ resource: String, percent: Int, folder: String = "/proc/pressure"
     ) throws(Fault) -> Int32 {
@@ -26,14 +26,14 @@ enum PressureTrigger {
         let file = Glibc.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { throw Fault(reason: "\(path): \(String(cString: strerror(errno)))") }
         let text = trigger(percent)
-        // The kernel takes it with its final zero.
+        // The kernel expects the text with its terminating zero byte.
         if text.withCString({ write(file, $0, text.utf8.count + 1) }) >= 0 { return file }
         let code = errno
         close(file)
         throw Fault(reason: "\(path): \(String(cString: strerror(code)))")
     }
 
-    /// `some 200000 2000000` for 10.
+    /// Returns the text that sets a trigger: `some 200000 2000000` for 10.
     static func trigger(_ percent: Int) -> String {
         "some \(min(max(percent, 1), 100) * window / 100) \(window)"
     }

@@ -2,14 +2,14 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Hears that pressure rises, while somebody has to know.
+/// Announces that pressure rises.
 ///
-/// A trigger fires every two seconds for as long as the machine is busy, so that there are none but
-/// while an attempt runs that may have to stop for it: who waits, waits for a fall, of which nobody
-/// tells.
+/// A trigger fires every two seconds while the machine is busy. So there are triggers only while an
+/// attempt runs that may have to stop for pressure. A waiting run needs none: it waits for a fall,
+/// which nothing announces.
 final class PressureWatch: Sendable {
     private struct State {
-        /// An epoll(7) descriptor that holds the triggers; -1 until somebody listens.
+        /// An epoll(7) descriptor that watches the triggers; -1 until the first call of `sources`.
         var poll: Int32 = -1
         var triggers: [Int32] = []
     }
@@ -24,7 +24,7 @@ final class PressureWatch: Sendable {
         }
     }
 
-    /// What tells of a rise; nothing where the process has no descriptor left.
+    /// Returns the source that announces a rise; empty if the process is out of descriptors.
     func sources() -> [EventSource<Void>] {
         let (poll, listener) = state.withLock { state in
             if state.poll < 0 { state.poll = clinux_poll() }
@@ -39,8 +39,9 @@ final class PressureWatch: Sendable {
         ]
     }
 
-    /// Listens for a pressure above so many percent from now on; `nil` stops that. What the kernel
-    /// does not let us hear of stays silent.
+    /// Starts to listen for pressure above `percent`; `nil` stops it. Has no effect before the
+    /// first call of `sources`, or while triggers are open already. Resources for which the kernel
+    /// grants no trigger stay silent.
     func listen(above percent: Int?) {
         state.withLock { state in
             guard state.poll >= 0, (percent != nil) == state.triggers.isEmpty else { return }
@@ -53,14 +54,14 @@ final class PressureWatch: Sendable {
                     state.triggers.append(trigger)
                     _ = clinux_poll_add(state.poll, trigger, 1)
                 } catch {
-                    // `standings` says so to whoever asks.
+                    // `standings` reports this fault.
                     continue
                 }
             }
         }
     }
 
-    /// Of which resources a rise could be heard.
+    /// Returns for each resource whether a rise can be announced.
     static func standings(above percent: Int) -> [KernelEvents.Standing] {
         PressureProbe.resources.map { resource in
             let subject = "pressure on \(resource)"

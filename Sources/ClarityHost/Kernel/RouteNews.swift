@@ -1,4 +1,4 @@
-/// Tells which of the announcements of rtnetlink(7) may change whether this machine is connected.
+/// Decides which announcements of rtnetlink(7) may change whether this machine is connected.
 enum RouteNews {
     private enum Kind: UInt16 {
         case newLink = 16
@@ -12,15 +12,15 @@ enum RouteNews {
         case deletedNextHop = 105
     }
 
-    /// The results of a scan and other news of Wi-Fi come as news of its link, with this attribute
+    /// The attribute of link announcements that carry Wi-Fi events, such as the results of a scan
     /// (IFLA_WIRELESS).
     private static let wireless: UInt16 = 11
 
-    /// Whether an announcement matters; what cannot be read does.
+    /// Returns whether an announcement may matter; true if it cannot be parsed.
     ///
-    /// With the last IPv4 address of a link its routes go, and with a next hop of its own (`ip nexthop`)
-    /// those over it, which are announced no other way; that an address is there, or is there longer,
-    /// changes nothing.
+    /// The routes of a link disappear with its last IPv4 address, and the routes over a next hop
+    /// object (`ip nexthop`) disappear with it. The kernel announces these removals in no other
+    /// way. A new or renewed address changes nothing.
     static func matters(_ announcement: ArraySlice<UInt8>) -> Bool {
         do throws(NetlinkMessage.Fault) {
             for message in try NetlinkMessage.all(in: announcement) {

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// Where a machine's links and routes are told.
+/// A source of a machine's links and routes.
 struct RouteSource: Sendable {
-    /// Why they are not, for people: `Permission denied`.
+    /// Why they cannot be read: `Permission denied`.
     struct Fault: Error, Hashable, Sendable {
         var reason: String
     }
@@ -12,19 +12,18 @@ struct RouteSource: Sendable {
 
     init(_ read: @escaping @Sendable () -> Result<RouteTable, Fault>) { self.read = read }
 
-    /// The links and routes now.
+    /// Returns the current links and routes.
     func table() throws(Fault) -> RouteTable { try read().get() }
 
-    /// This machine's, or those of the network namespace of the thread that asks; the kernel answers
-    /// at once.
+    /// This machine, or the network namespace of the calling thread. The kernel answers at once.
     static let live = RouteSource { RouteQuestion.table() }
 
-    /// Those of a captured machine: the kernel's answers to RTM_GETLINK and RTM_GETROUTE.
+    /// A captured machine, from the kernel's answers to RTM_GETLINK and RTM_GETROUTE.
     static func captured(links: [UInt8], routes: [UInt8]) -> RouteSource {
         RouteSource { decoded(links, routes).mapError { Fault(reason: $0.text) } }
     }
 
-    /// Those of a machine that shows none, with the reason.
+    /// A machine whose links and routes cannot be read, with the reason.
     static func none(_ reason: String) -> RouteSource {
         RouteSource { .failure(Fault(reason: reason)) }
     }
@@ -41,7 +40,7 @@ struct RouteSource: Sendable {
 }
 
 extension NetlinkMessage.Fault {
-    /// For people.
+    /// The fault as text for the user.
     var text: String {
         switch self {
         case .refused(let code): String(cString: strerror(code))
@@ -56,13 +55,13 @@ extension NetlinkMessage.Fault {
 private enum RouteQuestion {
     private static let getLink: Int32 = 18
     private static let getRoute: Int32 = 26
-    /// The most that is read of one answer, in bytes; some 10,000 links or 200,000 routes.
+    /// The most bytes read of one answer, enough for some 10,000 links or 200,000 routes.
     private static let largest = 16 << 20
-    /// What changes is read anew so many times.
+    /// How often links and routes are read before giving up, if they change meanwhile.
     private static let attempts = 3
 
     static func table() -> Result<RouteTable, RouteSource.Fault> {
-        // The kernel has its answer ready; the bound is for what is only called a kernel.
+        // The kernel answers at once. The limit of 1 s is for systems that only emulate one.
         let socket = clinux_ask_routes(1000)
         guard socket >= 0 else { return .failure(systemFault(errno)) }
         defer { close(socket) }
@@ -84,13 +83,13 @@ private enum RouteQuestion {
         return .failure(RouteSource.Fault(reason: fault.text))
     }
 
-    /// All datagrams of the answer, one after the other.
+    /// Returns all datagrams of the answer, concatenated.
     private static func answer(
         to request: Int32, _ sequence: UInt32, _ socket: Int32
     ) throws(RouteSource.Fault) -> [UInt8] {
         guard clinux_request_dump(socket, request, sequence) == 0 else { throw systemFault(errno) }
         var answer: [UInt8] = []
-        // The kernel fills 32 KiB at most.
+        // The kernel sends at most 32 KiB in a datagram.
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
             var sender: UInt32 = 0
@@ -101,7 +100,8 @@ private enum RouteQuestion {
                     ? RouteSource.Fault(reason: "no answer within 1s") : systemFault(errno)
             }
             let datagram = buffer[..<count]
-            // Somebody else's, or the rest of an answer that was given up.
+            // The datagram is from another sender, or belongs to an earlier answer that was given
+            // up.
             guard sender == 0, datagram.number(at: 8, as: UInt32.self) == sequence else { continue }
             answer += datagram
             if NetlinkDump.ends(datagram) { return answer }

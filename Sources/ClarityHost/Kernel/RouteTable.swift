@@ -1,22 +1,24 @@
-/// The links of a machine, and of its routes what leads everywhere: what rtnetlink(7) tells.
+/// The links of a machine, and its routes to everywhere or to a large part of it, as rtnetlink(7)
+/// reports them.
 struct RouteTable: Hashable, Sendable {
     /// A network interface.
     struct Link: Hashable, Sendable {
         var index: Int32
         var name: String
-        /// What it is to ARP; 1 is Ethernet (linux/if_arp.h).
+        /// The ARP hardware type; 1 is Ethernet (linux/if_arp.h).
         var hardware: UInt16
-        /// `IFF_UP` and others (netdevice(7)).
+        /// `IFF_UP` and other flags (netdevice(7)).
         var flags: UInt32
-        /// Its operational state by RFC 2863; 0 is unknown and 6 is up.
+        /// The operational state of RFC 2863; 0 is unknown and 6 is up.
         var operation: UInt8 = 0
-        /// `nil` where the kernel leaves it to the flags.
+        /// `nil` if the kernel reports the carrier only in the flags.
         var hasCarrier: Bool?
-        /// What a virtual device is, `wireguard` or `bridge`; `nil` for hardware.
+        /// The type of a virtual device, such as `wireguard` or `bridge`; `nil` for hardware.
         var kind: String?
-        /// The interface under this one, as under a VLAN.
+        /// The interface below this one, as for a VLAN; `nil` if there is none in this network
+        /// namespace.
         var below: Int32?
-        /// The bridge or bond of which it is a part.
+        /// The bridge or bond that this link is a part of.
         var master: Int32?
     }
 
@@ -28,30 +30,31 @@ struct RouteTable: Hashable, Sendable {
     /// A route to everywhere, or to a large part of it.
     struct Route: Hashable, Sendable {
         var family: Family
-        /// The destination: the first byte of its address, and how many bits of it count, 0 to 4.
+        /// The first byte of the destination address. `length` says how many of its bits count, 0
+        /// to 4.
         var first: UInt8 = 0
         var length: UInt8 = 0
         var table: UInt32
-        /// The lowest is preferred.
+        /// The route with the lowest metric is preferred.
         var metric: UInt32
         var end: End
     }
 
     /// Where a route leads.
     enum End: Hashable, Sendable {
-        /// Out over one of these interfaces.
+        /// Over one of these interfaces.
         case interfaces([Int32])
-        /// Out over a next hop of its own (`ip nexthop`) whose interface is not told.
+        /// Over a next hop object (`ip nexthop`), whose interface the kernel does not report.
         case nextHop(UInt32)
-        /// Nowhere: `a blackhole`.
+        /// Nowhere, with the reason: `a blackhole`.
         case refusal(String)
-        /// On to the next routing rule.
+        /// To the next routing rule.
         case nextRule
     }
 
-    /// By their index.
+    /// The links by index.
     var links: [Int32: Link] = [:]
-    /// In the order in which the kernel tells them; the local table is left out.
+    /// The routes in the order in which the kernel reports them, without the local table.
     var routes: [Route] = []
     /// The interfaces over which some route leads to a gateway.
     var gatewayed: Set<Int32> = []
@@ -62,13 +65,13 @@ struct RouteTable: Hashable, Sendable {
 extension RouteTable {
     private typealias Fault = NetlinkMessage.Fault
 
-    /// The main routing table; the others have numbers only.
+    /// The main routing table.
     static let main: UInt32 = 254
     private static let local: UInt32 = 255
     private static let newLink: UInt16 = 16
     private static let newRoute: UInt16 = 24
 
-    /// Reads the kernel's answers to RTM_GETLINK and RTM_GETROUTE, each with its end.
+    /// Parses the kernel's answers to RTM_GETLINK and RTM_GETROUTE, each with its NLMSG_DONE.
     init(links: [UInt8], routes: [UInt8]) throws(NetlinkMessage.Fault) {
         for payload in try NetlinkDump.payloads(of: RouteTable.newLink, in: links) {
             let link = try Link(payload)
@@ -89,7 +92,8 @@ extension RouteTable {
             let flags = payload.number(at: 8, as: UInt32.self)
         else { throw .malformed("a route of \(payload.count) bytes") }
         let (isCloned, isDead): (UInt32, UInt32) = (0x200, 0x1)
-        // Other families are multicast routing; a route for one type of service is not everything's.
+        // Other families are for multicast routing. A route for one type of service is not for all
+        // traffic.
         guard let family = Family(rawValue: family), flags & isCloned == 0, service == 0 else {
             return
         }
@@ -135,13 +139,13 @@ extension RouteTable {
             ))
     }
 
-    /// One of the places to which a route may lead.
+    /// A next hop of a route.
     private struct Hop {
         var interface: Int32
         var isGatewayed: Bool
         var isDead: Bool
 
-        /// Those of a route over several, `struct rtnexthop` one after the other.
+        /// Parses the next hops of a multipath route, consecutive `struct rtnexthop`.
         static func all(in bytes: ArraySlice<UInt8>) throws(NetlinkMessage.Fault) -> [Hop] {
             var hops: [Hop] = []
             var rest = bytes
@@ -167,7 +171,7 @@ extension RouteTable {
 }
 
 extension RouteTable.Link {
-    /// Reads `struct ifinfomsg` and its attributes.
+    /// Parses `struct ifinfomsg` and its attributes.
     fileprivate init(_ payload: ArraySlice<UInt8>) throws(NetlinkMessage.Fault) {
         let headerSize = 16
         guard payload.count >= headerSize, let hardware = payload.number(at: 2, as: UInt16.self),
@@ -182,7 +186,7 @@ extension RouteTable.Link {
             case 5: below = try attribute.number(as: Int32.self)  // IFLA_LINK
             case 10: master = try attribute.number(as: Int32.self)  // IFLA_MASTER
             case 16: operation = try attribute.number(as: UInt8.self)  // IFLA_OPERSTATE
-            case 18:  // IFLA_LINKINFO, of which 1 is IFLA_INFO_KIND
+            case 18:  // IFLA_LINKINFO; its attribute 1 is IFLA_INFO_KIND
                 kind = try NetlinkAttribute.all(in: attribute.value).first { $0.type == 1 }?.text
             case 33: hasCarrier = try attribute.number(as: UInt8.self) != 0  // IFLA_CARRIER
             case 37: isElsewhere = true  // IFLA_LINK_NETNSID
@@ -190,7 +194,7 @@ extension RouteTable.Link {
             }
         }
         if isElsewhere || below == 0 || below == index { below = nil }
-        // It becomes part of a path; the kernel allows no such name (dev_valid_name).
+        // The name becomes part of a path. The kernel allows no such name either (dev_valid_name).
         guard !name.isEmpty, name != ".", name != "..", !name.contains("/") else {
             throw .malformed("a link without a name")
         }

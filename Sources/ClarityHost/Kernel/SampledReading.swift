@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 extension Conditions.Reading {
-    /// The answer "unknown" of something that nothing announces a change of.
+    /// Creates an unknown answer whose changes nothing announces.
     static func sampledUnknown(_ reason: String) -> Conditions.Reading<Value> {
         Conditions.Reading(nil, source: reason, isSampled: true)
     }

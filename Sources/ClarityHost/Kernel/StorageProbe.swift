@@ -4,19 +4,19 @@ import ClaritySystem
 import Glibc
 import Synchronization
 
-/// Tells how much space is free, without waiting for a file system that does not answer.
+/// Measures free space without waiting for a file system that does not answer.
 ///
-/// A network file system whose server is gone holds whoever asks for ever. So each path that a person
-/// named is asked on a thread of its own, one at a time a path, and whoever wants to know waits for it
-/// no longer than 250 ms once; while the thread hangs, what was told last is the answer for a quarter
-/// of an hour.
+/// A network file system whose server is gone blocks a caller forever. So each path that a user
+/// named is measured on a thread of its own, one at a time for each path. The caller that starts
+/// the thread waits at most 250 ms for it. While the thread hangs, other callers return at once.
+/// The last answer then counts for a quarter of an hour.
 final class StorageProbe: Sendable {
     typealias Reading = Conditions.Reading<Int64>
 
-    /// The longest that `free(at:)` waits.
+    /// The longest wait of `free(at:)`.
     static let patience = Duration.milliseconds(250)
 
-    /// How long the last answer counts while there is no other.
+    /// How long the last answer counts while the file system does not answer.
     static let longestSilence = Duration.seconds(15 * 60)
 
     private let clock: any WallClock
@@ -24,12 +24,12 @@ final class StorageProbe: Sendable {
     private let standings = Mutex<[String: Standing]>([:])
 
     private struct Standing {
-        /// Whether a thread is asking; the wait for it may be over.
+        /// Whether a thread is measuring. Its caller may have stopped waiting for it.
         var isAsked = false
         var last: (reading: Reading, at: Instant)?
     }
 
-    /// Creates a probe; `measure` asks for one path, and may take for ever.
+    /// Creates a probe. `measure` measures one path, and may block forever.
     init(
         clock: any WallClock = SystemClock(),
         measure: @escaping @Sendable (String) -> Reading = StorageProbe.named
@@ -38,8 +38,8 @@ final class StorageProbe: Sendable {
         self.measure = measure
     }
 
-    /// The bytes free to this user at a path that exists; with the time at which that was told when the
-    /// file system does not answer now.
+    /// Returns the bytes free to this user at an existing path. If the file system does not answer
+    /// now, returns the last answer with its time.
     func free(at path: String) -> Reading {
         let mayAsk = standings.withLock { standings in
             defer { standings[path, default: Standing()].isAsked = true }
@@ -69,7 +69,8 @@ final class StorageProbe: Sendable {
         .sampledUnknown("\(path): \(String(cString: strerror(code)))")
     }
 
-    /// The answer while the path does not answer.
+    /// Returns the last answer of a path that does not answer now, or unknown if there is none that
+    /// still counts.
     private func late(_ path: String) -> Reading {
         let now = clock.now
         guard let last = standings.withLock({ $0[path]?.last }), let value = last.reading.value,
@@ -81,11 +82,11 @@ final class StorageProbe: Sendable {
             value, source: "\(path), which does not answer now", at: last.at, isSampled: true)
     }
 
-    /// A measurement under way, of which its end is told.
+    /// A measurement in progress, whose end a thread can wait for.
     private final class Call: Sendable {
         private let event: Int32
 
-        /// `nil` when the process has no descriptor left.
+        /// Returns `nil` if the process is out of descriptors.
         init?() {
             event = clinux_eventfd()
             if event < 0 { return nil }
@@ -98,7 +99,7 @@ final class StorageProbe: Sendable {
             _ = write(event, &one, MemoryLayout<UInt64>.size)
         }
 
-        /// Waits; whether it has ended.
+        /// Waits for the end, at most for `patience`, and returns whether it came.
         func ends(within patience: Duration, _ clock: any WallClock) -> Bool {
             let deadline = clock.elapsed + patience
             while true {
@@ -115,10 +116,11 @@ final class StorageProbe: Sendable {
 // MARK: Measuring
 
 extension StorageProbe {
-    /// The bytes free to this user for the state directory, or where it will be once it is made. It
-    /// is asked directly: what uses it every moment would hang as well.
+    /// Returns the bytes free to this user on the file system of the state directory, or of its
+    /// nearest existing ancestor until it is created. It measures on the calling thread: the
+    /// program uses this directory all the time, so it would hang in any case.
     static func state(_ path: String) -> Reading {
-        // A folder that is not made yet will be on its nearest ancestor's file system.
+        // A folder that does not exist yet will be on the file system of its nearest ancestor.
         var folder = path
         while true {
             switch space(folder) {
@@ -132,9 +134,9 @@ extension StorageProbe {
         }
     }
 
-    /// The bytes free to this user at a path that somebody named; unknown with the reason when there is
-    /// none, or when fstab(5) has a file system there or above that is not mounted: then it is the
-    /// wrong disk that would answer.
+    /// Returns the bytes free to this user at a path that a user named. The answer is unknown, with
+    /// the reason, if the path does not exist, or if fstab(5) declares a file system there or above
+    /// that is not mounted: the measurement would be of the wrong disk.
     @Sendable static func named(_ path: String) -> Reading {
         let points: MountPoints?
         do throws(HostTree.Fault) {
@@ -142,7 +144,8 @@ extension StorageProbe {
         } catch {
             return .sampledUnknown(error.text)
         }
-        // First as it is written: the end of a link into a missing file system is not there either.
+        // Check the path as written first: a link into a file system that is not mounted has no
+        // target.
         if let place = points?.missing(above: path) {
             return .sampledUnknown("\(place) is not mounted")
         }
@@ -159,9 +162,10 @@ extension StorageProbe {
         }
     }
 
-    /// `nil` on a machine that does not declare what it mounts.
+    /// Returns the declared and the mounted file systems; `nil` if this machine has no `/etc/fstab`
+    /// or no `/proc/self/mountinfo`.
     ///
-    /// - Throws: `HostTree.Fault` when it cannot be told what is mounted.
+    /// - Throws: `HostTree.Fault` if one of the files cannot be read.
     static func mountPoints(_ tree: HostTree) throws(HostTree.Fault) -> MountPoints? {
         guard let table = try tree.lossyTextIfPresent("/etc/fstab"),
             let mounts = try tree.lossyTextIfPresent("/proc/self/mountinfo")
@@ -177,7 +181,7 @@ extension StorageProbe {
                 HostTree.Fault(
                     path: path, reason: String(cString: strerror(code)), isAbsent: code == ENOENT))
         }
-        // Not `f_bfree`: what is kept for root is not this program's to use.
+        // Not `f_bfree`, which includes the blocks reserved for root.
         let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
             by: UInt64(status.f_frsize))
         return .success(overflow ? .max : Int64(clamping: bytes))

@@ -1,19 +1,19 @@
 import ClarityScheduler
 
-/// Takes what the process of an attempt writes, and says at its end what that makes of the attempt.
+/// Receives the output of an attempt's process, and turns the process's end into the attempt's end.
 protocol AttemptListener: Sendable {
-    /// Why the process must be killed for what it wrote; what it writes then is not read.
+    /// The reason to kill the process for its output; the output after it is not read.
     var fault: String? { get }
-    /// Whether it has said how its work ends.
+    /// Whether the process has reported the outcome of its work.
     var hasOutcome: Bool { get }
 
-    /// Takes bytes as they come, cut anywhere.
+    /// Takes bytes as they arrive, split anywhere.
     mutating func read(
         _ bytes: ArraySlice<UInt8>, progress: (_ done: Int64, _ total: Int64) -> Void)
 
-    /// Says that the process ended of itself, so that there is no more to come.
+    /// Marks the end of the output after the process has exited by itself.
     mutating func finish()
 
-    /// The end of the attempt, but for its memory.
+    /// Returns the end of the attempt, without its peak memory.
     func end(of process: ProcessEnd) -> AttemptEnd
 }

@@ -5,13 +5,13 @@ import Synchronization
 
 /// Carries requests from tasks to the thread that watches an attempt.
 ///
-/// A count and not a queue: a second warning says no more than the first.
+/// Counts requests instead of queueing them: a second warning adds nothing to the first.
 final class AttemptRequests: Sendable {
     private static let warnUnit: UInt64 = 1
     private static let killUnit: UInt64 = 1 << 32
 
-    /// An eventfd(2), -1 once closed; under the lock so that none writes to a number that has
-    /// meanwhile become another file's.
+    /// An eventfd(2), or -1 once closed. The lock keeps a task from writing to a number that has
+    /// meanwhile been reused for another file.
     private let event: Mutex<Int32>
 
     init() throws(SystemError) {
@@ -22,10 +22,10 @@ final class AttemptRequests: Sendable {
 
     deinit { end() }
 
-    /// The descriptor that is readable while a request waits; valid until `end()`.
+    /// The descriptor, readable while a request is pending; valid until `end()`.
     var readiness: Int32 { event.withLock { $0 } }
 
-    /// Hands a request over; does nothing after `end()`.
+    /// Sends a request; does nothing after `end()`.
     func send(_ signal: AttemptSignal) {
         var unit: UInt64 =
             switch signal {
@@ -33,12 +33,12 @@ final class AttemptRequests: Sendable {
             case .kill: AttemptRequests.killUnit
             }
         event.withLock { number in
-            // Fails only when the count is full, and then the request already waits.
+            // This fails only if the counter is full, and then the request is already pending.
             if number >= 0 { _ = write(number, &unit, MemoryLayout<UInt64>.size) }
         }
     }
 
-    /// Takes what waits; `kill` when both do, `nil` when nothing does.
+    /// Takes the pending requests: `kill` if both are pending, `nil` if none is.
     func take() -> AttemptSignal? {
         var count: UInt64 = 0
         let size = event.withLock { read($0, &count, MemoryLayout<UInt64>.size) }
@@ -46,7 +46,7 @@ final class AttemptRequests: Sendable {
         return count >= AttemptRequests.killUnit ? .kill : .warn
     }
 
-    /// Closes the descriptor, once the thread is done with it.
+    /// Closes the descriptor, once the thread no longer uses it.
     func end() {
         event.withLock { number in
             if number >= 0 { close(number) }

@@ -1,11 +1,11 @@
-/// Runs blocking work on a thread of its own, so that it takes none from Swift's pool, which has
-/// one for each processor.
+/// Runs blocking work on a thread of its own, so that it does not block a thread of Swift's pool,
+/// which has one per processor.
 enum AttemptThread {
-    /// Returns what `body` returns.
+    /// Calls `body` on a new thread, and returns its result.
     ///
-    /// No signal is delivered to the thread; a write to a pipe that nobody reads fails with EPIPE.
+    /// The thread receives no signals; a write to a pipe without a reader fails with EPIPE.
     ///
-    /// - Throws: `SystemError` when the system gives no thread; then `body` was not called.
+    /// - Throws: `SystemError` if the system cannot create a thread; `body` is then not called.
     static func run<Result: Sendable>(
         _ body: @escaping @Sendable () -> Result
     ) async throws(SystemError) -> Result {

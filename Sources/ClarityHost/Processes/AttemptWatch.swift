@@ -1,10 +1,10 @@
 import ClarityScheduler
 
-/// Watches the process of an attempt on a thread of its own, and hands it the signals meanwhile.
+/// Watches the process of an attempt on a thread of its own, and passes signals on to it.
 enum AttemptWatch {
-    /// Starts the process and returns when it has been reaped; the task's cancellation kills it.
+    /// Starts the process, and returns when it has been reaped; cancelling the task kills it.
     ///
-    /// - Throws: `SystemError` when it cannot be started or watched.
+    /// - Throws: `SystemError` if the process cannot be started or watched.
     static func run<Listener>(
         _ signals: AsyncStream<AttemptSignal>,
         _ progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void,

@@ -1,19 +1,19 @@
 import ClarityScheduler
 
-/// Keeps the beginning and the end of what a program writes, whatever the amount.
+/// Keeps the beginning and the end of a program's output, however long it is.
 ///
-/// What it writes is a sign of life, so that a job's `stall` counts from the last of it.
+/// Output counts as progress: a job's `stall` is measured from the last output.
 struct CapturedOutput: AttemptListener {
     private let headLimit: Int
     private let tailLimit: Int
     private var head: [UInt8] = []
-    /// Longer than its limit now and then, so that it is not moved with each byte.
+    /// The last bytes; may grow beyond its limit, so that not every read moves it.
     private var tail: [UInt8] = []
     private var total: Int64 = 0
 
-    /// Begins with nothing.
+    /// Creates an empty capture.
     ///
-    /// - Parameter limit: how many bytes are kept at most.
+    /// - Parameter limit: the maximum number of bytes to keep.
     init(limit: Int) {
         headLimit = limit / 2
         tailLimit = limit - limit / 2
@@ -35,7 +35,7 @@ struct CapturedOutput: AttemptListener {
 
     mutating func finish() {}
 
-    /// What is kept; `nil` where nothing was written.
+    /// The captured output; `nil` if the program wrote nothing.
     var output: AttemptOutput? {
         guard total > 0 else { return nil }
         let tail = tail.suffix(tailLimit)
@@ -50,8 +50,8 @@ struct CapturedOutput: AttemptListener {
 }
 
 extension AttemptOutput {
-    /// The last line that is not empty, without what steers a terminal and at most 200 characters of
-    /// it; `nil` where there is none.
+    /// The last line that is not blank, without terminal control characters and at most 200
+    /// characters long; `nil` if there is none.
     var lastLine: String? {
         let bytes = tail.isEmpty ? head : leftOutBytes == 0 ? head + tail : tail
         let lines = bytes.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }

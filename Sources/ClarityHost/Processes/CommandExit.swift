@@ -1,24 +1,25 @@
 import ClarityScheduler
 
-/// What the end of a command means for its attempt, by the words of `sysexits.h`.
+/// Maps the exit status of a command to its attempt's outcome, following `sysexits.h`.
 ///
 /// | status | outcome |
 /// |---|---|
 /// | 0 | success |
-/// | 75 (later), 69, 71, 74 | tried again as the job's `retry` says |
+/// | 75 (later), 69, 71, 74 | retried as the job's `retry` says |
 /// | 64 to 68, 70, 72, 73, 76, 77, 78 | failed for good |
 /// | 126, 127 (a shell did not run it) | failed for good |
-/// | any other | tried again as the job's `retry` says |
+/// | any other | retried as the job's `retry` says |
 ///
-/// A signal that ended it makes a failed attempt, as of any worker.
+/// As with any worker, an attempt whose program is ended by a signal has failed.
 struct CommandExit {
     private let process: ProcessEnd
 
     init(_ process: ProcessEnd) { self.process = process }
 
-    /// The attempt's result; what the program wrote last is the second half of its reason.
+    /// Returns the attempt's result; its reason ends with the program's last line of output.
     func result(lastLine: String?) -> AttemptEnd.Result {
-        // What it was killed for, and processes that it left, count as with any other worker.
+        // A fault for which it was killed, and processes left behind, count as with any other
+        // worker.
         guard process.fault == nil, !process.leftProcesses, case .status(let status) = process.exit
         else { return process.result }
         guard status != 0 else { return .reported(.success) }
@@ -30,16 +31,16 @@ struct CommandExit {
         return .reported(meaning.isFinal ? .failure(failure) : .retry(after: nil, failure))
     }
 
-    /// What a status asks of the operator.
+    /// The meaning of an exit status for the operator.
     struct Meaning: Hashable {
         var category: Failure.Category
-        /// What `sysexits.h`, or the shell, says of it; `nil` where nobody does.
+        /// The words of `sysexits.h` or the shell for the status; `nil` if neither defines it.
         var words: String?
-        /// Whether another attempt would end alike.
+        /// Whether another attempt would end the same way.
         var isFinal: Bool
     }
 
-    /// The meaning of a status that is not 0.
+    /// Returns the meaning of a status other than 0.
     static func meaning(of status: Int32) -> Meaning {
         switch status {
         case 64: Meaning(category: .configuration, words: "usage", isFinal: true)

@@ -1,7 +1,8 @@
 public import ClarityScheduler
 
 extension JobKindDeclaration {
-    /// The kind `command`, for any catalogue: what `CommandPlan` reads and `CommandWorker` does.
+    /// The kind `command`, for any catalogue: `CommandPlan` reads its options, and `CommandWorker`
+    /// runs it.
     public static let command = JobKindDeclaration(
         .command, summary: "runs any program, and takes its exit status for the outcome",
         options: [

@@ -1,22 +1,23 @@
 import Glibc
 
-/// What the process of a command is made from.
+/// The parameters of a command's process.
 struct CommandLaunch: Sendable {
-    /// The descriptors that a command finds open: `/dev/null` on 0, one pipe on 1 and 2, then this.
+    /// The first descriptor after 0 (`/dev/null`) and 1 and 2 (one pipe) that a command finds open.
     static let leaseLockNumber: Int32 = 3
 
     /// The program's path and its arguments.
     var words: [String]
     var folder: String
     var environment: [String: String]
-    /// The descriptor that the command and those that it starts inherit as number 3.
+    /// The descriptor that the command and its child processes inherit as number 3.
     var leaseLock: Int32?
 
     /// Starts the process in a group of its own, with no signal blocked or ignored and no other
     /// descriptor open, and returns its id.
     ///
-    /// - Parameter output: where it writes, from `Launch.firstFree` on.
-    /// - Throws: `SystemError` with what `execve` said when the program cannot be run.
+    /// - Parameter output: the descriptor that it writes to, with a number of at least
+    ///   `Launch.firstFree`.
+    /// - Throws: `SystemError` with the error of `execve` if the program cannot be run.
     func start(output: borrowing Descriptor) throws(SystemError) -> pid_t {
         var start = try ProcessStart()
         try start.enter(folder)

@@ -1,20 +1,20 @@
 public import ClarityScheduler
 import Glibc
 
-/// What a job of the kind `command` is to do, as its options say.
+/// The work of a job of the kind `command`, read from its options.
 public struct CommandPlan: Hashable, Sendable {
     /// The program's name or absolute path, and its arguments; not empty.
     public let words: [String]
-    /// The folder in which it is started, an absolute path.
+    /// The absolute path of the folder in which the program starts.
     public let folder: String
-    /// What it finds in its environment beside that of this program.
+    /// The variables that it gets in addition to those of this program.
     public let variables: [String: String]
-    /// How many bytes of its output are kept.
+    /// The maximum number of bytes of its output to keep.
     public let outputLimit: Int
 
     /// Reads the options of an order.
     ///
-    /// - Throws: `Failure` for options that no job file would have handed on.
+    /// - Throws: `Failure` for options that cannot come from a valid job file.
     public init(_ options: [String: String]) throws(Failure) {
         let words = CommandPlan.list(options["command"])
         guard let program = words.first, !program.isEmpty else {
@@ -36,24 +36,24 @@ public struct CommandPlan: Hashable, Sendable {
         outputLimit = limit
     }
 
-    /// The program's path; `nil` where it is not found.
+    /// Returns the program's path; `nil` if it is not found.
     ///
-    /// - Parameter environment: all that the program will find in its environment.
+    /// - Parameter environment: the program's whole environment.
     public func program(in environment: [String: String]) -> String? {
         words.first.flatMap { ProgramSearch.path(of: $0, in: environment["PATH"]) }
     }
 
-    /// Whether the folder is one.
+    /// Whether the folder exists and is a folder.
     public var hasFolder: Bool {
         var status = stat()
         return stat(folder, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// All that the program finds in its environment.
+    /// Returns the program's whole environment.
     ///
     /// - Parameters:
-    ///   - base: what it gets of this program's own.
-    ///   - startedAt: when the attempt starts.
+    ///   - base: the variables that it gets from this program's environment.
+    ///   - startedAt: the time at which the attempt starts.
     public func environment(
         over base: [String: String], _ order: AttemptOrder, startedAt: Instant
     ) -> [String: String] {
@@ -61,7 +61,7 @@ public struct CommandPlan: Hashable, Sendable {
             .merging(CommandPlan.variables(of: order, startedAt: startedAt)) { _, ours in ours }
     }
 
-    /// What tells the program which attempt it is.
+    /// Returns the variables that identify the attempt to the program.
     private static func variables(
         of order: AttemptOrder, startedAt: Instant
     ) -> [String: String] {

@@ -1,29 +1,30 @@
 public import ClarityScheduler
 import Glibc
 
-/// Runs each attempt of the kind `command`: the program that the job names is the attempt.
+/// Runs each attempt of the kind `command` as the program that the job names.
 ///
-/// It leads a process group of its own in the job's folder. It finds `/dev/null` on 0, a pipe on 1 and
-/// 2 of which the beginning and the end are kept, on 3 the lease lock, which it has to leave alone,
-/// nothing else open and no signal blocked or ignored. Its environment is the one given here, the job's
-/// own, and:
+/// The program leads a process group of its own and starts in the job's folder. It finds
+/// `/dev/null` on descriptor 0 and a pipe on 1 and 2; the beginning and the end of its output are
+/// kept. Descriptor 3 is the lease lock, which it must leave alone. No other descriptor is open,
+/// and no signal is blocked or ignored. Its environment consists of the one given to this worker,
+/// the job's own variables, and:
 ///
 /// | variable | |
 /// |---|---|
 /// | `CLARITY_JOB` | the job's id |
 /// | `CLARITY_RUN` | the run's number |
 /// | `CLARITY_ATTEMPT` | the attempt of that run, from 1 |
-/// | `CLARITY_GENERATION` | higher than of every earlier attempt of the run: a fencing token |
+/// | `CLARITY_GENERATION` | higher than in every earlier attempt of the run: a fencing token |
 /// | `CLARITY_SCHEDULED_FOR` | the occurrence, in UTC by RFC 3339 |
-/// | `CLARITY_DEADLINE` | when it is killed, likewise |
+/// | `CLARITY_DEADLINE` | the time at which it is killed, in UTC by RFC 3339 |
 ///
-/// - `warn` is SIGTERM to the program, `kill` and the task's cancellation SIGKILL to its group. Memory
-///   and processes left behind are watched as `ProcessWorker` does.
-/// - What its exit status means stands in `CommandExit`. A program that is not found or cannot be run
-///   fails for good, as with 127 and 126.
-/// - A scheduler that is killed does not take it along. The run stays its own until the lease has not
-///   been renewed for `Planner.leaseTerm`; then another attempt, of a higher generation, may start
-///   beside it.
+/// - `warn` sends SIGTERM to the program. `kill` and the task's cancellation send SIGKILL to its
+///   group. Memory and leftover processes are watched as in `ProcessWorker`.
+/// - `CommandExit` defines the meaning of each exit status. A program that is not found or cannot
+///   be run fails for good, as with statuses 127 and 126.
+/// - The program survives a scheduler that is killed. The run stays its own until the lease has not
+///   been renewed for `Planner.leaseTerm`. Then another attempt, with a higher generation, may
+///   start beside it.
 public struct CommandWorker: Worker {
     private let environment: [String: String]
     private let leaseLock: Int32?
@@ -32,10 +33,11 @@ public struct CommandWorker: Worker {
     /// Creates a worker.
     ///
     /// - Parameters:
-    ///   - environment: what commands find in their environment of this program's; `PATH` in it is
-    ///     where they are looked for. What they must not know must not be in it.
+    ///   - environment: the variables of this program that commands get. Commands are searched for
+    ///     in its `PATH`, unless the job sets its own. Variables that commands must not see must
+    ///     not be in it.
     ///   - leaseLock: as in `ProcessWorker`.
-    ///   - clock: tells when an attempt begins.
+    ///   - clock: the clock for the start of each attempt.
     public init(environment: [String: String], leaseLock: Int32?, clock: any WallClock) {
         self.environment = environment
         self.leaseLock = leaseLock
@@ -89,8 +91,8 @@ public struct CommandWorker: Worker {
 }
 
 extension SystemError {
-    /// What it means that a command was not started: no other attempt finds another program, but one
-    /// may find more memory.
+    /// The result of a command that could not be started. Another attempt cannot find another
+    /// program, but it may find more memory.
     fileprivate var commandResult: AttemptEnd.Result {
         switch code {
         case ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, EISDIR, ELOOP, E2BIG, EINVAL:

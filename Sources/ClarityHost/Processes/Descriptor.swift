@@ -2,7 +2,7 @@ import CLinux
 import ClarityScheduler
 import Glibc
 
-/// A file descriptor with one owner, who closes it.
+/// A file descriptor with one owner, which closes it.
 struct Descriptor: ~Copyable, Sendable {
     let number: Int32
 
@@ -14,16 +14,17 @@ struct Descriptor: ~Copyable, Sendable {
         close(number)
     }
 
-    /// The same file under a number of at least `floor`, closed on exec.
+    /// Duplicates a descriptor under a number of at least `floor`, closed on exec.
     ///
-    /// - Throws: `SystemError` when the process has no number left.
+    /// - Throws: `SystemError` if the process has no descriptor left.
     static func duplicate(_ number: Int32, from floor: Int32) throws(SystemError) -> Descriptor {
         let copy = fcntl(number, F_DUPFD_CLOEXEC, floor)
         guard copy >= 0 else { throw SystemError("duplicate a descriptor") }
         return Descriptor(owning: copy)
     }
 
-    /// This descriptor where its number is at least `floor`, else a copy of it in its place.
+    /// Returns this descriptor if its number is at least `floor`, and otherwise a duplicate that
+    /// replaces it.
     consuming func raised(to floor: Int32) throws(SystemError) -> Descriptor {
         if number >= floor { return self }
         return try Descriptor.duplicate(number, from: floor)
@@ -36,15 +37,17 @@ struct Descriptor: ~Copyable, Sendable {
         }
     }
 
-    /// Waits until there is something to read, of a pidfd until its process has ended; `false` when
-    /// `limit` comes first. Without a limit it waits for as long as that takes.
+    /// Waits until the descriptor is readable; a pidfd is readable when its process has ended.
+    ///
+    /// Returns `false` if `limit` passes first or poll(2) fails. Without a limit, waits as long as
+    /// it takes.
     func isReadable(before limit: SuspendingClock.Instant? = nil) -> Bool {
         var set = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
         while true {
             var wait: Int32 = -1
             if let limit {
                 let left = limit - SuspendingClock.now
-                // Rounded up, so that it never comes back too early and spins.
+                // Round up, so that the wait never ends too early and spins.
                 wait = left > .zero ? Int32(clamping: left.milliseconds + 1) : 0
             }
             let count = poll(&set, 1, wait)
@@ -55,12 +58,12 @@ struct Descriptor: ~Copyable, Sendable {
     }
 }
 
-/// Both ends of a pipe, closed on exec.
+/// A pipe with both of its ends, closed on exec.
 struct Pipe: ~Copyable {
     let readEnd: Descriptor
     let writeEnd: Descriptor
 
-    /// Makes a pipe whose ends have numbers of at least `floor`.
+    /// Creates a pipe whose ends have numbers of at least `floor`.
     init(from floor: Int32) throws(SystemError) {
         var ends: [Int32] = [-1, -1]
         guard clinux_pipe(&ends) == 0 else { throw SystemError("make a pipe") }
@@ -75,12 +78,12 @@ struct Pipe: ~Copyable {
 
 /// A system call that failed.
 struct SystemError: Error, Hashable, Sendable {
-    /// What was wanted, to follow "cannot".
+    /// The action that failed, to follow "cannot".
     var action: String
-    /// The error's number, `errno`.
+    /// The error number, as in `errno`.
     var code: Int32
 
-    /// Takes the error's number from `errno`.
+    /// Creates an error with the current `errno`.
     init(_ action: String) {
         self.init(action, code: errno)
     }

@@ -1,28 +1,28 @@
 import Glibc
 
-/// What a worker process is made from.
+/// The parameters of a worker process.
 struct Launch: Sendable {
-    /// The descriptors that a worker finds open: 0 and 1 on `/dev/null`, 2 inherited, then these.
+    /// The descriptors that a worker finds open after 0 and 1 (`/dev/null`) and 2 (inherited).
     static let orderNumber: Int32 = 3
     static let reportNumber: Int32 = 4
     static let leaseLockNumber: Int32 = 5
-    /// Sources of the above must lie from here on: one that lay among them would be overwritten
+    /// The lowest number for the sources of the descriptors above. A lower one would be overwritten
     /// before it is copied.
     static let firstFree: Int32 = 6
 
     /// The program's path and its arguments.
     var executable: [String]
     var environment: [String: String]
-    /// The descriptor that the worker gets as number 5.
+    /// The descriptor that the worker inherits as number 5.
     var leaseLock: Int32?
 
     /// Starts the process in a group of its own, with no signal blocked or ignored and no other
     /// descriptor open, and returns its id.
     ///
     /// - Parameters:
-    ///   - order: The read end of the order pipe, from `firstFree` on.
-    ///   - report: The write end of the report pipe, from `firstFree` on.
-    /// - Throws: `SystemError` with what `execve` said when the program cannot be run.
+    ///   - order: the read end of the order pipe, with a number of at least `firstFree`.
+    ///   - report: the write end of the report pipe, with a number of at least `firstFree`.
+    /// - Throws: `SystemError` with the error of `execve` if the program cannot be run.
     func start(
         order: borrowing Descriptor, report: borrowing Descriptor
     ) throws(SystemError) -> pid_t {
@@ -30,7 +30,7 @@ struct Launch: Sendable {
         try start.open("/dev/null", O_RDONLY, as: 0)
         try start.open("/dev/null", O_WRONLY, as: 1)
         if fcntl(2, F_GETFD) < 0 {
-            // Else the first file that the worker opens would receive its error messages.
+            // Otherwise the first file that the worker opens would receive its error messages.
             try start.open("/dev/null", O_WRONLY, as: 2)
         }
         try start.give(order.number, as: Launch.orderNumber)

@@ -4,20 +4,21 @@ import Glibc
 
 /// One attempt in a child process, watched by the thread that calls `run`.
 ///
-/// One thread does all: no state is shared, and nothing waits but in poll(2).
+/// One thread does all the work: no state is shared, and it waits only in poll(2).
 struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
     typealias Progress = (_ done: Int64, _ total: Int64) -> Void
 
-    /// How often memory is looked at.
+    /// The interval at which memory is sampled.
     private static var memoryInterval: Duration { .milliseconds(200) }
 
     private let group: ProcessGroup
-    /// A pidfd: readable when the leader has ended.
+    /// A pidfd, readable when the leader has ended.
     private let leaderEnd: Descriptor
     private let orderPipe: Descriptor
     private let listenPipe: Descriptor
     private let memoryLimitBytes: Int64
-    /// Our own largest resident memory when the child was made, in bytes; see `peak(_:)`.
+    /// This process's own peak resident memory when the child was created, in bytes; see
+    /// `peak(_:)`.
     private let ownPeakBytes: Int64
 
     private var unsent: ArraySlice<UInt8>
@@ -32,11 +33,11 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
     /// Starts the process.
     ///
     /// - Parameters:
-    ///   - text: what is written to the process.
+    ///   - text: the text to write to the process.
     ///   - memoryLimitBytes: as in `AttemptOrder`.
-    ///   - listener: takes what the process writes.
-    ///   - start: starts it, with the end of a pipe that it reads and of one that it writes.
-    /// - Throws: `SystemError` when it cannot be started, or not be watched; then it is gone.
+    ///   - listener: receives the output of the process.
+    ///   - start: starts the process with the pipe end that it reads and the one that it writes.
+    /// - Throws: `SystemError` if the process cannot be started or watched; it is then gone.
     init(
         _ text: [UInt8], memoryLimitBytes: Int64, _ listener: Listener,
         start: (
@@ -67,7 +68,7 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
         unsent = text[...]
     }
 
-    /// Watches the process to its end and reaps it.
+    /// Watches the process until it ends, and reaps it.
     consuming func run(_ requests: AttemptRequests, _ progress: Progress) -> AttemptEnd {
         watch(requests, progress)
         return finish(progress)
@@ -76,7 +77,7 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
     private mutating func watch(_ requests: AttemptRequests, _ progress: Progress) {
         let ready = Int16(POLLIN | POLLHUP | POLLERR)
         while true {
-            // A pipe that is done with is left out: its end would be announced without end.
+            // Leave out a finished pipe: poll(2) would report its end again and again.
             var set = [
                 pollfd(fd: leaderEnd.number, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: requests.readiness, events: Int16(POLLIN), revents: 0),
@@ -120,12 +121,12 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
         if count >= 0 {
             unsent = unsent.dropFirst(count)
         } else if errno != EAGAIN, errno != EINTR {
-            // The worker closed its end: it wants no more. What it makes of that is its report.
+            // The worker closed its end and reads no more. Its report shows what it makes of that.
             unsent = []
         }
     }
 
-    /// Reads what the pipe holds, up to one buffer; whether there may be more.
+    /// Reads at most one buffer from the pipe, and returns whether there may be more.
     @discardableResult
     private mutating func listen(_ progress: Progress) -> Bool {
         let count = read(listenPipe.number, &buffer, buffer.count)
@@ -140,7 +141,7 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
             fault = .malformedReport(text)
             killGroup()
         }
-        // The last look at a worker that may be gone before the next one is due.
+        // Sample now: the worker may be gone before the next sample is due.
         if !hadOutcome, listener.hasOutcome { sampleMemory() }
         return listener.fault == nil
     }
@@ -152,7 +153,7 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
         guard memoryLimitBytes > 0, memory.residentBytes > memoryLimitBytes, fault == nil else {
             return
         }
-        // A process that has just forked shares all with its child until either writes.
+        // A process that has just forked shares all memory with its child until either one writes.
         let measured = memory.processes > 1 ? group.proportionalBytes() : memory.residentBytes
         guard measured > memoryLimitBytes else { return }
         fault = .memoryLimitExceeded(limitBytes: memoryLimitBytes, measuredBytes: measured)
@@ -164,19 +165,19 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
         var usage = rusage()
         while wait4(group.leader, &status, 0, &usage) < 0, errno == EINTR {}
         var end = ProcessEnd(exit: ProcessEnd.Exit(waitStatus: status))
-        // After the leader is reaped its number is free, but the kernel gives numbers out in turn:
-        // it cannot come round within the microseconds until here.
+        // The number of the reaped leader is free now. But the kernel assigns numbers in sequence,
+        // so it cannot come round again within the microseconds until here.
         let survivors = group.survivors()
         if survivors != [] {
-            // What we killed is merely still dying. Either way the attempt is not over before
-            // them: they may be in the middle of a write.
+            // Processes that we killed are only still dying. In both cases the attempt is not over
+            // before they end: they may be in the middle of a write.
             end.leftProcesses = !wasKilled
             group.end(survivors)
         }
-        // Orphans come to us where we are process 1 or a subreaper; elsewhere there are none.
+        // Orphans become our children if we are process 1 or a subreaper; otherwise there are none.
         while waitpid(-group.leader, nil, 0) > 0 {}
-        // Not until the pipe's end, which somebody who left the group may hold open and fill: a pipe
-        // holds at most 1 MiB (pipe(7)).
+        // Do not read until the pipe's end: a process that left the group may hold it open and keep
+        // writing. A pipe holds at most 1 MiB (pipe(7)).
         var looks = 0
         while looks < 32, isListening, listen(progress) { looks += 1 }
         if case .status = end.exit {
@@ -189,10 +190,10 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
         return result
     }
 
-    /// The largest resident memory of the attempt, in bytes.
+    /// Returns the peak resident memory of the attempt, in bytes.
     ///
-    /// The kernel's own figure starts with that of the process which made the child, for the two
-    /// share memory until the child runs its program. So it counts only above ours.
+    /// The kernel's figure starts with that of the parent process, because the two share memory
+    /// until the child runs its program. So it counts only if it exceeds ours.
     private func peak(_ usage: rusage) -> Int64 {
         let told = Int64(usage.ru_maxrss) * 1024
         return max(largestSampleBytes, told > ownPeakBytes ? told : 0)
@@ -204,8 +205,8 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
         return Int64(usage.ru_maxrss) * 1024
     }
 
-    /// Returns a pidfd of a process that has been given the limits that the kernel keeps: before
-    /// it has the order, and so any health data.
+    /// Opens a pidfd of the process and sets the limits that the kernel enforces, before the
+    /// process gets its order and with it any health data.
     private static func takeCharge(
         of process: pid_t, _ memoryLimitBytes: Int64
     ) throws(SystemError) -> Descriptor {
@@ -215,8 +216,8 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
         guard clinux_forbid_core_dump(process) == 0 else {
             throw SystemError("forbid core dumps")
         }
-        // A backstop for what grows faster than it is looked at; above the limit, since it counts
-        // memory that was asked for and never used.
+        // A backstop for memory that grows faster than it is sampled. It lies above the limit,
+        // since it also counts memory that was requested and never used.
         let (double, overflow) = memoryLimitBytes.multipliedReportingOverflow(by: 2)
         let allowance: Int64 = 256 << 20
         if memoryLimitBytes > 0, !overflow, double < Int64.max - allowance,

@@ -1,13 +1,13 @@
 import ClarityScheduler
 
-/// What became of a worker process, and what that makes of its attempt.
+/// The end of a worker process, and the attempt's result that follows from it.
 struct ProcessEnd: Hashable {
     /// How a process ended.
     enum Exit: Hashable {
         case status(Int32)
         case signal(Int32)
 
-        /// Reads what wait(2) gives for a process that has ended.
+        /// Decodes the status that wait(2) returns for a process that has ended.
         init(waitStatus: Int32) {
             let signal = waitStatus & 0x7F
             self = signal == 0 ? .status((waitStatus >> 8) & 0xFF) : .signal(signal)
@@ -17,18 +17,18 @@ struct ProcessEnd: Hashable {
     var exit: Exit
     /// The outcome that the worker reported.
     var outcome: Outcome?
-    /// What we killed it for.
+    /// The fault for which we killed it.
     var fault: AttemptFault?
-    /// Whether a process of its group was still running when it had ended of itself.
+    /// Whether a process of its group was still running after it had ended by itself.
     var leftProcesses = false
 
     /// The attempt's result.
     ///
-    /// What we killed the worker for comes first. A process left behind breaks the attempt even
-    /// when it reported success: it may still hold files, write to the store and send data while
-    /// the job's next attempt runs, so what was reported was not yet true. Success then needs both
-    /// the word and exit status 0, for a worker that fails while it ends may not have kept what it
-    /// did. A reported failure, retry, snooze or need counts whatever followed it: it tells more than a
+    /// A fault for which we killed the worker comes first. A process left behind breaks the attempt
+    /// even if it reported success. Such a process may still hold files, write to the store and
+    /// send data while the job's next attempt runs, so the report was not yet true. Success also
+    /// needs exit status 0, because a worker that fails while it exits may have lost its work. A
+    /// reported failure, retry, snooze or need counts whatever follows it: it says more than a
     /// status.
     var result: AttemptEnd.Result {
         if let fault { return .broke(fault) }

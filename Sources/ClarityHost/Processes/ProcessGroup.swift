@@ -1,18 +1,18 @@
 import CLinux
 import Glibc
 
-/// What `/proc` shows of a worker process and those that it started.
+/// A worker process and the processes that it started, as `/proc` shows them.
 struct ProcessGroup {
-    /// The id of the leader, which is the group's.
+    /// The id of the leader, which is also the group's id.
     let leader: pid_t
 
-    /// Resident memory of the leader and its descendants.
+    /// The resident memory of the leader and its descendants.
     struct Memory {
         var residentBytes: Int64 = 0
         var processes = 0
     }
 
-    /// The sum of resident memory, in bytes; none when the leader has ended.
+    /// Returns the sum of resident memory, in bytes; zero if the leader has ended.
     ///
     /// Memory that a process shares with its child counts twice; see `proportionalBytes()`.
     func memory() -> Memory {
@@ -27,8 +27,10 @@ struct ProcessGroup {
         return memory
     }
 
-    /// The sum of resident memory in which shared pages are divided among those that share them;
-    /// in bytes. Costs the kernel a walk over every page, a millisecond for each 100 MB.
+    /// Returns the sum of resident memory in bytes, with shared pages divided among the processes
+    /// that share them.
+    ///
+    /// The kernel walks every page for it, at about a millisecond per 100 MB.
     func proportionalBytes() -> Int64 {
         var kibibytes: Int64 = 0
         for process in family() {
@@ -40,16 +42,16 @@ struct ProcessGroup {
         return kibibytes * 1024
     }
 
-    /// The processes of the group that still run; one that ended and waits to be reaped does not.
-    /// `nil` when there are some and `/proc` cannot be read.
+    /// Returns the processes of the group that still run, without those that only wait to be
+    /// reaped; `nil` if there are some and `/proc` cannot be read.
     ///
     /// The leader must have been reaped.
     func survivors() -> [pid_t]? {
-        // The cheap question first, but it also counts processes that have ended. In a container
-        // whose first process reaps nobody's children those stay for ever.
+        // Try the cheap check first. It also counts processes that have ended: they stay forever in
+        // a container whose first process reaps no orphans.
         guard kill(-leader, 0) == 0 || errno == EPERM else { return [] }
         return ProcessGroup.numbers(in: "/proc")?.filter { process in
-            // `pid (name) state parent group ...`, where the name may hold anything.
+            // The line is `pid (name) state parent group ...`, and the name may contain anything.
             let text = ProcessGroup.text("/proc/\(process)/stat")
             guard let name = text.lastIndex(of: ")") else { return false }
             let fields = text[name...].split(separator: " ")
@@ -58,26 +60,27 @@ struct ProcessGroup {
         }
     }
 
-    /// Kills survivors and waits for their end, which comes at once but for a process that waits
-    /// for a device; at most until `limit`, where one is given.
+    /// Kills survivors and waits until they have ended, at most until `limit` if there is one.
+    ///
+    /// They end at once, except for a process that waits for a device.
     func end(_ survivors: [pid_t]?, before limit: SuspendingClock.Instant? = nil) {
         kill(-leader, SIGKILL)
         for process in survivors ?? [] {
             let number = clinux_pidfd_open(process)
-            // It is gone, or there is no descriptor left to wait with.
+            // The process is gone, or there is no descriptor left to wait with.
             guard number >= 0 else { continue }
             _ = Descriptor(owning: number).isReadable(before: limit)
         }
     }
 
-    /// Kills every process of the group; the leader must not have been reaped.
+    /// Kills every process of the group; the leader must not have been reaped yet.
     func killAll() {
         kill(-leader, SIGKILL)
-        // The leader may have left for a group of its own.
+        // The leader may have moved to another group.
         kill(leader, SIGKILL)
     }
 
-    /// The leader and its descendants, at most 1,000.
+    /// Returns the leader and its descendants, and looks for no more once it has found 1,000.
     private func family() -> [pid_t] {
         var family = [leader]
         var next = 0
@@ -105,7 +108,7 @@ struct ProcessGroup {
         return numbers
     }
 
-    /// The text of a file below `/proc`; empty when the process is gone or not ours to see.
+    /// Returns the text of a file in `/proc`; empty if the process is gone or hidden from us.
     private static func text(_ path: String) -> String {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return "" }

@@ -1,20 +1,21 @@
 import CLinux
 import Glibc
 
-/// What is arranged before a child process runs its program.
+/// The setup of a child process before it runs its program.
 ///
-/// It begins in a group of its own, with no signal blocked or ignored. Descriptors are arranged in
-/// the order of the calls; those that are neither opened, given nor closed are inherited as they are.
+/// The process starts in a group of its own, with no signal blocked or ignored. The setup handles
+/// descriptors in the order of the calls; a descriptor that no call opens, passes on or closes is
+/// inherited as it is.
 struct ProcessStart: ~Copyable {
     private var actions = posix_spawn_file_actions_t()
 
-    /// Begins with nothing arranged.
+    /// Creates an empty setup.
     init() throws(SystemError) {
         try ProcessStart.check(posix_spawn_file_actions_init(&actions))
     }
 
     deinit {
-        // The memory is behind a pointer in it, so that a copy will do.
+        // The memory is behind a pointer in the value, so that freeing a copy frees it.
         var actions = actions
         posix_spawn_file_actions_destroy(&actions)
     }
@@ -25,8 +26,8 @@ struct ProcessStart: ~Copyable {
             posix_spawn_file_actions_addopen(&actions, number, path, flags, 0))
     }
 
-    /// Hands this process's descriptor `source` over as `number`; the two must differ, and nothing
-    /// that was arranged before may lie at `source`.
+    /// Passes this process's descriptor `source` on as `number`. The two must differ, and no
+    /// earlier call may have used `source` as a target.
     mutating func give(_ source: Int32, as number: Int32) throws(SystemError) {
         try ProcessStart.check(posix_spawn_file_actions_adddup2(&actions, source, number))
     }
@@ -36,7 +37,7 @@ struct ProcessStart: ~Copyable {
         try ProcessStart.check(clinux_spawn_close_from(&actions, first))
     }
 
-    /// Makes a folder the working directory.
+    /// Sets the working directory.
     mutating func enter(_ folder: String) throws(SystemError) {
         try ProcessStart.check(clinux_spawn_change_folder(&actions, folder))
     }
@@ -44,9 +45,9 @@ struct ProcessStart: ~Copyable {
     /// Starts the process and returns its id.
     ///
     /// - Parameters:
-    ///   - words: The program's path, not searched for, and its arguments; not empty.
-    ///   - environment: All that the process finds in its environment.
-    /// - Throws: `SystemError` with what `execve` said when the program cannot be run.
+    ///   - words: the program's path, not searched for, and its arguments; not empty.
+    ///   - environment: the process's whole environment.
+    /// - Throws: `SystemError` with the error of `execve` if the program cannot be run.
     mutating func run(
         _ words: [String], _ environment: [String: String]
     ) throws(SystemError) -> pid_t {

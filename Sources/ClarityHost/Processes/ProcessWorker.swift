@@ -4,20 +4,22 @@ import Synchronization
 
 /// Runs each attempt as a child process.
 ///
-/// The process leads a group of its own. It finds `/dev/null` on 0 and 1, this program's error
-/// stream on 2, the order on 3, its reports' pipe on 4, the lease lock on 5, nothing else open, no
-/// signal blocked or ignored, and exactly the environment given. It leaves no core dump. The order
-/// descriptor stays open until the attempt has ended; its end means that this program is gone.
+/// The process leads a group of its own. It finds `/dev/null` on descriptors 0 and 1, this
+/// program's error stream on 2, its order on 3, the pipe for its reports on 4, and the lease lock
+/// on 5. No other descriptor is open, no signal is blocked or ignored, and the environment is
+/// exactly the one given. It leaves no core dump. The order's descriptor stays open until the
+/// attempt has ended; if it closes earlier, this program is gone.
 ///
-/// - `warn` sends SIGTERM to the process, `kill` and the task's cancellation send SIGKILL to its
-///   group. The deadline is not watched here: it comes as a signal.
-/// - Resident memory of the process and its descendants is looked at five times a second; above
-///   the order's limit the group is killed. Twice the limit and 256 MiB more is the kernel's limit
-///   for memory that the process asks for. A limit of 0 or less is none.
-/// - What is no report, a line of more than `AttemptReport.longestLine` bytes, a line after the
-///   outcome, more than 1,000 counts and more than 16 MiB in all kill the group.
-/// - What still runs in the group when the process has ended is killed, and breaks the attempt. A
-///   process that has left the group is not found.
+/// - `warn` sends SIGTERM to the process. `kill` and the task's cancellation send SIGKILL to its
+///   group. The worker does not watch the deadline, which arrives as a signal.
+/// - The resident memory of the process and its descendants is sampled five times a second. If it
+///   exceeds the order's limit, the group is killed. The kernel limits the memory that the process
+///   requests to twice the limit plus 256 MiB. A limit of 0 or less means no limit.
+/// - The group is killed for a line that is not a report, a line of more than
+///   `AttemptReport.longestLine` bytes, a line after the outcome, more than 1,000 counts or 16
+///   different events, or more than 16 MiB in total.
+/// - Processes of the group that still run when the process has ended are killed, and break the
+///   attempt. A process that has left the group is not found.
 /// - `run` returns when the process has been reaped and every descriptor is closed.
 public struct ProcessWorker: Worker {
     private let launch: Launch
@@ -26,11 +28,12 @@ public struct ProcessWorker: Worker {
     /// Creates a worker.
     ///
     /// - Parameters:
-    ///   - executable: The program's path, not searched for, and its arguments; not empty.
-    ///   - environment: All that the process finds in its environment.
-    ///   - leaseLock: An open descriptor that the process inherits as number 5. It must stay open
+    ///   - executable: the program's path, not searched for, and its arguments; not empty.
+    ///   - environment: the process's whole environment.
+    ///   - leaseLock: an open descriptor that the process inherits as number 5. It must stay open
     ///     while attempts start.
-    ///   - attempts: Hears how many attempts run whenever that changes; must not wait.
+    ///   - attempts: called with the number of running attempts whenever it changes; must not
+    ///     block.
     public init(
         executable: [String], environment: [String: String], leaseLock: Int32?,
         attempts: @escaping @Sendable (_ running: Int) -> Void = { _ in }
@@ -67,7 +70,7 @@ public struct ProcessWorker: Worker {
     }
 }
 
-/// How many attempts run.
+/// Counts the running attempts.
 final class RunningAttempts: Sendable {
     private let count = Mutex(0)
     private let tell: @Sendable (Int) -> Void
@@ -75,7 +78,7 @@ final class RunningAttempts: Sendable {
     init(_ tell: @escaping @Sendable (Int) -> Void) { self.tell = tell }
 
     func change(by difference: Int) {
-        // Under the lock, so that the last that is told is the last that was counted.
+        // Call under the lock, so that the last number reported is the last one counted.
         count.withLock { count in
             count += difference
             tell(count)

@@ -1,15 +1,15 @@
 import Glibc
 
-/// Finds programs as a shell does, but only where their place does not depend on who asks.
+/// Finds programs as a shell does, but only at places that do not depend on the working directory.
 enum ProgramSearch {
-    /// The folders that are searched where the environment names none.
+    /// The folders to search if the environment names none.
     static let standardFolders = "/usr/local/bin:/usr/bin:/bin"
 
-    /// The path of a program.
+    /// Returns the path of a program; `nil` if it is not found.
     ///
-    /// A name with a slash must be an absolute path and is returned as it is, whether there is such a
-    /// program or not. Any other is looked for in the absolute folders among `folders`, a list with
-    /// colons as `PATH` is. `nil` where there is none.
+    /// A name with a slash must be an absolute path, and is returned as it is, whether the program
+    /// exists or not. Any other name is searched for in the absolute folders among `folders`, a
+    /// list with colons like `PATH`.
     static func path(of name: String, in folders: String?) -> String? {
         guard !name.utf8.contains(UInt8(ascii: "/")) else {
             return name.hasPrefix("/") ? name : nil

@@ -1,22 +1,24 @@
 import ClarityScheduler
 
-/// Collects what a worker writes on its report descriptor.
+/// Collects the reports that a worker writes to its report descriptor.
 ///
-/// What it keeps is bounded whatever the worker writes: 100 notes and 1,000 counts of at most one
-/// line each, 16 events, one checkpoint, one outcome.
+/// It keeps a bounded amount, whatever the worker writes: 100 notes and 1,000 counts of at most one
+/// line each, 16 events, one checkpoint and one outcome.
 struct ReportReader: AttemptListener {
     static let mostNotes = 100
     static let mostCounts = 1000
     static let mostEvents = 16
-    /// The most that one attempt may write, in bytes. A run over two million samples that reports
-    /// three counts after each hundred writes 2 MB; what writes eight times that is in a loop.
+    /// The most bytes that one attempt may write. A run over two million samples that reports three
+    /// counts after each hundred writes 2 MB; a worker that writes eight times as much is in a
+    /// loop.
     static let longestTotal = 16 << 20
 
     private(set) var tally = Tally()
     private(set) var checkpoint: String?
     private(set) var events: Set<EventName> = []
     private(set) var outcome: Outcome?
-    /// Why what was written is no report; nothing is read after it. Never quotes the worker.
+    /// The reason that the output is not a valid report. Nothing is read after it, and it never
+    /// quotes the worker.
     private(set) var fault: String?
     var hasOutcome: Bool { outcome != nil }
     private var keptNotes: [String] = []
@@ -25,13 +27,14 @@ struct ReportReader: AttemptListener {
     private var lineNumber = 1
     private var total = 0
 
-    /// The notes in their order; of more than 100 the first 99, and how many follow.
+    /// The notes in order; if there are more than 100, the first 99 and a line that counts the
+    /// rest.
     var notes: [String] {
         guard furtherNotes > 0 else { return keptNotes }
         return keptNotes.dropLast() + ["\(furtherNotes + 1) further notes are not kept"]
     }
 
-    /// Takes bytes as they come, lines cut anywhere.
+    /// Takes bytes as they arrive, with lines split anywhere.
     mutating func read(
         _ bytes: ArraySlice<UInt8>, progress: (_ done: Int64, _ total: Int64) -> Void
     ) {
@@ -51,8 +54,9 @@ struct ReportReader: AttemptListener {
         take(rest)
     }
 
-    /// Says that the worker ended of itself: a line without its end may be any part of the line
-    /// that was meant, so it is none.
+    /// Marks that the worker ended by itself.
+    ///
+    /// An unfinished line is not a report: it may be any part of the intended line.
     mutating func finish() {
         if fault == nil, !line.isEmpty { refuse("a newline at the end") }
     }

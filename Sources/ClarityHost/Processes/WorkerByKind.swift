@@ -1,18 +1,19 @@
 public import ClarityScheduler
 import Synchronization
 
-/// Has the attempts of some kinds done by workers of their own.
+/// Gives the attempts of some kinds to workers of their own.
 public struct WorkerByKind: Worker {
     private let kinds: [JobKind: any Worker]
     private let others: any Worker
     private let running: RunningAttempts
 
-    /// Creates a worker out of several.
+    /// Creates a worker that dispatches to others.
     ///
     /// - Parameters:
-    ///   - kinds: who does these kinds.
-    ///   - others: who does all others.
-    ///   - attempts: hears how many attempts run whenever that changes; must not wait.
+    ///   - kinds: the workers of these kinds.
+    ///   - others: the worker of all other kinds.
+    ///   - attempts: called with the number of running attempts whenever it changes; must not
+    ///     block.
     public init(
         _ kinds: [JobKind: any Worker], others: any Worker,
         attempts: @escaping @Sendable (_ running: Int) -> Void = { _ in }

@@ -1,19 +1,21 @@
 import ClarityScheduler
 
-/// What logind says of the people at this machine.
+/// What logind knows about the people who use this machine.
 ///
-/// Its D-Bus interfaces `org.freedesktop.login1.Manager` and `.Session` (org.freedesktop.login1(5)).
+/// It reads the D-Bus interfaces `org.freedesktop.login1.Manager` and `.Session`
+/// (org.freedesktop.login1(5)).
 struct LoginSessions: Sendable {
-    /// The people who are logged in, at the machine or from afar.
+    /// The people who are logged in, locally or remotely.
     struct Presence: Hashable, Sendable {
-        /// How many sessions people have; a greeter, or a service that works for somebody, is none.
+        /// The number of sessions of people. Greeters, and services that work for a user, do not
+        /// count.
         var sessions: Int
-        /// Whether all of them are idle; true where there is none.
+        /// Whether all sessions are idle; true if there are none.
         var isIdle: Bool
-        /// Since when it is as `isIdle` says, where logind knows.
+        /// Since when `isIdle` has its value; `nil` if logind does not know.
         var since: Instant?
-        /// Whether all of them announce when they become idle or stop to be: desktops do, terminals
-        /// do not.
+        /// Whether all sessions announce when they become idle or active. Desktops do, terminals do
+        /// not.
         var isAnnounced = true
     }
 
@@ -46,7 +48,8 @@ struct LoginSessions: Sendable {
             }
     }
 
-    /// The types of the sessions of people: of the classes that pam_systemd(8) has for them.
+    /// Returns the types of the sessions of people, which have one of the classes that
+    /// pam_systemd(8) defines for them.
     private static func types(_ sessions: BusObjects) throws(Misunderstood) -> [String] {
         var types: [String] = []
         for interfaces in sessions.values {
@@ -60,7 +63,7 @@ struct LoginSessions: Sendable {
         return types
     }
 
-    /// Microseconds since 1970; 0 is none.
+    /// Returns when the idle state last changed, from microseconds since 1970; `nil` for 0.
     private static func instant(_ login: BusProperties) throws(Misunderstood) -> Instant? {
         let microseconds = try login.number("IdleSinceHint", in: 0...Int64.max)
         return microseconds == 0

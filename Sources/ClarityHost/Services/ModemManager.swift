@@ -1,9 +1,9 @@
 import ClarityScheduler
 
-/// What ModemManager says of modems.
+/// What ModemManager knows about modems.
 ///
-/// Its D-Bus interfaces `org.freedesktop.ModemManager1.Modem`, with the values of `MMModemState`,
-/// and `.Modem.Modem3gpp`, with those of `MMModem3gppRegistrationState`.
+/// It reads the D-Bus interfaces `org.freedesktop.ModemManager1.Modem`, with the values of
+/// `MMModemState`, and `.Modem.Modem3gpp`, with those of `MMModem3gppRegistrationState`.
 struct ModemManager: Sendable {
     private static let modem = "org.freedesktop.ModemManager1.Modem"
     private static let network = "org.freedesktop.ModemManager1.Modem.Modem3gpp"
@@ -20,10 +20,9 @@ struct ModemManager: Sendable {
 
     init(_ service: BusService) { self.service = service }
 
-    /// Whether some modem that is connected is in a network that is not its own; `false` without
-    /// any modem.
+    /// Whether any connected modem is in a foreign network; `false` if there is no modem.
     ///
-    /// One that roams makes it true, whatever is unknown of the others.
+    /// If one modem roams, the answer is true, even if the state of others is unknown.
     var isRoaming: ServiceAnswer<Bool> {
         service.objects().from("RegistrationState").understood { modems throws(Misunderstood) in
             var doubt: Misunderstood?
@@ -43,14 +42,14 @@ struct ModemManager: Sendable {
         _ interfaces: [String: BusProperties]
     ) throws(Misunderstood) -> Bool {
         guard let modem = interfaces[modem] else { return false }
-        // -1 is a modem that failed, 11 is one that is connected.
+        // -1 is a modem that failed, 11 a connected one.
         guard try modem.number("State", in: -1...11) == 11 else { return false }
         guard let network = interfaces[network] else {
             throw Misunderstood(reason: "a modem that is connected does not say to whose network")
         }
         switch try network.number("RegistrationState", in: 0...11) {
         case 4: throw Misunderstood(reason: "not known to it")
-        // Roaming; the same for short messages only, and without a preference for calls.
+        // Roaming, roaming for SMS only, and roaming without a preference for calls.
         case 5, 7, 10: return true
         default: return false
         }
@@ -58,10 +57,10 @@ struct ModemManager: Sendable {
 }
 
 extension ServiceAnswer<Bool> {
-    /// Whether this machine's traffic goes through a network that is not its modem's own.
+    /// Returns whether this machine's traffic goes through a foreign mobile network.
     ///
-    /// A modem that roams beside a cable costs nothing, so the kind of the connection that has the
-    /// default route counts first, where it is told.
+    /// A roaming modem beside a cable costs nothing. So if the default route is known to use
+    /// Ethernet or Wi-Fi, the answer is false.
     static func roaming(
         _ modems: ServiceAnswer<Bool>, over connection: ServiceAnswer<String>
     ) -> ServiceAnswer<Bool> {

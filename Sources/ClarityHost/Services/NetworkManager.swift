@@ -1,25 +1,26 @@
 import ClarityScheduler
 
-/// What NetworkManager says of the network.
+/// What NetworkManager knows about the network.
 ///
-/// Its D-Bus interface `org.freedesktop.NetworkManager`, with the values of `NMConnectivityState`
-/// and `NMMetered`.
+/// It reads the D-Bus interface `org.freedesktop.NetworkManager`, with the values of
+/// `NMConnectivityState` and `NMMetered`.
 struct NetworkManager: Sendable {
-    /// How far this machine gets.
+    /// How much of the network this machine reaches.
     enum Connectivity: Hashable, Sendable {
-        /// It is not connected.
+        /// The machine is not connected.
         case none
-        /// The network wants a person to sign in first.
+        /// A captive portal wants a person to sign in first.
         case portal
-        /// It is connected, and does not reach the Internet.
+        /// The machine is connected, but does not reach the Internet.
         case limited
         case full
     }
 
-    /// Whether the connection costs by the byte.
+    /// Whether the connection is paid for by the byte.
     enum Metered: Hashable, Sendable {
         case yes, no
-        /// Nobody said so: it follows from the kind of the connection, as with a telephone's.
+        /// Nobody set it. NetworkManager guesses from the kind of the connection, such as a
+        /// telephone's.
         case guessYes, guessNo
     }
 
@@ -59,7 +60,7 @@ struct NetworkManager: Sendable {
     }
 
     /// The kind of the connection that has the default route: `802-3-ethernet`, `802-11-wireless`,
-    /// `gsm`, `vpn`; empty when there is none.
+    /// `gsm`, `vpn`; empty if there is none.
     var primaryConnectionType: ServiceAnswer<String> {
         said("PrimaryConnectionType") { properties throws(Misunderstood) in
             try properties.text("PrimaryConnectionType")

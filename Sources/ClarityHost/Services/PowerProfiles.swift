@@ -1,9 +1,9 @@
 import ClarityScheduler
 
-/// What power-profiles-daemon, or what stands in for it, says of the profile that a person chose.
+/// What power-profiles-daemon, or a substitute for it, knows about the power profile.
 ///
-/// The same interface under two names: `org.freedesktop.UPower.PowerProfiles`, and
-/// `net.hadess.PowerProfiles` before version 0.20 of it.
+/// It reads the interface `org.freedesktop.UPower.PowerProfiles`, which was called
+/// `net.hadess.PowerProfiles` before version 0.20.
 struct PowerProfiles: Sendable {
     private static let place = BusObject(
         path: "/org/freedesktop/UPower/PowerProfiles",
@@ -26,7 +26,7 @@ struct PowerProfiles: Sendable {
         self.former = former
     }
 
-    /// Whether the machine saves power, by a person's choice or since its battery is low.
+    /// Whether the machine saves power, because a person chose so or because its battery is low.
     var isLowPower: ServiceAnswer<Bool> {
         let now = PowerProfiles.isLowPower(service, PowerProfiles.place)
         guard case .unavailable = now else { return now }

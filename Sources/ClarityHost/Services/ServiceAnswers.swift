@@ -1,34 +1,34 @@
 import ClarityScheduler
 
-/// What the services of this machine say of its conditions, each in its own words.
+/// The answers of this machine's services, each with the values of its service.
 struct ServiceAnswers: Sendable {
-    /// NetworkManager's.
+    /// From NetworkManager.
     var connectivity: ServiceAnswer<NetworkManager.Connectivity>
-    /// NetworkManager's.
+    /// From NetworkManager.
     var metered: ServiceAnswer<NetworkManager.Metered>
-    /// NetworkManager's: `802-11-wireless`; empty without a connection.
+    /// From NetworkManager: `802-11-wireless`; empty without a connection.
     var primaryConnectionType: ServiceAnswer<String>
-    /// ModemManager's; NetworkManager's where that uses no modem.
+    /// From ModemManager; from NetworkManager if the default route uses Ethernet or Wi-Fi.
     var roaming: ServiceAnswer<Bool>
-    /// UPower's: whether nothing but a battery or a UPS feeds the machine.
+    /// From UPower: whether only a battery or a UPS powers the machine.
     var onBattery: ServiceAnswer<Bool>
-    /// UPower's.
+    /// From UPower.
     var battery: ServiceAnswer<Conditions.Battery>
-    /// power-profiles-daemon's.
+    /// From power-profiles-daemon.
     var lowPower: ServiceAnswer<Bool>
-    /// logind's.
+    /// From logind.
     var people: ServiceAnswer<LoginSessions.Presence>
 
-    /// Whether there is a bus, which announces who comes and goes.
+    /// Whether there is a connection to the bus, which announces services that start and stop.
     var isBusReached: Bool
 
-    /// All that is listened for.
+    /// The subscriptions to all services.
     static let interests = [
         NetworkManager.interest, ModemManager.interest, UPower.interest, PowerProfiles.interest,
         PowerProfiles.formerInterest, LoginSessions.interest,
     ]
 
-    /// Creates the answers from what is known of each service.
+    /// Creates the answers from the state of each service.
     init(_ known: (BusSubscription) -> BusService) {
         let network = NetworkManager(known(NetworkManager.interest))
         let modems = ModemManager(known(ModemManager.interest))
@@ -46,7 +46,7 @@ struct ServiceAnswers: Sendable {
         isBusReached = known(LoginSessions.interest).isReached
     }
 
-    /// Whether others say the same, at whatever time it was said.
+    /// Returns whether the answers of `others` are the same, apart from their times.
     func say(as others: ServiceAnswers) -> Bool {
         connectivity.says(as: others.connectivity)
             && metered.says(as: others.metered)

@@ -3,18 +3,17 @@ import ClarityScheduler
 import Glibc
 import Synchronization
 
-/// Asks the services of this machine over the system's message bus, and hears when they say
-/// something else.
+/// Asks the services of this machine over the system bus, and announces when their answers change.
 ///
-/// The first question connects and waits a little for the first answers; nothing else waits, whatever
-/// the bus and the services do. Nobody is started to be asked.
+/// The first call of `answers` connects, and waits for a moment. Nothing else waits, whatever the
+/// bus and the services do. Asking a service never starts it.
 final class SystemServices: Sendable {
     private struct State {
         let bus: SystemBus
         var answers: ServiceAnswers
         var isAsked = false
-        /// Whether the first call of `answers` waits. It alone takes what comes meanwhile: what
-        /// another took would not wake it.
+        /// Whether the first call of `answers` is waiting. Meanwhile only that call handles
+        /// messages, because a message that another thread handles would not wake it.
         var isSettling = false
         var listeners: [WeakListener] = []
 
@@ -32,12 +31,13 @@ final class SystemServices: Sendable {
     private let firstLook: Duration
     private let state: Mutex<State>
 
-    /// Prepares to ask; nothing is connected or loaded before the first call of `answers`.
+    /// Prepares to ask. The first call of `answers` loads libsystemd and connects.
     ///
     /// - Parameters:
-    ///   - clock: Dates what is said, and measures how long an answer takes.
-    ///   - address: Another bus than the system's (D-Bus specification, "Server Addresses").
-    ///   - firstLook: The most that the first call of `answers` waits.
+    ///   - clock: Dates the answers, and measures how long they take.
+    ///   - address: The address of a bus to use instead of the system bus (D-Bus specification,
+    ///     "Server Addresses").
+    ///   - firstLook: The longest wait of the first call of `answers`.
     init(
         clock: any WallClock, address: String? = nil, firstLook: Duration = .milliseconds(250)
     ) {
@@ -46,12 +46,12 @@ final class SystemServices: Sendable {
         state = Mutex(State(SystemBus(ServiceAnswers.interests, address: address)))
     }
 
-    /// What is known now.
+    /// Returns the current answers.
     ///
-    /// The first call waits until all services have answered or do not run, 250 ms at most. The others
-    /// return at once: what was said more than a minute ago is asked again, what comes back is
-    /// announced as a change if it is one, and without a bus another try to connect is begun, every
-    /// 5 seconds at most.
+    /// The first call waits until all services have answered or are known not to run, at most 250
+    /// ms. Later calls return at once. They ask again what was last asked a minute ago or earlier,
+    /// and a different answer is announced as a change. Without a bus they try to connect again, at
+    /// most every 5 seconds.
     func answers() -> ServiceAnswers {
         let isFirst = state.withLock { state in
             defer { state.isAsked = true }
@@ -65,18 +65,19 @@ final class SystemServices: Sendable {
         return state.withLock { $0.answers }
     }
 
-    /// An element whenever `answers` would say something else than before, other than of time; the
-    /// stream ends with its consumer.
+    /// Returns a stream with an element whenever an answer changes in more than its time. It ends
+    /// with its consumer.
     ///
-    /// It is silent before the first call of `answers`, and where the process has no descriptor left.
+    /// The stream is silent before the first call of `answers`, and if the process is out of
+    /// descriptors.
     func changes(on events: EventThread) -> AsyncStream<Void> {
         events.elements(of: sources())
     }
 
-    /// What that stream listens to; nothing where the process has no descriptor left.
+    /// Opens the sources of that stream; empty if the process is out of descriptors.
     func sources() -> [EventSource<Void>] {
         let descriptor = state.withLock { $0.bus.descriptor }
-        // Copies, since a stream closes what it listens to.
+        // Duplicates, because a stream closes its descriptors.
         let bus = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         let bell = clinux_eventfd()
         guard bus >= 0, bell >= 0, let listener = Listener(bell) else {
@@ -88,17 +89,18 @@ final class SystemServices: Sendable {
             state.listeners.append(WeakListener(listener: listener))
         }
         return [
-            // Whoever looks first rings for all, so that looking by itself is no news.
+            // `look` wakes all listeners if an answer has changed, so this source never has an
+            // element.
             EventSource(descriptor: bus) { [self] in
                 state.withLock { if !$0.isSettling { look(&$0) } }
                 return nil
             },
-            // The source keeps the listener for as long as it is listened to.
+            // The source keeps the listener alive.
             .counter(bell) { _ in withExtendedLifetime(listener) {} },
         ]
     }
 
-    /// Takes what has come, and tells the listeners if that says something else.
+    /// Handles the messages that have arrived, and wakes the listeners if an answer has changed.
     private func look(_ state: inout State) {
         state.bus.step(at: clock.moment)
         let answers = ServiceAnswers(state.bus.service)
@@ -107,7 +109,8 @@ final class SystemServices: Sendable {
         if isNews { for listener in state.listeners { listener.listener?.ring() } }
     }
 
-    /// Waits until everything that was asked is answered; does not keep the lock meanwhile.
+    /// Waits until every request is answered or overdue, at most for `span`. Releases the lock
+    /// while it waits.
     private func settle(within span: Duration) {
         let end = ContinuousClock.now + span
         while true {
@@ -124,11 +127,11 @@ final class SystemServices: Sendable {
     }
 }
 
-/// A bell that wakes a listener; it can be rung after the listener has gone.
+/// Wakes a stream through an eventfd(2), even after the stream has closed its own descriptor.
 private final class Listener: Sendable {
     private let descriptor: Int32
 
-    /// Creates one that rings `bell`, an eventfd(2) that somebody else closes.
+    /// Creates a listener that wakes the reader of `bell`, an eventfd(2) that somebody else closes.
     init?(_ bell: Int32) {
         descriptor = fcntl(bell, F_DUPFD_CLOEXEC, 0)
         if descriptor < 0 { return nil }

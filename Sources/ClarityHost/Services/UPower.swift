@@ -1,9 +1,9 @@
 import ClarityScheduler
 
-/// What UPower says of power.
+/// What UPower knows about the power supply.
 ///
-/// Its D-Bus interfaces `org.freedesktop.UPower` and `org.freedesktop.UPower.Device`, the latter of
-/// the display device, which stands for all batteries together.
+/// It reads the D-Bus interfaces `org.freedesktop.UPower` and `org.freedesktop.UPower.Device`. The
+/// device is the display device, which represents all batteries together.
 struct UPower: Sendable {
     private static let daemon = BusObject(
         path: "/org/freedesktop/UPower", interface: "org.freedesktop.UPower")
@@ -22,7 +22,7 @@ struct UPower: Sendable {
 
     init(_ service: BusService) { self.service = service }
 
-    /// Whether nothing but a battery or a UPS feeds this machine.
+    /// Whether only a battery or a UPS powers this machine.
     var isOnBattery: ServiceAnswer<Bool> {
         let place = UPower.daemon
         return service.properties(at: place.path, place.interface).from("OnBattery")
@@ -35,7 +35,7 @@ struct UPower: Sendable {
         return service.properties(at: place.path, place.interface).from("DisplayDevice")
             .understood { device throws(Misunderstood) in
                 guard try device.truth("IsPresent") else { return .absent }
-                // A battery or a UPS; the other kinds are those of mice and telephones.
+                // A battery or a UPS. The other types are mice, telephones and the like.
                 _ = try device.number("Type", in: 2...3)
                 let percent = try device.real("Percentage", in: 0...100)
                 return .charge(percent: Int(percent.rounded(.down)))

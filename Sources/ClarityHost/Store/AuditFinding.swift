@@ -1,25 +1,25 @@
 /// Something that an audit of the history found.
 public struct AuditFinding: Hashable, Sendable, CustomStringConvertible {
-    /// What was held against the history.
+    /// The rule that the history was checked against.
     public enum Rule: String, CaseIterable, Sendable {
-        /// The file is whole, keeps to its schema, and what a row refers to is there.
+        /// The file is intact and matches its schema, and every reference leads to an existing row.
         case file
         /// A run's attempts are numbered from 1 without a gap and are finished when the run is.
         case attempts
-        /// Nothing holds back a run that is finished.
+        /// A finished run has no deferral that is still open.
         case deferrals
-        /// A job has one running run at most.
+        /// A job has at most one running run.
         case oneRunning
-        /// The lease of a running run is held by a living process.
+        /// A living process holds the lease of each running run.
         case lease
         /// Each occurrence has exactly one fate.
         case occurrences
-        /// A job's record counts the finished runs that there are.
+        /// A job's record counts exactly the finished runs that exist.
         case counts
     }
 
     public var rule: Rule
-    /// Whether the rule is broken; otherwise it is only worth a word.
+    /// Whether a rule is broken; otherwise the finding is only a remark.
     public var isOffence: Bool
     /// One line for people.
     public var description: String

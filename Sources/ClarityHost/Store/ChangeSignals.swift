@@ -1,15 +1,15 @@
 @preconcurrency import Glibc
 
-/// Tells the other processes that share a history to look at it.
+/// Wakes the other processes that share a history, so that they look at it.
 ///
-/// One byte is written to the lock file of each owner in `owners/`: whoever watches its own file
-/// wakes up (`IN_CLOSE_WRITE`, inotify(7)), the others never notice.
+/// Writes one byte to the lock file of each owner in `owners/`. A process that watches its own file
+/// wakes up (`IN_CLOSE_WRITE`, inotify(7)); the others do not notice.
 struct ChangeSignals {
     let folder: String
     let ownOwner: String
 
-    /// Nudges every other owner; does nothing where that cannot be done, since each looks again by
-    /// itself in the end.
+    /// Signals every other owner, and ignores failures: each process eventually looks again without
+    /// a signal.
     func send() {
         guard let listing = opendir(folder) else { return }
         defer { closedir(listing) }
@@ -21,7 +21,7 @@ struct ChangeSignals {
             guard !name.hasPrefix("."), name != ownOwner else { continue }
             let file = openat(descriptor, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)
             guard file >= 0 else { continue }
-            // Over the last one, so that the file never grows.
+            // Overwrite the previous byte, so that the file never grows.
             var byte: UInt8 = 0x0A
             write(file, &byte, 1)
             close(file)

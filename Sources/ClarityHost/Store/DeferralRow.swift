@@ -1,11 +1,11 @@
 public import ClarityScheduler
 import SQLite
 
-/// A deferral with the time during which it held.
+/// A deferral and the time during which it held.
 public struct DeferralSpan: Hashable, Sendable {
     public var deferral: Deferral
     public var since: Instant
-    /// `nil` while it holds.
+    /// The end, or `nil` while the deferral holds.
     public var until: Instant?
 }
 
@@ -22,11 +22,12 @@ enum DeferralRow {
             until: row.optionalInstant(6))
     }
 
-    /// Ends the spans whose reason no longer holds, goes on with those that do, begins the new.
+    /// Ends the spans of reasons that no longer hold, continues those that do, and starts the new
+    /// ones.
     ///
-    /// `known` are those that hold in the table. What has not changed is not written, so that a run
-    /// may wait for days without a commit. What begins again in the millisecond in which it began
-    /// before, as it may when the clock was set back, goes on.
+    /// `known` are the deferrals that the table has as open. Unchanged deferrals are not written,
+    /// so that a run can wait for days without a commit. If a deferral starts again in the same
+    /// millisecond as an earlier span, as it can after the clock was set back, that span continues.
     static func put(
         _ deferrals: [Deferral], of run: RunID, known: [Deferral], at instant: Instant,
         _ connection: Connection
@@ -49,7 +50,7 @@ enum DeferralRow {
         }
     }
 
-    /// Ends whatever held a run back.
+    /// Ends every open deferral of a run.
     static func end(of run: RunID, at instant: Instant, _ connection: Connection)
         throws(SQLiteError)
     {

@@ -1,13 +1,13 @@
 import ClarityScheduler
 import SQLite
 
-/// Occurrences that share a fate, as a row of `occurrence_fates`.
+/// Occurrences with the same fate, as a row of `occurrence_fates`.
 enum FateRow {
-    /// Adds a stretch of occurrences, or makes the last one longer.
+    /// Adds a stretch of occurrences, or extends the last one.
     ///
-    /// A job that is paused, or waits, passes over one occurrence after the other; they are one row
-    /// as long as fate and run are the same, nothing lies between, and no other schedule named them.
-    /// `clock` is the job's before them.
+    /// A job that is paused or waiting passes over many occurrences in a row. They share one row as
+    /// long as they have the same fate and run, no other occurrence lies between them, and the
+    /// schedule has not changed. `clock` is the job's clock before these occurrences.
     static func put(
         _ fate: OccurrenceFate, of job: JobID, _ due: DueOccurrences, run: RunID?,
         after clock: JobClock?, _ connection: Connection

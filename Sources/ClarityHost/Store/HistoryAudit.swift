@@ -2,20 +2,21 @@ public import ClarityScheduler
 import SQLite
 
 extension RunHistory {
-    /// Proves that the history tells one story, and that no occurrence of `jobs` is missing or
-    /// double in it; what is wrong, in the order of `AuditFinding.Rule`.
+    /// Checks that the history is consistent, and that each occurrence of `jobs` is in it exactly
+    /// once.
     ///
-    /// Occurrences are proved since the job has had the schedule that it has, and since what
-    /// retention has removed. Takes time in proportion to the rows.
+    /// Checks the occurrences since the job got its current schedule, and after the last one that
+    /// retention has removed. Takes time in proportion to the number of rows.
     ///
-    /// - Throws: `RunStoreError` when the file cannot be read at all, or its schema is not what this
-    ///   program made.
+    /// - Returns: the findings, in the order of `AuditFinding.Rule`.
+    /// - Throws: `RunStoreError` if the file cannot be read at all, or if its schema is not the one
+    ///   that this program creates.
     public func audit(_ jobs: JobSet) throws(RunStoreError) -> [AuditFinding] {
         guard let connection else { return [] }
         return try rethrowing(path) {
             try connection.snapshot {
                 let audit = HistoryAudit(connection: connection, leases: leases)
-                // What follows would only stumble over a file that is no longer one.
+                // A damaged file would only make the other checks fail.
                 let faults = try audit.file()
                 guard faults.isEmpty else { return faults }
                 let findings =
@@ -23,7 +24,7 @@ extension RunHistory {
                     + audit.running() + audit.leasesHeld()
                     + OccurrenceAudit(connection: connection).findings(jobs)
                     + audit.counts()
-                // What a schema that is damaged has let in tells more than that it is.
+                // Rows that a damaged schema let in say more than the damage itself.
                 if findings.isEmpty { try connection.demandSchema(historyMigrations.form()) }
                 return findings
             }
@@ -31,7 +32,7 @@ extension RunHistory {
     }
 }
 
-/// The rules that the tables alone show.
+/// The rules that can be checked from the tables alone.
 struct HistoryAudit {
     let connection: Connection
     let leases: Leases
@@ -41,8 +42,9 @@ struct HistoryAudit {
             .map { AuditFinding(.file, "the file is damaged: \($0)") }
     }
 
-    /// The words that the CHECK constraints allow; SQLite 3.40 does not look at those of a file that
-    /// is opened for reading.
+    /// Checks the words that the CHECK constraints allow.
+    ///
+    /// SQLite 3.40 does not check them in a file that is opened for reading.
     func words() throws(SQLiteError) -> [AuditFinding] {
         func list<Word: CaseIterable & RawRepresentable<String>>(_ type: Word.Type) -> String {
             "(" + type.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ") + ")"

@@ -1,11 +1,12 @@
 import ClaritySystem
 import SQLite
 
-/// Keeps the history as it is before its schema changes.
+/// Backs up the history before its schema changes.
 enum HistoryBackup {
-    /// Copies the history into the state directory's backups; called while nobody else writes.
+    /// Copies the history into the state directory's backups; the caller makes sure that nobody
+    /// else writes.
     ///
-    /// - Throws: `BackupError` when that cannot be, and then the schema stays as it is.
+    /// - Throws: `BackupError` if the copy fails; the schema then stays as it is.
     static func makeBeforeMigration(of path: String, in directory: StateDirectory) throws {
         let source = try Connection(path: path, access: .readOnly)
         _ = try BackupFolder(ofState: directory.path).make(

@@ -1,18 +1,18 @@
 import ClarityScheduler
 import SQLite
 
-/// The part of the tables that may be forgotten, and how to do it.
+/// The part of the tables that retention may remove, and how to remove it.
 struct HistoryPast {
     let connection: Connection
 
-    /// The condition on a row of `runs` that no unfinished run refers to it.
+    /// An SQL condition on a row of `runs`: no unfinished run was caused by it.
     static let causesNothingOpen = """
         NOT EXISTS (SELECT 1 FROM runs AS effect
             WHERE effect.caused_by = runs.id AND effect.caused_by IS NOT NULL
                 AND (effect.state = 'enqueued' OR effect.state = 'running'))
         """
 
-    /// The bytes that the tables take, without the pages that are free for what comes.
+    /// Returns the size of the tables in bytes, without free pages.
     func bytes() throws(SQLiteError) -> Int64 {
         func ask(_ pragma: String) throws(SQLiteError) -> Int64 {
             try connection.first("PRAGMA \(pragma)") { $0.integer(0) } ?? 0
@@ -20,8 +20,8 @@ struct HistoryPast {
         return (try ask("page_count") - ask("freelist_count")) * (try ask("page_size"))
     }
 
-    /// Removes finished runs with all that belongs to them, and takes down for their jobs that it
-    /// did.
+    /// Removes finished runs with everything that belongs to them, and updates the records of their
+    /// jobs.
     func removeRuns(_ runs: [Int64]) throws(SQLiteError) {
         guard !runs.isEmpty else { return }
         let list = HistoryPast.list(runs)
@@ -52,9 +52,9 @@ struct HistoryPast {
             "DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", .text(list))
     }
 
-    /// Removes fates of which every occurrence was before an instant or at it, the oldest first.
+    /// Removes fates whose occurrences were all at or before an instant, oldest first.
     ///
-    /// - Returns: how many, `limit` at most.
+    /// - Returns: the number of fates removed, at most `limit`.
     func removeFates(through edge: Instant, _ limit: Int64) throws(SQLiteError) -> Int64 {
         let fates = try connection.all(
             """
@@ -74,17 +74,17 @@ struct HistoryPast {
             try connection.run(
                 "DELETE FROM occurrence_fates WHERE job_id = ? AND era = ? AND first_ms = ?",
                 .text(fate.job), .integer(fate.era), .integer(fate.first))
-            // In the order of time.
+            // The fates come in order of time, so the last one of each job wins.
             if fate.isCurrent { latest[fate.job] = fate.latest }
         }
         for (job, latest) in latest { try notePruned(job, through: latest) }
         return Int64(fates.count)
     }
 
-    // MARK: All alike
+    // MARK: All kinds together
 
-    /// The instant up to which the oldest `count` things reach, of whatever kind; `nil` when there
-    /// is none.
+    /// Returns the instant up to which the oldest `count` items of any kind reach; `nil` if there
+    /// are none.
     func edge(of count: Int64) throws(SQLiteError) -> Instant? {
         try connection.first(
             """
@@ -98,8 +98,8 @@ struct HistoryPast {
         ) { $0.optionalInstant(0) } ?? nil
     }
 
-    /// Removes what is not younger than an instant, `limit` of each kind at most: finished runs,
-    /// fates, and spans in which unfinished runs waited.
+    /// Removes finished runs, fates and the waits of unfinished runs up to and including an
+    /// instant, with at most `limit` runs of each kind and at most `limit` fates.
     func removeAll(
         through edge: Instant, _ limit: Int64
     ) throws(SQLiteError) -> (runs: Int64, others: Int64) {
@@ -141,7 +141,7 @@ struct HistoryPast {
             """, .text(job), .integer(latest))
     }
 
-    /// Numbers as a JSON array, for `json_each`.
+    /// Returns numbers as a JSON array, for `json_each`.
     private static func list(_ numbers: [Int64]) -> String {
         "[" + numbers.map { String($0) }.joined(separator: ",") + "]"
     }

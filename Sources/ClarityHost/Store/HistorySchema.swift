@@ -1,6 +1,6 @@
 import SQLite
 
-/// The steps that make `history.db`. Append-only: a released step never changes.
+/// The steps that create `history.db`, append-only: a released step never changes.
 let historyMigrations = Migrations(
     applicationID: 0x434C_4A48,
     steps: [

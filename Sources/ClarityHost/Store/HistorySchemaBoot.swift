@@ -1,5 +1,5 @@
-/// The boot of the machine whose runs were enqueued last, in one row, so that no restart of a
-/// scheduler counts as a boot.
+/// Version 7: the last boot for which runs were enqueued, in one row, so that the restart of a
+/// scheduler does not count as a boot.
 let bootHistoryVersion = """
     CREATE TABLE boot_mark (
         id INTEGER PRIMARY KEY CONSTRAINT boot_mark_id CHECK (id = 1),

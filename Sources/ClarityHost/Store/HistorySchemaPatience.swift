@@ -1,4 +1,4 @@
-/// What missed occurrences and a server's Retry-After need to be remembered.
+/// Version 6: the occurrence that a coalesced run stands for, and a server's Retry-After.
 let patienceHistoryVersion = """
     -- The latest of the occurrences that were coalesced into a waiting run: it stands for that one.
     ALTER TABLE runs ADD COLUMN latest_occurrence_ms INTEGER;

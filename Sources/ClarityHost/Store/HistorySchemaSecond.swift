@@ -1,9 +1,9 @@
-/// Version 2: what is known of a job beyond its runs, decisions with their inputs, retention.
+/// Version 2: job records, decisions with their inputs, and retention.
 ///
-/// A CHECK cannot be changed, so tables whose states grew are made anew as
+/// A CHECK cannot be changed, so tables with new states are created anew as
 /// <https://www.sqlite.org/lang_altertable.html> says; foreign keys are off meanwhile. The words
-/// are joined by OR, for SQLite makes a table of an IN with more than two of them at each statement,
-/// eleven of them for each run that is written.
+/// are joined by OR: for an IN with more than two words SQLite builds a table at each statement,
+/// which is eleven tables for each run that is written.
 let secondHistoryVersion = """
     CREATE TABLE job_records (
         job_id TEXT PRIMARY KEY NOT NULL,

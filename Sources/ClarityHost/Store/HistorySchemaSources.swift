@@ -1,4 +1,4 @@
-/// Version 9: what was last seen of the sources, and occurrences of the past that are done again.
+/// Version 9: the fingerprints of the sources, and backfills of past occurrences.
 let sourcesHistoryVersion = """
     CREATE TABLE source_fingerprints (
         path TEXT PRIMARY KEY NOT NULL,

@@ -1,4 +1,4 @@
-/// Version 3: what a run itself needs to go on, beyond the constraints of its job.
+/// Version 3: the condition that a run itself needs, beyond its job's constraints.
 let thirdHistoryVersion = """
     ALTER TABLE runs ADD COLUMN needs TEXT
         CHECK (needs = 'external_power' OR needs = 'network_unmetered')

@@ -1,12 +1,13 @@
 public import ClarityScheduler
 import SQLite
 
-// Questions about one job.
+// Queries about one job.
 extension RunHistory {
-    /// The newest runs that `heldBack` looks at.
+    /// The number of runs that `heldBack` looks at, newest first.
     public static let heldBackReach = 20_000
 
-    /// What is known of a job beyond its runs; `nil` for one that was never seen.
+    /// Returns what the history knows of a job beyond its runs; `nil` for a job that was never
+    /// seen.
     public func record(of job: JobID) throws(RunStoreError) -> JobRecord? {
         try rethrowing(path) {
             try connection?.first(
@@ -15,17 +16,17 @@ extension RunHistory {
         }
     }
 
-    /// The newest run of each of the jobs that has any.
+    /// Returns the newest run of each job that has any.
     public func lastRuns(of jobs: [JobID]) throws(RunStoreError) -> [JobID: Run] {
         var last: [JobID: Run] = [:]
         for job in jobs { last[job] = try runs(of: job, limit: 1).first }
         return last
     }
 
-    /// What held a job back from one instant to another, what did it longest first.
+    /// Returns what held a job back from one instant to another, the longest reason first.
     ///
-    /// Walks the job's runs from the newest down to one that was finished before `since`, the newest
-    /// `heldBackReach` at most.
+    /// Reads the job's runs from the newest down to one that finished before `since`, at most
+    /// `heldBackReach` runs.
     public func heldBack(
         _ job: JobID, since: Instant, until: Instant
     ) throws(RunStoreError) -> [HoldSummary] {
@@ -53,8 +54,9 @@ extension RunHistory {
         }
     }
 
-    /// A run before which none can have waited after `since`, found in strides so that the runs in
-    /// between are only counted.
+    /// Returns a run before which no run can have waited after `since`.
+    ///
+    /// Searches in strides, so that the runs in between are only counted.
     private func firstRun(
         of job: JobID, since: Instant, _ connection: Connection
     ) throws(SQLiteError) -> Int64 {
@@ -66,7 +68,7 @@ extension RunHistory {
                 ORDER BY id DESC LIMIT 1 OFFSET 499
                 """, .text(job.rawValue), .integer(first)
             ) { (id: $0.integer(0), finished: $0.optionalInstant(1)) }
-            // Fewer than a stride are left: all of them.
+            // Fewer than one stride is left: include all of them.
             guard let run else { return 0 }
             first = run.id
             if let finished = run.finished, finished < since { break }

@@ -1,7 +1,7 @@
 import ClarityScheduler
 import SQLite
 
-/// What is known of a job beyond its runs, as a row of `job_records`.
+/// A job's record, as a row of `job_records`.
 enum JobRecordRow {
     static let columns = """
         job_id, anchor_at_ms, considered_until_ms, era, schedule, schedule_since_ms, \
@@ -24,11 +24,11 @@ enum JobRecordRow {
         return record
     }
 
-    /// What a decision does to a job's record besides replacing it.
+    /// The changes that a decision makes to a job's counters.
     struct Step {
-        /// The runs that were finished.
+        /// The runs that finished without failing.
         var runs: Int64 = 0
-        /// Those that failed.
+        /// The runs that failed.
         var failures: Int64 = 0
     }
 

@@ -2,11 +2,11 @@ public import ClarityScheduler
 import SQLite
 
 extension RunHistory {
-    /// The newest runs among which the last success of a job is looked for.
+    /// The number of runs that `lastSuccess` searches, newest first.
     public static let successReach = 10_000
 
-    /// When the last run of a job that succeeded was finished; `nil` where the history knows none, or
-    /// none among the job's newest `successReach` runs.
+    /// Returns when the last successful run of a job finished; `nil` if none of the job's newest
+    /// `successReach` runs succeeded.
     public func lastSuccess(of job: JobID) throws(RunStoreError) -> Instant? {
         try rethrowing(path) {
             try connection?.first(

@@ -2,12 +2,13 @@ import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
 
-/// Tells what a lease found in the store is worth.
+/// Determines whether the leases in the store are held, lapsed or this process's own.
 ///
-/// A lease lapses when the machine has started anew since, when its holder has not renewed it for
+/// A lease lapses when the machine restarts, when its holder has not renewed it for
 /// `Planner.leaseTerm` while the machine was awake, or when no process holds its owner's lock any
-/// more. Wall time has no part in it, so that no step of the clock ends a lease; nor has time spent
-/// in suspend, after which whoever looks first would take over from holders that are alive.
+/// more. Wall time plays no part, so that a change of the clock ends no lease. Time in suspend does
+/// not count: otherwise the first process to look after a resume would take over from living
+/// holders.
 struct Leases {
     let bootID: String
     private let folder: String
@@ -19,7 +20,7 @@ struct Leases {
         bootID = SystemClock().boot ?? "unknown"
     }
 
-    /// When a lease that is taken or renewed now lapses, in milliseconds awake since the machine
+    /// The expiry of a lease that is taken or renewed now, in milliseconds awake since the machine
     /// started.
     var nextExpiry: Int64 { Leases.awakeMilliseconds + Planner.leaseTerm.milliseconds }
 
@@ -34,9 +35,9 @@ struct Leases {
 
     /// Removes the lock files of owners that are gone.
     ///
-    /// Where a scheduler is gone, its last workers get a second to notice: they end at once when their
-    /// order's descriptor closes, but that takes them a moment. Done once, before the first decision,
-    /// since a decision keeps every other process waiting.
+    /// After a scheduler dies, its last workers get one second to notice. They end as soon as their
+    /// order's descriptor closes, but that takes a moment. This runs once, before the first
+    /// decision, because a decision keeps every other process waiting.
     func removeLapsed() {
         guard let listing = opendir(folder) else { return }
         defer { closedir(listing) }
@@ -51,10 +52,12 @@ struct Leases {
         }
     }
 
-    /// Whether a name is that of a lock file which its process did not live to finish (`LeaseLock`).
+    /// Whether a name belongs to a draft lock file whose process died before it renamed the file
+    /// (`LeaseLock`).
     ///
-    /// That takes no time, so one that is a minute old and whose process is gone is nobody's. A process
-    /// of another container is gone to this one, which is why its age counts as well.
+    /// Renaming takes no time, so a draft is abandoned if it is more than a minute old and its
+    /// process is gone. A process in another container looks gone from here, which is why the age
+    /// counts as well.
     private func isLeftDraft(_ name: String) -> Bool {
         guard let processID = name.dropFirst().split(separator: "-").first.flatMap({ pid_t($0) }),
             Leases.hasEnded(processID)
@@ -64,7 +67,7 @@ struct Leases {
 
     /// Whether any process still holds the lock of `owner`.
     ///
-    /// Waits up to `patience` for the workers of a scheduler that is gone.
+    /// Waits up to `patience` for the workers of a dead scheduler to end.
     private func isAlive(_ owner: String, patience: Duration) -> Bool {
         let descriptor = open("\(folder)/\(owner)", O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
@@ -79,23 +82,25 @@ struct Leases {
         return false
     }
 
-    /// Whether a process is gone, or has ended and merely waits to be reaped: whoever started it may
-    /// be slow to do that, or never do it, as many a container's first process.
+    /// Whether a process is gone, or has ended and only waits to be reaped.
+    ///
+    /// Its parent may reap it late or never, like the first process of many containers.
     static func hasEnded(_ process: pid_t) -> Bool {
         if kill(process, 0) != 0 { return errno == ESRCH }
         let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
-        // Gone meanwhile, or hidden from us: then it counts as running.
+        // If the process is gone meanwhile, it has ended; if it is hidden from us, it counts as
+        // running.
         guard descriptor >= 0 else { return errno == ENOENT && kill(process, 0) != 0 }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: 512)
         let count = read(descriptor, &bytes, bytes.count)
-        // `pid (name) state ...`, where the name may hold anything (proc(5)).
+        // The line is `pid (name) state ...`, and the name may contain anything (proc(5)).
         let fields = bytes.prefix(max(count, 0))
         guard let name = fields.lastIndex(of: UInt8(ascii: ")")) else { return false }
         let state = fields[name...].dropFirst(2).first
         return state == UInt8(ascii: "Z") || state == UInt8(ascii: "X")
     }
 
-    /// The time since the machine started, without that spent in suspend.
+    /// The time since the machine started, without time in suspend.
     private static var awakeMilliseconds: Int64 { SystemClock().awake.milliseconds }
 }

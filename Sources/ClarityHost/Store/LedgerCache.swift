@@ -1,11 +1,10 @@
 import ClarityScheduler
 import SQLite
 
-/// The ledger as one connection last saw it, kept between decisions so that each costs what
-/// changed and not what there is.
+/// The ledger as one connection last saw it, kept so that a decision reads only what has changed.
 struct LedgerCache {
     private(set) var ledger = Ledger()
-    /// When the leases of each owner lapse, and the runs that others hold.
+    /// The lease terms of each owner, and the runs that others hold.
     private var leases: [String: LedgerRows.LeaseTerms] = [:]
     private var held: [RunID] = []
     private var dataVersion: Int64 = -1
@@ -13,12 +12,12 @@ struct LedgerCache {
 
     /// Brings the ledger up to date in the current transaction.
     ///
-    /// `PRAGMA data_version` stays what it is while no other connection commits a change
-    /// (<https://www.sqlite.org/pragma.html#pragma_data_version>); what this one commits is taken
-    /// in by `apply`. What another process's leases are worth is asked each time, for they lapse
-    /// without a write.
+    /// `PRAGMA data_version` changes only when another connection commits a change
+    /// (<https://www.sqlite.org/pragma.html#pragma_data_version>); `apply` adds the changes of this
+    /// one. The leases of other processes are checked each time, because they lapse without a
+    /// write.
     ///
-    /// - Returns: whether others have written since.
+    /// - Returns: whether another connection has written since the last call.
     @discardableResult
     mutating func refresh(_ connection: Connection, _ leases: Leases) throws -> Bool {
         let version = try connection.first("PRAGMA data_version") { $0.integer(0) } ?? 0
@@ -50,7 +49,7 @@ struct LedgerCache {
                 (owner, leases.standing(of: owner, boot: terms.boot, expires: terms.expires))
             })
         for run in held {
-            // What this process has taken over since has another owner, or none.
+            // A run that this process has taken over meanwhile has another owner, or none.
             guard let owner = ledger.open[run]?.lease?.owner, let standing = standings[owner],
                 standing != ledger.open[run]?.lease?.standing
             else { continue }
@@ -58,10 +57,10 @@ struct LedgerCache {
         }
     }
 
-    /// Does what a change does.
+    /// Applies a change to the cached ledger.
     mutating func apply(_ change: LedgerChange) { ledger.apply(change) }
 
-    /// The revision for the next record that is written.
+    /// Returns the revision for the next record that is written.
     mutating func nextRevision() -> Int64 {
         revision = max(revision, 0) + 1
         return revision

@@ -1,26 +1,26 @@
 import ClarityScheduler
 import SQLite
 
-/// Reads the ledger from the tables, whole or what others changed of it.
+/// Reads the ledger from the tables: all of it, or only what other processes have changed.
 ///
-/// Each function reads in the current transaction.
+/// Every function reads in the current transaction.
 enum LedgerRows {
-    /// The unfinished runs with what they wait for.
+    /// The unfinished runs and what they wait for.
     struct Open {
         var runs: [Run] = []
         var waits: [RunID: [Deferral]] = [:]
-        /// When the leases of each owner lapse, the earliest of them.
+        /// The lease terms of each owner, from its running run with the lowest number.
         var leases: [String: LeaseTerms] = [:]
         var nextRun = RunID(1)
     }
 
-    /// What a lease's standing follows from besides its owner.
+    /// The terms that decide, with the owner, whether a lease is still held.
     struct LeaseTerms: Hashable {
         var boot: String
         var expires: Int64
     }
 
-    /// Reads all of it; `standing` judges each owner's leases.
+    /// Reads the whole ledger; `standing` judges each owner's leases.
     static func read(
         _ connection: Connection, standing: (_ owner: String, LeaseTerms) -> Lease.Standing
     ) throws -> Ledger {
@@ -40,9 +40,9 @@ enum LedgerRows {
         return ledger
     }
 
-    /// Calls `body` with each job record whose revision is above `revision`.
+    /// Calls `body` with each job record whose revision is higher than `revision`.
     ///
-    /// - Returns: the highest revision that there is.
+    /// - Returns: the highest revision seen, or `revision` if there is no newer record.
     @discardableResult
     static func records(
         _ connection: Connection, after revision: Int64, _ body: (JobID, JobRecord) -> Void
@@ -58,7 +58,7 @@ enum LedgerRows {
         return highest
     }
 
-    /// The unfinished runs.
+    /// Reads the unfinished runs.
     static func open(_ connection: Connection) throws -> Open {
         var open = Open()
         var fault: RunStoreError?
@@ -76,7 +76,7 @@ enum LedgerRows {
             }
         }
         if let fault { throw fault }
-        // From the runs to their rows: there are few of them, and a long past of deferrals.
+        // Join from the runs to their deferrals: there are few open runs, and many old deferrals.
         try connection.forEach(
             """
             SELECT \(DeferralRow.columns), run_id
@@ -94,12 +94,12 @@ enum LedgerRows {
         return open
     }
 
-    /// The boot whose runs were enqueued last.
+    /// Reads the last boot for which runs were enqueued.
     static func boot(_ connection: Connection) throws(SQLiteError) -> String? {
         try connection.first("SELECT boot FROM boot_mark") { $0.text(0) }
     }
 
-    /// What was last seen of each source.
+    /// Reads the last known fingerprint of each source.
     static func sources(
         _ connection: Connection
     ) throws(SQLiteError) -> [String: SourceFingerprint] {
@@ -114,7 +114,7 @@ enum LedgerRows {
         return sources
     }
 
-    /// How far the past was pruned.
+    /// Reads how far the history has been pruned.
     static func pruned(_ connection: Connection) throws(SQLiteError) -> PruneMark? {
         try connection.first("SELECT at_ms, through_run FROM prune_mark") { row in
             PruneMark(

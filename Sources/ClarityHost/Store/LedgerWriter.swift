@@ -1,13 +1,13 @@
 import ClarityScheduler
 import SQLite
 
-/// Writes the changes of one decision, in its transaction, and takes them in to the cached ledger.
+/// Writes the changes of one decision in its transaction, and applies them to the cached ledger.
 struct LedgerWriter {
     let connection: Connection
     let leases: Leases
     let owner: String
 
-    /// Writes all changes; each job's record once, in its last form.
+    /// Writes all changes, and each changed job record once, in its final state.
     func write(_ changes: [LedgerChange], to cache: inout LedgerCache) throws {
         try beginEras(changes, cache.ledger)
         var steps: [JobID: JobRecordRow.Step] = [:]
@@ -18,7 +18,7 @@ struct LedgerWriter {
             case .setClock(let job, _), .setPause(let job, _), .setRetryAfter(let job, _):
                 steps[job, default: JobRecordRow.Step()].runs += 0
             case .put(let run) where run.state.isFinished:
-                // A run that was finished before has been counted.
+                // A run that was already finished has been counted before.
                 let isNew = cache.ledger.open[run.id] != nil || run.id >= cache.ledger.nextRun
                 let failed: Int64 = run.state == .failed ? 1 : 0
                 steps[run.job, default: JobRecordRow.Step()].failures += isNew ? failed : 0
@@ -33,14 +33,15 @@ struct LedgerWriter {
                 cache.ledger.jobs[job] ?? JobRecord(), of: job, step,
                 revision: cache.nextRevision(), connection)
         }
-        // Last, so that what it counts is all written.
+        // Prune last, after everything that it counts has been written.
         if let prune, let mark = cache.ledger.pruned {
             try Retention(connection: connection, policy: prune.policy, now: prune.instant)
                 .prune(mark)
         }
     }
 
-    /// Takes down which clocks are set back, before the runs and fates that come after it.
+    /// Writes the new eras of clocks that were set back, before the runs and fates that belong to
+    /// them.
     private func beginEras(_ changes: [LedgerChange], _ ledger: Ledger) throws(SQLiteError) {
         for case .setClock(let job, let clock) in changes
         where clock.era != ledger.jobs[job]?.clock?.era ?? 0 {
@@ -50,7 +51,7 @@ struct LedgerWriter {
         }
     }
 
-    /// Writes a change; `ledger` is what was before it.
+    /// Writes one change; `ledger` is the state before it.
     private func write(_ change: LedgerChange, _ ledger: Ledger) throws {
         switch change {
         case .setClock, .setPause, .setRetryAfter, .prune: break

@@ -1,17 +1,17 @@
 import ClarityScheduler
 import SQLite
 
-/// Whether each occurrence has exactly one fate: a run of its own, or a place in what a row of
-/// `occurrence_fates` counts.
+/// Checks that each occurrence has exactly one fate: a run of its own, or a share in a row of
+/// `occurrence_fates`.
 struct OccurrenceAudit {
     let connection: Connection
 
-    /// One run or one counted stretch.
+    /// One run, or one row of counted occurrences.
     private struct Fate {
         var first: Instant
         var latest: Instant
         var count: Int
-        /// What messages call it.
+        /// The name that messages use.
         var name: String
     }
 
@@ -31,7 +31,7 @@ struct OccurrenceAudit {
             "SELECT \(JobRecordRow.columns), pruned_until_ms FROM job_records WHERE job_id = ?",
             .text(job.rawValue)
         ) { (JobRecordRow.record($0).clock, pruned: $0.optionalInstant(11)) }
-        // What another schedule named, this one cannot tell.
+        // The current schedule does not determine the occurrences of an earlier one.
         guard case (let clock?, let pruned)? = known, clock.schedule == "\(schedule)"
         else { return [] }
         let start = max(clock.scheduleSince, pruned ?? clock.scheduleSince)
@@ -82,7 +82,7 @@ struct OccurrenceAudit {
         return findings
     }
 
-    /// The fates of the current era after an instant, in the order of time.
+    /// Returns the fates of one era after an instant, in order of time.
     private func fates(
         of job: JobID, era: Int64, after start: Instant
     ) throws(SQLiteError) -> [Fate] {

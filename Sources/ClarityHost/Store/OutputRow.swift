@@ -1,9 +1,9 @@
 import ClarityScheduler
 import SQLite
 
-/// What the program of an attempt wrote as a row of `attempt_outputs`.
+/// The output of an attempt's program, as a row of `attempt_outputs`.
 enum OutputRow {
-    /// Keeps an output; none leaves what is there.
+    /// Writes the attempt's output; without one, changes nothing.
     static func put(_ attempt: Attempt, _ connection: Connection) throws(SQLiteError) {
         guard let output = attempt.output else { return }
         try connection.run(
@@ -17,7 +17,7 @@ enum OutputRow {
             .integer(output.leftOutBytes), .blob(output.tail))
     }
 
-    /// The outputs of a run's attempts, by their numbers.
+    /// Returns the outputs of a run's attempts, by attempt number.
     static func outputs(
         of run: RunID, _ connection: Connection
     ) throws(SQLiteError) -> [Int: AttemptOutput] {

@@ -1,4 +1,4 @@
-/// What the programs of attempts wrote, where that is kept; goes with the attempt.
+/// Version 4: the output of attempts' programs, where it is kept; deleted with the attempt.
 let outputHistoryVersion = """
     CREATE TABLE attempt_outputs (
         run_id INTEGER NOT NULL,

@@ -1,30 +1,32 @@
 public import ClarityScheduler
 import SQLite
 
-/// What became of one occurrence.
+/// The fate of one past occurrence.
 public struct PastOccurrence: Hashable, Sendable {
     /// How it ended.
     public enum Fate: Hashable, Sendable {
         /// It has a run of its own.
         case run
-        /// It has none; `run` is the one that stands for it, or that was in its way.
+        /// It has no run of its own; `run` is the one that stands for it, or that was in its way.
         case recorded(OccurrenceFate, run: RunID?)
-        /// No scheduler has looked at it yet.
+        /// No scheduler has dealt with it yet.
         case pending
     }
 
     public var at: Instant
     public var fate: Fate
-    /// The run that stands for it.
+    /// The run of its own, or the run that it was coalesced into.
     public var run: Run?
-    /// What held that run back, in the order in which it began to.
+    /// The deferrals of that run, in the order in which they began.
     public var deferrals: [DeferralSpan] = []
-    /// The time around the occurrence in which no scheduler ran, where that is longer than the 15
-    /// minutes within which an occurrence is on time: from the last trace of a scheduler to the
-    /// next.
+    /// The time around the occurrence without any trace of a scheduler, from the last trace before
+    /// it to the next one.
+    ///
+    /// Set only if the next trace came more than 15 minutes after the occurrence: until then, it
+    /// would have been on time.
     public var gap: Range<Instant>?
 
-    /// Whether no scheduler dealt with it on time.
+    /// Whether no scheduler dealt with the occurrence on time.
     fileprivate var wasSeenLate: Bool {
         switch fate {
         case .run, .recorded(.coalesced, run: _):
@@ -36,8 +38,8 @@ public struct PastOccurrence: Hashable, Sendable {
 }
 
 extension RunHistory {
-    /// The last occurrence of a job's schedule up to an instant; `nil` where the history does not
-    /// reach so far back, or knows only another schedule.
+    /// Returns the last occurrence of a job's schedule up to an instant; `nil` if the history does
+    /// not reach back that far or knows only another schedule.
     public func past(
         of job: JobID, _ schedule: Schedule, at instant: Instant
     ) throws(RunStoreError) -> PastOccurrence? {
@@ -81,7 +83,7 @@ extension RunHistory {
         }
     }
 
-    /// The time around an instant without a trace of any scheduler.
+    /// Returns the time around an instant without a trace of any scheduler.
     private func gap(around instant: Instant) throws(RunStoreError) -> Range<Instant>? {
         let traces = try rethrowing(path) {
             try connection?.first(

@@ -1,33 +1,33 @@
 import ClarityScheduler
 import SQLite
 
-/// Forgets the past that a policy does not keep, a bounded part of it at a time.
+/// Prunes the part of the history that a policy does not keep, a bounded amount at a time.
 ///
-/// What is due and does not fit into one decision goes with the next, so that no process waits
-/// longer than for some hundredths of a second.
+/// Rows that exceed the bound are left for the next decision, so that no other process waits longer
+/// than a few hundredths of a second.
 struct Retention {
     let connection: Connection
     let policy: RetentionPolicy
     let now: Instant
 
-    /// The finished runs of one kind that failures are kept of, as a multiple of the others.
+    /// The factor by which a job may keep more failed runs than other finished runs.
     private static let failuresFactor: Int64 = 10
-    /// The rows of each kind that one step removes for lack of space.
+    /// The number of rows of each kind that one step removes to free space.
     private static let step: Int64 = 250
 
     private var past: HistoryPast { HistoryPast(connection: connection) }
 
-    /// Prunes in the current transaction; `mark` is the ledger's, as it is after this.
+    /// Prunes in the current transaction; `mark` is the ledger's mark after this pruning.
     func prune(_ mark: PruneMark) throws(SQLiteError) {
         let before = try connection.first(
             "SELECT through_run, counted_run, counted_limit FROM prune_mark"
         ) { (through: $0.integer(0), counted: $0.integer(1), limit: $0.integer(2)) }
-        // Twice of what has come since, so that the past shrinks when it has to.
+        // Twice the number of new runs, so that the history shrinks when it has to.
         let new = before.map { mark.through.rawValue - $0.through } ?? Planner.pruneEvery.runs
         var rest = min(max(250, 2 * new), 2000)
         rest -= try removeOld(policy.age, hasFailed: false, rest)
         rest -= try removeOld(policy.failureAge, hasFailed: true, rest)
-        // A policy that keeps less than the last one looks at every job again.
+        // A policy that keeps fewer runs than the last one checks every job again.
         let isStricter = before.map { $0.limit > Int64(policy.runs) } ?? true
         let counted = try removeSurplus(after: isStricter ? 0 : before?.counted ?? 0, &rest)
         _ = try past.removeFates(through: now - policy.age, 2000)
@@ -63,9 +63,9 @@ struct Retention {
 
     // MARK: By number
 
-    /// Removes what a job has too many of, for the jobs of the runs after `counted`.
+    /// Removes surplus runs of the jobs that have runs after `counted`.
     ///
-    /// - Returns: the last run whose job has been dealt with.
+    /// - Returns: the last run whose job has been checked.
     private func removeSurplus(after counted: Int64, _ rest: inout Int64) throws(SQLiteError)
         -> Int64
     {
@@ -111,7 +111,7 @@ struct Retention {
             guard let edge = try past.edge(of: Retention.step) else { return }
             let (runs, others) = try past.removeAll(through: edge, Retention.step)
             guard runs + others > 0 else { return }
-            // A run has some fates and waits of its own.
+            // A run has some fates and waits of its own, so these count for a quarter.
             rest -= max(runs, others / 4)
         }
     }

@@ -1,20 +1,20 @@
 public import ClarityScheduler
 import SQLite
 
-/// Which runs a question about the history is about.
+/// A selection of runs for a query of the history.
 public struct RunFilter: Hashable, Sendable {
-    /// `nil` for all jobs.
+    /// The job, or `nil` for all jobs.
     public var job: JobID?
     /// Only runs that failed for good.
     public var isFailed: Bool
-    /// Only runs that something held back.
+    /// Only runs that a deferral has held back.
     public var isDeferred: Bool
-    /// Only runs that were not finished before this instant.
+    /// Only runs that had not finished before this instant.
     public var since: Instant?
     /// Only runs that were enqueued before this instant.
     public var until: Instant?
 
-    /// Creates a filter that lets all runs through, or those that fit all that is given.
+    /// Creates a filter for the runs that match all given conditions; without any, for all runs.
     public init(
         job: JobID? = nil, isFailed: Bool = false, isDeferred: Bool = false,
         since: Instant? = nil, until: Instant? = nil
@@ -26,7 +26,7 @@ public struct RunFilter: Hashable, Sendable {
         self.until = until
     }
 
-    /// The same as what comes after `FROM runs`.
+    /// The filter as an SQL clause that follows `FROM runs`, and its values.
     var condition: (text: String, values: [Value]) {
         var terms: [String] = []
         var values: [Value] = []

@@ -3,21 +3,22 @@ import ClaritySystem
 @preconcurrency import Glibc
 import SQLite
 
-/// Answers questions about past and present runs; changes nothing.
+/// Answers queries about past and present runs, and changes nothing.
 public struct RunHistory: ~Copyable {
     let connection: Connection?
     let path: String
     let leases: Leases
-    /// What keeps the file from being put back to an earlier state meanwhile.
+    /// Prevents a restore of the state directory while the history is open.
     private let share: AdvisoryLock?
 
-    /// Opens the history of a state directory for reading; one that does not exist yet is empty.
+    /// Opens the history of a state directory for reading; a history that does not exist yet is
+    /// empty.
     ///
-    /// Nothing in the directory is written or made: while no process has the file open it is read
-    /// as immutable, since SQLite would make a `-shm` file beside it otherwise. A file that an
-    /// older version of this program wrote is copied and the copy brought up to date.
+    /// Writes and creates nothing in the directory. While no process has the file open, it is read
+    /// as immutable, since SQLite would otherwise create a `-shm` file beside it. If an older
+    /// version of this program wrote the file, it is copied and the copy is migrated.
     ///
-    /// - Throws: `RunStoreError` when it exists and cannot be read.
+    /// - Throws: `RunStoreError` if the history exists and cannot be read.
     public init(inDirectory directory: String) throws(RunStoreError) {
         let path = "\(directory)/history.db"
         let (share, connection) = try rethrowing(path) {
@@ -44,12 +45,13 @@ public struct RunHistory: ~Copyable {
         return copy
     }
 
-    /// The newest schema that this program knows (`SchemaForm`), for who copies the file elsewhere.
+    /// Returns the newest schema that this program knows (`SchemaForm`), for a caller that copies
+    /// the file.
     public static func newestForm() throws(RunStoreError) -> String {
         try rethrowing(":memory:") { try historyMigrations.form().description }
     }
 
-    /// The ledger as it is.
+    /// Returns the current ledger.
     public func ledger() throws(RunStoreError) -> Ledger {
         guard let connection else { return Ledger() }
         return try rethrowing(path) {
@@ -61,7 +63,7 @@ public struct RunHistory: ~Copyable {
         }
     }
 
-    /// The last `limit` runs that a filter lets through, newest first.
+    /// Returns the last `limit` runs that match a filter, newest first.
     public func runs(_ filter: RunFilter, limit: Int) throws(RunStoreError) -> [Run] {
         let condition = filter.condition
         return try runs(
@@ -69,17 +71,17 @@ public struct RunHistory: ~Copyable {
             condition.values + [.integer(Int64(limit))])
     }
 
-    /// The last `limit` runs, newest first, of one job or of all.
+    /// Returns the last `limit` runs of one job or of all jobs, newest first.
     public func runs(of job: JobID?, limit: Int) throws(RunStoreError) -> [Run] {
         try runs(RunFilter(job: job), limit: limit)
     }
 
-    /// One run, or `nil` when there is none of this number.
+    /// Returns a run, or `nil` if there is none with this number.
     public func run(_ id: RunID) throws(RunStoreError) -> Run? {
         try runs("SELECT \(RunRow.columns) FROM runs WHERE id = ?", [.integer(id.rawValue)]).first
     }
 
-    /// The attempts of a run, by number.
+    /// Returns the attempts of a run, in order of their numbers.
     public func attempts(of run: RunID) throws(RunStoreError) -> [Attempt] {
         try rethrowing(path) {
             guard let connection else { return [] }
@@ -95,7 +97,7 @@ public struct RunHistory: ~Copyable {
         }
     }
 
-    /// What held a run back, in the order in which it began to.
+    /// Returns the deferrals of a run, in the order in which they began.
     public func deferrals(of run: RunID) throws(RunStoreError) -> [DeferralSpan] {
         try rethrowing(path) {
             try connection?.all(
@@ -106,8 +108,8 @@ public struct RunHistory: ~Copyable {
         }
     }
 
-    /// The occurrences from `first` to `last` for which a run of the job succeeded, of its own or by
-    /// `backfill`.
+    /// Returns the occurrences from `first` to `last`, both included, for which a run succeeded: a
+    /// run of their own or a backfill.
     public func doneOccurrences(
         of job: JobID, from first: Instant, through last: Instant
     ) throws(RunStoreError) -> Set<Instant> {

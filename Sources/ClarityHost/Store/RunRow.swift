@@ -11,12 +11,13 @@ enum RunRow {
         latest_occurrence_ms
         """
 
-    /// The unfinished runs, as what comes after `FROM`: there are few, but SQLite would walk all
-    /// runs rather than sort them.
+    /// The unfinished runs, as text that follows `FROM`.
+    ///
+    /// Names the index: unfinished runs are few, but SQLite would scan all runs to avoid a sort.
     static let open = "runs INDEXED BY runs_open WHERE (state = 'enqueued' OR state = 'running')"
 
-    /// The condition on a row that its run stands for an occurrence, as `runs_one_an_occurrence` has
-    /// it.
+    /// An SQL condition on a row: its run stands for an occurrence, as in the index
+    /// `runs_one_an_occurrence`.
     static let ofOccurrence = "(trigger = 'schedule' OR trigger = 'catchUp')"
 
     static func run(_ row: borrowing Row) throws(RunStoreError) -> Run {
@@ -53,7 +54,8 @@ enum RunRow {
         return run
     }
 
-    /// How often the clock of the job that is parameter `number` was set back.
+    /// Returns an SQL expression for how often the clock of a job was set back; the job is
+    /// parameter `number`.
     static func eraOfJob(_ number: Int) -> String {
         "coalesce((SELECT era FROM job_records WHERE job_id = ?\(number)), 0)"
     }
@@ -105,7 +107,7 @@ enum RunRow {
 }
 
 extension NeededCondition {
-    /// Whether it is written to the column `awaits`, which has the words that `needs` lacks.
+    /// Whether it is stored in the column `awaits`, which allows the words that `needs` does not.
     fileprivate var isAwaited: Bool {
         switch self {
         case .externalPower, .unmetered: false

@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// A tally as text, `name=count` joined by spaces: its names hold neither.
+/// A tally as text, `name=count` joined by spaces; names contain neither a space nor `=`.
 enum TallyText {
     static func text(_ tally: Tally) -> String {
         tally.names.map { "\($0)=\(tally[$0])" }.joined(separator: " ")
@@ -17,8 +17,8 @@ enum TallyText {
     }
 }
 
-/// Notes as text, one a line. A line feed is written `\n`, a backslash doubled, and a note without
-/// any text is `\0`.
+/// Notes as text, one per line. A line feed is written as `\n`, a backslash is doubled, and an
+/// empty note is `\0`.
 enum NotesText {
     static func text(_ notes: [String]) -> String {
         if notes.isEmpty { return "" }

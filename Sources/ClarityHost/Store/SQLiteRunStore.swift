@@ -2,26 +2,26 @@ public import ClarityScheduler
 public import ClaritySystem
 import SQLite
 
-/// Keeps runs in `history.db`, a SQLite file in WAL mode that any number of processes share.
+/// Stores runs in `history.db`, a SQLite file in WAL mode that any number of processes share.
 ///
-/// A decision is one `BEGIN IMMEDIATE` transaction from the reading to the writing, so that two
-/// processes never decide on the same state; commits are `synchronous=FULL`.
+/// A decision is one `BEGIN IMMEDIATE` transaction that covers its reads and its writes, so that
+/// two processes never decide on the same state. Commits use `synchronous=FULL`.
 public final class SQLiteRunStore: RunStore {
     private let connection: Connection
     private let path: String
     private let leases: Leases
     private let nudges: ChangeSignals
-    /// What keeps the files from being put back to an earlier state meanwhile.
+    /// Prevents a restore of the state directory while the store is open.
     private let share: AdvisoryLock
-    /// The lock behind this process's leases.
+    /// The lock that proves this process's leases.
     public let leaseLock: LeaseLock
     private var cache = LedgerCache()
-    /// The changes written since the log was last copied into the file.
+    /// The number of changes written since the last checkpoint.
     private var loggedChanges = 0
 
-    /// Opens the store, making it if need be.
+    /// Opens the store, and creates it if it does not exist.
     ///
-    /// - Throws: `RunStoreError` when the folder or the file cannot be used.
+    /// - Throws: `RunStoreError` if the folder or the file cannot be used.
     public init(in directory: StateDirectory, uniqueNumber: UInt64) throws(RunStoreError) {
         let owners: String
         do throws(StateDirectoryError) {
@@ -39,7 +39,7 @@ public final class SQLiteRunStore: RunStore {
         connection = try rethrowing(path) {
             try demandUsable(path)
             let connection = try Connection(path: path)
-            // First, so that a file that is not ours stays as it is.
+            // Check this first, so that a file of another program stays as it is.
             _ = try historyMigrations.version(of: connection)
             try connection.useWriteAheadLog()
             try connection.execute(
@@ -53,16 +53,17 @@ public final class SQLiteRunStore: RunStore {
                 try HistoryBackup.makeBeforeMigration(of: path, in: directory)
             }
             try SQLiteRunStore.giveBackPages(of: connection, path)
-            // Only now: a migration makes tables anew that others refer to.
+            // Enable this only now: a migration recreates tables that others refer to.
             try connection.execute("PRAGMA foreign_keys = ON")
             return connection
         }
     }
 
-    /// Shrinks a file more than half of which is free, as it is when a migration has dropped tables;
-    /// what retention frees is soon written again.
+    /// Shrinks a file if more than half of its pages, and at least 1,000, are free, as after a
+    /// migration that drops tables. Pages that retention frees are soon used again.
     ///
-    /// Waits for no other process. What fails changes nothing, and the next opening tries again.
+    /// Does not wait for other processes. A failure changes nothing, and the next opening tries
+    /// again.
     private static func giveBackPages(
         of connection: Connection, _ path: String
     ) throws(SQLiteError) {
@@ -75,7 +76,7 @@ public final class SQLiteRunStore: RunStore {
             try other.execute("VACUUM")
             try other.checkpoint()
         } catch {
-            // Another process writes, or the disk has no room for a copy of what is not free.
+            // Another process writes, or the disk has no room for a copy of the used pages.
         }
     }
 
@@ -93,7 +94,7 @@ public final class SQLiteRunStore: RunStore {
                     ).write(changes, to: &cache)
                 }
             } catch {
-                // What it has taken in since was never written, or nobody knows.
+                // The cache may hold changes that were rolled back, or whose commit is uncertain.
                 cache = LedgerCache()
                 throw error
             }
@@ -101,16 +102,17 @@ public final class SQLiteRunStore: RunStore {
         if isNews { nudges.send() }
     }
 
-    /// Copies the write-ahead log into the file once it has grown by some hundred changes.
+    /// Checkpoints the write-ahead log after 200 or more changes.
     ///
-    /// Else that is done in the middle of a commit, with two more syncs, and so made one run in a
-    /// hundred late. That limit, of 16 MiB, is left for who is never at rest.
+    /// Otherwise the checkpoint happens in the middle of a commit, with two more syncs, which
+    /// delayed one run in a hundred. The log's limit of 16 MiB remains for a process that never
+    /// rests.
     public func tidy() {
         guard loggedChanges >= 200 else { return }
         do throws(SQLiteError) {
             if try connection.checkpoint() { loggedChanges = 0 }
         } catch {
-            // Nothing is lost with it: the next 200 changes try again.
+            // Nothing is lost: the next 200 changes trigger another try.
             loggedChanges = 0
         }
     }
@@ -126,7 +128,7 @@ public final class SQLiteRunStore: RunStore {
 }
 
 extension LedgerChange {
-    /// Whether other processes should look because of it, and not only when they look next.
+    /// Whether other processes should look now, and not at their next regular look.
     fileprivate var concernsOthers: Bool {
         switch self {
         case .put, .setPause, .requestStop: true
@@ -137,9 +139,10 @@ extension LedgerChange {
     }
 }
 
-/// Looks at a history's place before SQLite opens what lies there.
+/// Checks the path of a history before SQLite opens it.
 ///
-/// - Throws: `StateDirectoryError` for what is no ordinary file, `SQLiteError.emptied` and `missing`.
+/// - Throws: `StateDirectoryError` if something other than an ordinary file is there;
+///   `SQLiteError.emptied` or `.missing` if a file with contents was lost.
 func demandUsable(_ path: String) throws {
     let place = DatabasePlace(path)
     try place.demandPlain()
@@ -150,7 +153,7 @@ func demandUsable(_ path: String) throws {
     }
 }
 
-/// Runs `body` and says every failure of SQLite in the store's terms.
+/// Runs `body`, and rethrows every failure of SQLite as a `RunStoreError`.
 func rethrowing<Result>(
     _ path: String, _ body: () throws -> Result
 ) throws(RunStoreError) -> Result {

@@ -1,7 +1,7 @@
 public import ClarityScheduler
 public import JSON
 
-/// Conditions as the members of a JSON object.
+/// Converts conditions to and from the members of a JSON object.
 ///
 /// `{"connected":true,"metered":null,"roaming":false,"external_power":true,"battery":80,`
 /// `"low_power":false,"idle":null,"storage_free_bytes":1073741824,"pressure_percent":3,`
@@ -9,16 +9,17 @@ public import JSON
 /// `"sources":{"connected":"rtnetlink","metered":"no network manager"},`
 /// `"times":{"checks.vpn-up":"2026-11-20T06:00:00Z"},"sampled":["storage_free_bytes"]}`
 ///
-/// `null` is unknown; `battery` is a whole number of percent or `"absent"`. `storage.PATH` is the
-/// free space where the job file names a path, `checks.NAME` what one of its checks says. By name,
-/// `sources` says where an answer comes from, and for one that is unknown why it is; `times` when it
-/// was told, where that was not just then; `sampled` which of them change without a word.
+/// `null` means unknown; `battery` is a whole percentage or `"absent"`. `storage.PATH` is the free
+/// space at a path that the job file names, and `checks.NAME` is the answer of one of its checks.
+/// Three members refer to conditions by name. `sources` says where a value comes from, or why it is
+/// unknown. `times` says when a value was reported, unless that was just now. `sampled` lists the
+/// conditions that change without an announcement.
 public enum ConditionsNotation {
     /// The member that holds the sources.
     public static let sources = "sources"
     /// The member that holds the times.
     public static let times = "times"
-    /// The member that holds the names of what changes without a word.
+    /// The member that holds the names of conditions that change without an announcement.
     public static let sampled = "sampled"
 
     private static let storage = "storage."
@@ -27,9 +28,11 @@ public enum ConditionsNotation {
     /// The names of the conditions that every machine has, in the order in which they are written.
     public static let names = fixed.map(\.name)
 
-    /// The members of conditions, with their sources, and times and samplings where there are any.
+    /// Returns the members for conditions, with their sources, and with times and sampled names if
+    /// there are any.
     ///
-    /// With `earlier`, those whose value has changed since: none when nothing else has changed.
+    /// With `earlier`, returns only the conditions whose value has changed since; nothing if none
+    /// has.
     public static func members(
         _ conditions: Conditions, since earlier: Conditions? = nil
     ) -> [JSON.Member] {
@@ -54,13 +57,13 @@ public enum ConditionsNotation {
         return members
     }
 
-    /// The conditions that members change others to.
+    /// Returns `earlier` with the changes that members describe.
     ///
-    /// What no member names stays as it is in `earlier`. A value without a source comes from
-    /// `source`; a source without a value belongs to the value of `earlier`.
+    /// A condition that no member names stays as it is in `earlier`. A value without a source gets
+    /// `source`; a source without a value applies to the value in `earlier`.
     ///
-    /// - Throws: `NotationFault` for a name that is unknown or stands twice, and for a value of
-    ///   another type or out of its range.
+    /// - Throws: `NotationFault` for a name that is unknown or occurs twice, and for a value of the
+    ///   wrong type or out of range.
     public static func read(
         _ members: [JSON.Member], onto earlier: Conditions = Conditions(), source: String
     ) throws(NotationFault) -> Conditions {
@@ -103,7 +106,7 @@ public enum ConditionsNotation {
         return conditions
     }
 
-    /// What a member says by the names of conditions, each of them once.
+    /// Returns the values that a member holds by condition; each condition occurs once.
     private static func places(
         _ name: String, _ members: [JSON.Member]
     ) throws(NotationFault) -> [(any NotedCondition, JSON)] {
@@ -132,7 +135,7 @@ public enum ConditionsNotation {
     }
 
     private static func all(of conditions: Conditions) -> [any NotedCondition] {
-        // Only where somebody asked: most traces have no use for these.
+        // Write these only if their value is known: most traces do not use them.
         fixed + asked.filter { $0.value(conditions) != .null }
             + conditions.storage.keys.sorted().map { storage(at: $0) }
             + conditions.checks.keys.sorted().map { check($0) }

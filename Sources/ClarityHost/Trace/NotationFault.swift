@@ -1,14 +1,14 @@
-/// Why JSON is not the notation of an engine's value.
+/// The reason that JSON is not valid notation for an engine's value.
 public enum NotationFault: Error, Hashable, Sendable {
-    /// It is something other than an object.
+    /// The value is not an object.
     case noObject(got: String)
-    /// A member that must be there is missing.
+    /// A required member is missing.
     case missing(name: String)
-    /// The same member stands twice.
+    /// The same member occurs twice.
     case twice(name: String)
-    /// No member has this name; another is near it.
+    /// No condition or member has this name; `nearest` is the most similar known name.
     case unknownName(String, nearest: String?)
-    /// A member has another type, or is out of range.
+    /// A member has the wrong type, or is out of range.
     case unexpected(name: String, got: String, wanted: String)
 }
 

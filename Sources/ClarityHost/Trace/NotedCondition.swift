@@ -1,13 +1,13 @@
 import ClarityScheduler
 import JSON
 
-/// One condition with its name, whatever the type of its value.
+/// A condition with its name, for values of any type.
 protocol NotedCondition: Sendable {
     var name: String { get }
 
     func value(_ conditions: Conditions) -> JSON
     func source(_ conditions: Conditions) -> String
-    /// When the value was told, where that was not when it was noted.
+    /// The time at which the value was reported, if that was not when it was noted.
     func time(_ conditions: Conditions) -> Instant?
     func isSampled(_ conditions: Conditions) -> Bool
 
@@ -61,12 +61,12 @@ struct Noted<Value: Hashable & Sendable>: NotedCondition {
     }
 }
 
-/// How values of one type are written as JSON.
+/// The way in which values of one type are written as JSON.
 struct NotedForm<Value: Hashable & Sendable>: Sendable {
-    /// What is wanted, for people.
+    /// The accepted values, for people.
     var wanted: String
     var write: @Sendable (Value) -> JSON
-    /// The value; `nil` for JSON that is none.
+    /// Returns the value, or `nil` for JSON that does not hold one.
     var read: @Sendable (JSON) -> Value?
 }
 

@@ -1,26 +1,28 @@
 public import ClarityScheduler
 import JSON
 
-/// How the attempts of each job are supposed to go in a trace: those of a job by its id, those of
-/// all others by `*`, and with success where neither says anything.
+/// The simulated outcomes of attempts: by job id, by `*` for all other jobs, and success for jobs
+/// that neither covers.
 public struct SimulatedOutcomes: Hashable, Sendable {
     private var ofJobs: [JobID: SimulatedAttempt] = [:]
     private var ofOthers = SimulatedAttempt()
 
-    /// Supposes that all attempts succeed.
+    /// Creates outcomes in which every attempt succeeds.
     public init() {}
 
-    /// The jobs of which something is supposed by their ids.
+    /// The jobs whose outcomes are set by their id.
     public var jobs: Set<JobID> { Set(ofJobs.keys) }
 
-    /// How the attempts of a job go.
+    /// The simulated outcome of a job's attempts.
     public subscript(job: JobID) -> SimulatedAttempt { ofJobs[job] ?? ofOthers }
 }
 
 extension SimulatedOutcomes {
-    /// What `attempts` of a trace's line changes: an object of jobs or `*`, each with `"ok"`,
-    /// `"retry"`, `"fail"`, `"login"`, `"source"`, `"stall"`, an object of `end`, `duration` and `events`, or
-    /// null, which takes back what was said of it.
+    /// Applies the `attempts` member of a trace's line.
+    ///
+    /// It is an object whose names are job ids or `*`. Each value is `"ok"`, `"retry"`, `"fail"`,
+    /// `"login"`, `"source"`, `"stall"`, an object of `end`, `duration` and `events`, or null,
+    /// which removes the earlier setting.
     mutating func read(_ attempts: JSON) throws(NotationFault) {
         let reader = NamedValue(attempts, "attempts")
         var seen: Set<String> = []
@@ -86,7 +88,7 @@ extension SimulatedOutcomes {
     }
 }
 
-/// A JSON value with the name that faults call it by.
+/// A JSON value with the name that faults use for it.
 private struct NamedValue {
     let value: JSON
     let name: String

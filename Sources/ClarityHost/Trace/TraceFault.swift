@@ -1,13 +1,13 @@
-/// Why a file is no trace of conditions, and where.
+/// The reason that a file is not a trace of conditions, and where the fault is.
 public struct TraceFault: Error, Hashable, Sendable {
-    /// The file as it was named.
+    /// The file's path as the caller gave it.
     public var path: String
-    /// The line, from 1; `nil` when the fault is of the whole file.
+    /// The line, from 1; `nil` if the fault concerns the whole file.
     public var line: Int?
-    /// The column in bytes, from 1, where the line is no JSON.
+    /// The column in bytes, from 1, if the line is not JSON.
     public var column: Int?
     public var problem: String
-    /// Whether the file is not there or cannot be read.
+    /// Whether the file does not exist or cannot be read.
     public var isUnreadable = false
 
     /// Creates a fault.

@@ -2,34 +2,34 @@ import ClarityScheduler
 @preconcurrency import Glibc
 import JSON
 
-/// Reads a trace of conditions, one JSON object a line:
+/// Reads a trace of conditions, one JSON object per line:
 ///
 ///     # A night at home, written by hand.
 ///     {"at":"2026-11-20T22:00:00Z","connected":true,"metered":false,"battery":80,"idle":false}
 ///     {"at":"2026-11-20T23:30:00Z","idle":true}
 ///     {"at":"2026-11-21T06:00:00Z","attempts":{"*":"retry","nightly":{"duration":"2m"}}}
 ///
-/// The names are those of `ConditionsNotation`, and `attempts`, by which `simulate` knows how attempts
-/// go that start from then on. What a line does not name stays as the line before has it; what no line
-/// has named is unknown, and attempts succeed. Times must rise. Lines that are blank or begin with
-/// `#` are skipped.
+/// The names are those of `ConditionsNotation`, plus `attempts`: the outcomes that `simulate` gives
+/// to attempts that start from then on. A line keeps everything that it does not name from the line
+/// before. A condition is unknown until a line names it, and attempts succeed until a line says
+/// otherwise. Times must ascend. Lines that are blank or begin with `#` are skipped.
 public struct TraceReader: Sendable {
-    /// The most bytes of a trace: 64 MiB.
+    /// The maximum size of a trace: 64 MiB.
     public static let largestFileBytes = 64 << 20
-    /// The most lines of a trace.
+    /// The maximum number of lines in a trace.
     public static let mostLines = 1_000_000
 
     /// Creates a reader.
     public init() {}
 
-    /// The trace in a file; anything that can be read to its end will do.
+    /// Reads the trace in a file, or in anything else that can be read to its end.
     ///
     /// - Throws: `TraceFault` for the first fault of the file.
     public func read(fileAt path: String) throws(TraceFault) -> ConditionTrace {
         try read(try bytes(of: path), path: path)
     }
 
-    /// The trace that bytes hold; `path` is their name in faults and in the sources of conditions.
+    /// Reads a trace from bytes; faults and the sources of conditions call it `path`.
     ///
     /// - Throws: `TraceFault` for the first fault.
     public func read(_ bytes: [UInt8], path: String) throws(TraceFault) -> ConditionTrace {

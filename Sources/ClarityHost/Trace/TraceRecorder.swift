@@ -2,32 +2,33 @@ public import ClarityScheduler
 
 /// Records the conditions of a machine as they change.
 public struct TraceRecorder: Sendable {
-    /// How often it looks, whether a change was announced or not: once a minute. Storage, pressure
-    /// and a battery's charge change without a word.
+    /// The interval at which it samples even if no change was announced: 1 minute. Storage,
+    /// pressure and a battery's charge change without an announcement.
     public static let interval = Duration.seconds(60)
 
     private let monitor: any ConditionMonitor
     private let clock: any WallClock
 
-    /// Creates a recorder of what `monitor` tells.
+    /// Creates a recorder of the conditions that `monitor` reports.
     public init(monitor: any ConditionMonitor, clock: any WallClock) {
         self.monitor = monitor
         self.clock = clock
     }
 
-    /// Hands over a line at once, and one whenever conditions have changed, until `span` is over or
-    /// the task is cancelled; without a span, until it is cancelled.
+    /// Writes a line at once, and another whenever conditions have changed.
     ///
-    /// Free storage is rounded down to whole MiB and counts as changed by 5 %, at least 1 MiB;
-    /// pressure by 10 points. A battery's every percent counts.
+    /// Records until `span` is over or the task is cancelled; without a span, until the task is
+    /// cancelled. Free storage is rounded down to whole MiB, and counts as changed if it differs by
+    /// 5 %, at least 1 MiB. Pressure counts as changed if it differs by 10 points, and a battery's
+    /// charge by 1 percent.
     ///
-    /// - Throws: what `write` throws, at once; nothing more is recorded then.
+    /// - Throws: the error that `write` throws, at once; recording stops then.
     public func run<Fault: Error>(
         for span: Duration? = nil, write: (String) throws(Fault) -> Void
     ) async throws(Fault) {
         let (wakes, continuation) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        // Listened to before the first look, so that nothing falls between the two.
+        // Subscribe before the first sample, so that no change is lost between the two.
         let changes = monitor.changes()
         let clock = clock
         var fault: Fault?
@@ -55,7 +56,7 @@ public struct TraceRecorder: Sendable {
         if let fault { throw fault }
     }
 
-    /// Hands over a line at once, and one at each wake that finds another machine.
+    /// Writes a line at once, and another at each wake that finds changed conditions.
     private func record<Fault: Error>(
         _ wakes: AsyncStream<Void>, _ write: (String) throws(Fault) -> Void
     ) async throws(Fault) {

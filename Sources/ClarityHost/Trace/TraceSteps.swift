@@ -1,10 +1,11 @@
 import ClarityScheduler
 
 extension Conditions {
-    /// These conditions without the changes since `earlier` that are too small to be worth a line.
+    /// Returns these conditions without the changes since `earlier` that are too small for a line.
     ///
-    /// Free storage is rounded down to whole MiB and counts as changed by 5 % of what it was, at
-    /// least 1 MiB; pressure counts as changed by 10 points. Everything else counts as it is.
+    /// Free storage is rounded down to whole MiB, and counts as changed if it differs by 5 % of
+    /// what it was, at least 1 MiB. Pressure counts as changed if it differs by 10 points. Every
+    /// other change counts.
     func inSteps(from earlier: Conditions?) -> Conditions {
         var result = self
         result.storageFreeBytes = storageFreeBytes.inSteps(from: earlier?.storageFreeBytes)

@@ -1,18 +1,18 @@
 public import ClarityScheduler
 import JSON
 
-/// Writes conditions as the lines that `TraceReader` reads: a whole one first, then what changed.
+/// Writes conditions as the lines that `TraceReader` reads: all of them first, then only changes.
 public struct TraceWriter: Sendable {
     private var last: ConditionTrace.Entry?
 
-    /// Creates a writer of a trace that has no line yet.
+    /// Creates a writer for a new trace.
     public init() {}
 
-    /// The line, without its end, for conditions that hold from an instant on; `nil` when no value
-    /// has changed since the last line. A source alone is no change.
+    /// Returns the line, without its line feed, for conditions that hold from an instant on; `nil`
+    /// if no value has changed since the last line.
     ///
-    /// Times rise: what comes while the clock is behind the last line, since it was set back,
-    /// counts as 1 ms after that.
+    /// A change of source alone is not a change. Times ascend: if the clock was set back behind the
+    /// last line, the new line is 1 ms later than that one.
     public mutating func line(for conditions: Conditions, at instant: Instant) -> String? {
         let members = ConditionsNotation.members(conditions, since: last?.conditions)
         guard !members.isEmpty else { return nil }

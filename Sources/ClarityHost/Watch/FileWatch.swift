@@ -1,42 +1,43 @@
 @preconcurrency import Glibc
 import Synchronization
 
-/// Tells when named files have new contents, or named folders new files, by inotify(7), without
+/// Reports new contents of named files and new files in named folders, using inotify(7) instead of
 /// polling.
 ///
-/// The folder of each file is watched, not the file: an export arrives as a new file under the old
-/// name. A file counts as changed when its writer closes it or when it is moved into its place, so
-/// that nobody reads half of it. A file's folder that does not exist is not watched.
+/// For a named file, watches its folder: an export arrives as a new file under the old name. A file
+/// counts as changed when its writer closes it or when it is moved into place, so that nobody reads
+/// a half-written file. If the folder of a file does not exist, the file is not watched.
 ///
-/// In a folder that is named itself, every file counts but those on their way to another name: what
-/// begins with a dot or ends in `.tmp` or `.part`. What is moved out of it, and what happens in
-/// folders below, does not. One that is made later is watched from then on.
+/// In a named folder, every file counts unless its name shows that it is still being written: it
+/// begins with a dot, or ends in `.tmp` or `.part`. Files that are moved out of the folder do not
+/// count, and neither do changes in its subfolders. A named folder that is created later is watched
+/// from then on.
 public struct FileWatch: Sendable {
     let paths: [String]
     let folders: [String]
 
-    /// Creates a watch over absolute paths; `folders` may be files as well.
+    /// Creates a watch over absolute paths; an entry of `folders` may also be a file.
     public init(paths: [String], folders: [String] = []) {
         self.paths = paths
         self.folders = folders
     }
 
-    /// An element for each change, several at once being one; ends with its consumer.
+    /// Yields an element for each change, and one element for several changes at once.
     ///
-    /// `events` is the thread that listens. Without any path, or where the kernel refuses to watch,
-    /// it stays silent.
+    /// The stream ends when its consumer does. `events` is the thread that listens. Without any
+    /// path, or if the kernel refuses to watch, the stream stays silent.
     public func changes(on events: EventThread) -> AsyncStream<Void> {
         guard let watch = Watch(paths, folders: folders) else { return AsyncStream { _ in } }
         return events.elements(
             of: [EventSource(descriptor: watch.descriptor) { watch.takeEvents() ? () : nil }])
     }
 
-    /// An inotify descriptor with what counts in each watched folder.
+    /// An inotify descriptor, and the names that count in each watched folder.
     final class Watch: Sendable {
         private struct Names {
-            /// The names that count, of each watched folder.
+            /// The file names that count, by watched folder.
             var files: [Int32: Set<String>] = [:]
-            /// The folders, by name in each watched folder, that are to be watched when they are made.
+            /// The folders to watch once they are created: paths by watched parent folder and name.
             var folders: [Int32: [String: String]] = [:]
             /// The folders in which every file counts.
             var whole: Set<Int32> = []
@@ -63,14 +64,16 @@ public struct FileWatch: Sendable {
             }
         }
 
-        /// Watches the folder that `path` lies in; its watch, and the name in it.
+        /// Watches the folder that contains `path`, and returns its watch and the name of `path` in
+        /// it.
         private func watchFolder(of path: String) -> (watch: Int32, name: String)? {
             // `/a/b/` is `b` in `/a`.
             guard let end = path.lastIndex(where: { $0 != "/" }) else { return nil }
             let path = path[...end]
             guard let slash = path.lastIndex(of: "/") else { return nil }
             let folder = slash == path.startIndex ? "/" : String(path[..<slash])
-            // Added to what is watched there already, as the contents of a folder of its own.
+            // `IN_MASK_ADD` keeps the events for which this folder is already watched, as a folder
+            // of its own.
             let watch = inotify_add_watch(
                 descriptor, folder,
                 UInt32(IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE) | UInt32(IN_MASK_ADD))
@@ -84,7 +87,7 @@ public struct FileWatch: Sendable {
             if watch >= 0 { names.whole.insert(watch) }
         }
 
-        /// Takes the events that wait; whether one of them tells of something that counts.
+        /// Reads the pending events, and returns whether any of them counts.
         func takeEvents() -> Bool {
             var isWatched = false
             var buffer = [UInt8](repeating: 0, count: 16 << 10)
@@ -113,9 +116,9 @@ public struct FileWatch: Sendable {
         private func counts(
             _ watch: Int32, _ mask: UInt32, _ name: String, _ names: inout Names
         ) -> Bool {
-            // The kernel dropped events, any of which may have been of a watched name.
+            // The kernel dropped events, and any of them may have been about a watched name.
             if mask & UInt32(IN_Q_OVERFLOW) != 0 { return true }
-            // The folder is gone; the number may be another one's from now on.
+            // The folder is gone, and its watch number may be reused for another one.
             if mask & UInt32(IN_IGNORED) != 0 {
                 names.whole.remove(watch)
                 return false
@@ -123,18 +126,18 @@ public struct FileWatch: Sendable {
             let isFolder = mask & UInt32(IN_ISDIR) != 0
             if isFolder {
                 guard let path = names.folders[watch]?[name] else { return false }
-                // What was put into it before it was watched counts as one change.
+                // Files that arrived before this folder was watched count as one change.
                 watchContents(of: path, &names)
                 return true
             }
-            // A file that is only made is not written yet.
+            // A file that was only created is not written yet.
             guard mask & UInt32(IN_CLOSE_WRITE | IN_MOVED_TO) != 0 else { return false }
             if names.files[watch]?.contains(name) == true { return true }
             return names.whole.contains(watch) && !FileWatch.isOnItsWay(name)
         }
     }
 
-    /// Whether a name says that its file is still being written.
+    /// Whether a name shows that its file is still being written.
     static func isOnItsWay(_ name: String) -> Bool {
         name.hasPrefix(".") || name.hasSuffix(".tmp") || name.hasSuffix(".part")
     }

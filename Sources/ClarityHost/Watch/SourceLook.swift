@@ -4,14 +4,15 @@ public import ClarityScheduler
 import SwiftOverlayShims
 
 extension FileWatch {
-    /// What the watched files and folders are now, by path; of each whatever `changes` would tell of.
+    /// Returns the current fingerprint of each watched file and folder, by path.
     ///
-    /// A file counts by its change of state (`st_ctim`, inode(7)): the kernel sets it with each write
-    /// and, on the usual file systems, with each rename, and nobody can put it back.
+    /// A fingerprint covers the same files as `changes`. A file counts by its status change time
+    /// (`st_ctim`, inode(7)): the kernel updates it with each write and, on the usual file systems,
+    /// with each rename, and no program can set it back.
     ///
-    /// - Parameter isThere: whether a path is there and its file system answers; the others are left
-    ///   out, so that a server that is gone holds nobody, and what comes back is compared with what
-    ///   was seen before.
+    /// - Parameter isThere: whether a path exists and its file system answers. Other paths are left
+    ///   out, so that a server that is down blocks nobody, and a path that comes back is compared
+    ///   with its last known fingerprint.
     public func fingerprints(
         where isThere: (String) -> Bool
     ) -> [String: SourceFingerprint] {

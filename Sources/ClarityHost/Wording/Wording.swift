@@ -1,9 +1,9 @@
-/// A text from the file in backticks, for a message: at most 60 characters of it, as `printable` has
-/// them.
+/// Returns a text from the file for a message: in backticks, at most 60 characters, and cleaned as
+/// by `printable`.
 func shown(_ text: String) -> String { "`\(printable(text))`" }
 
-/// A text without its control characters, which are spelt out, and at most so many characters of it,
-/// so that it can neither flood nor steer a terminal.
+/// Returns at most `most` characters of a text, with control characters spelled out, so that it can
+/// neither flood nor steer a terminal.
 func printable(_ text: String, atMost most: Int = 60) -> String {
     var result = ""
     for character in text.prefix(most) {
@@ -19,18 +19,19 @@ func printable(_ text: String, atMost most: Int = 60) -> String {
     return result + (text.dropFirst(most).isEmpty ? "" : "...")
 }
 
-/// Names for people: `a`, `b` or `c`, each in backticks.
+/// Joins names for people: `a`, `b` or `c`, each in backticks.
 func listed(_ names: [String], _ joint: String) -> String {
     let quoted = names.map(shown)
     guard let last = quoted.last, quoted.count > 1 else { return quoted.joined() }
     return quoted.dropLast().joined(separator: ", ") + " \(joint) \(last)"
 }
 
-/// The one of `candidates` that someone who typed `word` most likely meant.
+/// Returns the candidate that someone who typed `word` most likely meant.
 ///
-/// Compares by the count of characters to insert, remove, replace or swap with a neighbour, upper
-/// and lower case alike. At most 2 are forgiven, or a third of the length where that is more, but
-/// never more than half of it. Of equally near ones the first wins; `nil` when none is near.
+/// Counts the characters to insert, remove, replace or swap with a neighbour, ignoring case.
+/// Accepts at most 2 of these edits, or a third of the length if that is more, but never more than
+/// half of the length. The first of several equally near candidates wins. Returns `nil` if none is
+/// near.
 func nearest(to word: String, among candidates: [String]) -> String? {
     let typed = Array(word.lowercased().unicodeScalars)
     guard typed.count <= 100 else { return nil }
@@ -45,7 +46,7 @@ func nearest(to word: String, among candidates: [String]) -> String? {
     return best?.candidate
 }
 
-/// The restricted Damerau-Levenshtein distance: no piece is changed twice.
+/// Returns the restricted Damerau-Levenshtein distance: no substring is edited twice.
 private func editDistance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
     var beforeLast: [Int] = []
     var last = Array(0...b.count)
@@ -64,7 +65,7 @@ private func editDistance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
     return last[b.count]
 }
 
-/// The scalar as Unicode writes it: `U+0007`.
+/// Returns the scalar as Unicode writes it: `U+0007`.
 func codePoint(_ scalar: Unicode.Scalar) -> String {
     let digits = String(scalar.value, radix: 16, uppercase: true)
     return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits

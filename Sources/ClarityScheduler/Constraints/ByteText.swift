@@ -1,4 +1,5 @@
-/// The bytes in the largest binary unit that leaves at least one, rounded down: `1.5 GiB`.
+/// Returns a size in the largest binary unit of which it has at least one, rounded down to a tenth:
+/// `1.5 GiB`.
 func byteText(_ bytes: Int64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"]
     guard bytes >= 1024 else { return "\(bytes) bytes" }

@@ -1,13 +1,15 @@
-/// What is known of the machine at one instant: what is, not what is wanted.
+/// The known state of the machine at one instant.
+///
+/// Conditions say what is so; a `Constraint` says what a job requires.
 public struct Conditions: Hashable, Sendable {
-    /// One answer with where it comes from; `value` is `nil` while it is unknown.
+    /// One answer and its source; `value` is `nil` while the answer is unknown.
     public struct Reading<Value: Hashable & Sendable>: Hashable, Sendable {
         public var value: Value?
-        /// Where the answer comes from, or why there is none: `/proc/net/route`.
+        /// Where the answer comes from, such as `/proc/net/route`, or why there is none.
         public var source: String
-        /// When the source told it; `nil` where it was asked for these conditions.
+        /// When the source gave the answer; `nil` if it was read for these conditions.
         public var at: Instant?
-        /// Whether nothing announces a change of it, so that it has to be looked at again.
+        /// Whether nothing announces a change of the answer, so that it has to be polled.
         public var isSampled: Bool
 
         /// Creates an answer.
@@ -24,11 +26,11 @@ public struct Conditions: Hashable, Sendable {
         public static func unknown(_ reason: String) -> Reading { Reading(nil, source: reason) }
     }
 
-    /// What the machine's battery says.
+    /// The state of the machine's battery.
     public enum Battery: Hashable, Sendable {
-        /// There is none, as in a desktop or a server.
+        /// The machine has no battery, like a desktop or a server.
         case absent
-        /// The charge in percent, 0 to 100; the sum of all where there are several.
+        /// The charge in percent, 0 to 100; that of all batteries together if there are several.
         case charge(percent: Int)
     }
 
@@ -42,16 +44,17 @@ public struct Conditions: Hashable, Sendable {
     /// The bytes free to this user on the state directory's file system.
     public var storageFreeBytes: Reading<Int64>
     public var pressurePercent: Reading<Int>
-    /// The bytes free to this user where the job file names a path, by the path.
+    /// The bytes free to this user on each path that the job file names, by path.
     public var storage: [String: Reading<Int64>]
-    /// Whether somebody has logged in since a job found nobody; unknown before.
+    /// Whether somebody has logged in since a job found nobody logged in; unknown until then.
     public var login: Reading<Bool>
-    /// Whether the source files that the job file names exist.
+    /// Whether any source file that the job file names exists.
     public var source: Reading<Bool>
-    /// Whether the job file's checks pass, by their names; nothing of one that was never asked.
+    /// Whether each check of the job file passes, by name; a check without an entry was never
+    /// asked.
     public var checks: [String: Reading<Bool>]
 
-    /// Creates conditions in which everything that is not given is unknown.
+    /// Creates conditions; everything that is not given is unknown.
     public init(
         connected: Reading<Bool> = .unknown("not probed"),
         metered: Reading<Bool> = .unknown("not probed"),
@@ -83,13 +86,13 @@ public struct Conditions: Hashable, Sendable {
 }
 
 extension Conditions {
-    /// The bytes free where a path is; unknown for one that nobody looked at.
+    /// The bytes free on a path's file system; unknown if nobody has looked at the path.
     public subscript(storageAt path: String) -> Reading<Int64> {
         get { storage[path] ?? .unknown("not looked at") }
         set { storage[path] = newValue }
     }
 
-    /// Whether a check passes; unknown for one that was never asked.
+    /// Whether a check passes; unknown if the check was never asked.
     public subscript(check name: String) -> Reading<Bool> {
         get { checks[name] ?? .unknown("not asked") }
         set { checks[name] = newValue }

@@ -1,4 +1,4 @@
-/// One thing that must hold for a job to run: what is wanted, not what is.
+/// A condition that must hold for a job to run.
 public enum Constraint: Hashable, Sendable {
     /// A default route exists.
     case connected
@@ -10,24 +10,25 @@ public enum Constraint: Hashable, Sendable {
     case externalPower
     /// The battery holds more than this many percent, 0 to 100.
     case batteryAbove(percent: Int)
-    /// The machine does not save power.
+    /// The machine is not saving power.
     case notLowPower
     /// Nobody uses the machine.
     case idle
-    /// The file system of a path, else of the state directory, has at least this many bytes free.
+    /// The file system of `path`, or of the state directory if `path` is `nil`, has at least this
+    /// many bytes free.
     case storageFree(bytes: Int64, path: String? = nil)
     /// Tasks stall on processor, memory or disk for less than this share of time, in percent.
     case pressureBelow(percent: Int)
-    /// A command or a URL of the job file says yes.
+    /// A command or a URL of the job file succeeds.
     case check(Check)
     /// The clock shows a time at which the job may run.
     case window(Windows)
-    /// Somebody is logged in; no job file names it.
+    /// Somebody is logged in. A job file cannot name this constraint.
     case login
-    /// The source files exist; no job file names it.
+    /// A source file exists. A job file cannot name this constraint.
     case source
 
-    /// The constraint's name in the job file; the three of `network` share theirs.
+    /// The constraint's name in the job file; the three `network` constraints share one name.
     public var name: String {
         switch self {
         case .connected, .unmetered, .notRoaming: "network"
@@ -46,7 +47,7 @@ public enum Constraint: Hashable, Sendable {
 }
 
 extension NeededCondition {
-    /// The constraint by which it is judged, with that one's rule for what is unknown.
+    /// The constraint that judges the condition, with its rule for an unknown answer.
     public var constraint: Constraint {
         switch self {
         case .externalPower: .externalPower
@@ -57,16 +58,17 @@ extension NeededCondition {
     }
 }
 
-/// A question of the job file that a command or a URL answers, asked when a run depends on it.
+/// A question of the job file that a command or a URL answers when a run depends on it.
 public struct Check: Hashable, Sendable {
-    /// Its name in the job file.
+    /// The check's name in the job file.
     public var name: String
-    /// How long an answer stands before it is asked again.
+    /// How long an answer is valid before the check is asked again.
     public var validFor: Duration
-    /// The name of the constraint that it belongs to: `check`, or that of one that it makes stricter.
+    /// The name of the constraint that the check belongs to: `check`, or the name of a constraint
+    /// that the check makes stricter.
     public var subject: String
 
-    /// How long an answer stands unless the job file says otherwise: a minute.
+    /// The default of `validFor`: one minute.
     public static let standardValidity: Duration = .seconds(60)
 
     /// Creates a check.
@@ -79,10 +81,10 @@ public struct Check: Hashable, Sendable {
     }
 }
 
-/// What a constraint makes of an answer that nobody knows.
+/// How a constraint treats an unknown answer.
 public enum UnknownRule: String, CaseIterable, Sendable {
-    /// The job runs as if it held.
+    /// The job runs as if the constraint held.
     case run
-    /// The job waits until it is known.
+    /// The job waits until the answer is known.
     case wait
 }

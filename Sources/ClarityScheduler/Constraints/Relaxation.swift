@@ -1,6 +1,6 @@
-/// A step of a ladder: a constraint that a run no longer asks for once it is late enough.
+/// A step of a job's `relax` list: a constraint that a run drops once it is late enough.
 public struct Relaxation: Hashable, Sendable {
-    /// How long after the run's occurrence the constraint is dropped.
+    /// How late a run has to be to drop the constraint; see `Run.lateSince`.
     public var after: Duration
     /// The constraint's name in the job file, as in `Constraint.name`.
     public var drops: String
@@ -12,12 +12,12 @@ public struct Relaxation: Hashable, Sendable {
     }
 }
 
-/// What becomes of a running attempt when a constraint of its job no longer holds.
+/// What happens to a running attempt when a constraint of its job no longer holds.
 public enum LossPolicy: Hashable, Sendable {
-    /// It is stopped.
+    /// The attempt is stopped.
     case stop
-    /// It goes on to its end.
+    /// The attempt continues to its end.
     case finish
-    /// It is stopped unless it ends, or the constraint holds again, within this span.
+    /// The attempt is stopped unless it ends, or the constraint holds again, within this span.
     case finishWithin(Duration)
 }

@@ -1,29 +1,29 @@
-/// What one constraint says of one set of conditions, with its numbers.
+/// The result of one constraint for one set of conditions, with the values for people.
 public struct Verdict: Hashable, Sendable {
-    /// Whether the job may run as far as this constraint goes.
+    /// Whether the constraint lets the job run, and why.
     public enum Standing: String, CaseIterable, Sendable {
-        /// It holds.
+        /// The constraint holds.
         case met
-        /// Nobody knows, and the constraint's rule lets the job run.
+        /// The answer is unknown, and the constraint's rule lets the job run.
         case assumed
-        /// It does not hold, or nobody knows and the rule holds the job back.
+        /// The constraint does not hold, or the answer is unknown and the rule makes the job wait.
         case unmet
     }
 
     public var constraint: Constraint
     public var standing: Standing
-    /// What is wanted, for people: `above 20 %`.
+    /// What the constraint requires, for people: `above 20 %`.
     public var wanted: String
     /// What was measured, for people: `17 %`, `unknown`.
     public var measured: String
-    /// Where the measure comes from, with the instant where it is not a fresh one; or why there is
-    /// none.
+    /// The source of the measured value, with its time if it is not fresh, or the reason why there
+    /// is no value.
     public var source: String
-    /// Whether nobody could say what is so, and the standing follows from the rule for that.
+    /// Whether the answer is unknown, so that `standing` follows from the rule for unknown answers.
     public var isUnknown = false
-    /// Whether it can become another without a word, so that it has to be looked at again.
+    /// Whether the verdict can change without an announcement, so that it has to be polled.
     public var isSampled = false
-    /// When it becomes another if nothing but time passes; `nil` where that does not depend on time.
+    /// When the verdict changes if nothing but time passes; `nil` if it does not depend on time.
     public var changesAt: Instant?
 
     /// Whether the constraint lets the job run.
@@ -31,12 +31,13 @@ public struct Verdict: Hashable, Sendable {
 }
 
 extension Constraint {
-    /// What it makes of an unknown answer where the job file says nothing.
+    /// The rule for an unknown answer if the job file does not set one.
     ///
-    /// Connected and storage make the job wait, for both can always be measured and their failure is
-    /// a fault; external power, since only a machine with a battery can leave it open; a check, since
-    /// it was asked for a reason. All others let it run, since a server has no way to know and would
-    /// never run.
+    /// A connection and free space make the job wait: both can always be measured, and a failure to
+    /// measure them is a fault. External power makes it wait because only a machine with a battery
+    /// can leave it unknown. A check makes it wait because it is in the job file for a reason. A
+    /// window is never unknown, and an unknown login or source counts as missing. All others let
+    /// the job run: a server has no way to know the answer, and its jobs would never run.
     public var standardUnknownRule: UnknownRule {
         switch self {
         case .connected, .storageFree, .externalPower, .check, .window, .login, .source: .wait
@@ -44,18 +45,19 @@ extension Constraint {
         }
     }
 
-    /// Judges conditions at an instant.
+    /// Returns the constraint's verdict on conditions at an instant.
     ///
-    /// A machine without a battery is on external power and above every charge. Without a connection
-    /// none is unmetered. A check's answer stands for as long as the check says; one that was never
-    /// asked, or not lately, holds the job back until it is.
+    /// A machine without a battery is on external power and above every charge. Without a known
+    /// connection, `unmetered` and `notRoaming` do not hold. A check's answer is valid for
+    /// `Check.validFor`; without a valid answer the check makes the job wait until it is asked.
     public func verdict(
         in conditions: Conditions, at now: Instant, unknown: UnknownRule? = nil
     ) -> Verdict {
         let judge = Judge(constraint: self, unknown: unknown ?? standardUnknownRule)
         switch self {
         case .connected:
-            // Whether there is a connection at all can be known, whatever the rule for its kind.
+            // It can always be measured whether there is a connection, so the job's rule does not
+            // count.
             return Judge(constraint: self, unknown: .wait).verdict(
                 on: conditions.connected, wanted: "connected",
                 show: { $0 ? "connected" : "not connected" }, holds: { $0 })
@@ -109,14 +111,15 @@ extension Constraint {
         }
     }
 
-    /// The answer, where no answer is a no.
+    /// Returns the reading with an unknown answer replaced by no.
     private func known(_ reading: Conditions.Reading<Bool>) -> Conditions.Reading<Bool> {
         var known = reading
         known.value = reading.value ?? false
         return known
     }
 
-    /// The verdict of a constraint on a connection that is not there.
+    /// Returns the verdict of a network constraint while there is no known connection; `nil` if
+    /// there is one.
     private func unconnected(
         _ conditions: Conditions, _ now: Instant, wanted: String
     ) -> Verdict? {
@@ -128,7 +131,7 @@ extension Constraint {
     }
 }
 
-/// Makes verdicts of one constraint.
+/// Creates the verdicts of one constraint.
 private struct Judge {
     let constraint: Constraint
     let unknown: UnknownRule
@@ -177,16 +180,16 @@ private struct Judge {
 }
 
 extension Check {
-    /// Whether an answer still stands; one without an instant does always.
+    /// Whether an answer is still valid; an answer without a time always is.
     func isValid(_ answer: Conditions.Reading<Bool>, at now: Instant) -> Bool {
         guard let at = answer.at else { return true }
-        // One from the future comes from a clock that was set back since.
+        // An answer from the future was given before the clock was set back.
         return at <= now && now < at + validFor
     }
 }
 
 extension Conditions.Battery {
-    /// For people: `17 %`.
+    /// The charge for people: `17 %`.
     fileprivate var text: String {
         switch self {
         case .absent: "no battery"

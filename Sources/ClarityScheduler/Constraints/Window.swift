@@ -1,21 +1,22 @@
-/// A stretch of the day, of every day or of some days of the week.
+/// A span of the day, on every day or on some days of the week.
 public struct Window: Hashable, Sendable {
-    /// The days on which it opens, 0 for Sunday.
+    /// The weekdays on which the window opens, 0 for Sunday.
     let weekdays: NumberSet
-    /// The minute of the day at which it opens, 0 to 1439.
+    /// The minute of the day at which the window opens, 0 to 1439.
     let start: Int
-    /// The minute at which it closes, 1 to 1440; on the next day where it is not after `start`.
+    /// The minute at which the window closes, 1 to 1440; on the next day unless it is after
+    /// `start`.
     let end: Int
 
     static let day = 24 * 60
 
-    /// Reads `22:00-06:00`, with the weekdays on which it opens in front where they are not all:
+    /// Parses `22:00-06:00`, with weekdays in front if the window does not open on all of them:
     /// `Mon..Fri 09:00-17:30`, `Sat,Sun 00:00-24:00`.
     ///
-    /// Weekdays are those of systemd.time(7). What does not end after its start ends on the day
-    /// after.
+    /// Weekdays are those of systemd.time(7). A window whose end is not after its start ends on the
+    /// next day.
     ///
-    /// - Throws: `WindowError`.
+    /// - Throws: `WindowError` if the text is not a window.
     public init(_ text: String) throws(WindowError) {
         var words = text.split { $0 == " " || $0 == "\t" }[...]
         var weekdays = NumberSet(0..<7)
@@ -44,7 +45,7 @@ public struct Window: Hashable, Sendable {
         self.end = end
     }
 
-    /// Whether a clock that shows `time` is within it.
+    /// Whether a clock that shows `time` is within the window.
     func contains(_ time: CivilTime) -> Bool {
         let minute = time.hour * 60 + time.minute
         if start < end { return weekdays.contains(time.weekday) && start <= minute && minute < end }
@@ -55,7 +56,7 @@ public struct Window: Hashable, Sendable {
 
     static var form: String { "a time of day such as `22:00-06:00` or `Mon..Fri 09:00-17:00`" }
 
-    /// The minute of the day that `HH:MM` names, 0 to 1440.
+    /// Returns the minute of the day of a text `HH:MM`, 0 to 1440; `nil` for any other text.
     private static func minute(_ text: Substring) -> Int? {
         let digits = Array(text.utf8)
         guard digits.count == 5, digits[2] == UInt8(ascii: ":") else { return nil }
@@ -80,9 +81,9 @@ extension Window: CustomStringConvertible {
     }
 }
 
-/// Why a text is no window.
+/// The reason why a text is not a window.
 public struct WindowError: Error, Hashable, Sendable {
-    /// The text, at most 60 characters of it.
+    /// The text, truncated to 60 characters.
     public var got: String
     public var wanted: String
 

@@ -1,27 +1,28 @@
 /// The times of day at which a job may run, on one zone's clock.
 ///
-/// What counts is what the clock shows: `01:00-02:30` is open whenever it shows such a time, so that
-/// it is open twice when the clock is put back over it and never when the clock skips it.
+/// A window follows what the clock shows: `01:00-02:30` is open whenever the clock shows such a
+/// time. It opens twice when the clock is set back over it, and not at all when the clock skips it.
 public struct Windows: Hashable, Sendable {
     public let windows: [Window]
     public let zone: Zone
 
-    /// Creates windows; one open window is enough.
+    /// Creates a set of windows, which is open while any of them is open.
     public init(_ windows: [Window], in zone: Zone) {
         self.windows = windows
         self.zone = zone
     }
 
-    /// Whether one of them is open at an instant.
+    /// Whether any of the windows is open at an instant.
     public func isOpen(at instant: Instant) -> Bool {
         let time = zone.civilTime(at: instant)
         return windows.contains { $0.contains(time) }
     }
 
-    /// The first instant after `instant` at which they open or close; `nil` where they never do.
+    /// Returns the first instant after `instant` at which the set opens or closes; `nil` if it
+    /// never does.
     ///
-    /// Looks a bit more than a week ahead, after which the clock's days repeat but for changes of the
-    /// clock: what is always open until then has no other instant.
+    /// Searches a bit more than a week ahead. After that the clock's days repeat, apart from
+    /// changes of the clock, so a set that does not change until then counts as never changing.
     public func nextChange(after instant: Instant) -> Instant? {
         let isOpen = isOpen(at: instant)
         let today = zone.civilTime(at: instant)
@@ -30,7 +31,7 @@ public struct Windows: Hashable, Sendable {
         var candidates = zone.changes(in: instant..<instant + Windows.horizon).map(\.at)
         for offset in 0...Windows.days {
             let date = CivilTime.date(daysSince1970: day + offset)
-            // What ends at midnight ends with the first minute of the next day.
+            // A window that ends at midnight ends at the first minute of the next day.
             for minute in Set(windows.flatMap { [$0.start, $0.end % Window.day] }) {
                 candidates += zone.instants(date, minute: minute)
             }
@@ -48,12 +49,13 @@ extension Windows: CustomStringConvertible {
 }
 
 extension Zone {
-    /// What the zone's clocks show at an instant.
+    /// Returns the time that the zone's clocks show at an instant.
     func civilTime(at instant: Instant) -> CivilTime {
         CivilTime(instant.millisecondsSince1970 + offset(at: instant).milliseconds)
     }
 
-    /// The instants at which a clock shows a minute of a date; where it skips the minute, the change.
+    /// Returns the instants at which a clock shows a minute of a date, or the change of the clock
+    /// if it skips the minute.
     fileprivate func instants(
         _ date: (year: Int, month: Int, day: Int), minute: Int
     ) -> [Instant] {

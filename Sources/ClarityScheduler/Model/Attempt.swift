@@ -1,29 +1,30 @@
-/// How one attempt went, for the history.
+/// The record of one attempt in the history.
 public struct Attempt: Hashable, Sendable {
     /// How an attempt ended.
     public enum Result: String, CaseIterable, Sendable {
         case running
         case succeeded
-        /// It failed and counts against the retry policy.
+        /// The attempt failed and counts against the retry policy.
         case failed
-        /// It was stopped by the scheduler, or went as far as it may for now, and does not count.
+        /// The scheduler stopped the attempt, or the attempt snoozed or awaits a condition. It does
+        /// not count against the retry policy.
         case stopped
-        /// It vanished: its process or its scheduler was killed from outside.
+        /// The attempt vanished: its process or its scheduler was killed from outside.
         case interrupted
     }
 
     public var run: RunID
-    /// From 1.
+    /// The number of the attempt within its run, from 1.
     public var number: Int
     public var startedAt: Instant
     public var finishedAt: Instant?
     public var result: Result
     public var stopReason: StopReason?
     public var reason: String?
-    /// What this attempt alone counted.
+    /// The counts of this attempt alone.
     public var tally: Tally
     public var peakMemoryBytes: Int64
-    /// What its program wrote, where that is kept.
+    /// The output of the attempt's program; `nil` if it was not kept.
     public var output: AttemptOutput?
 
     /// Creates the record of an attempt.

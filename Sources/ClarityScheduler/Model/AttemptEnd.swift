@@ -1,6 +1,6 @@
 /// How an attempt ended, as seen from outside.
 public struct AttemptEnd: Hashable, Sendable {
-    /// The worker's last word, or what became of it when it had none.
+    /// The outcome that the worker reported, or the fault that ended the attempt without one.
     public enum Result: Hashable, Sendable {
         case reported(Outcome)
         case broke(AttemptFault)
@@ -10,11 +10,11 @@ public struct AttemptEnd: Hashable, Sendable {
     public var tally: Tally
     public var notes: [String]
     public var checkpoint: String?
-    /// What happened in it that jobs may wait for.
+    /// The events that the attempt emitted; jobs may wait for them with `on:`.
     public var events: Set<EventName>
-    /// The largest resident memory that was seen, in bytes; 0 when unknown.
+    /// The largest resident memory that was measured, in bytes; 0 if unknown.
     public var peakMemoryBytes: Int64
-    /// What its program wrote, where that is kept.
+    /// The output of the attempt's program; `nil` if it was not kept.
     public var output: AttemptOutput?
 
     /// Creates an end.
@@ -33,7 +33,8 @@ public struct AttemptEnd: Hashable, Sendable {
 }
 
 extension AttemptEnd {
-    /// Whether all that happened in it is known: it said how it ended, or never began.
+    /// Whether all events of the attempt are known: its worker reported an outcome or never
+    /// started.
     var hasLastWord: Bool {
         switch result {
         case .reported, .broke(.notStarted): true
@@ -42,18 +43,21 @@ extension AttemptEnd {
     }
 }
 
-/// A way for a worker to end without a valid report; every one makes the attempt a failed one.
+/// A way for a worker to end without a valid report.
+///
+/// Most faults make the attempt fail. If the scheduler was stopping the attempt, or SIGKILL from
+/// outside ended it, the attempt may count as stopped, cancelled or interrupted instead.
 public enum AttemptFault: Hashable, Sendable {
     /// The program could not be started.
     case notStarted(String)
-    /// It ended with this exit status and reported no outcome.
+    /// The program exited with this status and reported no outcome.
     case exitedWithoutReport(status: Int32)
-    /// A signal ended it; SIGKILL from outside is 9.
+    /// A signal ended the program; SIGKILL from outside is 9.
     case killedBySignal(Int32)
-    /// It wrote something on its report descriptor that is no report.
+    /// The program wrote something that is not a report to its report descriptor.
     case malformedReport(String)
-    /// Its resident memory passed the limit.
+    /// The resident memory exceeded the limit.
     case memoryLimitExceeded(limitBytes: Int64, measuredBytes: Int64)
-    /// It ended and left a process of its group running.
+    /// The program ended and left a process of its process group running.
     case leftProcessesBehind
 }

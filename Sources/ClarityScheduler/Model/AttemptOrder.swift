@@ -1,23 +1,24 @@
-/// What a worker is told when an attempt starts.
+/// The instructions that a worker gets when an attempt starts.
 public struct AttemptOrder: Hashable, Sendable {
     public var run: RunID
     public var job: JobID
     public var kind: JobKind
     /// The number of the attempt within its run, from 1.
     public var attempt: Int
-    /// Higher than that of every earlier attempt of the run, for whoever can refuse an older one.
-    /// This program's own workers do not compare it: their repeats are harmless by the samples' ids.
+    /// A fencing token, higher than that of every earlier attempt of the run: a receiver can refuse
+    /// an older one. The workers of this program do not compare it, because sample ids make their
+    /// repeats harmless.
     public var generation: Int64
     public var scheduledFor: Instant
-    /// The time that the attempt has from its start to its deadline.
+    /// The time from the start of the attempt to its deadline.
     public var timeout: Duration
-    /// How long before the deadline the worker is told that its time ends.
+    /// How long before the deadline the worker is warned.
     public var warning: Duration
-    /// The resident memory that ends the attempt when exceeded, in bytes.
+    /// The limit on resident memory, in bytes; an attempt that exceeds it is ended.
     public var memoryLimitBytes: Int64
-    /// What an earlier attempt of the same run left with `AttemptReport.checkpoint`.
+    /// The checkpoint that an earlier attempt of the same run left with `AttemptReport.checkpoint`.
     public var checkpoint: String?
-    /// What was known of the machine at the start, for a kind that heeds it.
+    /// The known conditions of the machine at the start, for a kind that uses them.
     public var conditions: OrderConditions
     /// The job's options and the sections of the job file, flattened: `backend.url`,
     /// `sources.0.path`, `page_size`.

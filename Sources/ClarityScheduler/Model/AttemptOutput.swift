@@ -1,10 +1,9 @@
-/// What the program of an attempt wrote, as much of it as is kept: all of it, or its beginning and
-/// its end.
+/// The output that was kept of an attempt's program: all of it, or its beginning and its end.
 ///
-/// The bytes are as they came: no text need be among them, and what steers a terminal may be.
+/// The bytes are unchanged: they need not be text, and may contain control sequences for terminals.
 public struct AttemptOutput: Hashable, Sendable {
     public var head: [UInt8]
-    /// How many bytes between `head` and `tail` were not kept; 0 where all was.
+    /// The number of bytes between `head` and `tail` that were not kept; 0 if all were kept.
     public var leftOutBytes: Int64
     public var tail: [UInt8]
 

@@ -1,8 +1,7 @@
-// The form in which an order and its reports cross between the scheduler and a worker process:
-// lines of UTF-8, `key=value` or `word rest`, `\n` and `\\` escaped. No document format is needed
-// for flat values, and a worker can be written in any language, a shell script included. Lines are
-// taken apart by scalar, not by character: `\r\n` is one character, and so is a `=`, blank or `\`
-// with the accent that follows it.
+// The wire format of orders and reports between the scheduler and a worker process: lines of UTF-8,
+// `key=value` or `word rest`, with `\n` and `\\` escaped. Flat values need no document format, and
+// a worker can be written in any language, including shell. The code splits lines by scalar, not by
+// character: `\r\n` is one character, and so is a `=`, blank or `\` with an accent after it.
 
 /// A line that is not part of an order or a report.
 public struct MalformedLine: Error, Hashable, Sendable {
@@ -28,10 +27,10 @@ extension AttemptOrder {
         return lines + ["end"]
     }
 
-    /// Reads the lines of an order, with or without the final `end`.
+    /// Parses the lines of an order, with or without the final `end`.
     ///
-    /// - Throws: `MalformedLine` for a line without `=`, or a field that is missing, unknown or
-    ///   no number where one is due.
+    /// - Throws: `MalformedLine` for a line without `=`, and for a field that is missing, unknown
+    ///   or malformed.
     public init(lines: [String]) throws(MalformedLine) {
         var fields: [String: String] = [:]
         var options: [String: String] = [:]
@@ -90,7 +89,7 @@ extension AttemptOrder {
 }
 
 extension AttemptReport {
-    /// The longest line that is read as a report, in bytes.
+    /// The maximum length of a report line, in bytes.
     public static var longestLine: Int { 4096 }
 
     /// The report as one line, without its newline.
@@ -116,9 +115,9 @@ extension AttemptReport {
         }
     }
 
-    /// Reads one line.
+    /// Parses one line.
     ///
-    /// - Throws: `MalformedLine` for everything that `line` would not have written.
+    /// - Throws: `MalformedLine` for every line that `line` does not write.
     public init(line: String) throws(MalformedLine) {
         var rest = line.unicodeScalars[...]
         func word() -> String {
@@ -186,7 +185,7 @@ extension AttemptReport {
             throw MalformedLine(
                 expected: "`progress`, `count`, `note`, `checkpoint`, `event` or `outcome`")
         }
-        // What the cases above let through: more words than are due, `+1`, `01`, a lone `\`.
+        // Rejects what the cases above let through: extra words, `+1`, `01`, a lone `\`.
         guard self.line == line else {
             throw MalformedLine(expected: "a report as this program writes it")
         }

@@ -13,7 +13,7 @@ public struct CivilTime: Hashable, Sendable {
     public var second: Int
     public var millisecond: Int
 
-    /// Creates a civil time from its parts, unchecked; `isValid` tells whether it exists.
+    /// Creates a civil time from its parts, unchecked; see `isValid`.
     public init(
         year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0,
         millisecond: Int = 0
@@ -30,7 +30,7 @@ public struct CivilTime: Hashable, Sendable {
     /// Creates the civil time that a clock in UTC shows `milliseconds` after 1970-01-01T00:00:00Z.
     public init(_ milliseconds: Int64) {
         let days = milliseconds.flooredQuotient(86_400_000)
-        // Not `milliseconds - days * 86_400_000`: the product of the earliest days does not fit.
+        // Not `milliseconds - days * 86_400_000`: for the earliest days the product overflows.
         let remainder = Int(milliseconds % 86_400_000)
         let ofDay = remainder < 0 ? remainder + 86_400_000 : remainder
         let date = CivilTime.date(daysSince1970: Int(days))
@@ -39,7 +39,7 @@ public struct CivilTime: Hashable, Sendable {
             minute: ofDay / 60_000 % 60, second: ofDay / 1000 % 60, millisecond: ofDay % 1000)
     }
 
-    /// Whether the month has this day and each part is in its range.
+    /// Whether the date exists and each part is in its range.
     public var isValid: Bool {
         (1...12).contains(month) && (1...31).contains(day)
             && day <= CivilTime.daysIn(month: month, year: year) && (0..<24).contains(hour)
@@ -47,7 +47,7 @@ public struct CivilTime: Hashable, Sendable {
             && (0..<1000).contains(millisecond)
     }
 
-    /// The milliseconds from 1970-01-01T00:00:00 to this time on a clock without zone.
+    /// The milliseconds from 1970-01-01T00:00:00 to this time, on a clock without a zone.
     public var millisecondsSince1970: Int64 {
         let days = Int64(CivilTime.daysSince1970(year: year, month: month, day: day))
         let ofDay = Int64((hour * 60 + minute) * 60 + second) * 1000 + Int64(millisecond)
@@ -60,7 +60,7 @@ public struct CivilTime: Hashable, Sendable {
         return ((days + 4) % 7 + 7) % 7
     }
 
-    /// The number of days in a month, 28 to 31.
+    /// Returns the number of days in a month, 28 to 31.
     public static func daysIn(month: Int, year: Int) -> Int {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -69,7 +69,7 @@ public struct CivilTime: Hashable, Sendable {
         }
     }
 
-    /// The days from 1970-01-01 to a date; negative before it.
+    /// Returns the number of days from 1970-01-01 to a date; negative for earlier dates.
     public static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400
@@ -79,7 +79,7 @@ public struct CivilTime: Hashable, Sendable {
         return era * 146_097 + dayOfEra - 719_468
     }
 
-    /// The date that lies `days` after 1970-01-01.
+    /// Returns the date that is `days` days after 1970-01-01.
     public static func date(daysSince1970 days: Int) -> (year: Int, month: Int, day: Int) {
         let shifted = days + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
@@ -95,7 +95,7 @@ public struct CivilTime: Hashable, Sendable {
 }
 
 extension Int64 {
-    /// The quotient rounded towards negative infinity; `divisor` must be positive.
+    /// Returns the quotient rounded towards negative infinity; `divisor` must be positive.
     func flooredQuotient(_ divisor: Int64) -> Int64 {
         let quotient = self / divisor
         return self % divisor < 0 ? quotient - 1 : quotient

@@ -1,7 +1,7 @@
-/// One reason for which an enqueued run did not start, with what was wanted and measured.
+/// One reason why an enqueued run did not start, with the required and the measured value.
 public struct Deferral: Hashable, Sendable {
     public var reason: WaitReason
-    /// The constraint's name in the job file, or the reason's where it is none.
+    /// The name of the constraint in the job file, or a name for any other reason.
     public var subject: String
     public var wanted: String
     public var measured: String

@@ -1,5 +1,5 @@
 extension Duration {
-    /// The whole milliseconds, rounded towards zero; clamped to what fits in 64 bits.
+    /// The duration in whole milliseconds, rounded towards zero and clamped to 64 bits.
     public var milliseconds: Int64 {
         let (seconds, attoseconds) = components
         let (scaled, isTooLarge) = seconds.multipliedReportingOverflow(by: 1000)
@@ -8,10 +8,11 @@ extension Duration {
         return isTooLarge || overflow ? (seconds < 0 ? .min : .max) : sum
     }
 
-    /// Reads a span with its unit: `250ms`, `30s`, `15m`, `6h`, `90d`, `2w`, or several in falling
-    /// order, `1h30m`.
+    /// Parses a span with its unit: `250ms`, `30s`, `15m`, `6h`, `90d`, `2w`, or several units in
+    /// descending order, `1h30m`.
     ///
-    /// `nil` without a unit, for a fraction, a sign, a unit twice, or more than 100 years.
+    /// Returns `nil` for a text without a unit, a fraction, a sign, a repeated unit, or a span of
+    /// more than 100 years.
     public init?(text: String) {
         var total: Int64 = 0
         var lastUnit = Int64.max
@@ -41,8 +42,8 @@ extension Duration {
         self = .milliseconds(total)
     }
 
-    /// The span as people write it, in the fewest units that give it exactly: `1h 30m`, `250ms`,
-    /// `0s`; a negative span starts with `-`.
+    /// The span as people write it, in the fewest units that express it exactly: `1h 30m`, `250ms`,
+    /// `0s`. A negative span starts with `-`.
     public var text: String {
         let whole = milliseconds
         var rest = whole.magnitude

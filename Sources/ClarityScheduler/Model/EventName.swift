@@ -1,25 +1,25 @@
-/// Something that happened and that a job may wait for with `on:`: the engine's own four, and what
-/// workers tell with `AttemptReport.happened`.
+/// The name of an event that a job may wait for with `on:`.
 ///
-/// A name is 1 to 64 lowercase letters, digits and `-`.
+/// The engine has four events of its own; workers emit the others with `AttemptReport.happened`. A
+/// name is 1 to 64 lowercase letters, digits and `-`.
 public struct EventName: RawRepresentable, Hashable, Comparable, Sendable {
     public let rawValue: String
 
-    /// Creates a name, or `nil` where `text` breaks the rule above.
+    /// Creates a name; returns `nil` if `text` breaks the rule above.
     public init?(rawValue text: String) {
         guard EventName.isName(text) else { return nil }
         rawValue = text
     }
 
-    /// Creates a name that stands in the source; one that breaks the rule is the caller's fault.
+    /// Creates a name from a literal; traps if the literal breaks the rule above.
     public init(_ name: StaticString) {
         rawValue = "\(name)"
         precondition(EventName.isName(rawValue), "an event's name, got `\(rawValue)`")
     }
 
-    /// A file or folder of a source is another than before.
+    /// A source has something new, such as a replaced file or a new file in a folder.
     public static let sourceChanged = EventName("source-changed")
-    /// There is a network again where there was none.
+    /// The network is back after an outage.
     public static let networkRestored = EventName("network-restored")
     /// The machine has started since a scheduler last ran on this store.
     public static let boot = EventName("boot")

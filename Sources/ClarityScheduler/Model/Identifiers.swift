@@ -3,7 +3,7 @@
 public struct JobID: Hashable, Comparable, Sendable, CustomStringConvertible {
     public let rawValue: String
 
-    /// Creates an id, or `nil` where `text` breaks the rule above.
+    /// Creates an id; returns `nil` if `text` breaks the rule above.
     public init?(_ text: String) {
         let allowed = text.utf8.allSatisfy { byte in
             switch byte {
@@ -25,7 +25,7 @@ public struct JobID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
 /// What a job does: the name of a worker, such as `bulk-upload`.
 public struct JobKind: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// Any program, as the attempt itself; every other kind has a worker of this program.
+    /// Runs any program as the attempt itself; for every other kind this program has a worker.
     public static let command = JobKind("command")
 
     public let rawValue: String
@@ -38,7 +38,7 @@ public struct JobKind: Hashable, Comparable, Sendable, CustomStringConvertible {
     public static func < (a: JobKind, b: JobKind) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// A run's number: 1 for the first run that a store ever recorded, rising, never used twice.
+/// A run's number: it starts at 1 in each store, rises, and is never reused.
 public struct RunID: Hashable, Comparable, Sendable, CustomStringConvertible {
     public let rawValue: Int64
 

@@ -1,9 +1,9 @@
 /// An instant of wall time, in whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Whole milliseconds and not `Date`: an occurrence is compared with what the store kept, and a
-/// `Date` is a binary fraction of seconds since 2001 that need not survive that journey.
+/// The type is not `Date` because an occurrence is compared with the value that the store kept. A
+/// `Date` is a binary fraction of seconds since 2001 and need not survive the round trip.
 public struct Instant: Hashable, Comparable, Sendable {
-    /// The count of milliseconds since 1970-01-01T00:00:00Z; negative before it.
+    /// The number of milliseconds since 1970-01-01T00:00:00Z; negative for earlier instants.
     public var millisecondsSince1970: Int64
 
     /// Creates an instant from milliseconds since 1970-01-01T00:00:00Z.
@@ -25,25 +25,24 @@ public struct Instant: Hashable, Comparable, Sendable {
         a.millisecondsSince1970 < b.millisecondsSince1970
     }
 
-    /// The instant `span` later; a fraction of a millisecond is dropped.
+    /// Returns the instant `span` later; drops a fraction of a millisecond.
     public static func + (instant: Instant, span: Duration) -> Instant {
         Instant(millisecondsSince1970: instant.millisecondsSince1970 + span.milliseconds)
     }
 
-    /// The instant `span` earlier; a fraction of a millisecond is dropped.
+    /// Returns the instant `span` earlier; drops a fraction of a millisecond.
     public static func - (instant: Instant, span: Duration) -> Instant {
         Instant(millisecondsSince1970: instant.millisecondsSince1970 - span.milliseconds)
     }
 
-    /// The span from `earlier` to `later`; negative when they are the other way round.
+    /// Returns the span from `earlier` to `later`; negative if `later` is the earlier one.
     public static func - (later: Instant, earlier: Instant) -> Duration {
         .milliseconds(later.millisecondsSince1970 - earlier.millisecondsSince1970)
     }
 }
 
 extension Instant: CustomStringConvertible {
-    /// The instant as RFC 3339 in UTC: `2026-11-20T06:00:00Z`, with `.123` only when it has a
-    /// fraction.
+    /// The instant as RFC 3339 in UTC: `2026-11-20T06:00:00Z`, or with `.123` if it has a fraction.
     public var description: String {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(24)
@@ -51,7 +50,7 @@ extension Instant: CustomStringConvertible {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Adds the text of `description` in ASCII; bodies have three instants for each sample.
+    /// Appends the text of `description` in ASCII; request bodies have three instants a sample.
     public func append(to bytes: inout [UInt8]) {
         let time = CivilTime(millisecondsSince1970)
         func pair(_ value: Int, _ after: Unicode.Scalar) {
@@ -79,8 +78,8 @@ extension Instant: CustomStringConvertible {
         }
     }
 
-    /// Reads RFC 3339: `2026-11-20T06:00:00Z`, `2026-11-20T06:00:00.25+01:00`; `nil` for anything
-    /// else. Digits after the milliseconds are dropped; a leap second (`:60`) is refused.
+    /// Parses RFC 3339: `2026-11-20T06:00:00Z`, `2026-11-20T06:00:00.25+01:00`; returns `nil` for
+    /// any other text. Drops digits after the milliseconds and refuses a leap second (`:60`).
     public init?(rfc3339 text: String) {
         var rest = Array(text.utf8)[...]
         func number(_ digits: Int) -> Int? {

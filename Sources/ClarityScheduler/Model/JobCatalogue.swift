@@ -1,27 +1,27 @@
-/// What a job file may say about one option: enough to check it, document it and hand it on.
+/// The declaration of one option: enough to validate it, document it and pass it to a worker.
 public struct OptionDeclaration: Hashable, Sendable {
     /// The form of an option's value.
     public enum Form: Hashable, Sendable {
         case text
-        /// A list of different texts without line breaks; handed on with one on each line.
+        /// A list of distinct texts without line breaks; passed on with one text on each line.
         case texts
-        /// A program with its arguments, as a list of words; handed on with U+0000 between them,
-        /// the program's name without a slash or by its absolute path.
+        /// A program with its arguments, as a list of words; passed on with U+0000 between them.
+        /// The program is a name without a slash or an absolute path.
         case command
-        /// A list of `NAME=VALUE`, each name once; handed on with U+0000 between them.
+        /// A list of `NAME=VALUE` with distinct names; passed on with U+0000 between them.
         case variables
         case boolean
         case integer(ClosedRange<Int>)
-        /// A span with its unit, such as `90d`; handed on in milliseconds.
+        /// A span with its unit, such as `90d`; passed on in milliseconds.
         case duration(ClosedRange<Duration>)
-        /// A size with its unit, such as `64KiB`; handed on in bytes.
+        /// A size with its unit, such as `64KiB`; passed on in bytes.
         case size(ClosedRange<Int64>)
         case choice([String])
         /// The name of a time zone that this machine knows.
         case timeZone
-        /// A date such as `2026-01-31`, or an instant by RFC 3339; handed on as it is written.
+        /// A date such as `2026-01-31`, or an RFC 3339 instant; passed on as written.
         case dateOrInstant
-        /// A file or folder; `~/` is the home folder; relative paths count from the job file.
+        /// A file or folder. `~/` is the home folder; other paths may be relative to the job file.
         case path
         /// An http or https address.
         case url
@@ -29,15 +29,15 @@ public struct OptionDeclaration: Hashable, Sendable {
 
     public var key: String
     public var form: Form
-    /// The value when the job file has none, in the form in which it is handed on.
+    /// The default value, in the form in which it is passed on.
     public var standard: String?
     public var isRequired: Bool
-    /// Whether all entries of a list that give it give the same.
+    /// Whether all list entries that set the option must give it the same value.
     public var isShared: Bool
     /// One line for people.
     public var summary: String
 
-    /// Declares an option; one without `standard` that is not required may be absent.
+    /// Declares an option; without `standard`, an option that is not required may be absent.
     public init(
         _ key: String, _ form: Form, standard: String? = nil, isRequired: Bool = false,
         isShared: Bool = false, summary: String
@@ -55,22 +55,23 @@ public struct OptionDeclaration: Hashable, Sendable {
 public struct JobKindDeclaration: Hashable, Sendable {
     public var kind: JobKind
     public var summary: String
-    /// What `options:` of such a job may hold.
+    /// The options that a job of this kind accepts.
     public var options: [OptionDeclaration]
-    /// Whether its worker asks what `AttemptOrder.conditions` says; of other kinds nobody measures
-    /// anything for it.
+    /// Whether the worker uses `AttemptOrder.conditions`; the scheduler leaves them out for other
+    /// kinds and measures nothing for them.
     public var heedsConditions: Bool
-    /// What its attempts may tell of. When one ends without a word, all of it counts as told: what
-    /// was done may be kept already, and nobody would tell of it again.
+    /// The events that attempts of this kind may emit. If an attempt ends without reporting an
+    /// outcome, the scheduler assumes that it emitted all of them: its work may already be stored,
+    /// and no later attempt would emit them again.
     public var events: Set<EventName>
-    /// The option or section key with the address that its worker talks to, such as
-    /// `backend.url`; `nil` for a kind that needs no network. A job of the kind implies
-    /// `Constraint.connected` unless the address is on this machine.
+    /// The option or section key with the address of the worker's server, such as `backend.url`;
+    /// `nil` for a kind that needs no network. A job of the kind implies `Constraint.connected`
+    /// unless the address is on this machine.
     public var addressKey: String?
-    /// Whether jobs of the kind read the required sections. A file may leave these sections out when
+    /// Whether jobs of the kind read the required sections. A file may leave these sections out if
     /// none of its jobs reads them.
     public var needsSections: Bool
-    /// Whether one job of the kind does all the work there is, so that a second job is a mistake.
+    /// Whether one job of the kind does all the work, so that a second job is a mistake.
     public var isSingle: Bool
 
     /// Declares a kind.
@@ -90,7 +91,7 @@ public struct JobKindDeclaration: Hashable, Sendable {
     }
 }
 
-/// Something that workers may tell of and that a job may wait for with `on:`.
+/// An event that workers may emit and that a job may wait for with `on:`.
 public struct EventDeclaration: Hashable, Sendable {
     public var name: EventName
     /// One line for people.
@@ -103,16 +104,16 @@ public struct EventDeclaration: Hashable, Sendable {
     }
 }
 
-/// A section of the job file that the engine only checks and hands to workers.
+/// A section of the job file that the engine only validates and passes to workers.
 public struct SectionDeclaration: Hashable, Sendable {
-    /// Whether the section is one mapping, or a list of mappings told apart by their `kind`.
+    /// Whether the section is one mapping, or a list of mappings distinguished by their `kind`.
     public enum Form: Hashable, Sendable {
         case mapping([OptionDeclaration])
         case list(kinds: [String: [OptionDeclaration]])
     }
 
-    /// The section's key at the top of the job file; its options are handed on as `key.option`, a
-    /// list's as `key.0.option` with `key.0.kind`.
+    /// The section's key at the top level of the job file. Its options are passed on as
+    /// `key.option`, those of a list as `key.0.option` with `key.0.kind`.
     public var key: String
     public var form: Form
     public var isRequired: Bool
@@ -129,7 +130,7 @@ public struct SectionDeclaration: Hashable, Sendable {
 public struct JobCatalogue: Hashable, Sendable {
     public var kinds: [JobKindDeclaration]
     public var sections: [SectionDeclaration]
-    /// What `on:` may name besides `EventName.ofTheEngine`.
+    /// The events that `on:` may name besides `EventName.ofTheEngine`.
     public var events: [EventDeclaration]
 
     /// Creates a catalogue.

@@ -1,12 +1,12 @@
-/// The right to run a run's attempt and to write down its end.
+/// The right to execute a run's attempt and to record its end.
 public struct Lease: Hashable, Sendable {
-    /// What a lease is worth, as seen by the process that reads it.
+    /// The state of a lease, as seen by the process that reads it.
     public enum Standing: Sendable {
         /// This process holds it.
         case mine
         /// Another process holds it and is alive.
         case held
-        /// Its holder is gone, or has not renewed it in time.
+        /// The holder is gone, or has not renewed the lease in time.
         case lapsed
     }
 

@@ -1,7 +1,7 @@
 /// One reading of both clocks: wall time for schedules and people, elapsed time for spans.
 public struct Moment: Hashable, Sendable {
     public var wall: Instant
-    /// The time since any fixed instant, suspend included; never steps.
+    /// The time since some fixed instant, including suspend; never steps.
     public var elapsed: Duration
 
     /// Creates a reading.

@@ -1,4 +1,4 @@
-/// A condition that a run may ask for on its own account, beyond the constraints of its job.
+/// A condition that a run itself needs, beyond the constraints of its job.
 public enum NeededCondition: String, CaseIterable, Sendable {
     /// The machine runs on external power.
     case externalPower = "external_power"
@@ -6,11 +6,11 @@ public enum NeededCondition: String, CaseIterable, Sendable {
     case unmetered = "network_unmetered"
     /// Somebody is logged in.
     case login
-    /// The source files that the job file names exist. The next occurrence of the job ends this need:
-    /// there may be something else to do.
+    /// A source file that the job file names exists. The job's next occurrence ends this need,
+    /// because there may be other work.
     case source
 
-    /// Whether it takes somebody to make it hold; the others come and go by themselves.
+    /// Whether a person has to make the condition hold; the others change by themselves.
     public var isUpToSomebody: Bool {
         switch self {
         case .externalPower, .unmetered: false
@@ -19,17 +19,17 @@ public enum NeededCondition: String, CaseIterable, Sendable {
     }
 }
 
-/// What of the machine's conditions a worker is told when an attempt starts.
+/// The machine's conditions that a worker gets when an attempt starts.
 ///
-/// `nil` is an answer that nobody knows, or one that does not count: a forced run asks for nothing,
-/// and a late one no longer for what its job's `relax` drops.
+/// `nil` means that the answer is unknown or does not count: a forced run needs no condition, and a
+/// late run no longer needs what its job's `relax` drops.
 public struct OrderConditions: Hashable, Sendable {
     /// Whether the connection is metered.
     public var metered: Bool?
     /// Whether the machine runs on external power.
     public var externalPower: Bool?
 
-    /// Creates conditions in which what is not given is unknown.
+    /// Creates conditions; a value that is not given is unknown.
     public init(metered: Bool? = nil, externalPower: Bool? = nil) {
         self.metered = metered
         self.externalPower = externalPower

@@ -1,11 +1,11 @@
-/// What becomes of occurrences that get no run of their own.
+/// What happens to an occurrence that gets no run of its own.
 public enum OccurrenceFate: String, CaseIterable, Sendable {
-    /// A later run, or one that already waits, stands for them.
+    /// A later run, or one that already waits, stands for it.
     case coalesced
-    /// A policy passed over them: `overlap: skip` or `catch_up`.
+    /// A policy passed over it: `overlap: skip` or `catch_up`.
     case skipped
-    /// Nobody saw them before their start deadline or the window of `catch_up` was over.
+    /// No scheduler looked before `start_within`, or `within` of `catch_up`, was over.
     case expired
-    /// The job was paused.
+    /// The job was paused, and has `catch_up: none`.
     case paused
 }

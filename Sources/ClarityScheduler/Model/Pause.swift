@@ -1,12 +1,13 @@
-/// A person's wish that a job start nothing for a while.
+/// A pause, set by a person, during which a job starts nothing.
 ///
-/// What its schedule names meanwhile is recorded as paused and not caught up; events, chains and
-/// requests wait until the pause is over. An attempt that runs goes on.
+/// Occurrences during the pause are missed, and `catch_up` applies when it ends; with
+/// `catch_up: none` they are recorded as paused. Events, chains and requests wait until the pause
+/// is over; a forced run does not. A running attempt continues.
 public struct Pause: Hashable, Sendable {
     public var since: Instant
-    /// The first instant at which it no longer holds; `nil` until somebody resumes the job.
+    /// The first instant at which the pause is over; `nil` until somebody resumes the job.
     public var until: Instant?
-    /// Why, in the words of who paused; empty when they gave none.
+    /// The reason that the person gave; empty if there is none.
     public var reason: String
 
     /// Creates a pause.

@@ -5,52 +5,55 @@ public struct Run: Hashable, Sendable {
     public var kind: JobKind
     public var trigger: Trigger
     public var state: RunState
-    /// The occurrence that asked for it, or the instant of the request.
+    /// The occurrence for which the run was enqueued, or the instant of the request.
     public var scheduledFor: Instant
-    /// The latest of the occurrences that came while it waited and were coalesced into it.
+    /// The latest of the occurrences that were coalesced into the run while it waited.
     public var latestOccurrence: Instant?
     public var enqueuedAt: Instant
-    /// No attempt before this instant: backoff.
+    /// The earliest start of the next attempt: backoff, or `spread` of `catch_up`; `nil` for none.
     public var notBefore: Instant?
-    /// What the last attempt said that the next one needs, beyond the constraints of the job; `nil`
-    /// for nothing, and once the next has started.
+    /// The condition that the last attempt asked for, beyond the constraints of the job; `nil` if
+    /// it asked for none, and after the next attempt has started.
     public var needs: NeededCondition?
-    /// Whether a person asked for it to start at once: backoff and `earliest_begin` do not count.
+    /// Whether a person wants the run to start at once, without backoff and `earliest_begin`.
     public var isExpedited: Bool
-    /// Whether a person asked for it whatever the constraints say.
+    /// Whether a person forced the run: constraints, pauses and Retry-After do not apply.
     public var isForced: Bool
-    /// The attempts that were started.
+    /// The number of attempts that were started.
     public var attempts: Int
-    /// The attempts that failed by their own fault; only these count against the retry policy.
+    /// The number of attempts that count against the retry policy: those that failed, and an
+    /// interruption after `Planner.toleratedInterruptions` others in a row.
     public var failures: Int
-    /// The attempts that vanished in a row: killed from outside, or lost with the machine.
+    /// The number of attempts in a row that vanished: killed from outside, or lost with the
+    /// machine.
     public var interruptions: Int
-    /// Rises with each attempt; see `AttemptOrder.generation`.
+    /// Increases with each attempt; see `AttemptOrder.generation`.
     public var generation: Int64
-    /// Who may write the running attempt's end; `nil` unless running.
+    /// The lease of the process that may record the running attempt's end; `nil` unless running.
     public var lease: Lease?
     public var startedAt: Instant?
     public var finishedAt: Instant?
-    /// What the last attempt left for the next.
+    /// The checkpoint for the next attempt, from the last attempt that left one.
     public var checkpoint: String?
-    /// The run whose success, or whose end that somebody wants undone, caused this one.
+    /// The run that led to this one by `then`, or that a person asked to repeat.
     public var causedBy: RunID?
     /// Why the last attempt did not succeed, or why the run was skipped or cancelled.
     public var failure: Failure?
     public var stopReason: StopReason?
-    /// What another process asked the holder of the lease for, which is to stop the run for good.
+    /// Why another process asked the lease holder to stop the run for good; `nil` if none did.
     public var stopRequest: StopReason?
-    /// The counts of all attempts, the later replacing the earlier where both have them.
+    /// The counts of all attempts together; see `Tally.add(_:)`.
     public var tally: Tally
     public var notes: [String]
 
-    /// Since when it is late: what was asked of the past is not late by the time of its occurrence.
+    /// The instant from which the run's lateness counts: its occurrence, or the request for a
+    /// backfill, whose occurrence is in the past from the start.
     public var lateSince: Instant { trigger == .backfill ? enqueuedAt : scheduledFor }
 
-    /// Whether it waits for its turn to fill the past, and stands for nothing that comes now.
+    /// Whether the run is a waiting backfill, which never stands for a new occurrence.
     public var isWaitingBackfill: Bool { trigger == .backfill && state == .enqueued }
 
-    /// The occurrence that it stands for: the latest of those that it has.
+    /// The occurrence that the run stands for: the latest one coalesced into it, else its own.
     public var occurrence: Instant { latestOccurrence ?? scheduledFor }
 
     /// Creates an enqueued run.

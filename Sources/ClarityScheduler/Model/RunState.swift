@@ -1,8 +1,8 @@
-/// Where a run stands.
+/// The state of a run.
 ///
 /// `enqueued` -> `running` -> `succeeded` | `failed` | `cancelled`, or back to `enqueued` when
 /// another attempt is due; `enqueued` -> `skipped` | `cancelled`. The store's CHECK constraints
-/// hold the same machine.
+/// enforce the same states.
 public enum RunState: String, CaseIterable, Sendable {
     case enqueued
     case running
@@ -22,21 +22,21 @@ public enum RunState: String, CaseIterable, Sendable {
 
 /// Why a run exists.
 public enum Trigger: String, CaseIterable, Sendable {
-    /// Its schedule named this occurrence.
+    /// The job's schedule named this occurrence.
     case schedule
-    /// Occurrences were missed and this run stands for them.
+    /// The run stands for missed occurrences.
     case catchUp
-    /// A person asked for it.
+    /// A person requested the run.
     case manual
     /// An event named in `on:` happened.
     case event
-    /// Another job's run, which names it in `then:`, succeeded.
+    /// A run of another job, which names this job in `then:`, succeeded or failed for good.
     case chain
-    /// A person asked for this occurrence of the past.
+    /// A person requested this occurrence of the past.
     case backfill
 }
 
-/// Why a job or an enqueued run waits; derived anew each time, never stored as truth.
+/// Why a job or an enqueued run waits; computed anew for each decision.
 public enum WaitReason: String, CaseIterable, Sendable {
     case notDue
     case constraint

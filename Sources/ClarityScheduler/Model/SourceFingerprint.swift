@@ -1,10 +1,11 @@
-/// What tells whether a source has something new, found out without reading it.
+/// A summary of a source that shows whether it has something new, taken without reading its files.
 public struct SourceFingerprint: Hashable, Sendable {
-    /// Whether it is a folder in which each file counts.
+    /// Whether the source is a folder in which each file counts.
     public var isFolder: Bool
-    /// How many files there are; 0 or 1 unless it is a folder.
+    /// The number of files; 0 or 1 unless the source is a folder.
     public var files: Int
-    /// The newest change of a file's contents or place, in nanoseconds since 1970; 0 without a file.
+    /// The time of the newest change of a file's contents or name, in nanoseconds since 1970; 0
+    /// without a file.
     public var newestChange: Int64
 
     /// Creates a fingerprint.
@@ -14,10 +15,10 @@ public struct SourceFingerprint: Hashable, Sendable {
         self.newestChange = newestChange
     }
 
-    /// Whether there is something that was not there when `known` was taken.
+    /// Whether the source has something that was not there when `known` was taken.
     ///
-    /// Files that are gone are no news. A single file is another one whichever way its time differs:
-    /// the clock may have been set back.
+    /// A removed file is no news. A single file is new whichever way its time differs, because the
+    /// clock may have been set back.
     public func isNews(after known: SourceFingerprint?) -> Bool {
         guard let known else { return files > 0 }
         let isOther =

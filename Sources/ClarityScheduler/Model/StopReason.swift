@@ -1,17 +1,17 @@
 /// Why a running attempt was stopped from outside.
 public enum StopReason: String, CaseIterable, Sendable {
-    /// Its time was over.
+    /// The attempt reached its timeout.
     case timeout
-    /// It made no progress for as long as its job allows.
+    /// The attempt made no progress for as long as its job allows.
     case stalled
-    /// A constraint of its job no longer held.
+    /// A constraint of the job no longer held.
     case constraintLost
-    /// The scheduler was told to end.
+    /// The scheduler is shutting down.
     case shutdown
     /// A person cancelled the run.
     case cancelled
-    /// A later occurrence took its place.
+    /// A later occurrence replaced the run.
     case superseded
-    /// Another process took the run over.
+    /// Another process took over the run.
     case leaseLost
 }

@@ -8,7 +8,7 @@ public struct Tally: Hashable, Sendable {
     /// Creates an empty tally.
     public init() {}
 
-    /// The count under `name`, 0 when it was never set.
+    /// The count named `name`; 0 if it was never set.
     public subscript(name: String) -> Int64 {
         get { counts[name] ?? 0 }
         set {
@@ -16,10 +16,10 @@ public struct Tally: Hashable, Sendable {
         }
     }
 
-    /// Adds what a further attempt of the same run counted.
+    /// Adds the counts of a further attempt of the same run.
     ///
     /// A count of what is still open at the end of an attempt (`..._processing`, `..._generating`)
-    /// replaces the one before; all others are sums.
+    /// replaces the previous one; all others are added up.
     public mutating func add(_ attempt: Tally) {
         for name in attempt.names {
             let isOpen = name.hasSuffix("_processing") || name.hasSuffix("_generating")
@@ -32,9 +32,9 @@ public struct Tally: Hashable, Sendable {
     /// Whether any count is above zero.
     public var hasCounted: Bool { counts.values.contains { $0 > 0 } }
 
-    /// The counts for one line: `2041 samples read, 420 samples queued`.
+    /// The counts on one line: `2041 samples read, 420 samples queued`.
     ///
-    /// The first count is always there, of the others those above zero.
+    /// The first count is always shown, the others only if they are above zero.
     public var summary: String {
         names.enumerated().filter { $0.offset == 0 || self[$0.element] > 0 }.map(\.element).map {
             "\(self[$0]) \($0.replacing("_", with: " "))"

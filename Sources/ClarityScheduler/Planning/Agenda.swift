@@ -1,12 +1,12 @@
-/// When each job has to be looked at next: a heap, so that a look costs what is due and not what
-/// there is.
+/// A heap of the instants at which each job is due next, so that a decision costs time for the due
+/// jobs alone.
 ///
-/// An entry may be too early, since other processes move a job's clock on; it is never too late
-/// unless the clock on the wall steps back, after which the agenda is made anew.
+/// An entry may be too early, because other processes advance a job's clock. It is never too late,
+/// unless the wall clock steps back; after that the agenda is built anew.
 struct Agenda: Hashable, Sendable {
     struct Entry: Hashable, Sendable {
         var at: Instant
-        /// The job's place in its set; decides between entries of the same instant.
+        /// The job's index in its set; breaks ties between entries of the same instant.
         var place: Int
 
         func isBefore(_ other: Entry) -> Bool { (at, place) < (other.at, other.place) }
@@ -26,7 +26,7 @@ struct Agenda: Hashable, Sendable {
         }
     }
 
-    /// Takes out the earliest entry when it is not after `instant`.
+    /// Removes and returns the earliest entry if it is not after `instant`.
     mutating func popFirst(through instant: Instant) -> Entry? {
         guard let first = heap.first, first.at <= instant else { return nil }
         let last = heap.removeLast()
@@ -46,12 +46,12 @@ struct Agenda: Hashable, Sendable {
     }
 }
 
-/// What an agenda was made for, and what makes it void when it is no longer so.
+/// The state for which an agenda was built; the agenda is invalid when this state has changed.
 struct AgendaBasis: Hashable, Sendable {
-    /// `Ledger.setbacks`.
+    /// The value of `Ledger.setbacks`.
     var setbacks = 0
-    /// The furthest that the clock on the wall, or a job's clock, has been seen: while the former is
-    /// not far behind it, no job's clock has to be set back.
+    /// The latest time that the wall clock or a job's clock has shown. While the wall clock is not
+    /// far behind it, no job's clock has to be set back.
     var furthest = Instant(millisecondsSince1970: .min)
     /// Both clocks when they were last read.
     var seen: Moment?

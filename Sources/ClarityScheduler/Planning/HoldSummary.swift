@@ -1,12 +1,12 @@
-/// How often and how long one thing held a job back in a stretch of time.
+/// How often and how long one subject held a job back in a span of time.
 public struct HoldSummary: Hashable, Sendable {
-    /// A time during which something held one run back.
+    /// A time during which one subject held one run back.
     public struct Span: Hashable, Sendable {
         public var reason: WaitReason
         public var subject: String
         public var run: RunID
         public var since: Instant
-        /// `nil` while it does.
+        /// `nil` while it still does.
         public var until: Instant?
 
         /// Creates a span.
@@ -24,19 +24,19 @@ public struct HoldSummary: Hashable, Sendable {
     public var reason: WaitReason
     /// As in `Deferral.subject`.
     public var subject: String
-    /// How often it did.
+    /// The number of holds.
     public var spans: Int
-    /// How long, in the stretch alone; what several runs waited at the same time counts once.
+    /// The total time within the span; time in which several runs waited at once counts once.
     public var total: Duration
-    /// How many runs it did it to.
+    /// The number of runs that were held back.
     public var runs: Int
-    /// How many of the spans are over.
+    /// The number of holds that have ended.
     public var ended: Int
-    /// The median length of those, in full; of an even number the lower of the two in the middle.
-    /// `nil` when there is none.
+    /// The median length of the ended holds, including time outside the span; for an even number,
+    /// the lower of the two middle values. `nil` if none has ended.
     public var median: Duration?
 
-    /// Creates a sum of what is known.
+    /// Creates a summary.
     public init(
         _ reason: WaitReason, subject: String, spans: Int, total: Duration, runs: Int,
         ended: Int = 0, median: Duration? = nil
@@ -50,8 +50,8 @@ public struct HoldSummary: Hashable, Sendable {
         self.median = median
     }
 
-    /// Sums up the spans that touch the stretch from `start` to `end`, a sum a subject, what held
-    /// the job back longest first; what has no end yet goes on to `end`.
+    /// Returns a summary for each subject of the spans that touch the time from `start` to `end`,
+    /// longest total first. A span without an end continues to `end`.
     public static func sums(
         of spans: [Span], from start: Instant, until end: Instant
     ) -> [HoldSummary] {
@@ -66,7 +66,7 @@ public struct HoldSummary: Hashable, Sendable {
         }.sorted { a, b in a.total != b.total ? a.total > b.total : a.subject < b.subject }
     }
 
-    /// The time that is in any of the spans.
+    /// Returns the time that any of the spans covers.
     private static func covered(
         by spans: [Span], _ start: Instant, _ end: Instant
     ) -> Duration {
@@ -81,11 +81,11 @@ public struct HoldSummary: Hashable, Sendable {
     }
 }
 
-/// What the history says about what held a job back, for an explanation.
+/// The history of what held a job back, for an explanation.
 public struct JobPast: Hashable, Sendable {
-    /// Since when its unfinished run waits for each subject.
+    /// Since when the job's unfinished run waits for each subject.
     public var waitingSince: [String: Instant]
-    /// What held it back in the last `stretch`.
+    /// What held the job back in the last `stretch`.
     public var heldBack: [HoldSummary]
 
     /// How far back an explanation looks: 7 days.

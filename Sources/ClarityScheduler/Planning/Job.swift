@@ -1,13 +1,13 @@
 /// A job as its author declared it.
 public struct Job: Hashable, Sendable {
-    /// A job's class, as on the phone: what it may take.
+    /// A job's class, as on the phone; it sets the default timeout.
     public enum Class: String, CaseIterable, Sendable {
-        /// Light and short: 30 s unless it says otherwise.
+        /// Light and short: 30 s unless the job sets a timeout.
         case appRefresh = "app-refresh"
-        /// Long: 15 min unless it says otherwise.
+        /// Long: 15 min unless the job sets a timeout.
         case processing
 
-        /// The time an attempt has when the job names no `timeout`.
+        /// The timeout of an attempt if the job sets none.
         public var standardTimeout: Duration {
             switch self {
             case .appRefresh: .seconds(30)
@@ -16,7 +16,7 @@ public struct Job: Hashable, Sendable {
         }
     }
 
-    /// Which of the waiting runs start first where not all can; never lets one stop another.
+    /// Which waiting runs start first if not all can; never stops a running attempt.
     public enum Priority: String, CaseIterable, Comparable, Sendable {
         case low
         case normal
@@ -36,44 +36,44 @@ public struct Job: Hashable, Sendable {
     public var id: JobID
     public var kind: JobKind
     public var jobClass: Class
-    /// `nil` for a job that only runs when asked, by chain or by event.
+    /// `nil` for a job that runs only by request, event or chain.
     public var schedule: Schedule?
-    /// The least span between the end of one run and the start of the next.
+    /// The shortest time between the end of one run and the start of the next.
     public var earliestBegin: Duration
     public var events: Set<EventName>
     public var constraints: [Constraint]
-    /// Those of `constraints` that its kind implies and the job file does not name.
+    /// The `constraints` that the job's kind implies and the job file does not name.
     public var impliedConstraints: Set<Constraint>
-    /// What an unknown answer counts as, by the names of constraints; for the rest it is
+    /// The rules for unknown answers, by the names of constraints; the default is
     /// `Constraint.standardUnknownRule`.
     public var unknownRules: [String: UnknownRule]
-    /// The constraints that a late run no longer asks for, in the order in which they are dropped.
+    /// The constraints that a late run drops, in the order in which it drops them.
     public var relaxations: [Relaxation]
     public var onLost: LossPolicy
-    /// The span after its occurrence in which a run must start, or is skipped as expired; `nil`
-    /// lets it wait for as long as it takes.
+    /// The time after its occurrence in which a run must start, or else is skipped as expired;
+    /// `nil` for no limit.
     public var startWithin: Duration?
     public var priority: Priority
     public var retry: RetryPolicy
     public var overlap: OverlapPolicy
     public var catchUp: CatchUpPolicy
     public var timeout: Duration
-    /// How long before the deadline an attempt is told that its time ends; less than `timeout`.
+    /// How long before the deadline an attempt is warned; less than `timeout`.
     public var warning: Duration
-    /// The longest that an attempt may go without reporting progress; `nil` asks for none.
+    /// The longest time that an attempt may go without reporting progress; `nil` for no limit.
     public var stall: Duration?
     public var memoryLimitBytes: Int64
-    /// Whether its worker is told `AttemptOrder.conditions`.
+    /// Whether the job's worker gets `AttemptOrder.conditions`.
     public var heedsConditions: Bool
-    /// What its attempts may tell of (`JobKindDeclaration.events`).
+    /// The events that the job's attempts may emit (`JobKindDeclaration.events`).
     public var tells: Set<EventName>
-    /// The jobs whose runs follow a success of this one.
+    /// The jobs that run after a success of this one.
     public var then: [JobID]
-    /// The jobs whose runs follow a run of this one that failed for good.
+    /// The jobs that run after a run of this one has failed for good.
     public var thenFailed: [JobID]
     public var options: [String: String]
 
-    /// Creates a job with the engine's standards for all that is not given.
+    /// Creates a job; the engine's defaults apply to everything that is not given.
     public init(
         id: JobID, kind: JobKind, jobClass: Class = .processing, schedule: Schedule? = nil,
         earliestBegin: Duration = .zero, events: Set<EventName> = [],
@@ -116,7 +116,7 @@ public struct Job: Hashable, Sendable {
         self.options = options
     }
 
-    /// The names of the checks that it asks for.
+    /// The names of the checks that the job's constraints use.
     public var checks: Set<String> {
         Set(
             constraints.compactMap { constraint in
@@ -124,8 +124,8 @@ public struct Job: Hashable, Sendable {
             })
     }
 
-    /// What one of its constraints makes of conditions at an instant; of an implied one the source
-    /// says so.
+    /// Returns the verdict of one of the job's constraints on conditions at an instant; its source
+    /// says if the constraint is implied.
     public func verdict(
         of constraint: Constraint, in conditions: Conditions, at now: Instant
     ) -> Verdict {
@@ -137,7 +137,7 @@ public struct Job: Hashable, Sendable {
         return verdict
     }
 
-    /// What its worker is told of conditions, of which those of some constraints no longer count.
+    /// Returns the conditions that the job's worker gets, without those of dropped constraints.
     public func told(
         of conditions: Conditions, without dropped: Set<String> = []
     ) -> OrderConditions {
@@ -150,6 +150,6 @@ public struct Job: Hashable, Sendable {
             externalPower: counting(.externalPower, conditions.externalPower.value))
     }
 
-    /// The resident memory an attempt may have when the job names no `memory_limit`: 256 MiB.
+    /// The limit on an attempt's resident memory if the job names no `memory_limit`: 256 MiB.
     public static var standardMemoryLimitBytes: Int64 { 256 << 20 }
 }

@@ -1,76 +1,78 @@
-/// Why a job does or does not run now, what would change that, and when it likely starts; of a job
-/// that runs, why there is no second run of it.
+/// Why a job runs or does not run now, what would change that, and when it likely starts. For a
+/// running job, why no second run of it starts.
 public struct JobExplanation: Hashable, Sendable {
-    /// One thing on which it depends whether the job may start.
+    /// One factor that decides whether the job may start.
     public struct Factor: Hashable, Sendable {
-        /// What it says now.
+        /// The state of a factor.
         public enum Standing: String, CaseIterable, Sendable {
-            /// It holds, or is not in the way.
+            /// The factor holds, or is not in the way.
             case met
-            /// Nobody knows, and the constraint's rule lets the job run.
+            /// The answer is unknown, and the constraint's rule lets the job run.
             case assumed
-            /// It holds the job back.
+            /// The factor holds the job back.
             case unmet
-            /// It does not hold, and the run does not ask for it: it is forced, or so late that the
-            /// job's ladder has dropped this.
+            /// The constraint does not hold and does not apply: the run is forced, or so late that
+            /// the job's `relax` has dropped it.
             case dropped
         }
 
         public var reason: WaitReason
         /// As in `Deferral.subject`.
         public var subject: String
-        /// Empty, as what was measured and its source, for what only held the job back before.
+        /// Empty for a factor that only held the job back before, like `measured` and `source`.
         public var wanted: String
         public var measured: String
         public var source: String
         public var standing: Standing
-        /// When the run stops to ask for it, or did; `nil` where no ladder drops it.
+        /// When the run drops or dropped the constraint; `nil` if no step of `relax` drops it.
         public var dropsAt: Instant?
-        /// Since when it holds a run back; `nil` where it does not, or none was decided about.
+        /// Since when the factor holds a run back; `nil` if it does not, or if no decision has
+        /// recorded it.
         public var since: Instant?
-        /// How often it held the job back in the last `JobPast.stretch`; `nil` for never.
+        /// How often the factor held the job back in the last `JobPast.stretch`; `nil` for never.
         public var past: HoldSummary?
-        /// What would end it; `nil` where it holds nothing back.
+        /// What would end the hold; `nil` if the factor holds nothing back.
         public var change: Change?
     }
 
-    /// Something that would let the job start, as far as one factor goes.
+    /// A change that would let the job start, as far as one factor is concerned.
     public enum Change: Hashable, Sendable {
         /// This constraint has to hold.
         case meet(Constraint)
-        /// Somebody has to make known whether this constraint holds, or let unknown count as yes.
+        /// The answer to this constraint has to become known, or unknown has to count as yes.
         case makeKnown(Constraint)
-        /// Time has to pass until a window opens, whoever asks.
+        /// Time has to pass until a window opens, even for a run by hand.
         case opens(Instant)
         /// This run of the job has to finish.
         case finish(RunID)
-        /// An attempt of the job that is being ended has to be gone.
+        /// An attempt of the job that is being killed has to end.
         case attemptGone
-        /// One of the attempts that a process runs has to end.
+        /// One of the running attempts has to end and free its place under `max_parallel`.
         case place
-        /// Somebody has to resume the job; without that it goes on at `until`, if there is one.
+        /// Somebody has to resume the job; otherwise the pause ends at `until`, if there is one.
         case resume(until: Instant?)
-        /// Time has to pass, unless somebody asks for a run at once.
+        /// Time has to pass, unless somebody requests a run.
         case pass(until: Instant)
-        /// Somebody or something has to ask for a run.
+        /// Somebody or something has to request a run.
         case ask
     }
 
     public var standing: JobStatus
-    /// The run that waits, the oldest where there are several; what is said here is about it, or
-    /// about one that there would be.
+    /// The waiting run, the oldest if there are several. The explanation is about this run, or
+    /// about a hypothetical one.
     public var waiting: Run?
-    /// The pause that holds now.
+    /// The pause in effect now.
     public var pause: Pause?
-    /// The constraints in their order, then what else holds the job back, then what only did before.
+    /// The constraints in order, then everything else that holds the job back, then what did so
+    /// only in the past.
     public var factors: [Factor]
-    /// When the waiting run is given up if it has not started; `nil` for never.
+    /// When the waiting run expires if it has not started; `nil` for never.
     public var expiresAt: Instant?
     public var start: LikelyStart
 }
 
 extension Planner {
-    /// Explains where a job stands; decides and changes nothing.
+    /// Explains the status of a job; decides and changes nothing.
     ///
     /// - Returns: `nil` for a job that is not one of `jobs`.
     public func explanation(
@@ -142,7 +144,7 @@ extension PlanBuilder {
     private func change(for verdict: Verdict) -> JobExplanation.Change {
         switch verdict.constraint {
         case .window: verdict.changesAt.map { .opens($0) } ?? .meet(verdict.constraint)
-        // One that does not answer is to be mended as one that says no.
+        // A check that does not answer needs the same remedy as one that says no.
         case .check: .meet(verdict.constraint)
         default: verdict.isUnknown ? .makeKnown(verdict.constraint) : .meet(verdict.constraint)
         }

@@ -1,4 +1,4 @@
-/// Jobs to plan for, found by id and by what they wait for.
+/// The jobs to plan for, indexed by id and by the events that they wait for.
 public struct JobSet: Hashable, Sendable {
     /// In the order of the job file.
     public let jobs: [Job]
@@ -18,6 +18,6 @@ public struct JobSet: Hashable, Sendable {
 
     public subscript(id: JobID) -> Job? { places[id].map { jobs[$0] } }
 
-    /// The jobs that name an event in `on:`, in their order.
+    /// Returns the jobs that name an event in `on:`, in the order of the job file.
     public func jobs(on event: EventName) -> [Job] { (listeners[event] ?? []).map { jobs[$0] } }
 }

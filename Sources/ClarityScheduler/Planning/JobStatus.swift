@@ -1,22 +1,24 @@
-/// Where a job stands: what `list`, `dry-run` and `explain` show.
+/// The status of a job, as `list`, `dry-run` and `explain` show it.
 public struct JobStatus: Hashable, Sendable {
     public var job: JobID
-    /// The next occurrence that its schedule names, or one that is due; `nil` for none.
+    /// The next occurrence of the job's schedule, or one that is due; `nil` for none.
     public var next: Instant?
-    /// When time alone would let it start next: its next occurrence, or what a pause leaves of it;
-    /// `nil` for never, as while it is paused until somebody resumes it.
+    /// When time alone would let the job start next: at its next occurrence, or later if a pause
+    /// delays it; `nil` for never, as while it is paused until somebody resumes it.
     public var nextStart: Instant?
-    /// Its unfinished run, the oldest where there are several.
+    /// The job's unfinished run, the oldest if there are several; a waiting backfill only if there
+    /// is no other.
     public var open: Run?
-    /// What would keep a run of it from starting now; `notDue` alone when nothing asks for one.
+    /// Everything that would keep a run of the job from starting now; the first is `notDue` if
+    /// nothing asks for a run.
     public var deferrals: [Deferral]
-    /// The oldest occurrence that no scheduler has looked at within 15 minutes of its time; `nil`
-    /// where one has.
+    /// The oldest occurrence that is more than 15 minutes overdue and that no scheduler has looked
+    /// at; `nil` if there is none.
     public var overdueSince: Instant?
 }
 
 extension Planner {
-    /// Where each job stands, in the order of the job file; decides and changes nothing.
+    /// Returns the status of each job, in the order of the job file; decides and changes nothing.
     public func standings(
         at moment: Moment, conditions: Conditions, ledger: Ledger
     ) -> [JobStatus] {
@@ -26,7 +28,7 @@ extension Planner {
 }
 
 extension PlanBuilder {
-    /// Where a job stands.
+    /// Returns the status of a job.
     mutating func standing(of job: Job) -> JobStatus {
         let runs = openRuns(of: job.id)
         let open = runs.first { !$0.isWaitingBackfill } ?? runs.first
@@ -47,7 +49,7 @@ extension PlanBuilder {
             overdueSince: next.flatMap { moment.wall - $0 > PlanBuilder.onTime ? $0 : nil })
     }
 
-    /// The run that would be the next to start: the one that waits, or one that there would be.
+    /// Returns the run that would start next: the one that waits, or a hypothetical one.
     mutating func candidate(of job: Job) -> Run {
         let waiting = openRuns(of: job.id).filter { $0.state == .enqueued }
         if let next = waiting.first(where: { $0.trigger != .backfill }) ?? waiting.first {
@@ -63,8 +65,8 @@ extension PlanBuilder {
         return job.schedule.flatMap { $0.next(after: clock.considered, anchor: clock.anchor) }
     }
 
-    /// When a job starts next, as far as pauses go: what is missed in a pause is caught up at its end
-    /// where the job's policies let it.
+    /// Returns when a job starts next, as far as pauses are concerned. Occurrences missed in a
+    /// pause are caught up at its end if the job's policies allow it.
     private func nextStart(of job: Job, _ next: Instant?, _ open: Run?) -> Instant? {
         guard let pause = record(of: job.id).pause, pause.holds(at: moment.wall) else {
             return next
@@ -79,11 +81,11 @@ extension PlanBuilder {
         return schedule.next(after: eve, anchor: anchor).map { max($0, until) }
     }
 
-    /// What the process that would run it has said: that all its places are taken. By whom, the runs
-    /// say.
+    /// Returns the deferral for `max_parallel` that the process that would start the run has
+    /// recorded, with the runs that hold the places now.
     private mutating func placeWanted(by run: Run) -> Deferral? {
         var noted = ledger.waits[run.id]?.first { $0.subject == PlanBuilder.maxParallel }
-        // It says nothing any more once nothing runs.
+        // The record is out of date once nothing runs.
         guard attempts > 0 else { return nil }
         noted?.measured = placesTaken
         return noted
@@ -91,6 +93,6 @@ extension PlanBuilder {
 }
 
 extension JobStatus {
-    /// The subject of the deferral that says that nothing asks for a run.
+    /// The subject of the deferral which means that nothing asks for a run.
     static let schedule = "schedule"
 }

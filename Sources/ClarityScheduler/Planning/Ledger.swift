@@ -1,30 +1,30 @@
-/// What the store knows that a decision needs: how far each job is, and the unfinished runs.
+/// The part of the store that a decision needs: the records of the jobs, and the unfinished runs.
 ///
-/// `apply` is the one definition of what a change does to it: the stores keep theirs by it, and so
-/// does a simulation, which has no store.
+/// `apply` alone defines what a change does to a ledger. The stores use it, and so does a
+/// simulation, which has no store.
 public struct Ledger: Hashable, Sendable {
     public private(set) var jobs: [JobID: JobRecord] = [:]
     /// The runs that are not finished.
     public private(set) var open: [RunID: Run] = [:]
-    /// What each of them waits for, as it was last recorded.
+    /// The deferrals of each unfinished run, as last recorded.
     public private(set) var waits: [RunID: [Deferral]] = [:]
-    /// The id that the next new run gets.
+    /// The id of the next new run.
     public private(set) var nextRun = RunID(1)
-    /// When the past was last pruned, and up to which run; `nil` before the first time.
+    /// When the history was last pruned, and up to which run; `nil` before the first time.
     public private(set) var pruned: PruneMark?
-    /// The boot of the machine whose runs were enqueued last; `nil` before the first.
+    /// The boot of the machine for which runs were last enqueued; `nil` before the first.
     public private(set) var boot: String?
-    /// What was last seen of each source, by path.
+    /// The last known fingerprint of each source, by path.
     public private(set) var sources: [String: SourceFingerprint] = [:]
-    /// How often the clocks of jobs were set back, all together: what was planned by them before has
-    /// to be planned again.
+    /// How often the clocks of jobs were set back, all together. What was planned by them before
+    /// has to be planned again.
     public private(set) var setbacks = 0
     private var openByJob: [JobID: [RunID]] = [:]
 
     /// Creates an empty ledger.
     public init() {}
 
-    /// Creates a ledger of what a store holds.
+    /// Creates a ledger from the contents of a store.
     public init(
         jobs: [JobID: JobRecord], open: [Run] = [], waits: [RunID: [Deferral]] = [:],
         nextRun: RunID = RunID(1), pruned: PruneMark? = nil, boot: String? = nil,
@@ -39,17 +39,18 @@ public struct Ledger: Hashable, Sendable {
         self.sources = sources
     }
 
-    /// The latest trace that a scheduler left up to an instant; `nil` where none ever ran.
+    /// Returns the latest instant, not after `now`, at which a scheduler left a trace; `nil` if
+    /// there is none.
     public func lastLook(before now: Instant) -> Instant? {
         let ofJobs = jobs.values.flatMap { [$0.clock?.considered, $0.lastFinished] }
         let ofRuns = open.values.flatMap { [$0.enqueuedAt, $0.startedAt] }
         return (ofJobs + ofRuns).compactMap { $0 }.filter { $0 <= now }.max()
     }
 
-    /// The unfinished runs of a job, oldest first.
+    /// Returns the ids of a job's unfinished runs, oldest first.
     public func openRuns(of job: JobID) -> [RunID] { openByJob[job] ?? [] }
 
-    /// Does what a change does to the present; the past, such as attempts, is no part of it.
+    /// Applies a change to the present; the history, such as attempts, is not part of the ledger.
     public mutating func apply(_ change: LedgerChange) {
         switch change {
         case .setClock(let job, let clock):
@@ -62,7 +63,7 @@ public struct Ledger: Hashable, Sendable {
             jobs[job, default: JobRecord()].retryAfter = instant
         case .put(let run): put(run)
         case .requestStop(let run, let reason):
-            // The first one stands.
+            // The first request wins.
             if open[run]?.stopRequest == nil { open[run]?.stopRequest = reason }
         case .deferred(let run, let deferrals, at: _):
             waits[run] = deferrals.isEmpty ? nil : deferrals
@@ -72,29 +73,29 @@ public struct Ledger: Hashable, Sendable {
         }
     }
 
-    /// Takes in what a store found out about a lease since.
+    /// Updates the state of a run's lease to what the store has found.
     public mutating func setStanding(_ standing: Lease.Standing, of run: RunID) {
         open[run]?.lease?.standing = standing
     }
 
-    /// Takes in what another process has made of a job.
+    /// Replaces a job's record with what another process has written.
     public mutating func setRecord(_ record: JobRecord, of job: JobID) {
         if let clock = record.clock { note(clock, after: jobs[job]?.clock) }
         jobs[job] = record
     }
 
-    /// Takes in how far another process has pruned the past.
+    /// Replaces the prune mark with that of another process.
     public mutating func setPruned(_ mark: PruneMark?) { pruned = mark }
 
-    /// Takes in the boot that another process has noticed.
+    /// Replaces the boot with the one that another process has noticed.
     public mutating func setBoot(_ boot: String?) { self.boot = boot }
 
-    /// Takes in what other processes have seen of the sources.
+    /// Replaces the fingerprints of the sources with those that other processes have seen.
     public mutating func setSources(_ sources: [String: SourceFingerprint]) {
         self.sources = sources
     }
 
-    /// Takes in the unfinished runs as another process has left them.
+    /// Replaces the unfinished runs with those that another process has left.
     public mutating func replaceOpen(_ runs: [Run], waits: [RunID: [Deferral]], nextRun: RunID) {
         open = [:]
         openByJob = [:]
@@ -115,7 +116,7 @@ public struct Ledger: Hashable, Sendable {
         }
         waits[run.id] = nil
         nextRun = max(nextRun, RunID(run.id.rawValue + 1))
-        // Of the runs that did something: nothing has to keep its distance from the others.
+        // Only runs that had an attempt count: `earliest_begin` keeps no distance from the others.
         if run.attempts > 0 { jobs[run.job, default: JobRecord()].lastFinished = run.finishedAt }
     }
 
@@ -128,15 +129,15 @@ public struct Ledger: Hashable, Sendable {
     }
 }
 
-/// What is known of a job beyond its runs.
+/// What is known of a job apart from its runs.
 public struct JobRecord: Hashable, Sendable {
-    /// How far its schedule has been dealt with; `nil` for a job that was never planned.
+    /// How far the job's schedule has been handled; `nil` for a job that was never planned.
     public var clock: JobClock?
-    /// When the last of its runs that had an attempt finished.
+    /// When the job's last run that had an attempt finished.
     public var lastFinished: Instant?
     public var pause: Pause?
-    /// Before this instant a server wants no attempt of it (Retry-After, RFC 9110 section 10.2.3);
-    /// `nil` where none said so.
+    /// A server wants no attempt of the job before this instant (Retry-After, RFC 9110 section
+    /// 10.2.3); `nil` if none said so.
     public var retryAfter: Instant?
 
     /// Creates a record.
@@ -147,17 +148,17 @@ public struct JobRecord: Hashable, Sendable {
     }
 }
 
-/// How far a job's schedule has been dealt with.
+/// How far a job's schedule has been handled.
 public struct JobClock: Hashable, Sendable {
     /// When the job was first seen; `every` counts from here.
     public var anchor: Instant
-    /// Every occurrence up to and including this instant has its fate.
+    /// Every occurrence up to and including this instant has its run or its fate.
     public var considered: Instant
-    /// How often it was set back: an occurrence is told apart by instant and era.
+    /// How often the clock was set back; an occurrence is identified by its instant and era.
     public var era: Int
-    /// The schedule by which that was decided, as people write it.
+    /// The schedule that named those occurrences, as people write it.
     public var schedule: String
-    /// Since when it is that schedule: occurrences after this instant are of no other.
+    /// Since when the job has this schedule; it names every occurrence after this instant.
     public var scheduleSince: Instant
 
     /// Creates a clock.
@@ -173,10 +174,10 @@ public struct JobClock: Hashable, Sendable {
     }
 }
 
-/// How far the past was pruned.
+/// How far the history was pruned.
 public struct PruneMark: Hashable, Sendable {
     public var at: Instant
-    /// The last run that there was then.
+    /// The last run that existed then.
     public var through: RunID
 
     /// Creates a mark.

@@ -1,50 +1,51 @@
-/// When a job likely starts: what is certain, what the past lets expect, or why nobody can say.
+/// When a job likely starts: a certain time, an estimate from the past, or why there is neither.
 public enum LikelyStart: Hashable, Sendable {
-    /// It runs.
+    /// The job is running.
     case running
     /// Nothing is in the way.
     case now
-    /// Only time is in the way: then, if conditions stay as they are.
+    /// Only time is in the way: the job starts then, if conditions stay as they are.
     case at(Instant)
-    /// Then at the latest, since the run no longer asks for these constraints from there on.
+    /// The job starts then at the latest, because the run drops these constraints.
     case by(Instant, dropping: [String])
-    /// Then, if what is in the way takes as long as it mostly does.
+    /// The job starts then, if each hold takes as long as its median.
     case estimated(Instant, [Basis])
-    /// Nobody can say, but that it is not before an instant, where there is one.
+    /// The start is unknown; it is not before `notBefore`, if that is given.
     case unknown(notBefore: Instant?, [Doubt])
-    /// Not at all: the run is given up before.
+    /// The job does not start: the run expires before it can.
     case never(expires: Instant)
 
-    /// What an estimate rests on: the median length of earlier times.
+    /// The basis of an estimate: the median length of earlier holds.
     public struct Basis: Hashable, Sendable {
         public var subject: String
-        /// Since when it holds the run back now.
+        /// Since when the subject holds the run back now.
         public var since: Instant
-        /// How many times are known.
+        /// The number of earlier holds that are known.
         public var times: Int
         public var median: Duration
     }
 
     /// Why there is no estimate.
     public enum Doubt: Hashable, Sendable {
-        /// Nothing names a time: it waits to be asked for.
+        /// Nothing names a time: the job waits for a request.
         case untilAsked
-        /// It is paused until somebody resumes it.
+        /// The job is paused until somebody resumes it.
         case untilResumed
-        /// This holds no run back yet, so that nobody knows since when.
+        /// The subject holds no run back yet, so the start of the hold is unknown.
         case notWaitedFor(subject: String)
-        /// Fewer than `fewestTimes` earlier times are known.
+        /// Fewer than `fewestTimes` earlier holds are known.
         case tooFewTimes(subject: String, times: Int)
-        /// It holds the run back for longer than it mostly does.
+        /// The hold is already longer than its median.
         case longerThanMostly(Basis)
     }
 
-    /// The least number of earlier times that make an estimate.
+    /// The smallest number of earlier holds that allows an estimate.
     public static let fewestTimes = 3
 }
 
 extension LikelyStart {
-    /// What follows from what holds a run back: the latest of all that has to come to pass.
+    /// Derives the start from the factors that hold a run back: the latest time at which one of
+    /// them ends.
     init(_ factors: [JobExplanation.Factor], now: Instant, expiresAt: Instant?) {
         let releases = factors.filter { $0.standing == .unmet }
             .map { Release(of: $0, now: now, expiresAt: expiresAt) }
@@ -67,7 +68,7 @@ extension LikelyStart {
         }
     }
 
-    /// When one factor stops to be in the way.
+    /// When one factor stops holding the run back.
     private enum Release {
         case certain(Instant)
         case dropped(Instant, String)

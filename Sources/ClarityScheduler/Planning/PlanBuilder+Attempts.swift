@@ -1,12 +1,12 @@
-// How waiting runs start and running attempts are watched.
+// Starts waiting runs and watches running attempts.
 extension PlanBuilder {
-    /// Starts nothing more; what runs is warned, and killed when it does not end in time.
+    /// Starts nothing more; warns the running attempts, and kills those that do not end in time.
     mutating func drain() {
         planner.isDraining = true
         for id in planner.inFlight.keys { stop(id, .shutdown) }
     }
 
-    /// Stops what should not go on, then warns and kills by the clock.
+    /// Stops attempts that should not continue, then warns and kills by the clock.
     mutating func watchAttempts() {
         for id in planner.inFlight.keys.sorted() {
             heedRequest(id)
@@ -16,11 +16,11 @@ extension PlanBuilder {
         }
     }
 
-    /// Starts what may start: the requested in their order, then by priority and the longest due
-    /// first; says of the rest why it waits.
+    /// Starts the runs that may start and records why the others wait. Requested runs come first,
+    /// in their order, then the others by priority and by the longest due.
     mutating func startWaitingRuns() {
         guard !planner.isDraining else { return }
-        // The same for all that could start: no attempt ends here.
+        // The same for every run that could start, because no attempt ends here.
         var isFull: Deferral?
         for turn in startOrder() {
             guard let run = run(turn.run), run.state == .enqueued, let job = planner.jobs[run.job]
@@ -52,7 +52,7 @@ extension PlanBuilder {
         wake(after: planner.nextRenewal - moment.elapsed)
     }
 
-    /// Stops an attempt: warned at once, killed when it has had the time that its job gives it.
+    /// Stops an attempt: warns it at once, and kills it after the warning time of its job.
     mutating func stop(_ id: RunID, _ reason: StopReason) {
         guard var attempt = planner.inFlight[id], attempt.stop == nil else { return }
         attempt.stop = reason
@@ -88,11 +88,11 @@ extension PlanBuilder {
         stop(id, .constraintLost)
     }
 
-    /// Whether a constraint under which an attempt was started holds no more; looks again when the
-    /// clock alone can end it.
+    /// Whether a constraint under which an attempt was started no longer holds; plans another look
+    /// if time alone can end the constraint.
     private mutating func isLost(_ constraint: Constraint, _ job: Job) -> Bool {
         if case .check(let check) = constraint {
-            // Asked before a start and not again: an attempt ends when somebody heard a "no".
+            // A check is asked before a start and not again, so only a known "no" ends the attempt.
             return conditions.checks[check.name]?.value == false
         }
         let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
@@ -106,8 +106,8 @@ extension PlanBuilder {
         else { return }
         let late = moment.elapsed - (attempt.progressAt + stall)
         guard late >= .zero else { return wake(after: .zero - late) }
-        // A look that comes as late as this was asleep itself, as after a suspend, and so was the
-        // worker: it gets another term.
+        // A decision as late as this means that the scheduler slept, as in a suspend, and so did
+        // the worker: it gets another term.
         if late > .seconds(10) {
             planner.inFlight[id]?.progressAt = moment.elapsed
             wake(after: stall)
@@ -121,8 +121,8 @@ extension PlanBuilder {
         if !attempt.isWarned, !attempt.isKilled, moment.elapsed >= attempt.warnAt {
             attempt.stop = attempt.stop ?? .timeout
             attempt.isWarned = true
-            // A look that comes late, as after a suspend, takes nothing from the time that the
-            // worker has to come to an end.
+            // A late decision, as after a suspend, takes nothing from the time that the worker has
+            // to finish.
             attempt.killAt = max(attempt.killAt, moment.elapsed + attempt.job.warning)
             add(.signal(id, .warn))
         } else if !attempt.isKilled, moment.elapsed >= attempt.killAt {
@@ -137,9 +137,9 @@ extension PlanBuilder {
 
     // MARK: Starting
 
-    /// What decides when a run's turn comes; small, since hundreds are sorted in each decision.
+    /// The sort key of a waiting run; small, because each decision sorts hundreds.
     private struct Turn: Comparable {
-        /// Its place among those that were asked for by name.
+        /// The run's position among the requested runs; `Int.max` if it was not requested.
         var request: Int
         var priority: Job.Priority
         var scheduledFor: Instant
@@ -163,8 +163,8 @@ extension PlanBuilder {
         }.sorted()
     }
 
-    /// The enqueued runs, with one of those that fill a job's past: of thousands each waits for the
-    /// one before it, and nobody needs to look at them.
+    /// The enqueued runs, with only the first backfill of each job. The other backfills, which may
+    /// be thousands, wait for it and need no look.
     private var runsInTurn: [Run] {
         let waiting = waitingRuns
         var first: [JobID: RunID] = [:]
@@ -182,7 +182,7 @@ extension PlanBuilder {
         }
     }
 
-    /// Has the checks asked of a run that waits for nothing else, where no answer of them stands.
+    /// Asks the unmet checks of a run that waits for nothing else, if none has a valid answer.
     private mutating func askChecks(_ job: Job, for run: Run, _ deferrals: [Deferral]) {
         guard deferrals.allSatisfy({ $0.reason == .constraint }) else { return }
         let relaxed = relaxed(job, for: run)
@@ -198,14 +198,15 @@ extension PlanBuilder {
         let unasked = checks.filter { check in
             !(conditions.checks[check.name].map { check.isValid($0, at: moment.wall) } ?? false)
         }
-        // While one that was asked says no, the answers of the others change nothing.
+        // While a valid answer says no, the other answers change nothing.
         guard unasked.count == checks.count else { return }
         for check in unasked { ask(check.name) }
     }
 
-    /// Takes down what a run waits for, where that has changed.
+    /// Records what a run waits for, if that has changed.
     ///
-    /// Who holds the places changes with each attempt, for all that wait; the runs themselves say it.
+    /// A change of the runs that hold the places is not recorded: it comes with each attempt, for
+    /// every waiting run, and the runs themselves show it.
     private mutating func record(_ deferrals: [Deferral], of run: Run) {
         let known = ledger.waits[run.id] ?? []
         let wantsPlaceAsBefore =
@@ -243,7 +244,7 @@ extension PlanBuilder {
                     conditions: orderConditions(of: run, job), options: job.options)))
     }
 
-    /// What a worker is told of the machine: what is known and still counts.
+    /// Returns the conditions that a worker gets: those that are known and still count.
     private mutating func orderConditions(of run: Run, _ job: Job) -> OrderConditions {
         guard job.heedsConditions, !run.isForced else { return OrderConditions() }
         return job.told(of: conditions, without: relaxed(job, for: run))

@@ -1,6 +1,6 @@
 // Why a run waits.
 extension PlanBuilder {
-    /// Everything that keeps an enqueued run from starting now; empty when nothing does.
+    /// Returns everything that keeps an enqueued run from starting now; empty if nothing does.
     mutating func deferrals(of run: Run, _ job: Job) -> [Deferral] {
         var deferrals: [Deferral] = []
         if let other = runAhead(of: run) {
@@ -23,22 +23,22 @@ extension PlanBuilder {
                     measured: "too early", source: "end of the last run"))
             wake(after: earliest - moment.wall)
         }
-        // Whatever the machine is like, a pause has to end first: nobody needs to look.
+        // A pause has to end first, so the conditions need not be read.
         if !run.isForced, !deferrals.contains(where: { $0.reason == .paused }) {
             deferrals += unmet(of: job, for: run)
         }
         return deferrals
     }
 
-    /// The subject of the deferral of a run that waits for its turn.
+    /// The subject of the deferral of a run that waits for a place under `max_parallel`.
     static let maxParallel = "max_parallel"
 
     /// The subject of the deferral that keeps two runs of a job apart.
     static let earliestBegin = "earliest_begin"
 
-    /// What a process says of a run that could start but for the number of those that run.
+    /// Returns the deferral of a run that could start if fewer attempts were running.
     mutating func noPlace() -> Deferral {
-        // Of what another process finishes it tells at once, unless it dies.
+        // Another process announces the end of its attempt at once, unless it dies.
         if !runningElsewhere.isEmpty { wake(after: Planner.recheck) }
         return Deferral(
             .overlap, subject: PlanBuilder.maxParallel,
@@ -46,17 +46,17 @@ extension PlanBuilder {
             measured: placesTaken, source: "leases of this state directory")
     }
 
-    /// How many places are taken, and by whom.
+    /// How many places are taken, and by which runs.
     var placesTaken: String { mutating get { "\(attempts): \(placeHolders)" } }
 
-    /// The attempts that take a place: of all processes that share the state.
+    /// The number of running attempts, in all processes that share the state.
     var attempts: Int {
         mutating get {
             planner.inFlight.count + runningElsewhere.count
         }
     }
 
-    /// Who holds the places, four of them by name.
+    /// The runs that hold the places, at most four of them by name.
     private var placeHolders: String {
         mutating get {
             let here = planner.inFlight.sorted { $0.key < $1.key }
@@ -70,14 +70,14 @@ extension PlanBuilder {
         }
     }
 
-    /// The names of the constraints that a run no longer asks for, being as late as it is.
+    /// Returns the names of the constraints that a run has dropped because it is late.
     func relaxed(_ job: Job, for run: Run) -> Set<String> {
         guard !job.relaxations.isEmpty else { return [] }
         let late = moment.wall - run.lateSince
         return Set(job.relaxations.prefix { $0.after <= late }.map(\.drops))
     }
 
-    /// The deferral that says that another run of the job is not finished.
+    /// Returns the deferral for another run of the job that is not finished.
     func overlap(_ other: Run) -> Deferral {
         let source =
             switch other.lease {
@@ -90,10 +90,10 @@ extension PlanBuilder {
             measured: "run \(other.id), which is \(other.state.rawValue)", source: source)
     }
 
-    /// The unfinished run of the same job that must be finished first: one that runs, or an older
-    /// one, even while it waits to be tried again. What fills the past comes after all else.
+    /// Returns the unfinished run of the same job that has to finish first: a running one, or an
+    /// older one, even while it waits for a retry. Backfills come after all other runs.
     func runAhead(of run: Run) -> Run? {
-        // In the order of their numbers: whatever comes first is ahead of all others.
+        // In the order of their ids: the first match is ahead of all others.
         for id in openRunNumbers(of: run.job) {
             guard let other = self.run(id), !other.state.isFinished, id != run.id else { continue }
             if other.state == .running { return other }
@@ -105,7 +105,8 @@ extension PlanBuilder {
         return nil
     }
 
-    /// An attempt of the job whose lease is lost and which is killed, but not gone yet.
+    /// Returns the deferral for an attempt of the job that has lost its lease and is being killed,
+    /// but has not ended yet.
     private func endingAttempt(of job: Job) -> Deferral? {
         guard !planner.inFlight.isEmpty,
             let ending = planner.inFlight.filter({ $0.value.job.id == job.id }).keys.min()
@@ -128,7 +129,7 @@ extension PlanBuilder {
 
     private mutating func tooEarly(_ run: Run, _ job: Job) -> Deferral? {
         guard let notBefore = run.notBefore, notBefore > moment.wall else { return nil }
-        // What lies further ahead than anything can put it comes from a clock that was set back.
+        // An instant further ahead than any policy allows dates from before the clock was set back.
         let longest =
             switch (run.attempts, run.trigger) {
             case (0, .event): job.retry.initial
@@ -152,10 +153,10 @@ extension PlanBuilder {
             source: run.failures > 0 ? "failure \(run.failures) of the run" : "its last stop")
     }
 
-    /// The backend's word that it wants to be left alone, which counts for whoever asks.
+    /// Returns the deferral for a server's Retry-After, which a request by hand respects too.
     private mutating func refused(_ run: Run, _ job: Job) -> Deferral? {
         guard !run.isForced, let until = record(of: job.id).retryAfter, until > moment.wall,
-            // What lies further ahead comes from a clock that was set back.
+            // An instant further ahead dates from before the clock was set back.
             until - moment.wall <= RetryPolicy.longestMaximum,
             run.notBefore.map({ $0 < until }) ?? true
         else { return nil }
@@ -166,10 +167,10 @@ extension PlanBuilder {
             source: "Retry-After that the last attempt was told")
     }
 
-    /// The subject of the deferral that obeys a server's Retry-After.
+    /// The subject of the deferral for a server's Retry-After.
     static let retryAfter = "retry_after"
 
-    /// What a run asks for: the constraints of its job in their order, then what it needs itself.
+    /// Returns what a run needs: the constraints of its job in order, then its own need.
     func demands(of run: Run, _ job: Job) -> [Demand] {
         let own = run.needs.map {
             Demand(subject: $0.rawValue, constraint: $0.constraint, isOwn: true)
@@ -179,20 +180,20 @@ extension PlanBuilder {
         return all + [own]
     }
 
-    /// What one demand makes of the conditions; of one that is the run's own the source says so.
+    /// Returns the verdict on one demand; its source says if the demand is the run's own.
     mutating func verdict(on demand: Demand, of job: Job) -> Verdict {
         var verdict = job.verdict(of: demand.constraint, in: conditions, at: moment.wall)
         if demand.isOwn { verdict.source += "; the run itself asks for it" }
         return verdict
     }
 
-    /// The constraints that do not hold, in their order.
+    /// Returns a deferral for each constraint that does not hold, in their order.
     private mutating func unmet(of job: Job, for run: Run) -> [Deferral] {
         let relaxed = relaxed(job, for: run)
         var deferrals: [Deferral] = []
         for wanted in demands(of: run, job) where !relaxed.contains(wanted.constraint.name) {
             let verdict = verdict(on: wanted, of: job)
-            // All that is wanted of the network goes by one name; the first unmet says it.
+            // The network constraints share one name; the first unmet one stands for them.
             guard !verdict.allows, !deferrals.contains(where: { $0.subject == wanted.subject })
             else { continue }
             deferrals.append(
@@ -211,12 +212,12 @@ extension PlanBuilder {
     }
 }
 
-/// One thing that a run asks for: a constraint of its job, or what it needs itself.
+/// One condition that a run needs: a constraint of its job, or its own need.
 struct Demand {
     /// As in `Deferral.subject`.
     var subject: String
     var constraint: Constraint
 
-    /// Whether the run asks for it and its job does not.
+    /// Whether the run needs it and its job does not.
     var isOwn = false
 }

@@ -1,13 +1,13 @@
-// What becomes of a run when its attempt ends or vanishes.
+// Handles attempts that end or vanish.
 extension PlanBuilder {
-    /// Takes in the end of an attempt that this process started.
+    /// Handles the end of an attempt that this process started.
     mutating func finish(_ id: RunID, _ end: AttemptEnd) {
         guard let attempt = planner.inFlight.removeValue(forKey: id) else { return }
-        // What happened, happened, whatever becomes of the attempt. The job itself does not hear it,
-        // so that none keeps itself going for ever.
+        // Events count however the attempt ends. The job itself does not react to them, so that no
+        // job keeps itself running for ever.
         for name in end.events.sorted() { enqueueRuns(on: name, besides: attempt.job.id) }
         if !end.hasLastWord { suppose(attempt.job.tells, toldBy: attempt.job, in: run(id)) }
-        // Whoever took the lease over writes this run's future now.
+        // A process that has taken over the lease decides about the run from now on.
         guard var run = run(id), run.state == .running, run.lease?.standing == .mine else {
             return
         }
@@ -50,15 +50,17 @@ extension PlanBuilder {
             run.interruptions = 0
             run.failure = failure
             run.needs = need
-            // What the work itself cannot do without, force does not give it: it would ask for ever.
+            // Force cannot provide what the work itself needs: a forced run would never stop
+            // asking.
             run.isForced = false
-            // Not at once where the condition holds by now: it may come and go by the second. A login
-            // does not.
+            // Waits even if the condition holds by now, because it may come and go by the second. A
+            // login does not.
             let wait = need == .login ? nil : attempt.job.retry.initial
             release(&run, after: wait, attempt, end, .stopped)
         case .stopped(let failure):
-            // Stopped by us: no failure. What ran into its warning goes on after the first wait, and
-            // so does what lost a constraint, which may come and go by the second.
+            // The scheduler stopped the attempt, so it did not fail. After a timeout or a lost
+            // constraint the run continues after the initial wait, because a constraint may come
+            // and go by the second.
             run.interruptions = 0
             run.failure = failure
             let goesOnAtOnce = attempt.stop == .shutdown || attempt.stop == .leaseLost
@@ -77,13 +79,13 @@ extension PlanBuilder {
         }
     }
 
-    /// Takes over the runs whose holders are gone.
+    /// Takes over the runs whose lease holders are gone.
     mutating func rescueLapsedRuns() {
         let lapsed = ledger.open.values.filter {
             $0.state == .running && $0.lease?.standing == .lapsed
         }
         for run in lapsed.sorted(by: { $0.id < $1.id }) {
-            // A job that this process does not know may be known to another, or again later.
+            // Another process may know the job, or this one may know it again later.
             let retry = planner.jobs[run.job]?.retry ?? RetryPolicy()
             var run = run
             let owner = run.lease?.owner ?? "unknown"
@@ -124,11 +126,12 @@ extension PlanBuilder {
         }
     }
 
-    /// Enqueues who waits for what an attempt without a last word may have done without telling. A run
-    /// too many finds nothing to do; one too few nobody would ever miss.
+    /// Assumes that an attempt without a reported outcome emitted all of its events, and enqueues
+    /// the jobs that wait for them. A superfluous run finds nothing to do; nobody would ever notice
+    /// a missing one.
     ///
-    /// What was itself started by an event has others wait a while, so that jobs that hear of each
-    /// other and break do not chase each other.
+    /// If an event started the run, the other jobs wait first, so that jobs that wait for each
+    /// other's events and break do not chase each other.
     private mutating func suppose(_ events: Set<EventName>, toldBy teller: Job, in run: Run?) {
         for name in events.sorted() {
             enqueueRuns(on: name, besides: teller.id, isDelayed: run?.trigger == .event)
@@ -147,8 +150,8 @@ extension PlanBuilder {
         }
     }
 
-    /// The generator for what is drawn about a run at its present failure: the same draw for the
-    /// same run, whatever else was decided.
+    /// Returns the generator for the draws about a run at its current number of failures: the same
+    /// run gets the same draws, whatever else was decided.
     private func lot(of run: Run) -> SeededGenerator {
         let draw = UInt64(bitPattern: run.id.rawValue) &* 0x9E37_79B9_7F4A_7C15
         return SeededGenerator(seed: planner.seed ^ draw ^ UInt64(run.failures))
@@ -173,7 +176,8 @@ extension PlanBuilder {
         case (_, .cancelled), (_, .superseded): return .cancelled
         case (.reported(.failure(let failure)), _): return .failed(failure)
         case (.reported(.retry(_, let failure)), .timeout) where !end.tally.hasCounted:
-            // It heeded its warning and had nothing to show: a backend that hangs looks like this.
+            // The worker obeyed its warning without a count above zero: a backend that hangs looks
+            // like this.
             return .again(failure, wish: nil)
         case (_, .stalled):
             let time = attempt.job.stall?.text ?? "its time"
@@ -235,7 +239,7 @@ extension PlanBuilder {
 }
 
 extension AttemptFault {
-    /// The fault as a person reads it in the history.
+    /// Returns the fault as a person reads it in the history.
     func failure(of kind: JobKind) -> Failure {
         let name = AttemptFault.name(of: kind)
         return switch self {
@@ -257,7 +261,7 @@ extension AttemptFault {
             Failure(.internalFault, "\(name) ended and left processes running")
         }
     }
-    /// What an attempt of a kind is called there.
+    /// Returns the name of an attempt of a kind in the history.
     static func name(of kind: JobKind) -> String {
         kind == .command ? "its program" : "its worker"
     }

@@ -1,22 +1,22 @@
-// What became too late to start on time, and how late it may still start.
+// Finds the occurrences that are missed, and how late they may still start.
 extension PlanBuilder {
-    /// How long after its instant an occurrence may start and still be on time: three times the five
-    /// minutes after which cron or a timer usually comes back with `run --due`.
+    /// How late an occurrence may start and still be on time: three times the five minutes after
+    /// which cron or a timer usually calls `run --due` again.
     static let onTime: Duration = .seconds(15 * 60)
 
-    /// Whether a run of an occurrence could not start on time, for whatever reason.
+    /// Whether the run is of an occurrence that could not start on time, for whatever reason.
     func isMissed(_ run: Run) -> Bool {
         run.isOfSchedule && moment.wall - run.occurrence > PlanBuilder.onTime
     }
 
-    /// Ends the runs whose occurrence may not start any more.
+    /// Skips the runs whose occurrence may no longer start.
     mutating func expireLateRuns() {
         let late = waitingRuns.filter { run in
             run.mayExpire && planner.jobs[run.job].flatMap { lateness(of: run, $0) } != nil
         }
         for run in late.sorted(by: { $0.id < $1.id }) {
             let waits = (ledger.waits[run.id] ?? []).map(\.subject)
-            // A run that only waits for its turn is not missed: it could start otherwise.
+            // A run that waits only for a place under `max_parallel` is not missed.
             guard let job = planner.jobs[run.job],
                 let limit = lateness(
                     of: run, job, onlyWaitsForTurn: waits == [PlanBuilder.maxParallel])
@@ -31,14 +31,14 @@ extension PlanBuilder {
         }
     }
 
-    /// How late a run may start, and which key of its job says so.
+    /// How late a run may start, and which key of its job limits it.
     struct LatenessLimit {
         enum Rule { case startWithin, noCatchUp, window }
 
         var most: Duration
         var rule: Rule
 
-        /// What the history says of a run that is over it.
+        /// The reason in the history of a run that exceeds the limit.
         var text: String {
             switch rule {
             case .startWithin: "not started within \(most.text)"
@@ -48,9 +48,10 @@ extension PlanBuilder {
         }
     }
 
-    /// The strictest limit that a job sets to how late a run starts; `nil` for none.
+    /// Returns the strictest limit that a job sets to how late a run starts; `nil` for none.
     ///
-    /// What an event or another run asked for is no occurrence, so `catch_up` says nothing of it.
+    /// A run that an event or another run started is not of an occurrence, so `catch_up` does not
+    /// apply to it.
     func lateness(
         of run: Run, _ job: Job, onlyWaitsForTurn: Bool = false
     ) -> LatenessLimit? {
@@ -59,7 +60,7 @@ extension PlanBuilder {
         return lateness(job, heedsCatchUp: isOccurrence && isMissable)
     }
 
-    /// The strictest limit that a job sets to how late its occurrences start; `nil` for none.
+    /// Returns the strictest limit of a job on how late its occurrences start; `nil` for none.
     func lateness(_ job: Job, heedsCatchUp: Bool = true) -> LatenessLimit? {
         let startWithin = job.startWithin.map { LatenessLimit(most: $0, rule: .startWithin) }
         let ofCatchUp: LatenessLimit? =
@@ -73,7 +74,7 @@ extension PlanBuilder {
         return startWithin.most <= ofCatchUp.most ? startWithin : ofCatchUp
     }
 
-    /// Ends a run that has had no attempt.
+    /// Skips a run that has had no attempt.
     mutating func skip(_ run: Run, _ reason: String) {
         var skipped = run
         skipped.state = .skipped
@@ -83,8 +84,8 @@ extension PlanBuilder {
         put(skipped)
     }
 
-    /// Puts the starts of a job's other waiting runs apart, as its `catch_up` asks, once the first
-    /// of what was missed starts: what was in the way has ended.
+    /// Spreads the starts of a job's other waiting runs, as its `catch_up` asks, when the first
+    /// missed run starts: only then has the cause of the delay ended.
     mutating func spread(_ job: Job, behind first: Run) {
         guard job.catchUp.longestSpread > .zero, first.notBefore == nil else { return }
         let others = waitingOccurrences(of: job).filter { $0.id > first.id && $0.notBefore == nil }
@@ -96,7 +97,8 @@ extension PlanBuilder {
         }
     }
 
-    /// The job's runs of occurrences that have had no attempt, oldest first.
+    /// Returns the job's waiting runs of occurrences that have had no attempt and were not
+    /// expedited, oldest first.
     func waitingOccurrences(of job: Job) -> [Run] {
         openRuns(of: job.id).filter {
             $0.state == .enqueued && $0.attempts == 0 && $0.isOfSchedule && !$0.isExpedited
@@ -105,14 +107,14 @@ extension PlanBuilder {
 }
 
 extension Run {
-    /// Whether an occurrence of its job's schedule asked for it.
+    /// Whether an occurrence of the job's schedule started it.
     var isOfSchedule: Bool { trigger == .schedule || trigger == .catchUp }
 
-    /// Whether it can become too late to start: what a person asked for cannot.
+    /// Whether the run can expire: it has had no attempt, and no person requested it.
     var mayExpire: Bool {
         attempts == 0 && trigger != .manual && trigger != .backfill && !isExpedited
     }
 
-    /// Whether it was enqueued for an occurrence, when it came or later.
+    /// Whether the run was enqueued for an occurrence, at its time or later.
     var isOfOccurrence: Bool { isOfSchedule || trigger == .backfill }
 }

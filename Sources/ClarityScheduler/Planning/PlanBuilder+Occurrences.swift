@@ -1,13 +1,13 @@
-// How what schedules name becomes runs, or gets its fate without one.
+// Turns occurrences into runs, or records why they get none.
 extension PlanBuilder {
-    /// Deals with what each schedule has named since it was last considered.
+    /// Handles what each schedule has named since it was last considered.
     mutating func enqueueDueOccurrences() {
         followClock()
         if planner.agenda == nil { makeAgenda() }
         var due: [Int] = []
         while let entry = planner.agenda?.popFirst(through: moment.wall) { due.append(entry.place) }
-        // In the order of the job file, whenever they became due: so the same decision made again
-        // gives the same numbers.
+        // In the order of the job file, not of due times, so that the same decision made again
+        // gives the same ids.
         for place in due.sorted() {
             let job = planner.jobs.jobs[place]
             settleOccurrences(of: job)
@@ -16,7 +16,7 @@ extension PlanBuilder {
         if let next = planner.agenda?.first { wake(after: next.at - moment.wall) }
     }
 
-    /// Deals with what a job's schedule has named up to now.
+    /// Handles what a job's schedule has named up to now.
     mutating func settleOccurrences(of job: Job) {
         let clock = clock(of: job)
         guard let schedule = job.schedule,
@@ -25,15 +25,15 @@ extension PlanBuilder {
         else { return }
         decide(due, schedule, of: job, after: clock)
         consider(due.latest, of: job)
-        // Taken back when something comes after it, and not at whatever look: so the same decision
-        // made again takes it back as well.
+        // The pause is removed at the first occurrence after its end, not at just any decision, so
+        // that the same decision made again removes it as well.
         if let until = record(of: job.id).pause?.until, until <= due.latest {
             setPause(nil, of: job.id)
         }
     }
 
-    /// How far the job's schedule has been dealt with; set where the job was never seen, and set
-    /// back where the wall clock was.
+    /// Returns how far the job's schedule has been handled. Creates the clock of a new job, and
+    /// sets it back if the wall clock was set back.
     mutating func clock(of job: Job) -> JobClock {
         let schedule = job.schedule.map { "\($0)" } ?? ""
         guard var clock = record(of: job.id).clock else {
@@ -62,11 +62,12 @@ extension PlanBuilder {
 
     // MARK: The agenda
 
-    /// Forgets the agenda when clocks of jobs were set back, or may have to be.
+    /// Discards the agenda if the clocks of jobs were set back, or may have to be.
     private mutating func followClock() {
         var basis = planner.agendaBasis
         if let seen = basis.seen {
-            // Where the clock stood just before now, unless it was set; others may have looked then.
+            // The wall time just before now, if the clock was not set; another process may have
+            // decided then.
             basis.furthest = max(basis.furthest, seen.wall + (moment.elapsed - seen.elapsed))
         }
         let isFarBack = basis.furthest > moment.wall + Planner.clockTolerance
@@ -104,7 +105,7 @@ extension PlanBuilder {
         }
     }
 
-    /// Starts jobs with flex as soon as nothing holds them back, from the opening of their window on.
+    /// Enqueues jobs with flex as soon as their window is open and nothing holds them back.
     mutating func startFlexibly() {
         while let entry = planner.earlyAgenda.popFirst(through: moment.wall) {
             planner.flexible.insert(entry.place)
@@ -119,7 +120,7 @@ extension PlanBuilder {
             guard let schedule = job.schedule,
                 let next = schedule.next(after: clock.considered, anchor: clock.anchor)
             else { continue }
-            // Another process may have dealt with the occurrence since.
+            // Another process may have handled the occurrence since.
             guard next - schedule.flex <= moment.wall else {
                 planner.flexible.remove(place)
                 planner.earlyAgenda.insert(Agenda.Entry(at: next - schedule.flex, place: place))
@@ -146,8 +147,8 @@ extension PlanBuilder {
         setClock(clock, of: job.id)
     }
 
-    /// Gives each occurrence its fate: judged by its own time first, then by what the job's policies
-    /// make of those that may still start.
+    /// Gives each occurrence a run or a fate: first by how late it is, then by the job's policies
+    /// for those that may still start.
     private mutating func decide(
         _ due: DueOccurrences, _ schedule: Schedule, of job: Job, after clock: JobClock
     ) {
@@ -179,13 +180,13 @@ extension PlanBuilder {
             return coalesce(due, into: waiting)
         }
         if job.overlap == .skip, let running = open.first {
-            // The answer to a run that goes on is that of `overlap`: nothing is left to catch up.
+            // `overlap` decides about an occurrence during a run, so nothing is left to catch up.
             return recordFate(.skipped, of: job.id, due, run: running.id)
         }
         let isMissed = moment.wall - due.first > PlanBuilder.onTime
         let run = enqueue(job, isMissed ? .catchUp : .schedule, for: due.latest)
         guard due.count > 1 else { return }
-        // The latest has the run; the others end just before it.
+        // The latest occurrence has the run; the last of the others is the one before it.
         let others = schedule.latest(
             2, after: start, through: due.latest, anchor: clock.anchor)
         recordFate(
@@ -195,7 +196,7 @@ extension PlanBuilder {
             run: run)
     }
 
-    /// Records what may not start any more: as paused where only the pause was in the way.
+    /// Records occurrences that may no longer start; as paused if only the pause stopped them.
     private mutating func passOver(
         _ old: DueOccurrences, _ schedule: Schedule, of job: Job, _ rule: LatenessLimit.Rule,
         after clock: JobClock
@@ -219,17 +220,17 @@ extension PlanBuilder {
         }
     }
 
-    /// Lets a run that waits stand for later occurrences of its job as well.
+    /// Coalesces later occurrences of a job into its waiting run.
     private mutating func coalesce(_ due: DueOccurrences, into waiting: Run) {
         var run = waiting
         run.latestOccurrence = due.latest
-        // What came in otherwise, such as samples of an import, must not wait for a source file.
+        // Other data, such as samples of an import, must not wait for a source file.
         if run.needs == .source { run.needs = nil }
         put(run)
         recordFate(.coalesced, of: run.job, due, run: run.id)
     }
 
-    /// Gives each occurrence a run of its own, as far as the bounds allow: the latest have them.
+    /// Gives the occurrences runs of their own, within the bounds; the latest ones get the runs.
     private mutating func enqueueEach(
         _ due: DueOccurrences, _ schedule: Schedule, of job: Job, _ bounds: CatchUpBounds,
         after start: Instant, _ anchor: Instant

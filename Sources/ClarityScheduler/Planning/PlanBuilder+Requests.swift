@@ -1,6 +1,7 @@
-// What people, events and other jobs ask for.
+// Handles what people, events and other jobs request.
 extension PlanBuilder {
-    /// Enqueues a run of each job that a person asked for, or hurries the one that waits already.
+    /// Enqueues a run of each job that a person requested, or expedites the one that waits already.
+    /// A job that is running gets no second run.
     mutating func request(_ ids: [JobID], isForced: Bool, causedBy: RunID? = nil) {
         for id in ids {
             guard let job = planner.jobs[id] else { continue }
@@ -22,10 +23,10 @@ extension PlanBuilder {
         }
     }
 
-    /// Enqueues a run for each occurrence that has no unfinished one of its own.
+    /// Enqueues a run for each occurrence that has no unfinished run of its own.
     ///
-    /// Their constraints, retries and turns are those of any run. What says how late an occurrence may
-    /// start, `start_within` and `catch_up`, says nothing of one that a person asks for.
+    /// Constraints, retries and places apply as to any run. `start_within` and `catch_up` limit how
+    /// late an occurrence may start, and do not apply to one that a person requests.
     mutating func fill(_ occurrences: [Instant], of id: JobID) {
         guard let job = planner.jobs[id] else { return }
         var taken = Set(openRuns(of: id).filter(\.isOfOccurrence).map(\.occurrence))
@@ -34,7 +35,7 @@ extension PlanBuilder {
         }
     }
 
-    /// Ends a run for good: at once where it waits, through whoever runs it otherwise.
+    /// Cancels a run: at once if it waits, otherwise through the process that runs it.
     mutating func cancel(_ id: RunID) {
         guard let run = run(id), !run.state.isFinished else { return }
         if run.state == .enqueued {
@@ -46,7 +47,7 @@ extension PlanBuilder {
         }
     }
 
-    /// Lets a later occurrence take the place of an unfinished run.
+    /// Replaces an unfinished run by a later occurrence.
     mutating func supersede(_ run: Run) {
         if run.state == .enqueued {
             end(run, .superseded, Failure(.work, "a later occurrence took its place"))
@@ -57,7 +58,7 @@ extension PlanBuilder {
         }
     }
 
-    /// Lets jobs start nothing for a while; what was due before still has its usual fate.
+    /// Pauses jobs; occurrences that were due before are handled as usual first.
     mutating func pause(_ ids: [JobID], until: Instant?, reason: String) {
         for id in ids {
             if let job = planner.jobs[id] { settleOccurrences(of: job) }
@@ -66,7 +67,7 @@ extension PlanBuilder {
         }
     }
 
-    /// Lets jobs go on; what was due meanwhile is recorded as paused.
+    /// Resumes jobs; occurrences that were due during the pause are handled first.
     mutating func resume(_ ids: [JobID]) {
         for id in ids where record(of: id).pause != nil {
             if let job = planner.jobs[id] { settleOccurrences(of: job) }
@@ -74,12 +75,11 @@ extension PlanBuilder {
         }
     }
 
-    /// Enqueues a run of each job that names the event in `on:` and has none that waits; of no job
-    /// whose own attempt told of it.
+    /// Enqueues a run of each job that names the event in `on:` and has no waiting run, except the
+    /// job whose own attempt emitted it.
     ///
-    /// An event during a run asks for another one after it: what it tells of may have come too late
-    /// for the run.
-    /// Where `isDelayed`, not before the first of the job's waits after a failure.
+    /// An event during a run causes another run after it, because its cause may have come too late
+    /// for the current run. With `isDelayed`, the new run first waits as after a first failure.
     mutating func enqueueRuns(
         on name: EventName, besides teller: JobID? = nil, isDelayed: Bool = false
     ) {
@@ -90,7 +90,8 @@ extension PlanBuilder {
         }
     }
 
-    /// Takes sources that differ from what some scheduler last saw of them for the event that it is.
+    /// Records the sources that differ from what a scheduler last saw, and enqueues runs if one has
+    /// something new.
     mutating func notice(_ sources: [String: SourceFingerprint]) {
         var isNews = false
         for (path, found) in sources.sorted(by: { $0.key < $1.key }) {
@@ -102,7 +103,7 @@ extension PlanBuilder {
         if isNews { enqueueRuns(on: .sourceChanged) }
     }
 
-    /// Takes a network that came back for the event that it is.
+    /// Enqueues the runs that wait for the network if it has come back.
     mutating func noticeNetwork() {
         guard !planner.jobs.jobs(on: .networkRestored).isEmpty,
             let isConnected = conditions.connected.value
@@ -111,8 +112,8 @@ extension PlanBuilder {
         planner.wasConnected = isConnected
     }
 
-    /// Enqueues what follows a success or a failure for good by `then`; a run that waits already
-    /// stands for it.
+    /// Enqueues the jobs that `then` names for a success or a final failure; a run that already
+    /// waits stands for one.
     mutating func enqueueFollowers(of run: Run, _ job: Job) {
         for id in run.state == .failed ? job.thenFailed : job.then {
             guard let follower = planner.jobs[id] else { continue }
@@ -124,7 +125,7 @@ extension PlanBuilder {
         }
     }
 
-    /// Ends a run that has no attempt in flight, other than by its work.
+    /// Ends a run that has no attempt in flight, for another reason than its work.
     private mutating func end(_ run: Run, _ reason: StopReason, _ failure: Failure) {
         var run = run
         run.state = .cancelled

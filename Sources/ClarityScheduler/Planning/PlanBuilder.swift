@@ -1,4 +1,4 @@
-/// One decision in the making: the planner's state, what is known, and what was decided so far.
+/// A decision in progress: the planner's state, the known facts, and what was decided so far.
 struct PlanBuilder {
     var planner: Planner
     let events: [Planner.Event]
@@ -27,7 +27,7 @@ struct PlanBuilder {
         nextRun = ledger.nextRun.rawValue
     }
 
-    /// Does all that a decision consists of, in its order.
+    /// Makes the decision, step by step in a fixed order.
     mutating func decide() {
         // First, so that one decision is about one set of jobs.
         for case .reload(let jobs, let maxParallel) in events {
@@ -37,12 +37,12 @@ struct PlanBuilder {
         }
         rescueLapsedRuns()
         for event in events { take(event) }
-        // Before, so that no occurrence is coalesced into a run that is given up, and after, for the
-        // deadlines of new runs.
+        // Before the occurrences, so that none is coalesced into an expired run; and after them,
+        // for the deadlines of new runs.
         expireLateRuns()
         enqueueDueOccurrences()
         expireLateRuns()
-        // After what is due: a run of that stands for a source that changed as well.
+        // After the due occurrences, because a run of one stands for a changed source as well.
         for case .sourcesSeen(let sources) in events { notice(sources) }
         startFlexibly()
         endLostAttempts()
@@ -71,9 +71,9 @@ struct PlanBuilder {
         }
     }
 
-    // MARK: What the parts of a decision share
+    // MARK: State that the steps share
 
-    /// The machine's conditions, read when they are first asked for.
+    /// The machine's conditions, read on first use.
     var conditions: Conditions {
         mutating get {
             if let conditionsRead { return conditionsRead }
@@ -83,8 +83,7 @@ struct PlanBuilder {
         }
     }
 
-    /// The runs that other processes hold when the decision begins, in no order; found out when they are
-    /// first asked for.
+    /// The runs that other processes held when the decision began, in no order; found on first use.
     var runningElsewhere: [Run] {
         mutating get {
             if let runningElsewhereRead { return runningElsewhereRead }
@@ -96,21 +95,22 @@ struct PlanBuilder {
         }
     }
 
-    /// An unfinished run, or one that this decision ended.
+    /// Returns an unfinished run, or one that this decision has ended.
     func run(_ id: RunID) -> Run? { changedRuns[id] ?? ledger.open[id] }
 
-    /// The unfinished runs of a job, oldest first.
+    /// Returns the unfinished runs of a job, oldest first.
     func openRuns(of job: JobID) -> [Run] {
         openRunNumbers(of: job).compactMap { run($0) }.filter { !$0.state.isFinished }
     }
 
-    /// The unfinished runs of a job that stand for what comes now, oldest first: no occurrence, event
-    /// or request becomes part of a run that waits to fill the past, or takes its place.
+    /// Returns the unfinished runs of a job without its waiting backfills, oldest first. No
+    /// occurrence, event or request is coalesced into a waiting backfill or replaces it.
     func presentRuns(of job: JobID) -> [Run] {
         openRuns(of: job).filter { !$0.isWaitingBackfill }
     }
 
-    /// The runs of a job that were unfinished when the decision began or are new, oldest first.
+    /// Returns the ids of a job's runs that were unfinished when the decision began or are new,
+    /// oldest first.
     func openRunNumbers(of job: JobID) -> [RunID] {
         guard let new = newByJob[job] else { return ledger.openRuns(of: job) }
         return ledger.openRuns(of: job) + new
@@ -122,7 +122,7 @@ struct PlanBuilder {
         return known + changedRuns.values.filter { $0.state == .enqueued }
     }
 
-    /// Takes down what a run has become.
+    /// Records the new state of a run.
     mutating func put(_ run: Run) {
         if changedRuns.updateValue(run, forKey: run.id) == nil {
             changedOrder.append(run.id)
@@ -135,7 +135,7 @@ struct PlanBuilder {
         }
     }
 
-    /// What is known of a job beyond its runs.
+    /// Returns what is known of a job apart from its runs.
     func record(of job: JobID) -> JobRecord { records[job] ?? ledger.jobs[job] ?? JobRecord() }
 
     mutating func setClock(_ clock: JobClock, of job: JobID) {
@@ -167,23 +167,23 @@ struct PlanBuilder {
                 job, fate, first: due.first, latest: due.latest, count: due.count, run: run))
     }
 
-    /// Takes down a change that only the store needs to know of.
+    /// Adds a change that matters only to the store.
     mutating func add(_ change: LedgerChange) { result.changes.append(change) }
 
     mutating func add(_ act: Plan.Act) { result.acts.append(act) }
 
     mutating func add(waiting: Plan.Waiting) { result.waiting.append(waiting) }
 
-    /// Lets a check be asked, since all else that a run wants is there.
+    /// Adds a check to ask, because everything else that a run needs is met.
     mutating func ask(_ check: String) { result.asks.insert(check) }
 
-    /// Looks again after `span` at the latest.
+    /// Plans the next decision for after `span` at the latest.
     mutating func wake(after span: Duration) {
         let span = max(span, .zero)
         result.wakeAfter = result.wakeAfter.map { min($0, span) } ?? span
     }
 
-    /// Adds an enqueued run of a job.
+    /// Adds an enqueued run of a job and returns its id.
     @discardableResult
     mutating func enqueue(
         _ job: Job, _ trigger: Trigger, for instant: Instant, notBefore: Instant? = nil,
@@ -199,7 +199,7 @@ struct PlanBuilder {
         return run.id
     }
 
-    /// Prunes the past when enough of it has come together.
+    /// Prunes the history if enough new runs or enough time have accumulated.
     private mutating func prune() {
         guard let retention = planner.retention, !planner.isDraining else { return }
         if let mark = ledger.pruned, mark.at <= moment.wall {
@@ -214,8 +214,8 @@ struct PlanBuilder {
         add(.prune(retention, at: moment.wall))
     }
 
-    /// Ends the decision: each run that changed is written once, in its last form, before what refers
-    /// to it; one that runs no more before one that takes its place.
+    /// Returns the finished decision. Each changed run is written once, in its final form, before
+    /// anything that refers to it. Runs that no longer run come before those that take their place.
     func plan() -> Plan {
         var plan = result
         let runs = changedOrder.compactMap { changedRuns[$0] }

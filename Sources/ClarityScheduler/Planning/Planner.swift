@@ -1,16 +1,16 @@
-/// The one place that decides: takes events and what is known, returns what to write and to do.
+/// Makes every scheduling decision: takes events and the known state, returns what to write and do.
 ///
-/// Pure: clocks, conditions, the ledger and the seed come in, a `Plan` goes out. The caller writes
-/// the plan's changes in the transaction in which it read the ledger, then performs its acts, and
-/// comes back at the next event or after `Plan.wakeAfter`.
+/// A planner is pure: clocks, conditions, the ledger and the seed come in, a `Plan` goes out. The
+/// caller writes the plan's changes in the transaction in which it read the ledger, then performs
+/// its acts. It calls again at the next event or after `Plan.wakeAfter`.
 public struct Planner: Sendable {
     /// Which enqueued runs this planner may start.
     public enum Scope: Sendable {
         /// All that are due.
         case everything
-        /// Those that were requested from it, and what follows from them by `then`.
+        /// Those that were requested from it, and those that follow from them by `then`.
         case requested
-        /// None: it takes down what is asked for, and others do it.
+        /// None: it records requests, and other processes carry them out.
         case nothing
     }
 
@@ -20,86 +20,84 @@ public struct Planner: Sendable {
         case tick
         /// The machine's conditions may have changed.
         case conditionsChanged
-        /// A person asks for runs of these jobs, in this order.
+        /// A person requests runs of these jobs, in this order.
         case requested([JobID], isForced: Bool)
-        /// A person asks that a finished run of a job be done again.
+        /// A person asks to repeat a finished run of a job.
         case retry(RunID, of: JobID)
-        /// A person asks for occurrences of a job's past, each by a run of its own.
+        /// A person requests past occurrences of a job, each with a run of its own.
         case backfill(JobID, [Instant])
-        /// A person wants an unfinished run ended for good.
+        /// A person cancels an unfinished run.
         case cancel(RunID)
-        /// A person wants these jobs to start nothing until they say otherwise, or until `until`.
+        /// A person pauses these jobs until they are resumed, or until `until`.
         case pause([JobID], until: Instant?, reason: String)
-        /// A person lets these jobs go on.
+        /// A person resumes these jobs.
         case resume([JobID])
-        /// The sources that jobs wait for, by path, as they are now.
+        /// The current fingerprints of the sources that jobs wait for, by path.
         case sourcesSeen([String: SourceFingerprint])
-        /// Something that jobs wait for with `on:` happened.
+        /// An event happened that jobs wait for with `on:`.
         case happened(EventName)
-        /// An attempt told of progress at this reading of the elapsed clock.
+        /// An attempt reported progress at this reading of the elapsed clock.
         case progressed(RunID, at: Duration)
-        /// An attempt that this planner started came to its end.
+        /// An attempt that this planner started has ended.
         case finished(RunID, AttemptEnd)
-        /// From now on these are the jobs; attempts that run keep what they were started with.
+        /// Replaces the jobs; running attempts keep the job with which they were started.
         case reload(JobSet, maxParallel: Int)
-        /// Start nothing more and bring to an end what runs.
+        /// Start nothing more, and stop the running attempts.
         case drain
     }
 
-    /// The span after which a lease lapses when its holder does not renew it.
+    /// The time after which a lease lapses if its holder does not renew it.
     public static let leaseTerm: Duration = .seconds(60)
     /// How often a holder renews its leases: four tries before they lapse.
     public static let leaseRenewal: Duration = .seconds(15)
-    /// How long a run waits for a condition of which no change is announced before it is looked at
-    /// again.
+    /// How long a run waits before it is checked again, if nothing announces a change of its
+    /// condition.
     public static let recheck: Duration = .seconds(60)
-    /// The same for a condition whose changes are announced: long, since that only makes up for an
-    /// announcement that was lost.
+    /// The same for a condition whose changes are announced. It is long, because it only makes up
+    /// for a lost announcement.
     public static let announcedRecheck: Duration = .seconds(15 * 60)
     /// How far the wall clock may step back before the schedules follow it.
     ///
-    /// After a smaller step they wait until it is again where it was, so that nothing runs twice;
-    /// after a larger one the clock was wrong before, and waiting could take years. The span is
-    /// that of Debian's cron(8).
+    /// After a smaller step they wait until the clock is where it was, so that nothing runs twice.
+    /// A larger step means that the clock was wrong before, and waiting could take years. The limit
+    /// is that of Debian's cron(8).
     public static let clockTolerance: Duration = .seconds(3 * 3600)
-    /// The attempts of a run that may vanish in a row before one counts as failed.
+    /// How many attempts of a run may vanish in a row before one counts as failed.
     public static let toleratedInterruptions = 3
-    /// The new runs after which the past is pruned again, and the span.
+    /// The history is pruned again after this many new runs or this time, whichever is first.
     public static let pruneEvery = (runs: Int64(200), span: Duration.seconds(86_400))
 
     public internal(set) var jobs: JobSet
     /// The name under which this process holds leases.
     public let owner: String
-    /// The most attempts that this process runs at once.
+    /// The maximum number of attempts that run at once, in all processes that share the state.
     public internal(set) var maxParallel: Int
     /// What the history keeps; `nil` prunes nothing.
     public let retention: RetentionPolicy?
-    /// What tells the machine's present boot from all others; `nil` where nobody knows, and no boot
-    /// is ever noticed then.
+    /// The id of the machine's current boot; `nil` if it is unknown, and then boots go unnoticed.
     public let boot: String?
-    /// What decides all that is drawn by lot, together with the run and the failure that it is
-    /// drawn for.
+    /// The seed of every random draw, together with the run and its number of failures.
     public let seed: UInt64
 
     var scope: Scope
-    /// The runs that were requested and what follows from them, in the order of the requests.
+    /// The requested runs and those that follow from them, in the order of the requests.
     var requestedRuns: [RunID] = []
     var inFlight: [RunID: AttemptInFlight] = [:]
     var isDraining = false
     var nextRenewal: Duration = .zero
-    /// Whether there was a network when somebody last looked; `nil` before.
+    /// Whether there was a network at the last check; `nil` before the first one.
     var wasConnected: Bool?
 
-    /// When each job is due; `nil` when that has to be found out anew.
+    /// When each job is due; `nil` if the agenda has to be rebuilt.
     var agenda: Agenda?
-    /// When each job with flex may be looked at early.
+    /// When the window of each job with flex opens.
     var earlyAgenda = Agenda()
-    /// The jobs, by place, whose flex has begun.
+    /// The indices of the jobs whose flex window is open.
     var flexible: Set<Int> = []
-    /// What the agenda was made for.
+    /// The state for which the agenda was built.
     var agendaBasis = AgendaBasis()
 
-    /// Creates a planner that knows of no attempt.
+    /// Creates a planner without running attempts.
     public init(
         jobs: JobSet, owner: String, maxParallel: Int = 4, scope: Scope = .everything,
         retention: RetentionPolicy? = nil, boot: String? = nil, seed: UInt64
@@ -114,17 +112,18 @@ public struct Planner: Sendable {
         self.seed = seed
     }
 
-    /// Decides.
+    /// Makes one decision.
     ///
-    /// `ledger` must hold every unfinished run. Lapsed leases are rescued, events taken in their
-    /// order, due occurrences enqueued, running attempts watched and waiting runs started.
-    /// `conditions` is asked at most once, and only when something depends on it.
+    /// `ledger` must contain every unfinished run. The planner rescues lapsed leases, handles the
+    /// events in order, enqueues due occurrences, watches running attempts and starts waiting runs.
+    /// It reads `conditions` at most once, and only if something depends on them.
     public mutating func handle(
         _ events: [Event], at moment: Moment,
         conditions: @autoclosure @escaping () -> Conditions, ledger: Ledger
     ) -> Plan {
         let events = noticing(ledger.boot, events)
-        // Moved and not copied, so that a decision costs nothing for what it does not touch.
+        // Moves the planner instead of copying it, so that a decision costs nothing for what it
+        // leaves alone.
         var builder = PlanBuilder(consume self, events, moment, conditions, ledger)
         builder.decide()
         let plan = builder.plan()
@@ -132,9 +131,10 @@ public struct Planner: Sendable {
         return plan
     }
 
-    /// The events, with the boot in front where this is the first decision of a scheduler since.
+    /// Returns the events, after the boot if this is a scheduler's first decision since the boot.
     ///
-    /// Who runs named jobs, or only asks, is no scheduler and leaves the boot to one.
+    /// A process that runs named jobs or only records requests is no scheduler, and leaves the boot
+    /// to one.
     private func noticing(_ known: String?, _ events: [Event]) -> [Event] {
         guard let boot, boot != known, scope == .everything, !isDraining else { return events }
         return [.happened(.boot)] + events
@@ -148,15 +148,15 @@ struct AttemptInFlight: Hashable, Sendable {
     var number: Int
     var startedAt: Instant
     var isForced: Bool
-    /// When the worker is told that its time ends, on the elapsed clock.
+    /// When the worker is warned, on the elapsed clock.
     var warnAt: Duration
-    /// When it is killed.
+    /// When the worker is killed, on the elapsed clock.
     var killAt: Duration
-    /// When it started or last told of progress.
+    /// When the attempt started or last reported progress, on the elapsed clock.
     var progressAt: Duration
-    /// Since when a constraint does not hold that it may do without for a while.
+    /// Since when a constraint has not held (`LossPolicy.finishWithin`), on the elapsed clock.
     var lostAt: Duration?
-    /// Why it is being stopped, once it is.
+    /// Why the attempt is being stopped; `nil` until then.
     var stop: StopReason?
     var isWarned = false
     var isKilled = false

@@ -1,14 +1,14 @@
-/// Knows the machine's conditions.
+/// Observes the machine's conditions.
 public protocol ConditionMonitor: Sendable {
-    /// The conditions now. Returns within a few milliseconds; what cannot be had by then is
-    /// unknown.
+    /// Returns the current conditions within a few milliseconds; slower answers are unknown.
     func conditions() -> Conditions
 
-    /// Asks the checks of these names, unless they are being asked; `changes()` tells when one has
-    /// answered. A name that is not known is answered by "unknown" as well: a run waits for it.
+    /// Asks the checks with these names, unless they are being asked already; `changes()` reports
+    /// when one has answered. An unknown name gets the answer "unknown", and its run waits.
     func ask(_ checks: Set<String>)
 
-    /// Elements say that the conditions may have changed, or that the wall clock was set, which no
-    /// wait for a span of elapsed time notices; ends when its consumer ends.
+    /// Returns a stream of notices that the conditions may have changed, or that the wall clock was
+    /// set. A wait for a span of elapsed time does not notice a set clock. The stream ends when its
+    /// consumer ends.
     func changes() -> AsyncStream<Void>
 }

@@ -1,38 +1,38 @@
-/// Keeps runs and clocks, shared by many processes.
+/// Stores runs and the clocks of jobs, shared by many processes.
 ///
 /// Used by one task at a time; may block for as long as a commit takes.
 public protocol RunStore: AnyObject {
-    /// Lets `decide` see the ledger and writes the changes that it returns, all in one transaction
-    /// that shuts out every other process from the reading to the writing.
+    /// Passes the ledger to `decide` and writes the changes that it returns, in one transaction
+    /// that excludes every other process from the read to the write.
     ///
-    /// - Throws: `RunStoreError`; nothing was written then.
+    /// - Throws: `RunStoreError`; in that case nothing was written.
     func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError)
 
-    /// The ledger as it is, for questions that change nothing.
+    /// Returns the current ledger, for questions that change nothing.
     func ledger() throws(RunStoreError) -> Ledger
 
-    /// Does what it has put off while there was more to do; called when nothing runs and nothing is
-    /// due for `RunStoreRest.shortest`.
+    /// Does deferred maintenance; called when nothing runs and nothing is due for
+    /// `RunStoreRest.shortest`.
     func tidy()
 }
 
-/// When a store may do what it has put off.
+/// When a store may do deferred maintenance.
 public enum RunStoreRest {
-    /// The least span without anything to do that is worth it.
+    /// The shortest idle time that is worth it.
     public static let shortest: Duration = .milliseconds(30)
 }
 
 /// Why the store could not be read or written.
 public enum RunStoreError: Error, Hashable, Sendable {
-    /// It cannot be opened or reached: a missing permission, a path that is no folder.
+    /// The store cannot be opened or reached: a missing permission, or a path that is not a folder.
     case unreachable(String)
     /// The disk is full or fails.
     case disk(String)
-    /// The file is damaged or foreign.
+    /// The file is corrupt, or belongs to something else.
     case unusable(String)
-    /// A newer program wrote the file, and only that can use it.
+    /// A newer version of the program wrote the file, and only that version can use it.
     case newer(String)
-    /// A rule of the schema refused a change: a fault of this program.
+    /// A rule of the schema refused a change: a bug in this program.
     case refused(String)
 }
 

@@ -1,9 +1,9 @@
 /// Tells the time and waits.
 public protocol WallClock: Sendable {
-    /// The instant that the machine's clock shows; may step both ways.
+    /// The instant that the machine's clock shows; may step forward and back.
     var now: Instant { get }
 
-    /// The time since some fixed instant, suspend included; never steps.
+    /// The time since some fixed instant, including suspend; never steps.
     var elapsed: Duration { get }
 
     /// Returns after `span` of elapsed time, or at once when the task is cancelled.

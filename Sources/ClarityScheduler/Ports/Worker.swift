@@ -4,8 +4,8 @@ public protocol Worker: Sendable {
     ///
     /// Never throws: a worker that breaks ends with `AttemptEnd.Result.broke`. `progress` is called
     /// for each `AttemptReport.progress`. `signals` carries requests from the scheduler: `warn`
-    /// asks the work to come to an end, `kill` makes it end at once; the stream may end early,
-    /// which asks for nothing.
+    /// asks the worker to finish, `kill` ends it at once. An early end of the stream requests
+    /// nothing.
     func run(
         _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
         progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void

@@ -1,5 +1,5 @@
-/// Has the bytes of time zones.
+/// Provides the data of time zones.
 public protocol ZoneSource: Sendable {
-    /// The TZif file (RFC 8536) of a zone such as `Europe/London`; `nil` when there is no such zone.
+    /// Returns the TZif file (RFC 8536) of a zone such as `Europe/London`; `nil` for no such zone.
     func tzif(for identifier: String) -> [UInt8]?
 }

@@ -1,17 +1,17 @@
-/// How often a run is tried and how long it waits in between.
+/// How many attempts a run gets and how long it waits between them.
 ///
-/// The wait before the attempt that follows failure `n` (from 1) is `initial * 2^(n-1)`
-/// (exponential) or `initial * n` (linear), at most `maximum`; jitter then takes off up to a tenth,
-/// so that it never passes the cap. With the standard 30 s and 5 h: 30 s, 1 m, 2 m, 4 m ... 5 h from
-/// failure 11 on. The figures are those of Android's WorkManager.
+/// After failure `n` (from 1) the wait is `initial * 2^(n-1)` (exponential) or `initial * n`
+/// (linear), at most `maximum`. Jitter then takes off up to a tenth, so the wait never exceeds the
+/// maximum. With the default 30 s and 5 h: 30 s, 1 m, 2 m, 4 m ... 5 h from failure 11 on. The
+/// numbers are those of Android's WorkManager.
 public struct RetryPolicy: Hashable, Sendable {
-    /// The way in which waits grow.
+    /// How the waits grow.
     public enum Backoff: String, CaseIterable, Sendable {
         case linear
         case exponential
     }
 
-    /// The failed attempts after which a run fails, 1 to 100.
+    /// The number of failed attempts after which a run fails, 1 to 100.
     public var attempts: Int
     public var backoff: Backoff
     /// The wait after the first failure; at least `shortestInitial`.
@@ -19,12 +19,12 @@ public struct RetryPolicy: Hashable, Sendable {
     /// The longest wait; at most `longestMaximum`.
     public var maximum: Duration
 
-    /// The least that `initial` may be: 10 s.
+    /// The shortest allowed `initial`: 10 s.
     public static let shortestInitial: Duration = .seconds(10)
-    /// The most that `maximum` may be: 5 h.
+    /// The longest allowed `maximum`: 5 h.
     public static let longestMaximum: Duration = .seconds(5 * 3600)
 
-    /// The longest that a run can wait for its next attempt.
+    /// The longest time that a run can wait for its next attempt.
     public var longestWait: Duration { max(initial, maximum) }
 
     /// Creates a policy.
@@ -38,14 +38,14 @@ public struct RetryPolicy: Hashable, Sendable {
         self.maximum = maximum
     }
 
-    /// The wait after failure number `failures` (from 1); draws once from `generator`.
+    /// Returns the wait after failure number `failures` (from 1); draws once from `generator`.
     public func wait(
         afterFailures failures: Int, using generator: inout some RandomNumberGenerator
     ) -> Duration {
         precondition(failures >= 1, "a wait follows a failure, got \(failures) failures")
         let first = initial.milliseconds
         let cap = maximum.milliseconds
-        // 2^40 times 10 s passes every cap, and the product still fits in 64 bits.
+        // 2^40 * 10 s exceeds every maximum, and the product still fits in 64 bits.
         let factor =
             switch backoff {
             case .linear: Int64(failures)

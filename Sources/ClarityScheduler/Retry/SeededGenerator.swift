@@ -1,5 +1,7 @@
-/// A small generator of random numbers whose whole future follows from its seed, so that a decision
-/// can be made again; SplitMix64 of Steele, Lea and Flood. Not for secrets.
+/// A small random number generator whose output follows from its seed alone, so that a decision can
+/// be repeated.
+///
+/// The algorithm is SplitMix64 of Steele, Lea and Flood. It is not for secrets.
 public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
     private var state: UInt64
 

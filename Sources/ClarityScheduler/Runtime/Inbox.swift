@@ -2,12 +2,12 @@ import Synchronization
 
 /// Collects events from anywhere for one consumer, which takes all of them at once.
 ///
-/// Taking all at once is what groups commits: whatever arrives while a decision is being written
-/// down is decided together in the next.
+/// Taking all at once groups commits: the events that arrive while a decision is being written are
+/// handled together in the next one.
 final class Inbox: Sendable {
     private struct State {
         var events: [Planner.Event] = []
-        /// What waits for the next look and asks for none.
+        /// Events for the next decision that do not wake the consumer.
         var left: [Planner.Event] = []
         var consumer: CheckedContinuation<Void, Never>?
     }
@@ -23,10 +23,10 @@ final class Inbox: Sendable {
         consumer?.resume()
     }
 
-    /// Leaves an event to be taken along with the next that is worth a look.
+    /// Leaves an event to be taken together with the next one that wakes the consumer.
     func leave(_ event: Planner.Event) {
         state.withLock { state in
-            // Of each attempt's progress only the latest counts.
+            // Only the latest progress of each attempt counts.
             if case .progressed(let run, at: _) = event {
                 state.left.removeAll {
                     if case .progressed(run, at: _) = $0 { true } else { false }
@@ -36,12 +36,12 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Waits until there is at least one event, then takes all; posts a tick when there was none for
-    /// `span`.
+    /// Waits until there is at least one event, then takes all; posts a tick after `span` without
+    /// one.
     func take(within span: Duration?, of clock: any WallClock) async -> [Planner.Event] {
         guard let span else { return await take() }
-        // A group of its own: what has been woken for something else needs no timer any more, and a
-        // group cannot cancel one child alone.
+        // The timer has a task group of its own: once another event has come, the timer must be
+        // cancelled, and a group cannot cancel a single child.
         return await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 await clock.sleep(for: span)

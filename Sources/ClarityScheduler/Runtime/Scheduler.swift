@@ -1,23 +1,23 @@
 import Synchronization
 
-/// Carries out what a `Planner` decides: writes it down, starts and signals attempts, waits.
+/// Carries out the decisions of a `Planner`: writes changes, starts and signals attempts, waits.
 ///
 /// `run(until:)` may block its thread for as long as the store commits; give it an executor of its
-/// own where others share the pool.
+/// own if others share the pool.
 public struct Scheduler {
-    /// When a scheduler returns.
+    /// The condition under which a scheduler returns.
     public enum End: Hashable, Sendable {
-        /// When nothing runs and nothing may start now.
+        /// Nothing runs, and nothing may start now.
         case idle
-        /// When it has been drained.
+        /// The scheduler has been drained.
         case drained
     }
 
-    /// What a scheduler leaves behind.
+    /// The result of a scheduler's run.
     public struct Report: Hashable, Sendable {
-        /// The runs of which it started an attempt, in that order, each once.
+        /// The runs of which an attempt was started, in the order of first starts, each once.
         public var runs: [RunID] = []
-        /// What was due at the end and waits.
+        /// The due runs that still wait at the end.
         public var waiting: [Plan.Waiting] = []
     }
 
@@ -28,7 +28,7 @@ public struct Scheduler {
     private let clock: any WallClock
     private let observer: Observer
 
-    /// Hears each change once it is durable.
+    /// Receives each change once it is durable.
     public typealias Observer = @Sendable (LedgerChange) -> Void
 
     /// Creates a scheduler.
@@ -45,12 +45,13 @@ public struct Scheduler {
         self.observer = observer
     }
 
-    /// Decides and acts until the end that is asked for.
+    /// Decides and acts until `end` is reached.
     ///
-    /// `first` are the events to begin with, `events` those that come later. `drain` starts nothing
-    /// more: running attempts are warned, then killed, and what they leave is recorded.
+    /// `first` are the events to begin with, `events` those that come later. After the event
+    /// `drain` the scheduler starts nothing more: it warns running attempts, then kills them, and
+    /// records what they leave.
     ///
-    /// - Throws: `RunStoreError` when the store fails; running attempts are killed first, and their
+    /// - Throws: `RunStoreError` if the store fails; running attempts are killed first, and their
     ///   leases lapse.
     public mutating func run(
         until end: End, first: [Planner.Event] = [],
@@ -101,8 +102,8 @@ public struct Scheduler {
                 }
                 report.waiting = plan.waiting
                 if plan.isIdle, isDraining || end == .idle { break }
-                // Most of the looks that cron asks for find nothing due and need no ear. What
-                // changed before there was one is seen by another look.
+                // Most runs from cron find nothing due and need no stream of changes. A second
+                // decision notices what changed before the stream was opened.
                 let isFirst = !isListening
                 if isFirst {
                     isListening = true
@@ -126,7 +127,7 @@ public struct Scheduler {
     private mutating func decide(_ events: [Planner.Event]) throws(RunStoreError) -> Plan {
         var plan = Plan()
         let (monitor, clock) = (monitor, clock)
-        // A store that fails ends the scheduler, so that nothing has to be taken back.
+        // A failed store ends the scheduler, so the planner's state need not be rolled back.
         try store.decide { ledger in
             plan = planner.handle(
                 events, at: clock.moment, conditions: monitor.conditions(), ledger: ledger)
@@ -138,6 +139,6 @@ public struct Scheduler {
 }
 
 extension AsyncStream {
-    /// A stream without elements that has ended.
+    /// A stream that has ended and has no elements.
     public static var finished: AsyncStream { AsyncStream { $0.finish() } }
 }

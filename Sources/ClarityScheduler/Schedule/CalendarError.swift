@@ -1,6 +1,6 @@
-/// Why a text is no calendar expression.
+/// The reason why a text is not a calendar expression.
 public struct CalendarError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A part of an expression, by the name people give it.
+    /// A part of an expression, by its common name.
     public enum Field: String, CaseIterable, Sendable {
         case dayOfWeek = "day of week"
         case year
@@ -11,9 +11,9 @@ public struct CalendarError: Error, Hashable, Sendable, CustomStringConvertible 
         case second
     }
 
-    /// The part at fault; `nil` when it is the expression as a whole.
+    /// The part at fault; `nil` if it is the expression as a whole.
     public var field: Field?
-    /// What was not understood of the text, at most 60 characters of it.
+    /// The text that was not understood, truncated to 60 characters.
     public var got: String
     public var wanted: String
 

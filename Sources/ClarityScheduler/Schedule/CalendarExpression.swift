@@ -1,31 +1,32 @@
-/// A calendar expression: the times that weekdays, a date and a time of day name, as in
-/// systemd.time(7).
+/// A calendar expression as in systemd.time(7), which names times by weekday, date and time of day.
 ///
-/// It is `[weekdays] [[year-]month-day] [hour:minute[:second]] [zone]`, one of the first three at
-/// least: without weekdays every one counts, without a date every day, without a time midnight.
-/// Weekdays are names and ranges of them: `Mon..Fri`, `Mon,Wed`. Each number is `*`, a value, a range
-/// `9..17`, either with a step `0/15` or `9..17/2`, or a list of these joined by `,`; a value with a
-/// step goes on as far as the field does. Seconds may have a fraction of whole milliseconds:
-/// `12:00:00.5`, `*:*:0/0.25`. `~` before the day counts it from the month's end: `*-02~01` is the last
-/// day of February, `*~07/1` each of a month's last seven. `minutely`, `hourly`, `daily`,
-/// `weekly`, `monthly`, `quarterly`, `semiannually` and `yearly` stand for what they say.
+/// The form is `[weekdays] [[year-]month-day] [hour:minute[:second]] [zone]`, with at least one of
+/// the first three parts. Without weekdays every weekday counts, without a date every day, and
+/// without a time midnight. Weekdays are names and ranges of names: `Mon..Fri`, `Mon,Wed`.
 ///
-/// Weekdays and date must both hold, other than in cron. A zone is only named here: whoever makes a
-/// schedule of the expression looks `timeZone` up.
+/// Each number is `*`, a value, a range `9..17`, a value or range with a step `0/15` or `9..17/2`,
+/// or a list of these joined by `,`. A value with a step continues to the end of the field. Seconds
+/// may have a fraction of whole milliseconds: `12:00:00.5`, `*:*:0/0.25`. `~` before the day counts
+/// it from the end of the month: `*-02~01` is the last day of February, `*~07/1` each of a month's
+/// last seven days. `minutely`, `hourly`, `daily`, `weekly`, `monthly`, `quarterly`, `semiannually`
+/// and `yearly` are shorthands.
 ///
-/// Where the clock of the zone changes, the rule of `CronExpression` holds: wildcards are those
-/// whose hour or minute begins with `*`.
+/// Weekdays and date must both match, unlike in cron. The expression only names its zone; the code
+/// that makes a schedule of it looks up `timeZone`.
+///
+/// When the zone's clock changes, the rule of `CronExpression` applies; an expression is a wildcard
+/// if its hour or minute begins with `*`.
 public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
     /// The expression as it was written.
     public let description: String
-    /// The time zone that the expression ends with, such as `Europe/Zurich`; `nil` without one.
+    /// The time zone at the end of the expression, such as `Europe/Zurich`; `nil` without one.
     public let timeZone: String?
     let times: ClockTimes
 
-    /// Reads an expression; blanks around it do not count.
+    /// Parses an expression; ignores blanks around it.
     ///
-    /// - Throws: `CalendarError` with the part at fault. An expression that is well formed and names
-    ///   no date (30 February) is not an error here; see `neverFires`.
+    /// - Throws: `CalendarError` with the part at fault. A well-formed expression that names no
+    ///   date (30 February) is not an error; see `neverFires`.
     public init(_ text: String) throws(CalendarError) {
         description = text
         var words = text.split { $0 == " " || $0 == "\t" }[...]
@@ -58,11 +59,10 @@ public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
             isWildcard: time.isWildcard)
     }
 
-    /// Whether no date of any year has the day, the month and the weekday that the expression
-    /// names.
+    /// Whether no date of any year has the day, month and weekday that the expression names.
     public var neverFires: Bool { times.neverFires }
 
-    /// Takes away the last word where it follows another and can only be a zone.
+    /// Removes and returns the last word if it follows another word and can only be a zone.
     private static func takeZone(from words: inout ArraySlice<Substring>) -> String? {
         guard words.count > 1, let last = words.last, last.first?.isLetter == true,
             !last.contains(":")
@@ -76,7 +76,7 @@ public struct CalendarExpression: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What messages say is wanted.
+    /// The expected form, for error messages.
     static var form: String { "weekdays, a date and a time, such as `Mon..Fri *-*-* 06:00`" }
 
     private static var names: [String: String] {

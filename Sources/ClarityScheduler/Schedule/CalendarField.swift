@@ -1,6 +1,6 @@
-// The numbers of a calendar expression.
+// Parses the numbers of a calendar expression.
 extension CalendarError.Field {
-    /// The values that there are, of seconds in milliseconds; the years are those that systemd takes.
+    /// The allowed values, for seconds in milliseconds; the years are those that systemd accepts.
     var bounds: ClosedRange<Int> {
         switch self {
         case .dayOfWeek: 1...7
@@ -13,16 +13,16 @@ extension CalendarError.Field {
         }
     }
 
-    /// How many of the units in which values are counted make one.
+    /// How many units of `bounds` make one whole number.
     private var scale: Int { self == .second ? 1000 : 1 }
 
-    /// The least step: a tenth of a second, else one.
+    /// The smallest step, in units of `bounds`: a tenth of a second, or one.
     private var leastStep: Int { self == .second ? 100 : 1 }
 
-    /// The values that a list of numbers, ranges and steps names; `nil` for `*`, which is all whole
-    /// ones.
+    /// Returns the values that a list of numbers, ranges and steps names; `nil` for `*`, which
+    /// means all whole values.
     ///
-    /// Days from a month's end (`isFromEnd`) go on towards that end: `07/1` is 7, 6 ... 1.
+    /// Days from a month's end (`isFromEnd`) step towards that end: `07/1` is 7, 6 ... 1.
     func values(
         _ text: Substring, isFromEnd: Bool = false
     ) throws(CalendarError) -> [Int]? {
@@ -33,7 +33,7 @@ extension CalendarError.Field {
             let ends = range.ends(around: "..")
             let first = try number(ends?.0 ?? range, in: item)
             var last = first
-            // A step beyond a range that has an end leaves its first value, as in systemd.
+            // A step larger than its range leaves only the first value, as in systemd.
             var most = 9999 * scale
             if let end = ends?.1 {
                 last = try number(end, in: item)
@@ -55,7 +55,7 @@ extension CalendarError.Field {
         return Array(values)
     }
 
-    /// An item without its step, and the step.
+    /// Splits an item into its range and its step.
     private func parts(
         of item: Substring
     ) throws(CalendarError) -> (range: Substring, step: Substring?) {
@@ -88,7 +88,7 @@ extension CalendarError.Field {
 
     private func number(_ text: Substring, in item: Substring) throws(CalendarError) -> Int {
         if var number = try value(text, in: item) {
-            // Two digits are a year as people say it: 1970 to 2069.
+            // A year of at most two digits means 1970 to 2069.
             if self == .year, text.utf8.count <= 2 { number += number < 70 ? 2000 : 1900 }
             if bounds.contains(number) { return number }
         }
@@ -97,7 +97,7 @@ extension CalendarError.Field {
             wanted: "\(shown(bounds.lowerBound)) to \(shown(bounds.upperBound))")
     }
 
-    /// The number that one to four digits write, in the units of `bounds`; `nil` for other texts.
+    /// Returns the number of one to four digits, in units of `bounds`; `nil` for other texts.
     private func value(_ text: Substring, in item: Substring) throws(CalendarError) -> Int? {
         guard self == .second, let (whole, fraction) = text.ends(around: ".") else {
             return calendarNumber(text).map { $0 * scale }
@@ -112,7 +112,7 @@ extension CalendarError.Field {
         return calendarNumber(digits).map { seconds * scale + $0 }
     }
 
-    /// A value as an expression writes it.
+    /// Returns a value as an expression writes it.
     private func shown(_ value: Int) -> String {
         guard value % scale != 0 else { return "\(value / scale)" }
         var digits = padded(value % scale, 3)
@@ -121,14 +121,14 @@ extension CalendarError.Field {
     }
 }
 
-/// The number that one to four digits write; `Int` would take a sign as well.
+/// Returns the number of one to four digits; `Int` would accept a sign as well.
 private func calendarNumber(_ text: some StringProtocol) -> Int? {
     let isNumber = (1...4).contains(text.utf8.count) && text.utf8.allSatisfy { 0x30...0x39 ~= $0 }
     return isNumber ? Int(text) : nil
 }
 
 extension Substring {
-    /// What stands before and after the first `mark`; `nil` when there is none.
+    /// Returns the text before and after the first `mark`; `nil` if there is none.
     func ends(around mark: String) -> (Substring, Substring)? {
         firstRange(of: mark).map { (self[..<$0.lowerBound], self[$0.upperBound...]) }
     }

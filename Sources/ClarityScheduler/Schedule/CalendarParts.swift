@@ -1,4 +1,4 @@
-/// The date of a calendar expression; every day unless it says otherwise.
+/// The date of a calendar expression; every day by default.
 struct CalendarDate {
     var years: [Int]?
     var months = NumberSet(1...12)
@@ -7,11 +7,11 @@ struct CalendarDate {
 
     init() {}
 
-    /// Reads `year-month-day` or `month-day`, with `~` in place of the last `-`.
+    /// Parses `year-month-day` or `month-day`; the last `-` may be `~`.
     init(_ word: Substring, of text: String) throws(CalendarError) {
         let parts = word.split(omittingEmptySubsequences: false) { $0 == "-" || $0 == "~" }
         let tilde = word.firstIndex(of: "~")
-        // Only the day counts from the end.
+        // Only the day can count from the end of the month.
         let isLast = tilde.map { !word[$0...].dropFirst().contains { "-~".contains($0) } } ?? true
         guard (2...3).contains(parts.count), isLast else {
             throw CalendarError(nil, got: text, wanted: CalendarExpression.form)
@@ -28,7 +28,7 @@ struct CalendarDate {
     }
 }
 
-/// The time of day of a calendar expression; midnight unless it says otherwise.
+/// The time of day of a calendar expression; midnight by default.
 struct CalendarTime {
     var hours = NumberSet([0])
     var minutes = NumberSet([0])
@@ -37,7 +37,7 @@ struct CalendarTime {
 
     init() {}
 
-    /// Reads `hour:minute` or `hour:minute:second`, the second perhaps with a fraction.
+    /// Parses `hour:minute` or `hour:minute:second`; the second may have a fraction.
     init(_ word: Substring) throws(CalendarError) {
         let parts = word.split(separator: ":", omittingEmptySubsequences: false)
         // RFC 3339 has a `T` between date and time.
@@ -57,7 +57,7 @@ struct CalendarTime {
     }
 }
 
-/// The weekdays that a list of names and ranges names, 0 for Sunday.
+/// Returns the weekdays in a list of names and ranges, 0 for Sunday.
 func calendarWeekdays(_ word: Substring) throws(CalendarError) -> [Int] {
     var list = word
     // systemd.time(7) has `Wed, 17:48` among its examples.
@@ -77,7 +77,7 @@ func calendarWeekdays(_ word: Substring) throws(CalendarError) -> [Int] {
     return days.map { $0 % 7 }
 }
 
-/// 1 for Monday to 7 for Sunday, by the whole name or its first three letters.
+/// Returns 1 for Monday to 7 for Sunday, from the whole name or its first three letters.
 private func weekday(_ text: Substring, of word: Substring) throws(CalendarError) -> Int {
     let names = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
     let typed = text.lowercased()

@@ -1,27 +1,27 @@
-/// What becomes of occurrences that passed while nobody could run them.
+/// What happens to missed occurrences.
 public enum CatchUpPolicy: Hashable, Sendable {
-    /// One run stands for all of them, as the latest.
+    /// One run stands for all of them, for the latest occurrence.
     case latest
-    /// They are recorded as skipped.
+    /// They get no run: they are recorded as skipped, or as paused if only a pause was in the way.
     case none
     /// Each gets a run of its own, one after the other, within bounds.
     case all(CatchUpBounds)
 
-    /// The span over which runs may be spread.
+    /// The span over which caught-up runs are spread; zero without a spread.
     public var longestSpread: Duration {
         if case .all(let bounds) = self { bounds.spread } else { .zero }
     }
 }
 
-/// How much is caught up when every occurrence counts.
+/// How much is caught up when every missed occurrence gets a run.
 public struct CatchUpBounds: Hashable, Sendable {
-    /// The most runs of the job that wait at a time, at least 1; the latest occurrences have them,
-    /// the others are recorded as skipped.
+    /// The maximum number of the job's runs that wait at a time, at least 1. The latest occurrences
+    /// get them; the others are recorded as skipped.
     public var atMost: Int
-    /// Occurrences that are older are recorded as expired; `nil` for no such bound.
+    /// The age above which an occurrence is recorded as expired; `nil` for no limit.
     public var window: Duration?
-    /// The span over which the runs are spread from now on, in equal steps; zero starts each as
-    /// soon as the one before it is finished.
+    /// The span over which the runs are spread, in equal steps from the start of the first one.
+    /// Zero starts each run as soon as the previous one has finished.
     public var spread: Duration
 
     /// Creates bounds.
@@ -31,8 +31,8 @@ public struct CatchUpBounds: Hashable, Sendable {
         self.spread = spread
     }
 
-    /// The most that `atMost` may be.
+    /// The maximum of `atMost`.
     public static let largestCount = 1000
-    /// The most that `spread` may be: a week.
+    /// The maximum of `spread`: a week.
     public static let longestSpread: Duration = .seconds(7 * 86_400)
 }

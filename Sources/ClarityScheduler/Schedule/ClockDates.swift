@@ -1,23 +1,24 @@
-/// The dates that an expression names; a day is counted from 1970-01-01.
+/// The dates that an expression names. Days are counted from 1970-01-01.
 struct ClockDates: Hashable, Sendable {
-    /// The years, rising; `nil` for every year.
+    /// The years in ascending order; `nil` for every year.
     var years: [Int]?
     /// 1 to 12.
     var months: NumberSet
     /// 1 to 31.
     var days: NumberSet
-    /// Whether `days` count from the month's end, its last day being 1.
+    /// Whether `days` count from the end of the month, whose last day is 1.
     var countsFromMonthEnd = false
-    /// 0 for Sunday to 6.
+    /// 0 for Sunday to 6 for Saturday.
     var weekdays: NumberSet
-    /// Whether a day of the month or one of the week is enough, as cron(8) has it when both are
-    /// restricted.
+    /// Whether a match of either the day of the month or the weekday is enough, as in cron(8) when
+    /// both are restricted.
     var isEitherDayEnough = false
 
-    /// Where a day stands.
+    /// Whether the expression names a day.
     enum Standing {
         case named
-        /// With the nearest days on both sides that may be named.
+        /// The expression does not name the day; `before` and `after` are the nearest days that it
+        /// may name.
         case notNamed(before: Int64, after: Int64)
     }
 
@@ -44,22 +45,22 @@ struct ClockDates: Hashable, Sendable {
             ? .named : .notNamed(before: day - 1, after: day + 1)
     }
 
-    /// Whether a day of a month that is named is named too; `day` counts as `days` do.
+    /// Whether the expression names a day of a named month; `day` counts like `days`.
     func names(day: Int, weekday: Int) -> Bool {
         let ofMonth = days.contains(day)
         let ofWeek = weekdays.contains(weekday)
         return isEitherDayEnough ? ofMonth || ofWeek : ofMonth && ofWeek
     }
 
-    /// The days among which one is named if any is: those of the named years; else 40 years from
-    /// `day` on, the longest that a date which exists can let wait (29 February on a given day of
-    /// the week, across the year 2100).
+    /// Returns the days in which there is a named one if there is any: up to the last named year,
+    /// or 40 years from `day` on if the expression names no years. That is the longest wait for a
+    /// date that exists (29 February on a given weekday, across the year 2100).
     func search(from day: Int64) -> Range<Int64> {
         guard let years else { return day..<day + 40 * 366 }
         return day..<max(day, years.last.map { Self.firstDay(of: $0 + 1) } ?? day)
     }
 
-    /// Days before and after all that an `Instant` can be.
+    /// Days before and after every possible `Instant`.
     private static let noDay: (before: Int64, after: Int64) = (-1 << 40, 1 << 40)
 
     private static func firstDay(of year: Int) -> Int64 {

@@ -1,13 +1,13 @@
 /// The occurrences of an expression's times on the clock of a zone.
 ///
-/// Each question walks the spans of constant offset, inside which the clock runs evenly. What a
-/// fixed time needs to know at a change is how far the clock ever was: what it jumps over from there
-/// fires at the change, what it shows again does not fire.
+/// Each method walks the spans of constant offset, within which the clock runs evenly. At a change,
+/// a fixed time depends on the furthest time that the clock has shown before. Times that the clock
+/// skips from there fire at the change, and times that it repeats do not fire again.
 struct ClockOccurrences {
     let times: ClockTimes
     let zone: Zone
 
-    /// The first occurrence in a range of milliseconds since 1970.
+    /// Returns the first occurrence in a range of milliseconds since 1970.
     func first(in window: Range<Int64>) -> Int64? {
         var next = firstSpan(of: window)
         while let span = next {
@@ -19,7 +19,7 @@ struct ClockOccurrences {
         return nil
     }
 
-    /// The last occurrence in a range of milliseconds since 1970.
+    /// Returns the last occurrence in a range of milliseconds since 1970.
     func last(in window: Range<Int64>) -> Int64? {
         var previous = window.isEmpty ? nil : span(at: window.upperBound - 1)
         while let span = previous {
@@ -31,7 +31,7 @@ struct ClockOccurrences {
         return nil
     }
 
-    /// The number of the occurrences in a range of milliseconds since 1970.
+    /// Returns the number of occurrences in a range of milliseconds since 1970.
     func count(in window: Range<Int64>) -> Int {
         var count = 0
         var next = firstSpan(of: window)
@@ -65,17 +65,18 @@ struct ClockOccurrences {
             end: min(span.end, Self.bounds.upperBound) * 1000, offset: span.offset * 1000)
     }
 
-    /// The seconds to which an offset can be added in milliseconds; far beyond every window.
+    /// The seconds to which an offset can be added in milliseconds without overflow; far beyond
+    /// every window.
     private static var bounds: ClosedRange<Int64> {
         let most = max(-Zone.offsetSeconds.lowerBound, Zone.offsetSeconds.upperBound)
         return Zone.earliest + most...Zone.latest - most
     }
 
-    /// What a span of constant offset holds.
+    /// The occurrences within a span of constant offset.
     private struct Part {
-        /// The span's start, when fixed times that the clock jumped over fire there.
+        /// The span's start, if fixed times that the clock skipped fire there; `nil` otherwise.
         var change: Int64?
-        /// The range of the clock's own time in which the named times fire.
+        /// The range of the clock's time in which the named times fire.
         var times: Range<Int64>
     }
 
@@ -95,10 +96,11 @@ struct ClockOccurrences {
         return Part(change: change, times: lower..<max(lower, upper))
     }
 
-    /// The furthest time that the clock showed before a span; the span's own start when it is the
-    /// first.
+    /// Returns the furthest time that the clock showed before a span; the span's own start if it is
+    /// the first span.
     private func furthest(before span: Span) -> Int64 {
-        // A span that ended longer ago than clocks can be apart cannot have shown a later time.
+        // A span that ended longer ago than the largest difference of two offsets cannot have shown
+        // a later time.
         let reach = (Zone.offsetSeconds.upperBound - Zone.offsetSeconds.lowerBound) * 1000
         let earliest = Self.bounds.lowerBound * 1000
         var result: Int64?

@@ -1,17 +1,17 @@
 /// The times that an expression names on a clock that never changes, in milliseconds from
 /// 1970-01-01T00:00:00 on that clock.
 ///
-/// Both forms of expression, cron and calendar, come to this. Each question walks the days of its
-/// range, years and months that are not named in one step, so that a second of the range costs
-/// nothing and a year of it some microseconds.
+/// Cron and calendar expressions both convert to this type. Each method walks the days of its range
+/// and passes years and months that are not named in one step. A second of the range therefore
+/// costs nothing, and a year some microseconds.
 struct ClockTimes: Hashable, Sendable {
     let dates: ClockDates
     let hours: NumberSet
     let minutes: NumberSet
     let seconds: SecondSet
-    /// Whether the times follow elapsed time where a zone's clock changes; others are fixed.
+    /// Whether the times follow elapsed time when a zone's clock changes; otherwise they are fixed.
     let isWildcard: Bool
-    /// Whether no date of any year is named.
+    /// Whether the expression names no date of any year.
     let neverFires: Bool
 
     init(
@@ -26,7 +26,7 @@ struct ClockTimes: Hashable, Sendable {
         neverFires = Self.firstDay(of: dates, in: dates.search(from: 0)) == nil
     }
 
-    /// The first named time of a range.
+    /// Returns the first named time in a range.
     func first(in range: Range<Int64>) -> Int64? {
         var days = Self.days(of: range)
         while let day = Self.firstDay(of: dates, in: days) {
@@ -38,7 +38,7 @@ struct ClockTimes: Hashable, Sendable {
         return nil
     }
 
-    /// The last named time of a range.
+    /// Returns the last named time in a range.
     func last(in range: Range<Int64>) -> Int64? {
         let days = Self.days(of: range)
         var day = days.upperBound - 1
@@ -55,7 +55,7 @@ struct ClockTimes: Hashable, Sendable {
         return nil
     }
 
-    /// The number of named times in a range.
+    /// Returns the number of named times in a range.
     func count(in range: Range<Int64>) -> Int {
         let ofWholeDay = hours.count * minutes.count * seconds.count
         var count = 0
@@ -81,7 +81,7 @@ struct ClockTimes: Hashable, Sendable {
         return nil
     }
 
-    /// The days that a range touches.
+    /// Returns the days that a range touches.
     private static func days(of range: Range<Int64>) -> Range<Int64> {
         guard !range.isEmpty else { return 0..<0 }
         let last = (range.upperBound - 1).flooredQuotient(aDay)
@@ -90,7 +90,7 @@ struct ClockTimes: Hashable, Sendable {
 
     // MARK: Times of a day
 
-    /// The part of a range that lies in a day, counted from its start.
+    /// Returns the part of a range that lies in a day, counted from the start of the day.
     private func part(of range: Range<Int64>, in day: Int64) -> Range<Int> {
         let start = day * aDay
         let clipped = range.clamped(to: start..<start + aDay)
@@ -147,13 +147,14 @@ private let anHour = 3_600_000
 private let aMinute = 60_000
 
 extension Range<Int> {
-    /// What lies in the `length` numbers from `start` on, counted from there.
+    /// Returns the part of a range within the `length` numbers from `start` on, relative to
+    /// `start`.
     fileprivate func part(from start: Int, of length: Int) -> Range<Int> {
         let clipped = clamped(to: start..<start + length)
         return clipped.lowerBound - start..<clipped.upperBound - start
     }
 
-    /// The hours or minutes that a range touches; the range begins at 0 or later.
+    /// Returns the hours or minutes that a range touches; the range begins at 0 or later.
     fileprivate func parts(of length: Int) -> Range<Int> {
         isEmpty ? 0..<0 : lowerBound / length..<(upperBound - 1) / length + 1
     }

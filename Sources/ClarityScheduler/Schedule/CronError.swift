@@ -1,6 +1,6 @@
-/// Why a text is no cron expression.
+/// The reason why a text is not a cron expression.
 public struct CronError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// One of an expression's five fields, by the name people give it.
+    /// One of the five fields of an expression, by its common name.
     public enum Field: String, CaseIterable, Sendable {
         case minute
         case hour
@@ -9,9 +9,9 @@ public struct CronError: Error, Hashable, Sendable, CustomStringConvertible {
         case dayOfWeek = "day of week"
     }
 
-    /// The field at fault; `nil` when it is the expression as a whole.
+    /// The field at fault; `nil` if it is the expression as a whole.
     public var field: Field?
-    /// The part of the text that was not understood, at most 60 characters of it.
+    /// The part of the text that was not understood, truncated to 60 characters.
     public var got: String
     public var wanted: String
 

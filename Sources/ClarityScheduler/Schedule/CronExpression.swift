@@ -1,31 +1,31 @@
-/// A cron expression: the minutes that five fields name, as in crontab(5).
+/// A cron expression as in crontab(5): the minutes that five fields name.
 ///
-/// The fields are minute, hour, day of month, month and day of week. Each is `*`, a number, a
-/// range `9-17`, either range with a step `*/5` or `9-17/2`, or a list of these joined by `,`. A
-/// step larger than its range names the first value alone: `*/90` is minute 0, as in cron.
-/// Months and days of the week may be names (`jan`, `MON`); 0 and 7 are Sunday. When day of month
-/// and day of week are both restricted, that is neither begins with `*`, either is enough.
-/// `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly` and `@annually` stand for
-/// what they say.
+/// The fields are minute, hour, day of month, month and day of week. Each is `*`, a number, a range
+/// `9-17`, either range with a step `*/5` or `9-17/2`, or a list of these joined by `,`. A step
+/// larger than its range names only the first value: `*/90` is minute 0, as in cron. Months and
+/// days of the week may be names (`jan`, `MON`); 0 and 7 are Sunday. If day of month and day of
+/// week are both restricted, so that neither begins with `*`, a match of either is enough.
+/// `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly` and `@annually` are
+/// shorthands.
 ///
-/// Where the clock of the zone changes, the rule of Debian's cron(8) holds, for every change
-/// however large. Fixed times, where neither minute nor hour begins with `*`, fire once a day that
-/// they name: at the change when it skips them (once for all that it skips), and the first time
-/// when it repeats them. Wildcards fire whenever a clock on the wall would show a minute they name,
+/// When the zone's clock changes, the rule of Debian's cron(8) applies, however large the change
+/// is. Fixed times, where neither minute nor hour begins with `*`, fire once on each day that they
+/// name: at the change if the clock skips them (once for all that it skips), and the first time if
+/// the clock repeats them. Wildcards fire whenever a wall clock would show a minute that they name,
 /// so that `*/15 * * * *` stays a quarter of an hour apart across a change.
 public struct CronExpression: Hashable, Sendable, CustomStringConvertible {
     /// The expression as it was written.
     public let description: String
-    /// A step of minute, hour or month that is larger than its range, and so names the first value
-    /// alone: most likely a mistake. Steps of days are not looked at, since `*/100,1-7 * mon` is a
-    /// way to say that both days must hold.
+    /// An error for a step of minute, hour or month that is larger than its range and so names only
+    /// the first value, most likely by mistake. Steps of days are not checked: `*/100,1-7 * mon` is
+    /// a way to say that both days must match.
     public let overstep: CronError?
     let times: ClockTimes
 
-    /// Reads an expression; blanks around it and between its fields do not count.
+    /// Parses an expression; ignores blanks around it and between its fields.
     ///
-    /// - Throws: `CronError` with the field at fault. An expression that is well formed and names
-    ///   no date (30 February) is not an error here; see `neverFires`.
+    /// - Throws: `CronError` with the field at fault. A well-formed expression that names no date
+    ///   (30 February) is not an error; see `neverFires`.
     public init(_ text: String) throws(CronError) {
         var fields = text.split { $0 == " " || $0 == "\t" }
         if fields.count == 1, let name = fields.first, name.hasPrefix("@") {

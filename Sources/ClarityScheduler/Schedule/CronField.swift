@@ -2,13 +2,13 @@
 struct CronField: Hashable, Sendable {
     /// Sunday is 0.
     private(set) var values = NumberSet()
-    /// Whether the text begins with `*`, which is all that crontab(5) and cron(8) ask when they
-    /// tell a wildcard from a restriction: `*/2` is a wildcard, `0-59` is none.
+    /// Whether the text begins with `*`. crontab(5) and cron(8) look at nothing else to tell a
+    /// wildcard from a restriction: `*/2` is a wildcard, `0-59` is not.
     let isWildcard: Bool
-    /// The first step that is larger than its range.
+    /// An error for the first step that is larger than its range; `nil` without one.
     private(set) var overstep: CronError?
 
-    /// Reads a field: a list of values and ranges, each range perhaps with a step.
+    /// Parses a field: a list of values and ranges, each range with an optional step.
     init(_ text: Substring, as field: CronError.Field) throws(CronError) {
         isWildcard = text.first == "*"
         for item in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -43,7 +43,7 @@ struct CronField: Hashable, Sendable {
 }
 
 extension CronError.Field {
-    /// What `*` stands for.
+    /// The values that `*` stands for.
     var bounds: ClosedRange<Int> {
         switch self {
         case .minute: 0...59
@@ -64,7 +64,7 @@ extension CronError.Field {
         let first = try value(ends[0], in: item)
         guard ends.count == 2 else { return (first, first, true) }
         var last = try value(ends[1], in: item)
-        // Sunday ends a range as well as it begins one: `sat-sun`.
+        // Sunday can end a range as well as begin one: `sat-sun`.
         if self == .dayOfWeek, last == 0, first > 0 { last = 7 }
         guard first <= last else {
             throw CronError(
@@ -75,7 +75,7 @@ extension CronError.Field {
     }
 
     private func value(_ text: Substring, in item: Substring) throws(CronError) -> Int {
-        // 7 is Sunday too, though `*` has no need of it.
+        // 7 is Sunday too, but `*` does not need it.
         let accepted = self == .dayOfWeek ? 0...7 : bounds
         if let number = cronNumber(text), accepted.contains(number) { return number }
         if let index = names.firstIndex(of: text.lowercased()) {
@@ -101,7 +101,7 @@ extension CronError.Field {
     }
 }
 
-/// The number that at most so many digits write; `Int` would take a sign as well.
+/// Returns the number of at most `digits` digits; `Int` would accept a sign as well.
 private func cronNumber(_ text: Substring, digits: Int = 3) -> Int? {
     let isNumber =
         (1...digits).contains(text.utf8.count) && text.utf8.allSatisfy { 0x30...0x39 ~= $0 }

@@ -1,12 +1,12 @@
-/// The occurrences of a schedule in a stretch of time, of which there is at least one.
+/// The occurrences of a schedule in a span of time that contains at least one.
 public struct DueOccurrences: Hashable, Sendable {
     public var first: Instant
-    /// The last of them; `first` itself when there is one only.
+    /// The last occurrence; equal to `first` if there is only one.
     public var latest: Instant
-    /// How many there are, both included; at least 1.
+    /// The number of occurrences, including both; at least 1.
     public var count: Int
 
-    /// Creates a count of occurrences.
+    /// Creates the occurrences from the first to the latest.
     public init(first: Instant, latest: Instant, count: Int) {
         self.first = first
         self.latest = latest

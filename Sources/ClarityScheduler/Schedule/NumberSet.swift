@@ -1,6 +1,6 @@
 /// A set of numbers from 0 to 63.
 struct NumberSet: Hashable, Sendable {
-    /// Bit `n` is set when the set has `n`.
+    /// Bit `n` is set if the set contains `n`.
     private(set) var bits: UInt64 = 0
 
     init(_ numbers: some Sequence<Int> = []) {
@@ -13,25 +13,25 @@ struct NumberSet: Hashable, Sendable {
 
     mutating func insert(_ number: Int) { bits |= 1 << UInt64(number) }
 
-    /// The least number of a range, which may reach beyond 0 to 63.
+    /// Returns the smallest number in a range, which may reach beyond 0 to 63.
     func first(in range: Range<Int>) -> Int? {
         let left = part(range)
         return left == 0 ? nil : left.trailingZeroBitCount
     }
 
-    /// The greatest number of a range.
+    /// Returns the largest number in a range.
     func last(in range: Range<Int>) -> Int? {
         let left = part(range)
         return left == 0 ? nil : 63 - left.leadingZeroBitCount
     }
 
-    /// How many numbers of a range the set has.
+    /// Returns how many numbers of the set are in a range.
     func count(in range: Range<Int>) -> Int { part(range).nonzeroBitCount }
 
     private func part(_ range: Range<Int>) -> UInt64 {
         let lower = UInt64(min(max(range.lowerBound, 0), 64))
         let upper = UInt64(min(max(range.upperBound, 0), 64))
-        // A shift by 64 gives 0, so that the mask of all 64 is right too.
+        // A shift by 64 gives 0, so the mask of all 64 bits is correct too.
         let below = { (end: UInt64) in (1 as UInt64) << end &- 1 }
         return bits & below(upper) & ~below(lower)
     }

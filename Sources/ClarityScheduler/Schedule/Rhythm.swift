@@ -1,6 +1,6 @@
 /// Occurrences at an anchor and at equal spans after it.
 ///
-/// The arithmetic is in 128 bits: the distance of two instants need not fit in 64.
+/// The arithmetic uses 128 bits, because the distance between two instants need not fit in 64.
 struct Rhythm {
     private let anchor: Int128
     private let period: Int128
@@ -11,14 +11,14 @@ struct Rhythm {
         self.period = Int128(period.milliseconds)
     }
 
-    /// The first occurrence after an instant; `nil` when no `Instant` is as late.
+    /// Returns the first occurrence after an instant; `nil` if no `Instant` is that late.
     func next(after instant: Instant) -> Instant? {
         let elapsed = Int128(instant.millisecondsSince1970) - anchor
         let milliseconds = elapsed < 0 ? anchor : anchor + (elapsed / period + 1) * period
         return Int64(exactly: milliseconds).map { Instant(millisecondsSince1970: $0) }
     }
 
-    /// The occurrences after one instant and not after another.
+    /// Returns the occurrences after `considered` and up to `now`; `nil` if there are none.
     func due(after considered: Instant, through now: Instant) -> DueOccurrences? {
         guard let first = next(after: considered), first <= now else { return nil }
         let elapsed = Int128(now.millisecondsSince1970) - Int128(first.millisecondsSince1970)

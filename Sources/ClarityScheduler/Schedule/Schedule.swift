@@ -1,36 +1,36 @@
-/// When a job's occurrences are.
+/// The schedule of a job, which names its occurrences.
 ///
-/// An occurrence is known by its instant, `delay` included: that is what the history keeps, and what
-/// questions and answers here are about. The bounds are about what the rule names, before it is
-/// delayed: a delay moves an occurrence and never makes or takes one.
+/// An occurrence is identified by its instant, including `delay`: the history keeps that instant,
+/// and the methods of this type take and return it. The bounds apply to the instants of the rule,
+/// before the delay: a delay moves an occurrence and never adds or removes one.
 public struct Schedule: Hashable, Sendable {
-    /// What names the occurrences.
+    /// The rule that names the occurrences.
     public enum Rule: Hashable, Sendable {
-        /// Equal spans of elapsed time of at least 1 ms: from the job's anchor on, itself the
-        /// first; or, with a phase, from 1970-01-01T00:00:00Z and the phase on, whatever the
-        /// anchor.
+        /// Equal spans of elapsed time of at least 1 ms. Without a phase they start at the job's
+        /// anchor, which is the first occurrence. With a phase they start at 1970-01-01T00:00:00Z
+        /// plus the phase, whatever the anchor is.
         case every(Duration, phase: Duration?)
-        /// The minutes that five fields name, on the clock of a zone.
+        /// The minutes that a cron expression names, on the clock of a zone.
         case cron(CronExpression, Zone)
-        /// The times that a calendar expression names, on the clock of a zone, which is the one that
-        /// the expression names if it does.
+        /// The times that a calendar expression names, on the clock of a zone; if the expression
+        /// names a zone, it is that one.
         case calendar(CalendarExpression, Zone)
-        /// Once.
+        /// A single instant.
         case at(Instant)
     }
 
     public var rule: Rule
-    /// What the rule names before this instant does not count.
+    /// Instants of the rule before this one do not count.
     public var notBefore: Instant?
-    /// What the rule names after this instant does not count.
+    /// Instants of the rule after this one do not count.
     public var notAfter: Instant?
-    /// How much later than the rule says each occurrence is; zero or more, in whole milliseconds.
+    /// How much later each occurrence is than the rule says; zero or more, in whole milliseconds.
     public var delay: Duration
-    /// How much earlier than its occurrence a run may start where the process is awake anyway and
-    /// nothing holds it back; zero or more. The schedule itself does not look at it.
+    /// How much earlier than its occurrence a run may start if nothing holds it back; zero or more.
+    /// The schedule itself does not use it.
     public var flex: Duration
 
-    /// Creates a schedule, unchecked.
+    /// Creates a schedule without checking it.
     public init(
         _ rule: Rule, notBefore: Instant? = nil, notAfter: Instant? = nil,
         delay: Duration = .zero, flex: Duration = .zero
@@ -42,30 +42,30 @@ public struct Schedule: Hashable, Sendable {
         self.flex = flex
     }
 
-    /// A schedule without bounds of equal spans.
+    /// Creates a schedule of equal spans, without bounds.
     public static func every(_ period: Duration, phase: Duration? = nil) -> Schedule {
         Schedule(.every(period, phase: phase))
     }
 
-    /// A schedule without bounds of a cron expression.
+    /// Creates a schedule of a cron expression, without bounds.
     public static func cron(_ expression: CronExpression, _ zone: Zone) -> Schedule {
         Schedule(.cron(expression, zone))
     }
 
-    /// A schedule without bounds of a calendar expression.
+    /// Creates a schedule of a calendar expression, without bounds.
     public static func calendar(_ expression: CalendarExpression, _ zone: Zone) -> Schedule {
         Schedule(.calendar(expression, zone))
     }
 
-    /// A schedule of one occurrence.
+    /// Creates a schedule of one occurrence.
     public static func at(_ instant: Instant) -> Schedule { Schedule(.at(instant)) }
 
-    /// The first occurrence strictly after an instant; `nil` when there is none.
+    /// Returns the first occurrence strictly after an instant; `nil` if there is none.
     ///
-    /// Only `every` without a phase looks at `anchor`. The search ends: of a cron or calendar
-    /// expression it finds what comes within 40 years, the longest that one which fires at all can
-    /// wait (29 February on a given day of the week, across the year 2100), or in the years that the
-    /// expression names; in the years 0 to 9999.
+    /// Only `every` without a phase uses `anchor`. The search is finite: for a cron or calendar
+    /// expression it covers the years that the expression names, or else 40 years, and only the
+    /// years 0 to 9999. 40 years is the longest that an expression which fires at all can wait (29
+    /// February on a given weekday, across the year 2100).
     public func next(after instant: Instant, anchor: Instant) -> Instant? {
         let lower = lowerBound(after: instant)
         guard let named = rule.next(after: lower, anchor: anchor), named <= notAfter ?? named else {
@@ -74,9 +74,9 @@ public struct Schedule: Hashable, Sendable {
         return delayed(named)
     }
 
-    /// The occurrences strictly after `considered` and not after `now`; `nil` when there is none.
+    /// Returns the occurrences strictly after `considered` and up to `now`, or `nil` for none.
     ///
-    /// Takes constant time for `every` and `at`. For the others it walks days and not occurrences:
+    /// Takes constant time for `every` and `at`. For the others it walks days, not occurrences:
     /// some milliseconds for a decade of minutes.
     public func due(
         after considered: Instant, through now: Instant, anchor: Instant
@@ -89,10 +89,10 @@ public struct Schedule: Hashable, Sendable {
             first: due.first + delay, latest: due.latest + delay, count: due.count)
     }
 
-    /// The last `count` occurrences strictly after `considered` and not after `now`, oldest first;
-    /// fewer when there are fewer.
+    /// Returns the last `count` occurrences strictly after `considered` and up to `now`, oldest
+    /// first; fewer if there are fewer.
     ///
-    /// Takes time for what it returns and not for what is due: it walks backwards from `now`.
+    /// The time depends on what it returns, not on what is due: it walks backwards from `now`.
     public func latest(
         _ count: Int, after considered: Instant, through now: Instant, anchor: Instant
     ) -> [Instant] {
@@ -104,7 +104,8 @@ public struct Schedule: Hashable, Sendable {
 
     /// Whether the schedule certainly has no occurrence in any year.
     ///
-    /// `every` without a phase may still have none when bounds hold it: that depends on its anchor.
+    /// `every` without a phase may have none within its bounds even if this is `false`: that
+    /// depends on its anchor.
     public var neverFires: Bool {
         if let notBefore, let notAfter, notAfter < notBefore { return true }
         if case .every(_, nil) = rule { return false }
@@ -112,7 +113,7 @@ public struct Schedule: Hashable, Sendable {
         return next(after: earliest, anchor: earliest) == nil
     }
 
-    // MARK: From occurrences to what the rule names
+    // MARK: From occurrences to instants of the rule
 
     private func lowerBound(after instant: Instant) -> Instant {
         let undelayed = undelayed(instant)
@@ -131,7 +132,7 @@ public struct Schedule: Hashable, Sendable {
         return Instant(millisecondsSince1970: overflow ? .min : milliseconds)
     }
 
-    /// `nil` when no `Instant` is as late.
+    /// Returns `nil` if the result would be later than any `Instant`.
     private func delayed(_ instant: Instant) -> Instant? {
         let (milliseconds, overflow) = instant.millisecondsSince1970
             .addingReportingOverflow(delay.milliseconds)

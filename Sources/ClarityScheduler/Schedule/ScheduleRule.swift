@@ -1,6 +1,6 @@
-// What a rule names, without bounds and delay.
+// The instants that a rule names, without bounds and delay.
 extension Schedule.Rule {
-    /// The first instant that the rule names strictly after another.
+    /// Returns the first instant that the rule names strictly after another.
     func next(after instant: Instant, anchor: Instant) -> Instant? {
         switch kind {
         case .rhythm(let period, let phase):
@@ -11,14 +11,14 @@ extension Schedule.Rule {
             guard !clock.times.neverFires else { return nil }
             let start = clockInstant(instant)
             let days = clock.times.dates.search(from: start.flooredQuotient(86_400_000))
-            // A day more, since the clock of the zone may be behind.
+            // One more day, because the clock of the zone may be behind.
             let end = max(start, (days.upperBound + 1) * 86_400_000)
             return clock.first(in: clockWindow(after: start, through: end))
                 .map { Instant(millisecondsSince1970: $0) }
         }
     }
 
-    /// What the rule names after one instant and not after another; the first is the earlier.
+    /// Returns what the rule names after `considered` and up to `now`, the later of the two.
     func due(after considered: Instant, through now: Instant, anchor: Instant) -> DueOccurrences? {
         switch kind {
         case .rhythm(let period, let phase):
@@ -38,7 +38,8 @@ extension Schedule.Rule {
         }
     }
 
-    /// The last `count` of what the rule names in the same stretch, latest first.
+    /// Returns the last `count` instants that the rule names after `considered` and up to `now`,
+    /// latest first.
     func latest(
         _ count: Int, after considered: Instant, through now: Instant, anchor: Instant
     ) -> [Instant] {
@@ -60,7 +61,7 @@ extension Schedule.Rule {
         return found
     }
 
-    /// The rules by how they are reckoned: both forms of expression are one.
+    /// The rules by how they are computed; both forms of expression are one.
     private enum Kind {
         case rhythm(Duration, phase: Duration?)
         case clock(ClockOccurrences)
@@ -82,12 +83,12 @@ extension Schedule.Rule {
         Rhythm(period, from: phase.map { Instant(millisecondsSince1970: 0) + $0 } ?? anchor)
     }
 
-    /// The milliseconds after one and up to another, within the years 0 to 9999.
+    /// Returns the milliseconds after `first` and up to `last`, within the years 0 to 9999.
     private func clockWindow(after first: Int64, through last: Int64) -> Range<Int64> {
         (first + 1..<max(first, last) + 1).clamped(to: clockYears)
     }
 
-    /// An instant, or the nearest one that has no less of those years before it or after it.
+    /// Returns the milliseconds of an instant, clamped to just before or just after those years.
     private func clockInstant(_ instant: Instant) -> Int64 {
         min(max(instant.millisecondsSince1970, clockYears.lowerBound - 1), clockYears.upperBound)
     }

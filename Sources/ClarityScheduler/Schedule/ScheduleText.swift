@@ -27,5 +27,5 @@ extension Schedule.Rule: CustomStringConvertible {
     }
 }
 
-/// A span without blanks: `1h30m`.
+/// Returns a span without blanks: `1h30m`.
 private func joined(_ span: Duration) -> String { span.text.filter { $0 != " " } }

@@ -1,6 +1,6 @@
-/// Instants of a minute, in milliseconds from its start.
+/// A set of times within a minute, in milliseconds from its start.
 struct SecondSet: Hashable, Sendable {
-    /// Rising, each from 0 to 59,999.
+    /// In ascending order, each from 0 to 59,999.
     private let milliseconds: [UInt16]
 
     init(milliseconds: some Sequence<Int>) {
@@ -12,26 +12,26 @@ struct SecondSet: Hashable, Sendable {
 
     var count: Int { milliseconds.count }
 
-    /// The first of a range, which may reach beyond the minute.
+    /// Returns the first time in a range, which may reach beyond the minute.
     func first(in range: Range<Int>) -> Int? {
         let place = place(of: range.lowerBound)
         guard place < count, milliseconds[place] < range.upperBound else { return nil }
         return Int(milliseconds[place])
     }
 
-    /// The last of a range.
+    /// Returns the last time in a range.
     func last(in range: Range<Int>) -> Int? {
         let place = place(of: range.upperBound) - 1
         guard place >= 0, milliseconds[place] >= range.lowerBound else { return nil }
         return Int(milliseconds[place])
     }
 
-    /// How many of them are in a range.
+    /// Returns the number of times in a range.
     func count(in range: Range<Int>) -> Int {
         place(of: range.upperBound) - place(of: range.lowerBound)
     }
 
-    /// The place of the first that is not before `instant`; `count` where there is none.
+    /// Returns the index of the first time not before `instant`; `count` if there is none.
     private func place(of instant: Int) -> Int {
         var (low, high) = (0, count)
         while low < high {

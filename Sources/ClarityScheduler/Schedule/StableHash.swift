@@ -1,17 +1,17 @@
 /// A hash that is the same on every machine, in every process and in every version.
 ///
-/// FNV-1a of 64 bits, finished as MurmurHash3 does so that near texts come out far apart. It keeps
-/// no secret and is no defence against somebody who chooses the texts.
+/// It is 64-bit FNV-1a with the finalizer of MurmurHash3, so that similar texts get very different
+/// values. It is not cryptographic: it hides nothing, and does not resist chosen texts.
 public struct StableHash: Sendable {
     private var state: UInt64 = 0xCBF2_9CE4_8422_2325
 
-    /// Creates the hash of no text.
+    /// Creates the hash of an empty input.
     public init() {}
 
-    /// Adds a text; `ab` and `c` are not `a` and `bc`.
+    /// Adds a text; adding `ab` and `c` differs from adding `a` and `bc`.
     public mutating func combine(_ text: String) {
         for byte in text.utf8 { add(byte) }
-        // No byte of UTF-8, so it parts texts.
+        // 0xFF never occurs in UTF-8, so it separates the texts.
         add(0xFF)
     }
 
@@ -20,7 +20,7 @@ public struct StableHash: Sendable {
         for byte in bytes { add(byte) }
     }
 
-    /// The hash of what was added so far.
+    /// The hash of everything added so far.
     public var value: UInt64 {
         var value = state
         value = (value ^ value >> 33) &* 0xFF51_AFD7_ED55_8CCD
@@ -33,12 +33,12 @@ public struct StableHash: Sendable {
     }
 }
 
-/// The fixed part of a span by which a host puts off a job's occurrences, so that many hosts with one
-/// job file do not start at once; whole milliseconds, from 0 to below `span`.
+/// Returns the fixed delay of a job's occurrences on a host, which keeps many hosts with the same
+/// job file from starting at once: whole milliseconds, from 0 to below `span`.
 ///
-/// The same host and job always have the same delay, whatever the process and its uptime: drawn anew
-/// at each start, an occurrence would move whenever the machine starts, and one that starts often
-/// could put it off for ever. `span` is zero or more.
+/// The same host and job always have the same delay, whatever the process and its uptime. If it
+/// were drawn anew at each start, an occurrence would move whenever the machine starts, and a
+/// machine that starts often could put it off for ever. `span` is zero or more.
 public func stableDelay(within span: Duration, host: String, job: JobID) -> Duration {
     precondition(span >= .zero, "a delay is within a span of zero or more, got \(span)")
     var hash = StableHash()

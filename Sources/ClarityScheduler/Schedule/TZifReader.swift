@@ -1,12 +1,12 @@
-/// What a TZif file (RFC 8536) says of a zone's offsets.
+/// The offsets of a zone, read from a TZif file (RFC 8536).
 ///
-/// Reads the 64-bit block and the footer; the 32-bit block before them is stepped over. Every
-/// count is held against the bytes that are there before anything is kept, so bytes of any kind
-/// give contents or a fault, and never take more memory than a few times their own length.
+/// Reads the 64-bit block and the footer, and skips the 32-bit block before them. Every count is
+/// checked against the available bytes before anything is kept. Bytes of any kind therefore give
+/// contents or a fault, and never take more memory than a few times their own length.
 struct TZifContents {
-    /// The instants at which the offset may change, in rising order, in seconds since 1970.
+    /// The instants at which the offset may change, in ascending order, in seconds since 1970.
     var transitions: [Int64] = []
-    /// The offset from UTC from each transition on, in seconds; as many as `transitions`.
+    /// The offset from UTC after each transition, in seconds; as many as `transitions`.
     var offsets: [Int64] = []
     /// The offset before the first transition.
     var earliestOffset: Int64
@@ -36,8 +36,8 @@ struct TZifContents {
             }
             offsets.append(types[Int(index)])
         }
-        // There is at least one type: `check` saw to it. RFC 8536 section 3.2 gives type 0 to the
-        // time before the first transition.
+        // `check` made sure that there is at least one type. RFC 8536 section 3.2 uses type 0 for
+        // the time before the first transition.
         earliestOffset = types[0]
         try cursor.skip(header.characters + header.standardFlags + header.utcFlags)
         rule = try TZifContents.rule(&cursor)
@@ -54,7 +54,7 @@ struct TZifContents {
                     got: "offset \(offset) s",
                     wanted: "\(Zone.offsetSeconds.lowerBound) to \(Zone.offsetSeconds.upperBound)")
             }
-            // Whether it is summer time and how it is called does not matter to a schedule.
+            // A schedule does not need the daylight saving flag and the abbreviation.
             try cursor.skip(2)
             types.append(offset)
         }
@@ -93,7 +93,7 @@ struct TZifContents {
             characters = Int(try cursor.number(4))
         }
 
-        /// The bytes that follow the header. Six 32-bit counts times at most 12 fit in 64 bits.
+        /// The number of bytes after the header. Six 32-bit counts times at most 12 fit in 64 bits.
         func blockSize(timeSize: Int) -> Int {
             times * (timeSize + 1) + types * 6 + characters + leapSeconds * (timeSize + 4)
                 + standardFlags + utcFlags
@@ -110,7 +110,7 @@ struct TZifContents {
         }
     }
 
-    /// A place in bytes that never passes their end.
+    /// A position in bytes that never passes their end.
     private struct Cursor {
         private let bytes: [UInt8]
         private var position = 0
@@ -144,7 +144,7 @@ struct TZifContents {
             return bytes[position..<index]
         }
 
-        /// The big-endian number in the next `size` bytes, at most 8.
+        /// Returns the big-endian number in the next `size` bytes, at most 8.
         mutating func number(_ size: Int) throws(ZoneError.Fault) -> UInt64 {
             try take(size).reduce(0) { $0 << 8 | UInt64($1) }
         }

@@ -1,15 +1,15 @@
-/// A time zone: how far its clocks are from UTC, at any instant.
+/// A time zone: the offset of its clocks from UTC, at any instant.
 ///
-/// Two zones are equal when name and rules are, so that the same name with newer rules is another
-/// zone.
+/// Two zones are equal if their names and rules are equal: the same name with newer rules is
+/// another zone.
 public struct Zone: Sendable {
-    /// What a clock of the zone that shows a given time says of the instant.
+    /// The instants at which a clock of the zone shows a given time.
     public enum Resolution: Hashable, Sendable {
-        /// It shows the time once.
+        /// The clock shows the time once.
         case once(Instant)
-        /// It was put back and shows the time again: the first and the last instant of them.
+        /// The clock was put back and shows the time again: the first and the last instant.
         case twice(earlier: Instant, later: Instant)
-        /// It was put forward over the time, at this instant.
+        /// The clock was put forward over the time, at this instant.
         case skipped(until: Instant)
     }
 
@@ -32,8 +32,8 @@ public struct Zone: Sendable {
 
     /// Creates a zone from the bytes of its TZif file (RFC 8536), version 2 or later.
     ///
-    /// - Throws: `ZoneError` for bytes that are no such file, are cut short, break the format, or
-    ///   count leap seconds. Bytes after the footer are ignored.
+    /// - Throws: `ZoneError` for bytes that are not such a file, are truncated, break the format,
+    ///   or count leap seconds. Bytes after the footer are ignored.
     public init(identifier: String, tzif bytes: [UInt8]) throws(ZoneError) {
         let contents: TZifContents
         do throws(ZoneError.Fault) {
@@ -56,13 +56,13 @@ public struct Zone: Sendable {
         rule = nil
     }
 
-    /// How far the zone's clocks are ahead of UTC at an instant, in whole seconds; negative to the
+    /// Returns how far the zone's clocks are ahead of UTC at an instant, in whole seconds; negative
     /// west of Greenwich.
     public func offset(at instant: Instant) -> Duration {
         .seconds(span(at: instant.secondsSince1970).offset)
     }
 
-    /// The instants at which a clock of the zone shows `time`, which must be a valid date.
+    /// Returns the instants at which a clock of the zone shows `time`, which must be valid.
     public func resolve(_ time: CivilTime) -> Resolution {
         precondition(time.isValid, "a zone resolves a valid time, got \(time)")
         let milliseconds = time.millisecondsSince1970
@@ -70,7 +70,7 @@ public struct Zone: Sendable {
         var found: [Instant] = []
         var span = span(at: local - Zone.offsetSeconds.upperBound)
         var change: Int64?
-        // No clock shows the time in a span that begins after the westernmost clock does.
+        // No clock shows the time in a span that begins after the westernmost clock has shown it.
         while span.start <= local - Zone.offsetSeconds.lowerBound {
             if span.start + span.offset <= local, local < span.end + span.offset {
                 found.append(
@@ -86,8 +86,8 @@ public struct Zone: Sendable {
         return first == last ? .once(first) : .twice(earlier: first, later: last)
     }
 
-    /// Whether the clocks of both zones show the same at every instant from 1970 to 2100, as those
-    /// of two names of one zone do.
+    /// Whether the clocks of both zones agree at every instant from 1970 to 2100, as those of two
+    /// names of one zone do.
     public func hasSameClock(as other: Zone) -> Bool {
         var seconds: Int64 = 0
         while seconds < Zone.comparedUntil {
@@ -98,7 +98,7 @@ public struct Zone: Sendable {
         return true
     }
 
-    /// The span that holds an instant; its neighbours may have the same offset.
+    /// Returns the span that contains an instant; its neighbours may have the same offset.
     func span(at seconds: Int64) -> Span {
         if let rule, transitions.last.map({ seconds >= $0 }) ?? true {
             var span = rule.span(at: seconds)
@@ -121,16 +121,16 @@ public struct Zone: Sendable {
 
     /// 2100-01-01T00:00:00Z.
     private static let comparedUntil: Int64 = 4_102_444_800
-    /// The offsets that RFC 8536 section 3.2 allows, in seconds: beyond 24 hours on both sides.
+    /// The offsets that RFC 8536 section 3.2 allows, in seconds: more than 24 hours either way.
     static let offsetSeconds: ClosedRange<Int64> = -89_999...93_599
-    /// The first and the last whole second that an `Instant` can be.
+    /// The first and the last whole second that an `Instant` can represent.
     static let earliest = Int64.min / 1000
     static let latest = Int64.max / 1000
 }
 
 extension Zone: Hashable {
-    /// Feeds the name alone: zones of one name and different rules are rare and only cost a
-    /// comparison.
+    /// Hashes the name alone: zones of one name and different rules are rare, and equality tells
+    /// them apart.
     public func hash(into hasher: inout Hasher) { hasher.combine(identifier) }
 
     public static func == (a: Zone, b: Zone) -> Bool {
@@ -140,7 +140,7 @@ extension Zone: Hashable {
 }
 
 extension Zone.Span {
-    /// The part of the span that an `Instant` can reach; a file may hold times far beyond it.
+    /// The part of the span that an `Instant` can represent; a file may hold times far beyond.
     fileprivate var clamped: Zone.Span {
         Zone.Span(
             start: min(max(start, Zone.earliest), Zone.latest),

@@ -3,9 +3,9 @@ extension Zone {
     public struct Change: Hashable, Sendable {
         /// The first instant with the new offset.
         public var at: Instant
-        /// How far the clocks were ahead of UTC until then.
+        /// How far the clocks are ahead of UTC before the change.
         public var before: Duration
-        /// How far they are ahead of UTC from then on.
+        /// How far the clocks are ahead of UTC after the change.
         public var after: Duration
 
         /// Creates a change.
@@ -15,17 +15,17 @@ extension Zone {
             self.after = after
         }
 
-        /// Whether the clocks skip a stretch of time; otherwise they show one again.
+        /// Whether the clocks skip a span of time; otherwise they repeat one.
         public var isForward: Bool { after > before }
     }
 
-    /// The changes of offset within a stretch of instants, in their order.
+    /// Returns the changes of offset within a range of instants, in order.
     ///
-    /// A transition that changes only a zone's name, or whether it calls its time summer time, is
-    /// none. Costs what is found: two a year in most zones that have any.
+    /// A transition that changes only a zone's abbreviation or its daylight saving flag does not
+    /// count. The cost is that of the changes found: two a year in most zones that have any.
     public func changes(in stretch: Range<Instant>) -> [Change] {
         var changes: [Change] = []
-        // The second before the stretch, so that a change at its first instant is found.
+        // Starts at the second before the stretch, so that a change at its first instant is found.
         let first = max(stretch.lowerBound.millisecondsSince1970, Int64.min + 1)
         var span = span(at: Instant(millisecondsSince1970: first - 1).secondsSince1970)
         while span.end < Zone.latest {

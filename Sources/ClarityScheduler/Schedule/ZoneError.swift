@@ -1,18 +1,18 @@
-/// Why bytes are no usable time zone.
+/// The reason why bytes are not a usable time zone.
 public struct ZoneError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What is wrong with the bytes.
     public enum Fault: Error, Hashable, Sendable {
-        /// They do not begin with `TZif`.
+        /// The bytes do not begin with `TZif`.
         case notTZif
-        /// Their version is older than 2, which has no 64-bit times and no footer.
+        /// The version is older than 2, which has no 64-bit times and no footer.
         case version(UInt8)
-        /// They end early: so many bytes were needed from this position on.
+        /// The bytes end early: `needed` bytes were needed from `position` on.
         case truncated(position: Int, needed: Int)
-        /// Their times count leap seconds, as those of the `right/` zones do.
+        /// The times count leap seconds, as in the `right/` zones.
         case leapSeconds
-        /// A part breaks RFC 8536.
+        /// A part of the file violates RFC 8536.
         case malformed(got: String, wanted: String)
-        /// The rule in the footer cannot be read from this byte of it on.
+        /// The rule in the footer cannot be parsed from this byte of the footer on.
         case rule(position: Int, wanted: String)
     }
 

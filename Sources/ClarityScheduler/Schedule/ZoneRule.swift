@@ -1,7 +1,7 @@
-/// The rule by which a zone goes on after its last recorded transition.
+/// The rule for a zone's offset after its last recorded transition.
 ///
-/// It is the TZ string of POSIX (XBD 8.3) with the extension of RFC 8536 section 3.3.1, which lets
-/// the time of a change be -167 to 167 hours from its day's midnight.
+/// It is the TZ string of POSIX (XBD 8.3) with the extension of RFC 8536 section 3.3.1, which
+/// allows the time of a change to be -167 to 167 hours from midnight of its day.
 struct ZoneRule: Hashable, Sendable {
     /// A day of every year.
     enum Day: Hashable, Sendable {
@@ -16,10 +16,10 @@ struct ZoneRule: Hashable, Sendable {
     /// A change of the clock.
     struct Change: Hashable, Sendable {
         var day: Day
-        /// The time of the change on the clock before it, in seconds from the day's midnight.
+        /// The time of the change on the clock before the change, in seconds from midnight.
         var seconds: Int64
 
-        /// The seconds from 1970-01-01T00:00:00 to the change, on the clock before it.
+        /// Returns the seconds from 1970-01-01T00:00:00 to the change, on the clock before it.
         func localSeconds(in year: Int) -> Int64 {
             let newYear = CivilTime.daysSince1970(year: year, month: 1, day: 1)
             let date =
@@ -43,7 +43,7 @@ struct ZoneRule: Hashable, Sendable {
         }
     }
 
-    /// The part of the year with another offset; in Dublin it is winter.
+    /// The part of the year with a different offset; in Dublin it is winter.
     struct Saving: Hashable, Sendable {
         var offset: Int64
         var begin: Change
@@ -54,7 +54,7 @@ struct ZoneRule: Hashable, Sendable {
     var standardOffset: Int64
     var saving: Saving?
 
-    /// The offset at an instant, and the instants of the changes before and after it.
+    /// Returns the offset at an instant, with the instants of the changes before and after it.
     func span(at seconds: Int64) -> Zone.Span {
         guard let saving else {
             return Zone.Span(start: Zone.earliest, end: Zone.latest, offset: standardOffset)
@@ -64,8 +64,9 @@ struct ZoneRule: Hashable, Sendable {
         // A change lies at most eight days outside its year, so these three years hold the changes
         // around the instant.
         let around = (year - 1...year + 1).flatMap { changes(of: saving, in: $0) }
-        // Where two fall together the later in this order counts: summer time that ends as it
-        // begins anew never ends (RFC 8536 section 3.3.1). The index keeps it through the sort.
+        // If two changes coincide, the later one in this order counts: summer time that ends at the
+        // instant at which it begins again never ends (RFC 8536 section 3.3.1). The index makes the
+        // sort stable.
         let ordered = around.enumerated().sorted {
             ($0.element.at, $0.offset) < ($1.element.at, $1.offset)
         }

@@ -1,14 +1,14 @@
 extension ZoneRule {
-    /// Reads a TZ string such as `CET-1CEST,M3.5.0,M10.5.0/3` or `<-03>3`.
+    /// Parses a TZ string such as `CET-1CEST,M3.5.0,M10.5.0/3` or `<-03>3`.
     ///
-    /// Summer time without its two changes is refused, since POSIX leaves them open.
+    /// Rejects summer time without its two changes, because POSIX does not define them.
     init(_ text: ArraySlice<UInt8>) throws(ZoneError.Fault) {
         var scanner = Scanner(text)
         try scanner.name()
         standardOffset = -(try scanner.clock(maximumHours: 24))
         if scanner.isAtEnd { return }
         try scanner.name()
-        // The standard is one hour ahead.
+        // The default is one hour ahead.
         let offset =
             scanner.next == UInt8(ascii: ",")
             ? standardOffset + 3600 : -(try scanner.clock(maximumHours: 24))
@@ -46,7 +46,7 @@ extension ZoneRule {
             guard take(character) else { throw fault("`\(character)`") }
         }
 
-        /// Steps over a name of at least three characters, `EST` or `<+0330>`.
+        /// Skips a name of at least three characters, `EST` or `<+0330>`.
         mutating func name() throws(ZoneError.Fault) {
             let isQuoted = take("<")
             let length = rest.prefix { byte in
@@ -61,7 +61,7 @@ extension ZoneRule {
             if isQuoted { try expect(">") }
         }
 
-        /// `[+-]hh[:mm[:ss]]` in seconds.
+        /// Parses `[+-]hh[:mm[:ss]]` and returns it in seconds.
         mutating func clock(maximumHours: Int) throws(ZoneError.Fault) -> Int64 {
             let isNegative = take("-")
             if !isNegative { _ = take("+") }
@@ -75,7 +75,7 @@ extension ZoneRule {
 
         mutating func change() throws(ZoneError.Fault) -> Change {
             let day = try self.day()
-            // The standard is two o'clock.
+            // The default is two o'clock.
             return Change(
                 day: day, seconds: take("/") ? try clock(maximumHours: 167) : 2 * 3600)
         }

@@ -1,28 +1,28 @@
-/// How attempts go in a simulation: what is supposed of the world that they meet.
+/// The assumed course of an attempt in a simulation.
 public struct SimulatedAttempt: Hashable, Sendable {
-    /// How an attempt ends that is not stopped.
+    /// How an attempt ends if it is not stopped.
     public enum End: String, CaseIterable, Sendable {
         /// The work is done.
         case ok
-        /// It failed and may be tried again, as while a backend is down.
+        /// The attempt fails and may be retried, as while a backend is down.
         case retry
-        /// It failed for good.
+        /// The attempt fails for good.
         case fail
-        /// It finds nobody logged in, and its run waits for a login.
+        /// The attempt finds nobody logged in, and its run waits for a login.
         case login
-        /// It finds none of its source files, and its run waits for one.
+        /// The attempt finds none of its source files, and its run waits for one.
         case source
-        /// It makes no progress from then on and does not end by itself.
+        /// The attempt makes no progress after `duration` and does not end by itself.
         case stall
     }
 
     public var end: End
-    /// How long it takes, or until it stalls; `nil` for as long as its job's attempts usually do.
+    /// How long the attempt takes to end or stall; `nil` for the usual time of its job's attempts.
     public var duration: Duration?
-    /// What it tells of that jobs may wait for with `on:`.
+    /// The events that the attempt emits; jobs may wait for them with `on:`.
     public var events: Set<EventName>
 
-    /// Supposes something; without arguments a success of the usual length.
+    /// Creates an assumption; the default is a success after the usual time.
     public init(_ end: End = .ok, duration: Duration? = nil, events: Set<EventName> = []) {
         self.end = end
         self.duration = duration

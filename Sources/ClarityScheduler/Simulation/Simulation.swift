@@ -1,11 +1,11 @@
-/// Lets a planner live through a stretch of time on a clock of its own: the decisions are those of
-/// a real scheduler, the attempts and the conditions are made up.
+/// Runs a planner through a span of time on a simulated clock. The decisions are those of a real
+/// scheduler; the attempts and the conditions are made up.
 ///
-/// It goes from event to event: from one look that the planner asks for, end of an attempt or change
-/// of conditions to the next. A check that is asked answers what the conditions say of it then, and
-/// passes where they say nothing. The same simulation always comes out the same.
+/// The clock jumps from event to event: the next wake-up of the planner, the end of an attempt, or
+/// a change of conditions. A check that is asked answers what the conditions say at that time, and
+/// passes if they say nothing. The same simulation always has the same result.
 public struct Simulation {
-    /// The most runs unless told otherwise.
+    /// The default limit on the number of runs.
     public static let mostRuns: Int64 = 100_000
 
     private let jobs: JobSet
@@ -19,19 +19,19 @@ public struct Simulation {
     private let seed: UInt64
     private let mostRuns: Int64
 
-    /// Sets up a simulation.
+    /// Creates a simulation.
     ///
     /// - Parameters:
-    ///   - stretch: from where on jobs are planned, and up to where; not itself included.
-    ///   - anchors: where the jobs' `every` counts from; what is not given, or comes later, counts
-    ///     from the beginning of the stretch.
-    ///   - conditions: what is known of the machine at an instant.
-    ///   - nextChange: when that changes next after an instant; `nil` for never.
-    ///   - attempt: how long an attempt of a job takes; until then it makes progress.
-    ///   - supposed: how the attempts of a job go that start at an instant, unless they are stopped;
-    ///     they succeed unless told otherwise.
-    ///   - seed: what decides the jitter of waits.
-    ///   - mostRuns: the number of runs after which it ends early.
+    ///   - stretch: The simulated time, without its end.
+    ///   - anchors: The instants from which the jobs' `every` counts. A job without an anchor, or
+    ///     with one after the start of the stretch, counts from the start of the stretch.
+    ///   - conditions: Returns what is known of the machine at an instant.
+    ///   - nextChange: Returns when the conditions change next after an instant; `nil` for never.
+    ///   - attempt: Returns how long an attempt of a job takes; until then it makes progress.
+    ///   - supposed: Returns the course of the attempts of a job that start at an instant, unless
+    ///     they are stopped; by default they succeed.
+    ///   - seed: The seed for the jitter of waits.
+    ///   - mostRuns: The number of runs after which the simulation ends early.
     public init(
         _ jobs: [Job], maxParallel: Int, over stretch: Range<Instant>,
         anchors: [JobID: Instant] = [:], conditions: @escaping (Instant) -> Conditions,
@@ -51,7 +51,7 @@ public struct Simulation {
         self.mostRuns = mostRuns
     }
 
-    /// Runs it to its end.
+    /// Runs the simulation to its end.
     public func run() -> SimulationReport {
         var planner = Planner(
             jobs: jobs, owner: "simulation", maxParallel: maxParallel, seed: seed)
@@ -88,7 +88,8 @@ public struct Simulation {
                 answer.at = now
                 answers[check] = answer
             }
-            // Nothing else happens in the same instant: what could has been decided.
+            // A second decision at the same instant would change nothing, so the planner wakes at
+            // least 1 ms later.
             let looks = [plan.wakeAfter.map { max(now + $0, now + .milliseconds(1)) }]
             let change = plan.asks.isEmpty ? nextChange(now) : now + .milliseconds(1)
             let next = (looks + [attempts.next, change]).compactMap { $0 }.min()
@@ -105,7 +106,7 @@ public struct Simulation {
         return log.report(of: jobs.jobs, over: stretch.lowerBound..<max(end, stretch.lowerBound))
     }
 
-    /// Where the jobs stand at the beginning: planned up to it, and not yet due.
+    /// Returns the job records at the start of the stretch: planned up to it, nothing due.
     private func records() -> [JobID: JobRecord] {
         var records: [JobID: JobRecord] = [:]
         for job in jobs.jobs {
@@ -120,8 +121,8 @@ public struct Simulation {
 }
 
 extension Conditions {
-    /// The same with answers to checks, where it has none of its own or one that is older, or is not
-    /// there yet.
+    /// Returns the conditions with these answers to checks. An answer that the conditions already
+    /// have stays if it is at least as new and not after `now`, or if either answer has no time.
     fileprivate func answering(
         _ answers: [String: Reading<Bool>], at now: Instant
     ) -> Conditions {
@@ -137,14 +138,14 @@ extension Conditions {
 /// The attempts that run in a simulation.
 private struct SimulatedAttempts {
     private struct Running {
-        /// When it ends or stalls.
+        /// When the attempt ends or stalls.
         var endsAt: Instant
         var course: SimulatedAttempt
-        /// Whether its progress counts.
+        /// Whether the planner watches the attempt's progress.
         var isWatched: Bool
         var isStopped = false
 
-        /// When it ends; `nil` where only a stop ends it.
+        /// When the attempt ends; `nil` if only a stop ends it.
         var end: Instant? { course.end == .stall && !isStopped ? nil : endsAt }
 
         func hasEnded(by now: Instant) -> Bool { end.map { $0 <= now } ?? false }
@@ -152,7 +153,7 @@ private struct SimulatedAttempts {
 
     private var running: [RunID: Running] = [:]
 
-    /// When the first of them ends.
+    /// When the next attempt ends; `nil` if none ends by itself.
     var next: Instant? { running.values.compactMap(\.end).min() }
 
     mutating func start(
@@ -163,20 +164,20 @@ private struct SimulatedAttempts {
             endsAt: now + max(span, .milliseconds(1)), course: course, isWatched: isWatched)
     }
 
-    /// What the attempts tell of their progress, which goes on until they end or stall.
+    /// Returns the progress of the watched attempts, up to their end or stall, in order of runs.
     func progress(at now: Instant, since start: Instant) -> [Planner.Event] {
         running.filter(\.value.isWatched).sorted { $0.key < $1.key }.map { run, attempt in
             .progressed(run, at: min(now, attempt.endsAt) - start)
         }
     }
 
-    /// Lets an attempt end at once, as one does that heeds its warning.
+    /// Ends an attempt at once, as if it obeyed a warning.
     mutating func stop(_ run: RunID, at now: Instant) {
         running[run]?.endsAt = now
         running[run]?.isStopped = true
     }
 
-    /// Takes out the attempts that end now.
+    /// Removes the attempts that have ended and returns their events.
     mutating func takeEnds(at now: Instant) -> [Planner.Event] {
         let ended = running.filter { $0.value.hasEnded(by: now) }.sorted { $0.key < $1.key }
         return ended.map { run, attempt in

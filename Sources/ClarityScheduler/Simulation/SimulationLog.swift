@@ -1,4 +1,4 @@
-/// Takes down what the decisions of a simulation change, and sums it up.
+/// Records the changes that a simulation's decisions make, and summarises them.
 struct SimulationLog {
     private var runs: [RunID: Run] = [:]
     private var spans: [RunID: [HoldSummary.Span]] = [:]
@@ -29,7 +29,7 @@ struct SimulationLog {
         }
     }
 
-    /// Sums it up; what goes on goes on to the end of the stretch.
+    /// Returns the report; a wait that has not ended counts up to the end of the stretch.
     func report(of jobs: [Job], over stretch: Range<Instant>) -> SimulationReport {
         let all = runs.values.sorted { $0.id < $1.id }
         let byJob = Dictionary(grouping: all, by: \.job)
@@ -44,7 +44,7 @@ struct SimulationLog {
     private func report(
         of job: JobID, _ runs: [Run], over stretch: Range<Instant>
     ) -> SimulatedJob {
-        // With flex, an occurrence may have its run before the end and be after it.
+        // With flex, a run may start before the end of the stretch for an occurrence after it.
         let ofOccurrences = runs.filter {
             [.schedule, .catchUp].contains($0.trigger) && $0.scheduledFor < stretch.upperBound
         }
@@ -67,7 +67,7 @@ struct SimulationLog {
         spans[run]?.contains { $0.subject == subject && $0.until == nil } ?? false
     }
 
-    /// Ends the spans of a run but those of some subjects.
+    /// Ends the open spans of a run, except those of some subjects.
     private mutating func end(of run: RunID, besides subjects: [String], at instant: Instant) {
         guard let known = spans[run] else { return }
         for index in known.indices

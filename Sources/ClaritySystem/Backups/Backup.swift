@@ -1,17 +1,18 @@
 @preconcurrency import Glibc
 
-/// A folder with a manifest and the files that it names.
+/// A folder with a manifest and the files that the manifest names.
 public struct Backup: Sendable {
-    /// The name of the manifest's file.
+    /// The name of the manifest file.
     static let manifestName = "manifest"
 
     public let path: String
     public let manifest: BackupManifest
 
-    /// Reads a backup's manifest, and looks whether its files have the sizes that it says.
+    /// Reads a backup's manifest and checks that its files exist and have the recorded sizes.
     ///
-    /// - Throws: `BackupError.damaged` when they have not; `unusable` for a folder without a
-    ///   manifest, or that is somebody else's or a link.
+    /// - Throws: `BackupError.damaged` if they do not, or if the manifest fails its own digest;
+    ///   `unusable` if `path` does not exist, is not a folder, is a symbolic link or has no
+    ///   manifest.
     public init(at path: String) throws(BackupError) {
         guard let status = try DurableFile.status(of: path) else {
             throw .unusable(path: path, problem: "there is no such backup")
@@ -43,20 +44,20 @@ public struct Backup: Sendable {
         self.manifest = manifest
     }
 
-    /// The folder's own name.
+    /// The name of the backup's folder.
     public var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 
-    /// Copies a file of the backup, and makes sure that the copy is what was backed up.
+    /// Copies a file of the backup and checks the copy against the recorded digest.
     ///
-    /// - Throws: `BackupError.damaged` when its digest is another.
+    /// - Throws: `BackupError.damaged` if the digest differs.
     public func copy(_ file: BackupManifest.File, to target: String) throws(BackupError) {
         try DurableFile.copy("\(path)/\(file.name)", to: target)
         try compare(target, with: file)
     }
 
-    /// Makes sure that every file is what was backed up, byte for byte.
+    /// Checks every file against its recorded digest.
     ///
-    /// - Throws: `BackupError.damaged`.
+    /// - Throws: `BackupError.damaged` if a digest differs.
     public func verify() throws(BackupError) {
         for file in manifest.files { try compare("\(path)/\(file.name)", with: file) }
     }

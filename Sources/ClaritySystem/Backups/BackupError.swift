@@ -1,19 +1,19 @@
 @preconcurrency import Glibc
 
-/// Why a backup cannot be made, read or put in place.
+/// A reason why a backup cannot be made, read or restored.
 public enum BackupError: Error, Hashable, Sendable {
-    /// The system refused something about a path.
+    /// The system refused an operation on a path.
     case file(path: String, errno: Int32)
-    /// What lies at a path is not what may be used there.
+    /// The file or folder at a path may not be used for this.
     case unusable(path: String, problem: String)
-    /// There is not enough room for what is wanted.
+    /// There is not enough free space.
     case noRoom(path: String, wantedBytes: Int64, freeBytes: Int64)
-    /// A backup is not what its manifest says.
+    /// A backup does not match its manifest.
     case damaged(path: String, problem: String)
-    /// Another process makes a backup there and did not end in time.
+    /// Another process is making a backup there and did not finish in time.
     case busy(path: String)
 
-    /// Whether the disk is full or fails, or what is on it is damaged.
+    /// Whether the disk is full or fails, or its content is damaged.
     public var isDisk: Bool {
         switch self {
         case .file(_, let code): [ENOSPC, EIO, EDQUOT, EROFS].contains(code)

@@ -1,48 +1,48 @@
 public import ClarityScheduler
 @preconcurrency import Glibc
 
-/// A folder in which backups lie, each in a folder of its own that is named by its instant.
+/// A folder of backups, each in a subfolder named after the time at which it was made.
 ///
-/// A backup appears whole or not at all: it is written under a name that begins with a dot, synced,
-/// and renamed. One process at a time makes or removes backups in it (flock(2) on the folder).
+/// A backup appears completely or not at all: it is written under a name that begins with a dot,
+/// synced, and renamed. One process at a time makes or removes backups in the folder (flock(2) on
+/// the folder).
 public struct BackupFolder: Sendable {
-    /// How many backups that were asked for stay, unless it is said otherwise.
+    /// The default number of requested backups to keep.
     public static let keptAsked = 7
-    /// How many backups of before a migration stay.
+    /// The number of backups before a migration to keep.
     public static let keptBeforeMigration = 4
 
     public let path: String
-    /// Whether it is the state directory's own, and so nobody else's business.
+    /// Whether this is the state directory's own folder, which only its owner may access.
     private let isOwn: Bool
-    /// How long another process is waited for that makes a backup.
+    /// How long to wait for another process that is making a backup.
     var patience = Duration.seconds(120)
 
-    /// The folder for a state directory's own backups.
+    /// Creates the folder for a state directory's own backups.
     public init(ofState directory: String) {
         path = "\(directory)/backups"
         isOwn = true
     }
 
-    /// A folder that a person names.
+    /// Creates a folder that the user names.
     public init(at path: String) {
         self.path = path
         isOwn = false
     }
 
-    /// What a folder holds.
+    /// An entry of a folder of backups.
     public enum Entry: Sendable {
         case sound(Backup)
         case faulty(name: String, BackupError)
 
-        /// The backup, unless it is faulty.
+        /// The backup; `nil` if it is faulty.
         public var backup: Backup? {
             if case .sound(let backup) = self { return backup }
             return nil
         }
     }
 
-    /// All backups, newest first, as far as their manifests tell; those that are no more than a
-    /// folder's name last.
+    /// Returns all backups: the sound ones, newest first by their manifests, then the faulty ones.
     public func entries() throws(BackupError) -> [Entry] {
         var entries: [Entry] = []
         try check()
@@ -50,7 +50,7 @@ public struct BackupFolder: Sendable {
             do throws(BackupError) {
                 entries.append(.sound(try Backup(at: "\(path)/\(name)")))
             } catch .unusable {
-                // Somebody's own file or folder.
+                // This is a file or folder that somebody else put there.
             } catch {
                 entries.append(.faulty(name: name, error))
             }
@@ -67,14 +67,15 @@ public struct BackupFolder: Sendable {
     /// Makes a backup.
     ///
     /// - Parameters:
-    ///   - sizeBytes: about how much it will be; less room than that is refused before anything is
+    ///   - sizeBytes: the approximate size of the backup. If less space is free, nothing is
     ///     written.
-    ///   - keep: how many of the same reason stay, this one included, at least 1; in a folder that
-    ///     a person named, how many of the same key as well.
-    ///   - write: writes the files into the folder that it gets, of mode 0700, and says what they
-    ///     are; they need not be synced.
-    ///   - beforeCommit: called when all is on the disk and only the name is missing.
-    /// - Throws: `BackupError` and what `write` throws; nothing is left of the backup then.
+    ///   - keep: how many backups with the same reason are kept, including this one; at least 1. In
+    ///     a folder that the user named, only backups with the same key count.
+    ///   - write: writes the files into the given folder, which has mode 0700, and returns their
+    ///     names and versions. It need not sync them.
+    ///   - beforeCommit: called when everything is on the disk and only the final rename is
+    ///     missing.
+    /// - Throws: `BackupError`, and what the closures throw; then the backup is removed.
     public func make(
         _ reason: BackupManifest.Reason, at now: Instant, key: String?, sizeBytes: Int64,
         keep: Int, write: (String) throws -> [(name: String, version: Int)],
@@ -107,7 +108,8 @@ public struct BackupFolder: Sendable {
             try beforeCommit(manifest)
             try DurableFile.rename(draft, to: "\(path)/\(name)")
         } catch {
-            // The first error is the one that matters; the next backup tries again to remove it.
+            // The first error is the important one. The next backup tries again to remove the
+            // draft.
             do throws(BackupError) { try DurableFile.removeFolder(draft) } catch _ {}
             throw error
         }
@@ -117,9 +119,9 @@ public struct BackupFolder: Sendable {
         return backup
     }
 
-    /// Removes every backup in it.
+    /// Removes every backup in the folder.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: the number of backups removed.
     @discardableResult
     public func removeAll() throws(BackupError) -> Int {
         guard try DurableFile.status(of: path) != nil else { return 0 }
@@ -156,7 +158,7 @@ public struct BackupFolder: Sendable {
         return lock
     }
 
-    /// Makes the folder if need be, and closes the state directory's own to others.
+    /// Creates the folder if it does not exist, and gives the state directory's own mode 0700.
     private func prepare() throws(BackupError) {
         var partial = path.hasPrefix("/") ? "" : "."
         for part in path.split(separator: "/") {
@@ -169,11 +171,11 @@ public struct BackupFolder: Sendable {
         if isOwn, chmod(path, 0o700) != 0 { throw .file(path: path, errno: errno) }
     }
 
-    /// Looks whether the folder may be used.
+    /// Checks that the folder may be used.
     private func check() throws(BackupError) {
         guard let status = try DurableFile.status(of: path) else { return }
         guard isOwn else {
-            // A person's own choice may be a link.
+            // A folder that the user chose may be a link.
             var target = stat()
             guard stat(path, &target) == 0 else { throw .file(path: path, errno: errno) }
             guard target.st_mode & S_IFMT == S_IFDIR else {
@@ -203,7 +205,7 @@ public struct BackupFolder: Sendable {
         }
     }
 
-    /// `20261120T060000Z`, with a number behind it when there is one already.
+    /// Returns an unused name such as `20261120T060000Z`, with a number appended if it is taken.
     private func freeName(at now: Instant) throws(BackupError) -> String {
         let second = Instant(secondsSince1970: now.secondsSince1970).description
         let base = String(second.filter { $0 != "-" && $0 != ":" })
@@ -216,17 +218,17 @@ public struct BackupFolder: Sendable {
         return name
     }
 
-    /// Removes what a killed process has begun; nobody else is at it while the lock is held.
+    /// Removes the drafts of killed processes; nobody else writes one while the lock is held.
     private func removeDrafts() throws(BackupError) {
         for name in try DurableFile.names(in: path) where name.hasPrefix(BackupFolder.draftMark) {
             try DurableFile.removeFolder("\(path)/\(name)")
         }
     }
 
-    /// Removes the oldest of the same reason but for `keep`, of which the one just made is one,
-    /// whatever the clock said when the others were made.
+    /// Removes the oldest backups with the same reason until `keep` are left.
     ///
-    /// In a folder that a person named another machine may keep its own, under another key.
+    /// The backup just made is one of them, whatever the clock said when the others were made. In a
+    /// folder that the user named, another machine may keep its own backups, under another key.
     private func prune(besides made: Backup, keep: Int) throws(BackupError) {
         let others = try entries().compactMap(\.backup).filter {
             $0.name != made.name && $0.manifest.reason == made.manifest.reason
@@ -235,7 +237,7 @@ public struct BackupFolder: Sendable {
         for backup in others.dropFirst(max(1, keep) - 1) { try remove(backup.name) }
     }
 
-    /// Takes the name away first, so that half a backup is never taken for one.
+    /// Renames the backup first, so that nobody mistakes a half-removed backup for a whole one.
     private func remove(_ name: String) throws(BackupError) {
         let draft = "\(path)/\(BackupFolder.draftMark)\(name)"
         try DurableFile.rename("\(path)/\(name)", to: draft)

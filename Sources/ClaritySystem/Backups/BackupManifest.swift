@@ -1,29 +1,30 @@
 public import ClarityScheduler
 
-/// What a backup holds, as a small text beside its files; the last line proves the others.
+/// The content of a backup, as a small text beside its files; the last line is a digest of the
+/// others.
 ///
-/// It names no value and no key: `key` tells two master keys apart and is made from the key in one
-/// direction only.
+/// It contains no health value and no key. `key` only tells two master keys apart: it is derived
+/// from the key in a way that cannot be reversed.
 public struct BackupManifest: Hashable, Sendable {
-    /// Why a backup was made.
+    /// The reason why a backup was made.
     public enum Reason: String, CaseIterable, Sendable {
-        /// A person or a timer asked for it.
+        /// A user or a timer requested it.
         case asked
         /// The program was about to change the file's schema.
         case beforeMigration = "before-migration"
     }
 
-    /// One database of the backup.
+    /// A database in the backup.
     public struct File: Hashable, Sendable {
-        /// The file's name, in the backup and in the state directory.
+        /// The file's name, both in the backup and in the state directory.
         public var name: String
-        /// The version of its schema.
+        /// The version of the database's schema.
         public var version: Int
         public var sizeBytes: Int64
-        /// SHA-256, as 64 hex digits.
+        /// The SHA-256 digest, as 64 hexadecimal digits.
         public var digest: String
 
-        /// Describes a file.
+        /// Creates the description of a file.
         public init(name: String, version: Int, sizeBytes: Int64, digest: String) {
             self.name = name
             self.version = version
@@ -34,13 +35,13 @@ public struct BackupManifest: Hashable, Sendable {
 
     public var madeAt: Instant
     public var reason: Reason
-    /// The version of the program that made it.
+    /// The version of the program that made the backup.
     public var program: String
-    /// Which master key opens it; `nil` without health data.
+    /// The identifier of the master key that decrypts the backup; `nil` without health data.
     public var key: String?
     public var files: [File]
 
-    /// Describes a backup.
+    /// Creates the description of a backup.
     public init(
         madeAt: Instant, reason: Reason, program: String, key: String?, files: [File]
     ) {
@@ -51,13 +52,14 @@ public struct BackupManifest: Hashable, Sendable {
         self.files = files
     }
 
-    /// The bytes of all files together.
+    /// The total size of all files.
     public var sizeBytes: Int64 { files.reduce(0) { $0 + $1.sizeBytes } }
 
-    /// Whether a file of this name is in it.
+    /// Returns whether the backup contains a file of this name.
     public func has(_ name: String) -> Bool { files.contains { $0.name == name } }
 
-    /// The text that `init(text:)` reads: a line a fact, and at the end the digest of those before.
+    /// The text that `init(text:)` parses: one fact a line, and last the digest of the lines
+    /// before.
     var text: String {
         var lines = [
             BackupManifest.firstLine, "made \(madeAt)", "reason \(reason.rawValue)",
@@ -71,7 +73,7 @@ public struct BackupManifest: Hashable, Sendable {
         return "\(body)digest \(SHA256.hex(of: body.utf8))\n"
     }
 
-    /// Reads `text`; `nil` for anything else, one changed byte included.
+    /// Parses `text`; `nil` for any other text, even if only one byte differs.
     init?(text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard lines.count >= 2, lines.last == "" else { return nil }
@@ -108,7 +110,7 @@ public struct BackupManifest: Hashable, Sendable {
 
     private static let firstLine = "clarity-jobs backup 1"
 
-    /// A name that leads nowhere else than into the folder it is used in.
+    /// Whether a name cannot lead out of the folder that it is used in.
     private static func isName(_ name: Substring) -> Bool {
         !name.hasPrefix(".") && !name.contains("/") && !name.utf8.contains { $0 < 0x21 }
     }

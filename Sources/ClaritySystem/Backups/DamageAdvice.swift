@@ -1,9 +1,11 @@
-/// What a person can do about a file of the state directory that is damaged.
+/// Advice on what to do about a damaged file of the state directory.
 public enum DamageAdvice {
-    /// ``restore the backup of 2026-11-20T06:00:00Z with `clarity-jobs restore` ``, or that there is
-    /// none; of a file that is gone also how to begin anew.
+    /// Returns advice such as ``restore the backup of 2026-11-20T06:00:00Z with
+    /// `clarity-jobs restore` ``, or says that there is no backup.
     ///
-    /// - Parameter path: the damaged file, in its state directory.
+    /// If the file is missing, the advice also says how to begin anew.
+    ///
+    /// - Parameter path: the path of the damaged file in its state directory.
     public static func words(about path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return none }
         let name = String(path[path.index(after: slash)...])

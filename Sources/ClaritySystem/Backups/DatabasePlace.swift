@@ -1,22 +1,23 @@
 @preconcurrency import Glibc
 
-/// Where a database of the state directory lies, seen before SQLite opens anything there.
+/// The path of a database in the state directory, checked before SQLite opens anything there.
 public struct DatabasePlace: Sendable {
-    /// How long another process may take from the making of a file to what it first writes to it.
+    /// How long another process may take between creating a file and writing to it.
     private static let patience = Duration.seconds(1)
 
     public let path: String
 
-    /// Names the place; nothing is looked at yet.
+    /// Creates the place without looking at the disk.
     public init(_ path: String) { self.path = path }
 
-    /// The file itself with what SQLite keeps beside it.
+    /// The database file and the files that SQLite keeps beside it.
     private var files: [String] { ["", "-wal", "-shm"].map { path + $0 } }
 
-    /// Makes sure that nothing but ordinary files lies there, if anything does: a link would be
-    /// written through, and a pipe waited on for ever.
+    /// Checks that anything which lies there is an ordinary file.
     ///
-    /// - Throws: `StateDirectoryError` that names the file.
+    /// A symbolic link would be written through, and opening a pipe would block for ever.
+    ///
+    /// - Throws: `StateDirectoryError` with the name of the file.
     public func demandPlain() throws(StateDirectoryError) {
         for file in files {
             var status = stat()
@@ -29,23 +30,24 @@ public struct DatabasePlace: Sendable {
         }
     }
 
-    /// What is left of a file that once had something in it.
+    /// How a file that once had content was lost.
     public enum Loss: Sendable {
-        /// A file without content.
+        /// The file is empty.
         case emptied
-        /// No file at all.
+        /// The file does not exist.
         case missing
     }
 
-    /// How the file was lost; `nil` for one that has something in it, or that was never begun.
+    /// How the file was lost; `nil` if it has content or was never written.
     ///
-    /// SQLite never leaves a file empty to which it has written. So one is empty from its making to
-    /// the first write, where a kill may leave it, or because somebody has cut it. A log with
-    /// something in it, which SQLite would remove, or a backup of the file tells which; of a file
-    /// that is not there a backup tells.
+    /// SQLite never leaves a file empty after writing to it. A file is therefore empty only between
+    /// its creation and the first write, where a kill may leave it so, or because somebody
+    /// truncated it. An empty file counts as lost if it has a write-ahead log with content, which
+    /// SQLite would delete, or if a backup contains the file. A missing file counts as lost if a
+    /// backup contains it.
     public var loss: Loss? {
         guard let first = left, first == .emptied && hasLog || hasBackup else { return nil }
-        // Somebody may have removed the file, and another process be making it at this instant.
+        // Somebody may have removed the file while another process is creating it right now.
         var last = first
         let deadline = ContinuousClock.now + DatabasePlace.patience
         while ContinuousClock.now < deadline {
@@ -56,7 +58,7 @@ public struct DatabasePlace: Sendable {
         return last
     }
 
-    /// What lies there if it is nothing.
+    /// Whether the file is empty or missing; `nil` if it is neither.
     private var left: Loss? {
         var status = stat()
         guard lstat(path, &status) == 0 else { return errno == ENOENT ? .missing : nil }
@@ -72,12 +74,13 @@ public struct DatabasePlace: Sendable {
             return try BackupFolder(ofState: String(path[..<slash])).entries()
                 .contains { $0.backup?.manifest.has(name) ?? false }
         } catch {
-            // Backups that cannot be read are no proof, and whoever wants them is told.
+            // Backups that cannot be read prove nothing here. Commands that need them report the
+            // error.
             return false
         }
     }
 
-    /// The size of an ordinary file; `nil` when there is none.
+    /// Returns the size of an ordinary file, or `nil` if there is none.
     private func size(of file: String) -> Int64? {
         var status = stat()
         guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }

@@ -1,16 +1,18 @@
 @preconcurrency import Glibc
 
-/// What is done to files so that a loss of power undoes all of it or nothing; no symbolic link is
-/// followed in the last part of a path.
+/// File operations that a power loss undoes completely or not at all.
+///
+/// They do not follow a symbolic link in the last component of a path. `names` and `syncNames` are
+/// exceptions, because the user may have chosen the folder.
 public enum DurableFile {
-    /// Makes a file of mode 0600 where there is none, whatever the umask.
+    /// Creates a file with mode 0600, whatever the umask; the file must not exist.
     public static func make(_ path: String) throws(BackupError) {
         let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL)
         defer { close(descriptor) }
         guard fchmod(descriptor, 0o600) == 0 else { throw .file(path: path, errno: errno) }
     }
 
-    /// Writes a new file of mode 0600, on the disk to stay; its folder is not synced.
+    /// Writes a new file with mode 0600 and syncs it; its folder is not synced.
     static func write(_ text: String, to path: String) throws(BackupError) {
         let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL)
         defer { close(descriptor) }
@@ -22,7 +24,7 @@ public enum DurableFile {
         guard fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
     }
 
-    /// The text of a small file; `nil` where there is none.
+    /// Returns the text of a small file, or `nil` if the file does not exist.
     static func text(of path: String, atMost limit: Int) throws(BackupError) -> String? {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -45,7 +47,7 @@ public enum DurableFile {
         return String(decoding: bytes[..<length], as: UTF8.self)
     }
 
-    /// Copies a file of this user's to a new one of mode 0600, on the disk to stay.
+    /// Copies an ordinary file to a new file with mode 0600, and syncs the new file.
     static func copy(_ path: String, to target: String) throws(BackupError) {
         let destination = try opened(target, O_WRONLY | O_CREAT | O_EXCL)
         defer { close(destination) }
@@ -56,7 +58,7 @@ public enum DurableFile {
         guard fsync(destination) == 0 else { throw .file(path: target, errno: errno) }
     }
 
-    /// A file's size and SHA-256.
+    /// Returns a file's size and SHA-256 digest.
     static func facts(of path: String) throws(BackupError) -> (bytes: Int64, digest: String) {
         var digest = SHA256()
         var size: Int64 = 0
@@ -67,10 +69,10 @@ public enum DurableFile {
         return (size, digest.finish())
     }
 
-    /// Brings a file, or the names of a folder of our own, to the disk.
+    /// Syncs a file, or the entries of one of our own folders.
     static func sync(_ path: String) throws(BackupError) { try sync(path, O_NOFOLLOW) }
 
-    /// Brings the names of a folder to the disk that a person chose, and that may be a link.
+    /// Syncs the entries of a folder that the user chose and that may be a link.
     static func syncNames(in folder: String) throws(BackupError) { try sync(folder, O_DIRECTORY) }
 
     private static func sync(_ path: String, _ flags: Int32) throws(BackupError) {
@@ -80,12 +82,12 @@ public enum DurableFile {
         guard fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
     }
 
-    /// Gives a file or folder another name on the same disk.
+    /// Renames a file or folder on the same disk.
     static func rename(_ path: String, to target: String) throws(BackupError) {
         guard Glibc.rename(path, target) == 0 else { throw .file(path: target, errno: errno) }
     }
 
-    /// The names in a folder, sorted; a folder that is not there has none.
+    /// Returns the names in a folder, sorted; empty if the folder does not exist.
     static func names(in folder: String) throws(BackupError) -> [String] {
         guard let listing = opendir(folder) else {
             if errno == ENOENT { return [] }
@@ -106,20 +108,22 @@ public enum DurableFile {
         return names.sorted()
     }
 
-    /// How deep below a folder that is removed others may lie; our own have none.
+    /// How deep subfolders of a removed folder may nest; our own folders have none.
     private static let depthLimit = 16
 
-    /// Removes a folder with what is in it, 16 folders deep at most, or whatever else lies there;
-    /// what is not there is no error.
+    /// Removes a folder with its content, or whatever else lies at the path.
     ///
-    /// No link is followed: somebody else may have put it there, and its target stays.
+    /// Subfolders nest at most 16 deep. A path that does not exist is not an error. No symbolic
+    /// link is followed: somebody else may have put it there, and its target stays.
     public static func removeFolder(_ path: String) throws(BackupError) {
         try remove(path, in: AT_FDCWD, at: path, depth: 0)
     }
 
+    /// Removes one entry of an open folder.
+    ///
     /// - Parameters:
-    ///   - name: what to remove, as seen from the open folder `parent`.
-    ///   - path: the same for people.
+    ///   - name: the entry, relative to the open folder `parent`.
+    ///   - path: the full path of the entry, for error messages.
     private static func remove(
         _ name: String, in parent: Int32, at path: String, depth: Int
     ) throws(BackupError) {
@@ -152,7 +156,7 @@ public enum DurableFile {
         }
     }
 
-    /// What a path is, without following a link there; `nil` for nothing.
+    /// Returns the status of a path without following a link, or `nil` if nothing lies there.
     static func status(of path: String) throws(BackupError) -> stat? {
         var status = stat()
         if lstat(path, &status) == 0 { return status }
@@ -174,7 +178,7 @@ public enum DurableFile {
             let count = Glibc.write(
                 descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             if count < 0, errno == EINTR { continue }
-            // A write of nothing sets no number: there was no room.
+            // A write of 0 bytes does not set `errno`: the disk was full.
             guard count > 0 else { throw .file(path: path, errno: count == 0 ? ENOSPC : errno) }
             rest = rest.dropFirst(count)
         }

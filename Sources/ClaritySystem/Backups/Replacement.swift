@@ -1,18 +1,18 @@
 @preconcurrency import Glibc
 
-/// Puts files in the place of those of a state directory, all of them or none, whenever it is killed.
+/// Replaces files of a state directory, all of them or none, even if the process is killed.
 ///
-/// The new files are gathered under a name that nobody looks at. Renaming that folder to
-/// `StateDirectory.restoringName` is the instant from which the replacement is decided: before it
-/// nothing has changed, after it every other command refuses to work until `finish` has moved each
-/// file. What was there goes into a folder of its own and is never removed.
+/// The new files are gathered in a folder whose name nobody looks at. Renaming that folder to
+/// `StateDirectory.restoringName` commits the replacement. Before that, nothing has changed. After
+/// it, every other command refuses to work until `finish` has moved each file. The old files go
+/// into a folder of their own, which only `removeAsides` removes.
 ///
-/// To be used by one process at a time, while nobody else uses the state directory.
+/// Only one process may use this at a time, while nobody else uses the state directory.
 public struct Replacement {
-    /// What a database's file may have beside it.
+    /// The suffixes of a database file and of the files that may lie beside it.
     private static let suffixes = ["", "-wal", "-shm", "-journal"]
     private static let draftName = ".restoring-draft"
-    /// The file that names the folder for what was there.
+    /// The file that contains the name of the folder for the old files.
     private static let asideName = "aside"
 
     private let directory: String
@@ -21,16 +21,17 @@ public struct Replacement {
     /// Prepares a replacement in a state directory.
     public init(in directory: String) { self.directory = directory }
 
-    /// Whether one was decided and is not finished.
+    /// Whether a replacement was committed and is not finished.
     public var isBegun: Bool { access(folder, F_OK) == 0 }
 
-    /// The files that one which was decided has not put in their place yet, sorted.
+    /// Returns the files that a committed replacement has not yet put in place, sorted.
     public func pending() throws(BackupError) -> [String] {
         try DurableFile.names(in: folder).filter { $0 != Replacement.asideName }
     }
 
-    /// Makes the folder for the new files, of mode 0700, and returns its path; what a killed process
-    /// left of another is removed.
+    /// Creates the folder for the new files, with mode 0700, and returns its path.
+    ///
+    /// A draft that a killed process left behind is removed first.
     public func makeDraft() throws(BackupError) -> String {
         let draft = "\(directory)/\(Replacement.draftName)"
         if try DurableFile.status(of: draft) != nil { try DurableFile.removeFolder(draft) }
@@ -40,14 +41,14 @@ public struct Replacement {
         return draft
     }
 
-    /// Gives the new files up.
+    /// Discards the new files.
     public func removeDraft() throws(BackupError) {
         try DurableFile.removeFolder("\(directory)/\(Replacement.draftName)")
     }
 
-    /// Decides the replacement.
+    /// Commits the replacement.
     ///
-    /// - Parameter aside: the name of the folder for what was there; it must be new.
+    /// - Parameter aside: the name of the folder for the old files; it must be new.
     public func commit(aside: String) throws(BackupError) {
         let draft = "\(directory)/\(Replacement.draftName)"
         for name in try DurableFile.names(in: draft) { try DurableFile.sync("\(draft)/\(name)") }
@@ -57,9 +58,9 @@ public struct Replacement {
         try DurableFile.syncNames(in: directory)
     }
 
-    /// Moves every file that is not in its place yet.
+    /// Moves every file that is not yet in place.
     ///
-    /// - Returns: the folder with what was there; `nil` when another call had finished already.
+    /// - Returns: the folder with the old files; `nil` if another call had already finished.
     @discardableResult
     public func finish() throws(BackupError) -> String? {
         let plan = "\(folder)/\(Replacement.asideName)"
@@ -81,7 +82,7 @@ public struct Replacement {
                 }
                 try DurableFile.sync(place)
                 try DurableFile.syncNames(in: directory)
-                // From here on what lies at the name is the new file.
+                // From here on, the name belongs to the new file.
                 try DurableFile.rename("\(folder)/\(name)", to: "\(directory)/\(name)")
             }
             try DurableFile.syncNames(in: directory)
@@ -94,17 +95,17 @@ public struct Replacement {
         return aside.map { "\(directory)/\($0)" }
     }
 
-    /// Removes the folders with what was there before earlier replacements.
+    /// Removes the folders with the old files of earlier replacements.
     public static func removeAsides(in directory: String) throws(BackupError) {
         for name in try DurableFile.names(in: directory) where name.hasPrefix(asidePrefix) {
             try DurableFile.removeFolder("\(directory)/\(name)")
         }
     }
 
-    /// With what the name of a folder for what was there begins.
+    /// The prefix of the names of folders for old files.
     public static let asidePrefix = "damaged-"
 
-    /// A name for such a folder that is not taken.
+    /// Returns an unused name for such a folder.
     public func freeAside(_ stamp: String) throws(BackupError) -> String {
         var name = Replacement.asidePrefix + stamp
         var number = 1

@@ -1,13 +1,15 @@
 @preconcurrency import Glibc
 
-/// Finds the name of the zone that this machine's clock on the wall follows.
+/// Finds the name of the machine's local time zone.
 public enum LocalZone {
-    /// The zone's name: from `TZ` in the environment; else from where the link `localtime` leads;
-    /// else, where that is a file and no link, from `timezone` beside it; else `UTC`.
+    /// Returns the zone's name.
     ///
-    /// The name is not checked. `TZ` may hold a rule (`CET-1CEST,M3.5.0,M10.5.0/3`), which names no
-    /// zone: it is returned as it is, so that what looks it up fails with it and does not run on
-    /// another clock in silence. An empty `TZ` means UTC, as tzset(3) has it.
+    /// The first of these that exists gives the name: `TZ` in the environment, the target of the
+    /// link `localtime`, the file `timezone` beside it. Without them the zone is `UTC`.
+    ///
+    /// The name is not checked. `TZ` may contain a rule (`CET-1CEST,M3.5.0,M10.5.0/3`) instead of a
+    /// name. It is returned unchanged, so that looking it up fails instead of silently using
+    /// another zone. An empty `TZ` means UTC, as in tzset(3).
     public static func identifier(
         environment: [String: String], configuration: String = "/etc"
     ) -> String {
@@ -19,7 +21,7 @@ public enum LocalZone {
         if let target = linkTarget("\(configuration)/localtime") {
             if let name = nameAfterZoneinfo(target) { return name }
         }
-        // Debian's copy of the name, for systems on which `localtime` is a copy of the file.
+        // Debian writes the name here, for systems where `localtime` is a copy of the zone's file.
         if let bytes = readRegularFile("\(configuration)/timezone", atMost: 1024) {
             let line = String(decoding: bytes, as: UTF8.self).prefix { !$0.isWhitespace }
             if !line.isEmpty { return String(line) }
@@ -27,7 +29,7 @@ public enum LocalZone {
         return "UTC"
     }
 
-    /// `Europe/Berlin` of `/usr/share/zoneinfo/Europe/Berlin`.
+    /// Returns `Europe/Berlin` for `/usr/share/zoneinfo/Europe/Berlin`.
     private static func nameAfterZoneinfo(_ path: String) -> String? {
         guard let range = path.firstRange(of: "/zoneinfo/") else { return nil }
         let name = path[range.upperBound...]

@@ -1,22 +1,25 @@
 @preconcurrency import Glibc
 public import ClarityScheduler
 
-/// The time zones that are installed on this machine, as TZif files in a folder.
+/// The time zones installed on this machine, as TZif files in a folder.
 public struct SystemZones: ZoneSource {
-    /// The most bytes that a zone's file may have: 64 KiB. The largest of tzdata has under 4 KiB.
+    /// The largest accepted size of a zone's file: 64 KiB. The largest file of tzdata has under 4
+    /// KiB.
     public static let largestFileBytes = 64 << 10
 
     private let directory: String
 
-    /// Creates the source over a folder: `$TZDIR` where it is an absolute path, else
+    /// Creates a source for a folder: `$TZDIR` if it is an absolute path, else
     /// `/usr/share/zoneinfo`.
     public init(environment: [String: String]) {
         directory =
             environment["TZDIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/usr/share/zoneinfo"
     }
 
-    /// The zone's file; `nil` where there is none, where it is no TZif file, and for names that
-    /// could lead out of the folder: parts of a name are letters, digits, `_`, `+` and `-`.
+    /// Returns the zone's file; `nil` if it does not exist or is not a TZif file.
+    ///
+    /// Names that could lead out of the folder also give `nil`: the components of a name consist of
+    /// letters, digits, `_`, `+` and `-`.
     public func tzif(for identifier: String) -> [UInt8]? {
         guard Self.isName(identifier) else { return nil }
         guard
@@ -27,8 +30,9 @@ public struct SystemZones: ZoneSource {
         return bytes
     }
 
-    /// The zone of a name; `nil` where none is installed, or its file is at fault. `UTC` is always
-    /// there.
+    /// Returns the zone with a name; `nil` if it is not installed or its file is invalid.
+    ///
+    /// `UTC` always exists.
     public func zone(named identifier: String) -> Zone? {
         guard identifier != "UTC" else { return .utc }
         guard let bytes = tzif(for: identifier) else { return nil }
@@ -54,9 +58,10 @@ public struct SystemZones: ZoneSource {
     }
 }
 
-/// The bytes of a regular file; `nil` where there is none, it cannot be read, or it has more.
+/// Returns the bytes of a regular file; `nil` if it does not exist, cannot be read, or is too
+/// large.
 ///
-/// Does not wait on a named pipe in its place.
+/// If the path is a named pipe, the function does not wait for it.
 func readRegularFile(_ path: String, atMost limit: Int) -> [UInt8]? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
