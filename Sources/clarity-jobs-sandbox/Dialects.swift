@@ -1,5 +1,5 @@
 extension Dialect {
-    /// The routes of this dialect.
+    /// Creates the routes of this dialect.
     func makeRoutes() -> any RouteSet {
         switch name {
         case Dialect.loop.name: LoopRoutes(self)

@@ -5,7 +5,7 @@
         exit(run(Array(CommandLine.arguments.dropFirst())))
     }
 
-    /// Serves until a signal ends it; the answer is the exit status.
+    /// Serves until a signal ends the server, and returns the exit status.
     private static func run(_ arguments: [String]) -> Int32 {
         let options: ServeOptions
         do {
@@ -19,7 +19,8 @@
             complain(error.description)
             return EX_USAGE
         }
-        // Blocked before any thread starts, so that every thread leaves them to `sigwait`.
+        // Signals are blocked before any thread starts, so that every thread leaves them to
+        // `sigwait`.
         var signals = sigset_t()
         sigemptyset(&signals)
         sigaddset(&signals, SIGINT)
@@ -41,7 +42,7 @@
         return 0
     }
 
-    /// The running server; `nil`, with a word on standard error, when it cannot run.
+    /// Starts the server, or writes to standard error why it cannot and returns `nil`.
     private static func start(_ options: ServeOptions) -> HTTPServer? {
         if mkdir(options.directory, 0o700) != 0, errno != EEXIST {
             complain("cannot make `\(options.directory)`: \(SystemError(code: errno))")
@@ -73,7 +74,7 @@
         }
     }
 
-    /// Sends this process SIGTERM once standard input ends; false when no thread can be had.
+    /// Sends this process SIGTERM when standard input ends; `false` if no thread can be created.
     private static func endWithInput() -> Bool {
         var thread = pthread_t()
         let code = pthread_create(

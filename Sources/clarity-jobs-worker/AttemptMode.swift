@@ -4,8 +4,9 @@ import ClarityWorkers
 @preconcurrency import Glibc
 import Synchronization
 
-/// One attempt for the scheduler: the order comes on descriptor 3, the reports go to 4, and 5 is the
-/// lock of the scheduler's lease, which must not outlive this process in a child of it.
+/// Runs one attempt for the scheduler. The order comes on descriptor 3, and the reports go to
+/// descriptor 4. Descriptor 5 is the lock of the scheduler's lease, which must not outlive this
+/// process in a child.
 enum AttemptMode {
     private static let orderNumber: Int32 = 3
     private static let reportNumber: Int32 = 4
@@ -36,9 +37,9 @@ enum AttemptMode {
         return .done
     }
 
-    /// Cancels what is still under way when half of the time from the warning to the end is over: a
-    /// request whose answer does not come would otherwise be waited for until the end, and then the
-    /// place where the work stood would be lost.
+    /// Cancels what is still under way when half of the time from the warning to the end is over.
+    /// Otherwise a request without an answer would be waited for until the end, and the checkpoint
+    /// would be lost.
     private static func cancel(_ attempt: Task<Outcome, Never>, after span: Duration) {
         var byte: UInt8 = 0
         let descriptor = wake.hear.load(ordering: .relaxed)
@@ -51,9 +52,9 @@ enum AttemptMode {
         attempt.cancel()
     }
 
-    /// Takes the signals and descriptors over; the first thing that the program does.
+    /// Takes over the signals and descriptors, before the attempt starts.
     static func prepare() {
-        // Made first: the handler must not be the one that makes the flag.
+        // Created first: the signal handler must not be the one that creates the flag.
         _ = isWarned
         var ends: [Int32] = [-1, -1]
         if pipe(&ends) != 0 { complain("cannot be warned: \(String(cString: strerror(errno)))") }
@@ -63,18 +64,18 @@ enum AttemptMode {
         signal(SIGTERM) { _ in
             var byte: UInt8 = 1
             warning.store(true, ordering: .relaxed)
-            // A pipe that is full has woken whoever waits long ago.
+            // A full pipe has already woken the thread.
             _ = write(wake.ring.load(ordering: .relaxed), &byte, 1)
         }
-        // Whoever started this process may have held the signal back.
+        // The process that started this one may have blocked the signal.
         var signals = sigset_t()
         sigemptyset(&signals)
         sigaddset(&signals, SIGTERM)
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-        // A scheduler that is gone shows as an error of the write.
+        // If the scheduler has ended, the write returns an error instead.
         signal(SIGPIPE, SIG_IGN)
         for descriptor in [orderNumber, reportNumber, lockNumber] {
-            // One that is not open needs no flag.
+            // A descriptor that is not open needs no flag.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         }
     }
@@ -83,7 +84,7 @@ enum AttemptMode {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0
         var lines: [String] = []
-        // Byte by byte: what comes after `end` is for the watching thread.
+        // Reads byte by byte: the bytes after `end` are for the watching thread.
         while lines.last != "end" {
             let count = read(orderNumber, &byte, 1)
             if count < 0, errno == EINTR { continue }
@@ -106,8 +107,9 @@ enum AttemptMode {
         }
     }
 
-    /// Ends this process at once when the scheduler has ended: nobody is left who knows of the
-    /// attempt, and another scheduler may start it anew. What was not settled comes again unchanged.
+    /// Ends this process at once when the scheduler has ended: nobody knows of the attempt any
+    /// more, and another scheduler may start it again. Work that was not settled comes again
+    /// unchanged.
     private static func endWithScheduler() {
         var byte: UInt8 = 0
         while true {
@@ -118,14 +120,14 @@ enum AttemptMode {
         }
     }
 
-    /// Whether the scheduler has warned.
+    /// Whether the scheduler has sent its warning.
     private static var isWarned: Bool { warning.load(ordering: .relaxed) }
 }
 
-/// Set by SIGTERM. Global, since a signal's handler has no other way to anything.
+/// Set by SIGTERM. Global, because a signal handler can reach nothing else.
 private let warning = Atomic(false)
 
-/// The two ends of a pipe, by which the handler wakes a thread.
+/// The two ends of a pipe through which the handler wakes a thread.
 private let wake = WakingPipe()
 
 private final class WakingPipe: Sendable {
@@ -133,12 +135,12 @@ private final class WakingPipe: Sendable {
     let ring = Atomic<Int32>(-1)
 }
 
-/// Writes reports, each as one line in one piece.
+/// Writes each report as one line, in one piece.
 private final class ReportWriter: Sendable {
     private let descriptor: Int32
     private let lock = Mutex(())
 
-    /// `nil` when the descriptor is not open.
+    /// Creates a writer; `nil` if the descriptor is not open.
     init?(descriptor: Int32) {
         guard fcntl(descriptor, F_GETFD) >= 0 else { return nil }
         self.descriptor = descriptor
@@ -153,7 +155,7 @@ private final class ReportWriter: Sendable {
                     Glibc.write(descriptor, $0.baseAddress, $0.count)
                 }
                 if count < 0, errno == EINTR { continue }
-                // Nobody reads any more: see `AttemptMode.endWithScheduler`.
+                // Nobody reads any more: see `endWithScheduler`.
                 guard count > 0 else { _exit(ExitStatus.internalFault.rawValue) }
                 rest = rest.dropFirst(count)
             }

@@ -2,9 +2,9 @@ import ClarityJobs
 import ClarityScheduler
 import ClarityWorkers
 
-/// Shows the audit log, and checks it.
+/// Shows the audit log, and verifies it and the outbox.
 enum AuditMode {
-    /// How many entries are read at once.
+    /// The number of entries that are read at once.
     private static let page = 500
 
     static func run(_ arguments: [String]) -> ExitStatus {
@@ -65,13 +65,13 @@ enum AuditMode {
         return proof.broken == nil ? .done : .failed
     }
 
-    /// Proves the outbox, after the history was proved by the program that this one was.
+    /// Verifies the outbox, after the program that became this one has verified the history.
     ///
-    /// `--found` says how many findings it has written, in JSON within a list that is still open, and
-    /// `--offence` that one of them is an offence.
+    /// `--found` is the number of findings that it has written; as JSON, they are in a list that is
+    /// still open. `--offence` says that one of them is an offence.
     private static func outbox(_ flags: Flags) throws -> ExitStatus {
         var isFirst = flags["found"].flatMap { Int($0) } ?? 0 == 0
-        // A list that was begun is ended, whatever comes.
+        // A list that was begun is ended, whatever happens.
         defer { if flags.form == .json { print(isFirst ? "[]" : "]") } }
         guard let proof = try store(flags)?.proveOutbox() else {
             return flags.has("offence") ? .failed : .done
@@ -88,7 +88,7 @@ enum AuditMode {
         return proof.findings.isEmpty && !flags.has("offence") ? .done : .failed
     }
 
-    /// `nil` where there is none: asking makes nothing.
+    /// Opens the store; `nil` if there is none, because a query creates nothing.
     private static func store(_ flags: Flags) throws -> HealthStore? {
         let state = try flags.value("state")
         guard HealthStore.exists(in: state) else { return nil }

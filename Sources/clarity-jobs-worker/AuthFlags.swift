@@ -1,17 +1,17 @@
 import ClarityScheduler
 import ClarityWorkers
 
-/// `--name value` pairs.
+/// The flags of `auth`: `--name value` pairs.
 struct AuthFlags {
-    /// A flag that is needed and not given.
+    /// A required flag is missing.
     struct Missing: Error {
         var name: String
     }
 
-    /// What becomes of the data at a logout.
+    /// What a logout does with the data.
     enum Data: String {
         case keep, remove
-        /// What the person at the terminal says.
+        /// Asks the person at the terminal.
         case ask
     }
 
@@ -25,7 +25,7 @@ struct AuthFlags {
     ]
     private var values: [String: String] = [:]
 
-    /// `nil` for anything but known flags with their values.
+    /// Parses the flags; `nil` for anything but known flags with valid values.
     init?(_ arguments: [String]) {
         guard arguments.count.isMultiple(of: 2) else { return nil }
         for index in stride(from: 0, to: arguments.count, by: 2) {
@@ -41,15 +41,15 @@ struct AuthFlags {
         }
     }
 
-    /// Whether the answer is to be JSON.
+    /// Whether to write the answer as JSON.
     var isJSON: Bool { ["json", "ndjson"].contains(values["output"]) }
 
-    /// Where the password comes from; the standard input unless given.
+    /// Where the password comes from; the standard input by default.
     var password: PasswordEntry {
         values["password"].flatMap { PasswordEntry(rawValue: $0) } ?? .input
     }
 
-    /// What becomes of the data; it is kept unless given.
+    /// What a logout does with the data; it is kept by default.
     var data: Data { values["data"].flatMap { Data(rawValue: $0) } ?? .keep }
 
     func value(_ name: String) throws(Missing) -> String {
@@ -57,17 +57,17 @@ struct AuthFlags {
         return value
     }
 
-    /// The backend's contract, or that it is to be found out.
+    /// Returns the backend's dialect, or that it is to be detected.
     func dialect() throws(Failure) -> DialectChoice {
         try WorkOptions.dialect(named: values["dialect"])
     }
 
-    /// Which servers are believed to be the backend; the pins come one on each line.
+    /// Returns which servers to trust as the backend; each line has one pin.
     func trust() throws(TransportError) -> CurlTransport.Trust {
         try CurlTransport.Trust(authorities: values["ca-bundle"], pinLines: values["pins"])
     }
 
-    /// The wait before a request is repeated, 1 s unless given.
+    /// The wait before a request is retried; 1 s by default.
     var retryWait: Duration {
         .milliseconds(values["retry-wait"].flatMap { Int64($0) } ?? 1000)
     }

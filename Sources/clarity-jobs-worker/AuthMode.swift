@@ -3,7 +3,7 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
 
-/// Logs in, logs out, and says who is logged in.
+/// Logs in, logs out, and shows who is logged in.
 enum AuthMode {
     static func run(_ arguments: [String]) async -> ExitStatus {
         guard let action = arguments.first, let flags = AuthFlags(Array(arguments.dropFirst()))
@@ -26,7 +26,7 @@ enum AuthMode {
             return .deferred
         } catch let error as APIError {
             let status = ExitStatus(outcome(of: error))
-            // It may well succeed later, and nothing was refused.
+            // A later login may succeed, and nothing was refused.
             if case .loginsUsedUp = error { return .deferred }
             return status
         } catch {
@@ -39,7 +39,7 @@ enum AuthMode {
         for name in ["backend", "state"] { _ = try flags.value(name) }
         _ = try flags.dialect()
         _ = try trust(flags)
-        // Before the store is opened: a person may take their time, and a logout may come meanwhile.
+        // Asks before the store is opened: a person may take their time, and may log out meanwhile.
         let password = try flags.password.password(of: email)
         let session = try await client(flags, store(flags)).login(email: email, password: password)
         print(session.sentence)
@@ -48,7 +48,7 @@ enum AuthMode {
 
     private static func status(_ flags: AuthFlags) throws -> ExitStatus {
         let state = try flags.value("state")
-        // Asking makes nothing.
+        // A query creates nothing.
         guard HealthStore.exists(in: state) else { throw APIError.notLoggedIn }
         let (store, now) = (try store(flags), SystemClock().now)
         guard let status = try SessionStatus(store, at: now) else {
@@ -65,7 +65,8 @@ enum AuthMode {
             try HealthStore(stateDirectory: flags.value("state"), environment: keyEnvironment()))
     }
 
-    /// Without a password to log in with again: here is a person who does, or wants to be out.
+    /// Creates a client that has no password to log in again with: here a person does that, or
+    /// wants to be logged out.
     static func client(_ flags: AuthFlags, _ store: HealthStore) throws -> APIClient {
         let backend = try flags.value("backend")
         let transport: CurlTransport

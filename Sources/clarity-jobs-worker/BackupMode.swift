@@ -3,7 +3,7 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
 
-/// Makes backups of the state directory, and lists them.
+/// Makes and lists backups of the state directory.
 enum BackupMode {
     static func run(_ arguments: [String]) -> ExitStatus {
         let flags = Flags(

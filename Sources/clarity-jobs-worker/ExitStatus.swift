@@ -3,7 +3,7 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
 
-/// How this program ends, in the words of `sysexits.h` where it has them.
+/// The exit statuses of this program, named after those of `sysexits.h` where it has them.
 enum ExitStatus: Int32 {
     case done = 0
     case failed = 1
@@ -13,7 +13,7 @@ enum ExitStatus: Int32 {
     case unreachable = 69
     case internalFault = 70
     case disk = 74
-    /// It may be tried again later.
+    /// A later try may succeed.
     case deferred = 75
     case credential = 77
     case configuration = 78
@@ -32,11 +32,11 @@ enum ExitStatus: Int32 {
             }
     }
 
-    /// Says on the error output how work ended, unless it ended well.
+    /// Returns the status of an outcome, and writes its failure to the error output.
     init(_ outcome: Outcome) {
         switch outcome {
         case .success: self = .done
-        // The work goes on when it may; nothing has failed.
+        // The work continues when it may; nothing has failed.
         case .snooze(_, let failure), .awaits(_, let failure):
             complain(failure.reason)
             self = .deferred
@@ -46,14 +46,14 @@ enum ExitStatus: Int32 {
         }
     }
 
-    /// Says on the error output why a command did nothing. Of what another process holds it says, in
-    /// its status, that the same may work later.
+    /// Returns the status of an error that ended a command, and writes the error to the error
+    /// output. If another process holds the store, the status says that a later try may succeed.
     init(of error: any Error) {
         self.init(outcome(of: error))
         if let error = error as? HealthStoreError, error.isBusy { self = .deferred }
     }
 
-    /// Says on the error output why nothing was backed up or restored.
+    /// Returns the status of a backup or restore that failed, and writes why to the error output.
     init(ofBackup error: any Error) {
         switch error {
         case let error as BackupError:
@@ -76,7 +76,8 @@ enum ExitStatus: Int32 {
         }
     }
 
-    /// What it means that a file cannot be read that was named.
+    /// Returns the status of a file that a person named and that cannot be read, and writes why to
+    /// the error output.
     init(of error: SourceError) {
         complain(error.description)
         self =

@@ -1,6 +1,6 @@
-/// `--name value` pairs and flags without value, each once.
+/// `--name value` pairs, each name once, and flags without a value.
 struct Flags {
-    /// A flag that is needed and not given.
+    /// A required flag is missing.
     struct Missing: Error {
         var name: String
     }
@@ -8,7 +8,7 @@ struct Flags {
     private var values: [String: String] = [:]
     private var switches: Set<String> = []
 
-    /// `nil` for anything but flags of these names.
+    /// Parses the flags; `nil` for anything but flags of these names.
     init?(_ arguments: [String], values names: [String], switches flags: [String] = []) {
         var rest = arguments[...]
         while let word = rest.popFirst() {
@@ -34,11 +34,11 @@ struct Flags {
         return value
     }
 
-    /// How the answer is to be written.
+    /// The form in which to write the answer; a table by default.
     var form: OutputForm { values["output"].flatMap(OutputForm.init(rawValue:)) ?? .table }
 }
 
-/// How results are written.
+/// The form in which results are written.
 enum OutputForm: String {
     case table
     case json

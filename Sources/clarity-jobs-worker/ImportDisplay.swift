@@ -4,11 +4,11 @@ import ClarityWorkers
 @preconcurrency import Glibc
 import Synchronization
 
-/// Shows how far an import has come on the error output: a bar on a terminal, else lines.
+/// Shows the progress of an import on the error output: as a bar on a terminal, else as lines.
 final class ImportDisplay: Sendable {
     /// TIOCGWINSZ (ioctl_tty(2)), a macro that Swift does not see.
     private static let getWindowSize: UInt = 0x5413
-    /// Back to the line's beginning, and away with what stands behind it.
+    /// Returns to the start of the line, and clears what follows.
     private static let (start, clear) = ("\r", "\r\u{1B}[K")
 
     private struct State {
@@ -25,7 +25,7 @@ final class ImportDisplay: Sendable {
         self.isQuiet = isQuiet
         self.clock = clock
         let terminal = getenv("TERM").map { String(cString: $0) }
-        // A terminal that cannot clear a line would show all bars one behind the other.
+        // On a terminal that cannot clear a line, the bars would follow one another.
         isTerminal = isatty(STDERR_FILENO) == 1 && terminal != "dumb"
         state = Mutex(State(text: ImportProgressText(at: clock.elapsed)))
     }
@@ -47,7 +47,7 @@ final class ImportDisplay: Sendable {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     func end() {
         state.withLock { state in
             if state.isDrawn { fputs(ImportDisplay.clear, stderr) }

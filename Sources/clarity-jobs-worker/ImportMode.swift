@@ -5,9 +5,9 @@ import ClarityWorkers
 @preconcurrency import Glibc
 import Synchronization
 
-/// Reads one file into the outbox; what to read and where is in the order on the standard input.
+/// Imports a file or folder into the outbox; the order on the standard input says what and where.
 enum ImportMode {
-    /// The reading was ended by a signal.
+    /// A signal ended the import.
     private struct Interrupted: Error {
         var signal: Int32
     }
@@ -61,10 +61,10 @@ enum ImportMode {
         return account.report.brokeAt?.isOfDisk == true ? .disk : .faultyInput
     }
 
-    /// Takes the signals over; the first thing that the program does. The first one is the wish to
-    /// end, a second one ends the program at once.
+    /// Takes over the signals, before the import starts. The first signal asks the import to end,
+    /// and a second one ends the program at once.
     static func prepare() {
-        // Made first: the handler must not be the one that makes it.
+        // Created first: the signal handler must not be the one that creates it.
         _ = received
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -77,7 +77,7 @@ enum ImportMode {
             sigaction(number, &action, nil)
             sigaddset(&signals, number)
         }
-        // Whoever started this process may have held them back.
+        // The process that started this one may have blocked them.
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     }
 
@@ -87,5 +87,5 @@ enum ImportMode {
     }
 }
 
-/// Set by the handler. Global, since a signal's handler has no other way to anything.
+/// Set by the handler. Global, because a signal handler can reach nothing else.
 private let signalReceived = Atomic<Int32>(0)

@@ -3,7 +3,7 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
 
-/// Changes the master key, and says where it is.
+/// Changes the master key, and shows where it is.
 enum KeyMode {
     static func run(_ arguments: [String]) -> ExitStatus {
         let flags = Flags(

@@ -3,18 +3,18 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
 
-/// Logs out: tells the backend, and forgets the session or removes everything that belongs to the
+/// Logs out: informs the backend, and forgets the session or removes everything that belongs to the
 /// user.
 ///
-/// Attempts that run meanwhile are not waited for: each finds at its next write that its time with
-/// the store is over (`HealthStore.wipe`).
+/// It does not wait for attempts that run meanwhile. At its next write, each of them finds that it
+/// may no longer write to the store (`HealthStore.wipe`).
 struct Logout {
     private let flags: AuthFlags
 
     init(_ flags: AuthFlags) { self.flags = flags }
 
     func run() async throws -> ExitStatus {
-        // Asking for what is not there makes nothing.
+        // A logout without a store creates none.
         guard HealthStore.exists(in: try flags.value("state")) else { throw APIError.notLoggedIn }
         let store = try AuthMode.store(flags)
         let client = try AuthMode.client(flags, store)
@@ -24,7 +24,7 @@ struct Logout {
             return .done
         }
         guard try store.hasUserData() else {
-            // What an earlier logout could not give up is given up now.
+            // Removes what an earlier logout could not remove.
             _ = try store.wipe()
             try removeCopies(store)
             throw APIError.notLoggedIn
@@ -34,7 +34,7 @@ struct Logout {
         do throws(APIError) {
             try await client.endSession()
         } catch .notLoggedIn {
-            // The session is gone already, and what it left goes now.
+            // The session has already ended; what it left is removed below.
         } catch {
             fault = error
         }
@@ -45,14 +45,15 @@ struct Logout {
         } else {
             print(LogoutText.lines(receipt).joined(separator: "\n"))
         }
-        // The backend was not told, or did not listen: everything here is gone all the same.
+        // The backend was not informed, or refused; all data on this machine is gone nevertheless.
         return fault.map { ExitStatus(outcome(of: $0)) } ?? .done
     }
 
-    /// Removes what the state directory has of the same data: its backups, what restores have moved
-    /// aside, and what a killed one had made ready. Copies elsewhere are the person's.
+    /// Removes the other copies of the data in the state directory: its backups, the files that
+    /// restores have moved aside, and the draft of a killed restore. Copies elsewhere are left to
+    /// the person.
     ///
-    /// - Parameter store: while it is open no restore makes anything ready.
+    /// - Parameter store: an open store, which keeps restores from making a new draft.
     private func removeCopies(_ store: HealthStore) throws {
         defer { withExtendedLifetime(store) {} }
         let state = try flags.value("state")
@@ -65,8 +66,8 @@ struct Logout {
         }
     }
 
-    /// Whose data it is; `nil` when nobody knows, or what tells is damaged: that must keep nobody from
-    /// removing it.
+    /// Returns the address of the account; `nil` if it is unknown or its record is damaged. Damage
+    /// must not keep anybody from removing the data.
     private func email(_ store: HealthStore) throws(HealthStoreError) -> String? {
         do throws(HealthStoreError) {
             return try store.sessionRecord()?.email
@@ -76,7 +77,7 @@ struct Logout {
         }
     }
 
-    /// How to end when the person does not want it; `nil` when they do.
+    /// Returns the exit status if the person does not agree; `nil` if they do.
     private func unlessAgreed(_ store: HealthStore) throws -> ExitStatus? {
         guard let terminal = Terminal() else {
             complain(

@@ -1,8 +1,8 @@
 import ClarityScheduler
 
-/// The order on the standard input, up to `end` or the end of the input.
+/// Reads the order on the standard input, up to `end` or the end of the input.
 enum OrderInput {
-    /// `nil` where it is faulty, which has then been said.
+    /// Returns the order; `nil` if it is faulty, after writing why to the error output.
     static func read() -> AttemptOrder? {
         var lines: [String] = []
         while lines.last != "end", let line = readLine() { lines.append(line) }

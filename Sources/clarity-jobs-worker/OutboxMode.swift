@@ -4,9 +4,9 @@ import ClaritySystem
 import ClarityWorkers
 @preconcurrency import Glibc
 
-/// Shows what is in the outbox and where it came from, and does what a person wants done with it.
+/// Shows what is in the outbox and where it came from, and performs a person's actions on it.
 enum OutboxMode {
-    /// What a person asked that cannot be done, in one line.
+    /// A request that cannot be carried out, in one line.
     private struct Refusal: Error {
         var line: String
     }
@@ -170,7 +170,7 @@ enum OutboxMode {
         if flags.form == .table { lines.forEach { print($0) } } else { print(json) }
     }
 
-    /// `nil` where there is none: asking makes nothing.
+    /// Opens the store; `nil` if there is none, because a query creates nothing.
     private static func store(_ flags: Flags) throws -> HealthStore? {
         let state = try flags.value("state")
         guard HealthStore.exists(in: state) else { return nil }

@@ -1,21 +1,22 @@
 import ClarityJobs
 @preconcurrency import Glibc
 
-/// Writes one line of complaint to the error output, in the name under which this program was
-/// started: `clarity-jobs` where that became this program for a person.
+/// Writes a complaint as one line to the error output, after the name under which this program was
+/// started. That is `clarity-jobs` if that program became this one for a person.
 func complain(_ message: String) {
     let name = CommandLine.arguments.first?.split(separator: "/").last ?? "clarity-jobs-worker"
     printError("\(name): \(message)")
 }
 
-/// The store, after a word on the error output when opening it sealed an earlier release's rows anew.
+/// Returns the store, after a notice on the error output if opening it encrypted the rows of an
+/// earlier release again.
 func announced(_ store: HealthStore) -> HealthStore {
     if store.wasUpgraded { complain(HealthStore.upgradeNotice) }
     return store
 }
 
-/// Writes lines to the error output; U+FFFD stands for what would steer a terminal or turn the
-/// direction of the text, since a path or a name can have that in it.
+/// Writes lines to the error output. Characters that control a terminal or change the direction of
+/// the text become U+FFFD, because a path or a name may contain them.
 func printError(_ text: String) {
     var shown = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
@@ -28,12 +29,12 @@ func printError(_ text: String) {
     fputs("\(String(shown))\n", stderr)
 }
 
-/// The variables that say where the master key is, where temporary files go, and which zone this
-/// machine is in.
+/// Returns the variables that say where the master key is, where temporary files go, and which time
+/// zone this machine has.
 ///
 /// - Parameters:
-///   - named: the variable that has the key, where a job file names one.
-///   - others: more variables, which were given as the place of a key.
+///   - named: the variable that contains the key, if a job file names one.
+///   - others: further variables that were given as the place of a key.
 func keyEnvironment(named: String? = nil, _ others: String...) -> [String: String] {
     let pointer = "CLARITY_JOBS_KEY_VARIABLE"
     var environment: [String: String] = [:]

@@ -2,19 +2,19 @@ import ClarityJobs
 import ClarityScheduler
 @preconcurrency import Glibc
 
-/// Where a password comes from.
+/// The source of a password.
 enum PasswordEntry: String {
     /// One line of the standard input.
     case input = "stdin"
-    /// The credential of the service manager, else the terminal.
+    /// The service manager's credential, or else the terminal.
     case person = "ask"
 
-    /// Why there is none, in words for people.
+    /// Why there is no password, in words for people.
     struct Missing: Error {
         var words: String
     }
 
-    /// The password of `email`.
+    /// Returns the password of `email`.
     ///
     /// - Throws: `Missing`; `Failure` for a credential that cannot be used.
     func password(of email: String) throws -> Secret {
@@ -27,7 +27,7 @@ enum PasswordEntry: String {
     private func standardInput() throws -> Secret {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0
-        // As many as a line may have, its end, and one that is too much.
+        // Reads at most the longest line, its end (CR LF), and one byte too many.
         while bytes.count < SessionPassword.longest + 3 {
             let count = read(STDIN_FILENO, &byte, 1)
             if count < 0, errno == EINTR { continue }
@@ -64,7 +64,7 @@ enum PasswordEntry: String {
 }
 
 extension String {
-    /// The text without what steers a terminal.
+    /// The text with U+FFFD in place of each character that controls a terminal.
     var printable: String {
         String(
             String.UnicodeScalarView(

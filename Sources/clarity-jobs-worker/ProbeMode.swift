@@ -1,9 +1,10 @@
 import ClaritySystem
 import ClarityWorkers
 
-/// Asks a URL once, for who may not link a library for that: prints the status of its answer, or in
-/// lower-case words why there was none, and ends with 0 for a status from 200 to 299, with 1 for
-/// another and with 69 for none.
+/// Requests a URL once, for programs that may not link a library for that.
+///
+/// It prints the status of the answer, or in lower-case words why there was none. It exits with 0
+/// for a status from 200 to 299, with 1 for another status, and with 69 without an answer.
 enum ProbeMode {
     static func run(_ url: String) -> ExitStatus {
         do throws(TransportError) {

@@ -1,8 +1,8 @@
 import CLinux
 @preconcurrency import Glibc
 
-/// Does what the scheduler must not do itself: one attempt, its rehearsal, a login, what concerns the
-/// master key, the audit log and the sources, or a look whether a URL answers.
+/// Does what the scheduler must not do itself: an attempt or its dry run, a login, what concerns
+/// the master key, the audit log and the sources, or a check whether a URL answers.
 @main enum Program {
     static let usage = """
         usage: clarity-jobs-worker attempt
@@ -33,8 +33,8 @@ import CLinux
         where BACKEND is --backend URL [--dialect D] [--ca-bundle FILE] [--pins LINES] [--retry-wait MS]
         """
 
-    /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that lets signals
-    /// through before there is a handler for them.
+    /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that accepts signals
+    /// before they have a handler.
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
         // Whatever this process does, it holds keys, tokens or a password.

@@ -4,9 +4,9 @@ import ClaritySystem
 import ClarityWorkers
 @preconcurrency import Glibc
 
-/// Shows what is kept on this machine: metrics, insights, the profile, a day, archived versions.
+/// Shows the data on this machine: metrics, insights, the profile, a day, archived versions.
 ///
-/// It asks no backend and changes nothing but the audit log, which says that somebody read.
+/// It contacts no backend, and changes only the audit log, which records the reading.
 enum ReadingMode {
     static func run(_ arguments: [String]) -> ExitStatus {
         guard let part = arguments.first,
@@ -35,7 +35,7 @@ enum ReadingMode {
     private static func show(_ part: String, _ flags: Flags) throws -> ExitStatus {
         let state = try flags.value("state")
         let form = flags["output"].flatMap { SheetForm(rawValue: $0) } ?? .table
-        // Asking makes nothing.
+        // A query creates nothing.
         guard HealthStore.exists(in: state) else {
             throw Refusal(words: "no health data is kept yet; run `clarity-jobs auth login`")
         }
@@ -49,7 +49,7 @@ enum ReadingMode {
             store, now: SheetReader.present(flags["now"], in: zone, now: SystemClock().now),
             zone: zone, style: Screen.style, form: form)
         let sheet = try sheet(part, flags, reader)
-        // First, so that nothing is shown that the log does not know of.
+        // Recorded first, so that nothing is shown that is not in the log.
         try store.record(
             form == .table ? .read : .exported, sheet.counts,
             detail: form == .table ? "shown: \(part)" : "as \(form.rawValue): \(part)")
@@ -100,9 +100,9 @@ enum ReadingMode {
     }
 }
 
-/// What the standard output is.
+/// The properties of the standard output.
 private enum Screen {
-    /// The columns where it is no terminal, or one that does not say how wide it is.
+    /// The number of columns if it is not a terminal, or one that does not report its width.
     private static let columns = 80
     /// TIOCGWINSZ (ioctl_tty(2)), a macro that Swift does not see.
     private static let getSize: UInt = 0x5413

@@ -3,7 +3,7 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
 
-/// Puts the state directory back to a backup.
+/// Restores the state directory from a backup.
 enum RestoreMode {
     static func run(_ arguments: [String]) -> ExitStatus {
         let names = ["state", "history-form", "backend", "dialect", "route", "from", "output"]

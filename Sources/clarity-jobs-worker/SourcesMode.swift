@@ -3,7 +3,7 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
 
-/// Shows how the sources of a job file stand; they are in the order on the standard input.
+/// Shows the status of a job file's sources; they are in the order on the standard input.
 enum SourcesMode {
     static func run(_ arguments: [String]) -> ExitStatus {
         guard let flags = Flags(arguments, values: ["output"]) else {
@@ -13,7 +13,7 @@ enum SourcesMode {
         do {
             let environment = keyEnvironment(named: order.options["key.variable"])
             let state = order.options["state.directory"] ?? ""
-            // Asking makes nothing.
+            // A query creates nothing.
             let store =
                 HealthStore.exists(in: state)
                 ? announced(try HealthStore(stateDirectory: state, environment: environment)) : nil

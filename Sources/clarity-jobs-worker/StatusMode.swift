@@ -3,9 +3,9 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
 
-/// Says which goals of freshness hold; goals and jobs are in the order on the standard input.
+/// Shows which freshness goals hold; goals and jobs are in the order on the standard input.
 enum StatusMode {
-    /// Ends with `failed` where a goal is missed.
+    /// Returns `failed` if a goal is missed or a job is overdue.
     static func run(_ arguments: [String]) -> ExitStatus {
         guard let flags = Flags(arguments, values: ["output"], switches: ["quiet"]) else {
             return Program.usageError("expected `status` with an order")
@@ -14,7 +14,7 @@ enum StatusMode {
         do {
             let environment = keyEnvironment(named: order.options["key.variable"])
             let state = order.options["state.directory"] ?? ""
-            // Asking makes nothing.
+            // A query creates nothing.
             let store =
                 HealthStore.exists(in: state)
                 ? announced(try HealthStore(stateDirectory: state, environment: environment)) : nil

@@ -3,22 +3,22 @@ import Synchronization
 
 /// The terminal of the person who started this program, whatever its standard input is.
 ///
-/// Questions go to the standard error, so that they are in no file of results.
+/// Questions go to the standard error, so that they never end up in a file of results.
 struct Terminal: ~Copyable {
-    /// What a person made of a question.
+    /// What a person answered to a question.
     enum Answer: Equatable {
-        /// The line's bytes without its end.
+        /// The bytes of the line, without its end.
         case line([UInt8])
-        /// The end of the input (Ctrl-D), or the terminal is gone.
+        /// The input has ended (Ctrl-D), or the terminal is gone.
         case closed
     }
 
-    /// The most bytes of a line: what the kernel's own line editing holds (N_TTY_BUF_SIZE).
+    /// The maximum size of a line in bytes: that of the kernel's own line editing (N_TTY_BUF_SIZE).
     private static let longestLine = 4096
 
     private let descriptor: Int32
 
-    /// `nil` when there is no terminal.
+    /// Opens the terminal; `nil` if there is none.
     init?() {
         descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { return nil }
@@ -31,11 +31,11 @@ struct Terminal: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Asks for one line; with `isSecret` what is typed is not shown.
+    /// Asks for one line; with `isSecret` the input is not shown.
     ///
-    /// A signal that ends or stops this program meanwhile (SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP)
-    /// does so once the terminal is as it was before; after a stop the question is asked anew. What
-    /// was typed before the question is dropped: it was not meant for it.
+    /// A signal that ends or stops this program meanwhile (SIGINT, SIGQUIT, SIGTERM, SIGHUP,
+    /// SIGTSTP) takes effect after the terminal is restored. After a stop the question is asked
+    /// again. Input from before the question is dropped, because it was not meant for it.
     func ask(_ question: String, isSecret: Bool) -> Answer {
         while true {
             switch askOnce(question, isSecret) {
@@ -55,14 +55,14 @@ struct Terminal: ~Copyable {
         guard tcgetattr(descriptor, &before) == 0, let interruptions = Interruptions() else {
             return .answer(.closed)
         }
-        // In this order: while nothing is shown, every signal finds its handler.
+        // In this order: while the input is hidden, every signal finds its handler.
         defer { interruptions.end() }
         var quiet = before
         if isSecret { quiet.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK | ECHONL) }
         guard tcsetattr(descriptor, TCSAFLUSH, &quiet) == 0 else { return .answer(.closed) }
         defer {
             tcsetattr(descriptor, TCSAFLUSH, &before)
-            // The end of the line was not shown either.
+            // The line end was not shown either.
             if isSecret { show("\n") }
         }
         show(question)
@@ -98,16 +98,16 @@ struct Terminal: ~Copyable {
     }
 }
 
-/// Signals that come while a terminal is not as its owner left it, as bytes in a pipe.
+/// Collects the signals that come while the terminal is changed, as bytes in a pipe.
 ///
-/// Of these there is one at a time.
+/// There is only one instance at a time.
 private struct Interruptions {
     private static let numbers = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP]
 
     let descriptor: Int32
     private let earlier: [sigaction]
 
-    /// `nil` when no pipe is to be had.
+    /// Installs the handlers; `nil` if no pipe can be created.
     init?() {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }
@@ -132,20 +132,21 @@ private struct Interruptions {
             earlier.append(before)
         }
         self.earlier = earlier
-        // Whoever started this program may have held them back, and so may who made this thread.
+        // The process that started this program may have blocked them, and so may the creator of
+        // this thread.
         var mask = sigset_t()
         sigemptyset(&mask)
         for number in Interruptions.numbers { sigaddset(&mask, number) }
         pthread_sigmask(SIG_UNBLOCK, &mask, nil)
     }
 
-    /// The signal that came; `nil` when there is none.
+    /// Returns the signal that came; `nil` if there is none.
     func next() -> Int32? {
         var byte: UInt8 = 0
         return read(descriptor, &byte, 1) == 1 ? Int32(byte) : nil
     }
 
-    /// Gives the signals back to whoever had them.
+    /// Restores the earlier handlers, and closes the pipe.
     func end() {
         for (number, action) in zip(Interruptions.numbers, earlier) {
             var action = action
@@ -155,8 +156,8 @@ private struct Interruptions {
         close(descriptor)
     }
 
-    /// Lets a signal do what it does to a program that has no handler for it; returns from one that
-    /// stopped this program and was followed by SIGCONT.
+    /// Lets a signal do what it does to a program that has no handler for it. Returns if it stopped
+    /// this program and SIGCONT followed.
     static func deliver(_ number: Int32) {
         var mask = sigset_t()
         sigemptyset(&mask)
@@ -171,6 +172,6 @@ private struct Interruptions {
     }
 }
 
-/// The end of the pipe that the handler writes to. Global, since a signal's handler has no other way
-/// to anything.
+/// The end of the pipe that the handler writes to. Global, because a signal handler can reach
+/// nothing else.
 private let bell = Atomic<Int32>(-1)

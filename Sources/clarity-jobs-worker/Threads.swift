@@ -1,7 +1,7 @@
 @preconcurrency import Glibc
 
-/// Starts a thread that may block, away from the few that run tasks; false when there is none to be
-/// had.
+/// Starts a thread that may block, apart from the few threads that run tasks. Returns false if no
+/// thread can be created.
 func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
     let job = Unmanaged.passRetained(ThreadJob(body))
     var thread = pthread_t()

@@ -1,17 +1,17 @@
 import ClarityHost
 
-/// Does a task's work on this thread, with all that it waits for.
+/// Runs asynchronous work, and everything it waits for, on this thread.
 ///
 /// The program has no other thread for tasks, so that it sleeps while it has nothing to do
-/// (`EventThread`). Most commands need no task, and would pay for the threads that run them as much as
-/// for all else they do.
+/// (`EventThread`). Most commands need no task. Threads for tasks would cost them as much as
+/// everything else they do.
 func awaiting(
     _ work: @escaping @Sendable (EventThread) async throws(CommandFailure) -> ExitStatus
 ) throws(CommandFailure) -> ExitStatus {
     guard let events = EventThread() else {
         throw CommandFailure(.unreachable, "this process may open no more files")
     }
-    // What the work has cancelled ends too.
+    // Lets the tasks that the work has cancelled end too.
     defer { events.doReady() }
     return try events.run { () throws(CommandFailure) in try await work(events) }
 }

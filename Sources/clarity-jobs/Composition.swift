@@ -4,12 +4,12 @@ import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
 
-/// Supplies the real parts: files, clocks, the environment and the programs beside this one.
+/// Supplies the real components: files, clocks, the environment and the programs beside this one.
 struct Composition {
     let arguments: Arguments
     let environment: [String: String]
     let console: Console
-    /// The machine's clock, or one that stands where `--now` says.
+    /// The machine's clock, or a clock fixed at the time of `--now`.
     let clock: any WallClock
 
     init(
@@ -30,7 +30,7 @@ struct Composition {
 
     // MARK: The job file
 
-    /// Finds, reads and checks the job file.
+    /// Finds, parses and checks the job file.
     func jobFile() throws(CommandFailure) -> JobFile {
         let path = try jobFilePath()
         do throws(JobFileFaults) {
@@ -40,7 +40,7 @@ struct Composition {
         }
     }
 
-    /// Where the backend's API begins; a file of commands alone need not say it.
+    /// Returns the URL of the backend's API; a job file with only commands need not have one.
     func backendURL(_ file: JobFile) throws(CommandFailure) -> String {
         if let url = file.settings["backend.url"] { return url }
         throw CommandFailure(
@@ -48,7 +48,7 @@ struct Composition {
             "help: name it as `backend: { url: https://... }`")
     }
 
-    /// The path of the job file: the one given, else the first that exists of the usual ones.
+    /// Returns the path of the job file: the given one, else the first default path that exists.
     func jobFilePath() throws(CommandFailure) -> String {
         if let given = arguments["config"] {
             guard access(given, F_OK) == 0 else {
@@ -69,20 +69,20 @@ struct Composition {
         return found
     }
 
-    /// The zones of this machine.
+    /// The time zones installed on this machine.
     private var zones: SystemZones { SystemZones(environment: environment) }
 
-    /// Whether this machine knows a time zone of that name.
+    /// Returns whether this machine knows a time zone of this name.
     func hasZone(_ name: String) -> Bool { zones.zone(named: name) != nil }
 
-    /// What a job file may name: CLARITY's own, and any program.
+    /// The kinds of jobs that a job file may name: those of CLARITY, and commands.
     private var catalogue: JobCatalogue {
         var catalogue = clarityCatalogue
         catalogue.kinds.append(.command)
         return catalogue
     }
 
-    /// Reads what a job file's text says on this machine.
+    /// Parses job files on this machine.
     var jobFileReader: JobFileReader {
         JobFileReader(
             catalogue: catalogue, zones: zones, home: home,
@@ -92,7 +92,7 @@ struct Composition {
 
     // MARK: The state
 
-    /// Where the state is, whether it exists or not.
+    /// Returns the path of the state directory, whether it exists or not.
     func statePath(_ file: JobFile) -> String {
         if let given = arguments["state"] { return absolute(given) }
         if let folder = environment["STATE_DIRECTORY"]?.split(separator: ":").first {
@@ -105,16 +105,16 @@ struct Composition {
         return "\(home)/.local/state/clarity-jobs"
     }
 
-    /// Where the health data is, whether it exists or not.
+    /// Returns the path of the health data, whether it exists or not.
     func healthPath(_ file: JobFile) -> String { "\(statePath(file))/health.db" }
 
-    /// The file that a login makes.
+    /// Returns the path of the file that a login creates.
     func loginMark(_ file: JobFile) -> String { StateDirectory.loginMark(in: statePath(file)) }
 
-    /// Whether a database of the state directory once had something in it and has nothing now.
+    /// Returns whether a database of the state directory once had content and has none now.
     func isLost(_ path: String) -> Bool { DatabasePlace(path).loss != nil }
 
-    /// Opens the history for reading; makes nothing.
+    /// Opens the history for reading, and creates nothing.
     func history(_ file: JobFile) throws(CommandFailure) -> RunHistory {
         let path = statePath(file)
         do throws(RunStoreError) {
@@ -124,7 +124,7 @@ struct Composition {
         }
     }
 
-    /// Opens the store for writing, making it and its folder if need be.
+    /// Opens the store for writing, and creates it and its folder if they do not exist.
     func store(_ file: JobFile) throws(CommandFailure) -> SQLiteRunStore {
         let directory: StateDirectory
         do throws(StateDirectoryError) {
@@ -139,7 +139,7 @@ struct Composition {
 
     // MARK: The engine
 
-    /// The jobs to plan for, each with what its worker needs to know of this program.
+    /// Returns the jobs to plan, each with the state directory that its worker needs.
     func jobs(_ file: JobFile) -> [Job] {
         file.enabledJobs.map { job in
             var job = job
@@ -148,10 +148,10 @@ struct Composition {
         }
     }
 
-    /// The most attempts at the same time: 2 unless the job file says otherwise.
+    /// Returns the largest number of attempts at the same time; 2 by default.
     func maxParallel(_ file: JobFile) -> Int { file.maxParallel ?? 2 }
 
-    /// The jobs to plan for, with the text that they come from.
+    /// Returns the jobs to plan as a set.
     func jobSet(_ file: JobFile) -> JobSet {
         JobSet(jobs(file))
     }
@@ -182,15 +182,16 @@ struct Composition {
                 environment: environment, leaseLock: lock),
             attempts: { monitor.attempts(are: $0) })
         monitor.listen(on: events)
-        // Here, and not in a decision, which holds the store while it is made.
+        // Prepares the conditions here, because a decision holds the store while it is made.
         monitor.prepare()
         return Scheduler(
             planner: planner, store: store, worker: worker, monitor: monitor,
             clock: clock, observer: observer)
     }
 
-    /// What knows this machine's conditions, as a job file wants them known; `isWhole` also those on
-    /// which none of its jobs depends.
+    /// Returns the monitor of this machine's conditions, with the settings of the job file.
+    ///
+    /// - Parameter isWhole: also measures conditions that none of the jobs depends on.
     func conditions(_ file: JobFile, isWhole: Bool = false) -> HostConditions {
         var settings = HostConditions.Settings(file)
         settings.asksServices = settings.asksServices || isWhole
@@ -198,7 +199,7 @@ struct Composition {
             stateDirectory: statePath(file), settings: settings, checks: checks(file))
     }
 
-    /// Who asks the checks of a job file.
+    /// Returns the runner of the job file's checks.
     private func checks(_ file: JobFile) -> CheckRunner {
         let worker =
             file.questions.isEmpty
@@ -208,8 +209,9 @@ struct Composition {
             environment: commandEnvironment(file), clock: clock)
     }
 
-    /// What somebody else's programs find of this one's environment: keys and credentials are the
-    /// worker's alone.
+    /// Returns the environment for the programs of commands and checks.
+    ///
+    /// It lacks keys and credentials, which only the worker receives.
     func commandEnvironment(_ file: JobFile) -> [String: String] {
         let keyVariable = keyVariable(file) ?? environment[Composition.keyPointer]
         return environment.filter { name, _ in
@@ -218,17 +220,19 @@ struct Composition {
         }
     }
 
-    /// What the job file names as sources: files, and folders in which each new file counts.
+    /// Returns a watch on the sources of the job file: files, and folders in which each new file
+    /// counts.
     func sourceWatch(_ file: JobFile) -> FileWatch {
         let paths = file.settings.filter {
             $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".path")
         }
-        // A place for files that come and go, or a folder whose files are read.
+        // A path is either a file that may come and go, or a folder whose files are read.
         return FileWatch(paths: [], folders: paths.map(\.value).sorted())
     }
 
-    /// The sources as they are now, where a job waits for one to change: what changed while nobody
-    /// listened is found out by comparing them.
+    /// Returns the current state of the sources if a job waits for one of them to change.
+    ///
+    /// The scheduler compares the states to find out what changed while nobody watched.
     func sourcesSeen(_ file: JobFile, _ monitor: HostConditions) -> [Planner.Event] {
         guard file.enabledJobs.contains(where: { $0.events.contains(.sourceChanged) }) else {
             return []
@@ -236,14 +240,15 @@ struct Composition {
         return [.sourcesSeen(sourceWatch(file).fingerprints(where: monitor.isThere))]
     }
 
-    /// The files by which the machine says where it is.
+    /// The files that determine the machine's time zone; empty if `TZ` is set.
     var localZonePaths: [String] {
         environment["TZ"] == nil ? ["/etc/localtime", "/etc/timezone"] : []
     }
 
     // MARK: The programs beside this one
 
-    /// The path of a program of this package: beside this one, or in `../libexec/clarity-jobs`.
+    /// Returns the path of a program of this package, which lies beside this one or in
+    /// `../libexec/clarity-jobs`.
     func companion(_ name: String) throws(CommandFailure) -> String {
         guard let own = ownPath else {
             throw CommandFailure(.internalFault, "cannot find out where this program is")
@@ -269,16 +274,17 @@ struct Composition {
         return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// The variable of the environment that has the master key, where the job file names one.
+    /// Returns the name of the environment variable with the master key, if the job file names one.
     private func keyVariable(_ file: JobFile) -> String? { file.settings["key.variable"] }
 
-    /// By which a program is told the name of the key's variable; an attempt has it in its order.
+    /// The variable that tells a program the name of the key's variable. An attempt finds it in its
+    /// order.
     private static let keyPointer = "CLARITY_JOBS_KEY_VARIABLE"
 
-    /// Becomes another program of this package, which then speaks in this one's name; returns only
-    /// when that fails.
+    /// Replaces this process with another program of this package, which reports as `clarity-jobs`.
     ///
     /// - Parameter file: the job file, for a program that may need the master key.
+    /// - Throws: `CommandFailure` if the program cannot be started.
     func become(
         _ name: String, _ words: [String], for file: JobFile?
     ) throws(CommandFailure) -> Never {
@@ -307,8 +313,9 @@ struct Composition {
         return String(cString: path)
     }
 
-    /// A path of the command line, counted from the folder in which this program was started, in
-    /// its shortest form.
+    /// Returns a path of the command line as an absolute path in its shortest form.
+    ///
+    /// A relative path counts from the folder in which this program was started.
     func absolute(_ path: String) -> String {
         PlainPath.shortest(path.hasPrefix("/") ? path : "\(workingDirectory)/\(path)")
     }

@@ -2,7 +2,7 @@ import ClarityScheduler
 
 /// The program's exit statuses: those of sysexits.h where one fits.
 enum ExitStatus: Int32, CaseIterable {
-    /// Done, or nothing was due.
+    /// Everything succeeded, or nothing was due.
     case done = 0
     /// A run failed for good.
     case failed = 1
@@ -11,20 +11,20 @@ enum ExitStatus: Int32, CaseIterable {
     case jobFileMissing = 66
     /// The backend or the store cannot be reached.
     case unreachable = 69
-    /// A fault of this program.
+    /// A bug in this program.
     case internalFault = 70
     case disk = 74
-    /// Something is due and waits: for a constraint, for its backoff or for another process.
+    /// Something is due and waits for a constraint, for its backoff or for another process.
     case deferred = 75
     case credential = 77
     /// A setting or key is missing.
     case configuration = 78
-    /// A run was ended by its timeout.
+    /// A run timed out.
     case timeout = 124
     case interrupted = 130
     case terminated = 143
 
-    /// What a run that is finished, or waits to be tried again, means for the program's end.
+    /// Returns the exit status for a run that is finished or waits for a retry.
     init(of run: Run) {
         switch run.state {
         case .succeeded, .skipped: self = .done
@@ -39,7 +39,7 @@ enum ExitStatus: Int32, CaseIterable {
         }
     }
 
-    /// What a failure asks of the operator.
+    /// Returns the exit status for a category of failures.
     init(of category: Failure.Category) {
         switch category {
         case .work: self = .failed
@@ -51,21 +51,21 @@ enum ExitStatus: Int32, CaseIterable {
         }
     }
 
-    /// What a fault of the store means.
+    /// Returns the exit status for an error of the store.
     init(of error: RunStoreError) {
         switch error {
         case .unreachable, .unusable: self = .unreachable
         case .disk: self = .disk
-        // As for the health data; waiting changes nothing.
+        // The same as for the health data: waiting does not help.
         case .newer: self = .configuration
         case .refused: self = .internalFault
         }
     }
 
-    /// The graver of two, so that of several failures the same one always decides.
+    /// Returns the graver of two statuses, so that the order of several failures does not matter.
     func joined(with other: ExitStatus) -> ExitStatus { gravity < other.gravity ? other : self }
 
-    /// From "nothing is wrong" to "nothing can be relied on".
+    /// The rank from "nothing is wrong" to "nothing can be relied on".
     private var gravity: Int {
         switch self {
         case .done: 0
@@ -82,11 +82,10 @@ enum ExitStatus: Int32, CaseIterable {
     }
 }
 
-/// The end of a command that did not do what it was asked: lines for people and a status.
+/// The end of a command that did not do its work: lines for the user and an exit status.
 struct CommandFailure: Error {
     var status: ExitStatus
-    /// Each is one line; the first has the program's name before it, unless it names a place in a
-    /// file.
+    /// The lines. The program's name precedes the first, unless that names a place in a file.
     var lines: [String]
 
     init(_ status: ExitStatus, _ lines: String...) {
@@ -94,7 +93,7 @@ struct CommandFailure: Error {
         self.lines = lines
     }
 
-    /// Takes a text of several lines apart.
+    /// Splits a text into lines.
     init(_ status: ExitStatus, text: String) {
         self.status = status
         lines = text.split(separator: "\n").map(String.init)
@@ -105,7 +104,7 @@ struct CommandFailure: Error {
     }
 }
 
-/// Runs `body`, and says a failure of the store as one of the command.
+/// Runs `body` and turns an error of the store into a failure of the command.
 func askingStore<Result>(
     _ body: () throws(RunStoreError) -> Result
 ) throws(CommandFailure) -> Result {

@@ -2,20 +2,20 @@ import ClarityHost
 import ClarityScheduler
 import ClaritySystem
 
-/// The time that a person wrote to stand in for the present.
+/// A time that the user gave in place of the present.
 struct PresentTime {
-    /// What the option holds.
+    /// The value of the option.
     let text: String
-    /// The option that stands for the time.
+    /// The name of the option.
     var option = "--now"
 
-    /// The instant: RFC 3339, or without offset a date and time on the clock of a zone.
+    /// Parses the value: RFC 3339, or a date and time without an offset in the local zone.
     ///
     /// - Throws: `CommandFailure` (usage) for anything else, and for a time that the zone's clocks
     ///   skip or show twice.
     func instant(localZone: () throws(CommandFailure) -> Zone) throws(CommandFailure) -> Instant {
         if let instant = Instant(rfc3339: text) { return instant }
-        // As if the clock were in UTC; a date alone is its midnight.
+        // Parses the local time as if it were UTC; a date alone means midnight.
         let readings = ["Z", ":00Z", "T00:00:00Z"]
         guard let reading = readings.lazy.compactMap({ Instant(rfc3339: text + $0) }).first else {
             throw CommandFailure(
@@ -39,7 +39,7 @@ struct PresentTime {
 }
 
 extension Composition {
-    /// The time that an option names; `nil` where it is not given.
+    /// Returns the time that an option names; `nil` if the option is not given.
     ///
     /// - Throws: as `PresentTime.instant`.
     func time(_ option: String) throws(CommandFailure) -> Instant? {
@@ -51,9 +51,9 @@ extension Composition {
         }
     }
 
-    /// The zone that this machine's clock on the wall follows.
+    /// Returns this machine's local time zone.
     ///
-    /// - Throws: `CommandFailure` (configuration) when it is not known here.
+    /// - Throws: `CommandFailure` (configuration) if the machine does not know the zone.
     static func localZone(
         _ environment: [String: String]
     ) throws(CommandFailure) -> Zone {

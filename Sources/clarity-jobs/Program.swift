@@ -2,17 +2,17 @@ import CLinux
 import ClaritySystem
 @preconcurrency import Glibc
 
-/// `clarity-jobs`: reads the command line, performs the command, turns errors into lines and a
-/// status.
+/// `clarity-jobs`: parses the command line, runs the command, and turns errors into lines and an
+/// exit status.
 @main
 enum Program {
     static func main() {
         openStandardDescriptors()
-        // A reader that goes away, as `head` does, must end no command in the middle.
+        // A reader that goes away, as `head` does, must not kill a command halfway.
         signal(SIGPIPE, SIG_IGN)
-        // What it keeps is nobody else's to read.
+        // Files that the program creates are readable only by their owner.
         umask(0o077)
-        // The master key may be in this program's environment, and so in a dump of its memory.
+        // The master key may be in this program's environment, and would be in a memory dump.
         if clinux_forbid_core_dump(getpid()) != 0 {
             Console.fault(
                 "clarity-jobs: cannot forbid core dumps: \(String(cString: strerror(errno)))")
@@ -123,8 +123,10 @@ enum Program {
         }
     }
 
-    /// Opens what the caller closed of the standard descriptors, so that no file of ours gets the
-    /// number of one and what is meant for people.
+    /// Opens the standard descriptors that the caller closed.
+    ///
+    /// Otherwise one of our files could get the number of standard output or error, and receive
+    /// text for people.
     private static func openStandardDescriptors() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
             _ = open("/dev/null", O_RDWR)

@@ -3,11 +3,10 @@ import ClarityScheduler
 import Glibc
 import Synchronization
 
-/// Reads the job file anew when a person asks for it by SIGHUP, or when the machine's time zone
-/// changes; watches the sources that the file in force names.
+/// Reloads the job file on SIGHUP or when the machine's time zone changes, and watches its sources.
 ///
-/// A faulty file is told of and changes nothing: what was in force stays. So it is with a file that
-/// names another state directory, which needs a new start.
+/// A faulty file is reported and changes nothing: the previous one stays in force. The same goes
+/// for a file that names another state directory, which requires a restart.
 final class Reloads: Sendable {
     private struct State {
         var file: JobFile
@@ -21,7 +20,7 @@ final class Reloads: Sendable {
     private let state: Mutex<State>
     private let events: EventThread
 
-    /// Starts to listen; `send` takes the events for the scheduler.
+    /// Starts to listen; `send` passes events to the scheduler.
     init(
         _ composition: Composition, _ file: JobFile, _ monitor: HostConditions,
         on events: EventThread,
@@ -47,7 +46,7 @@ final class Reloads: Sendable {
         }
     }
 
-    /// Puts the job file, as it is now, in force.
+    /// Loads the job file as it is now.
     func reload(_ why: String) {
         let console = composition.console
         let before = state.withLock { $0.file }

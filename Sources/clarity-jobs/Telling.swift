@@ -2,17 +2,17 @@ import ClarityHost
 import ClarityScheduler
 
 extension Composition {
-    /// What became of something that a person told the planner.
+    /// The result of passing the user's request to the planner.
     struct Answer {
         var plan: Plan
-        /// The ledger as the decision left it.
+        /// The ledger after the decision.
         var ledger: Ledger
     }
 
-    /// Takes down what a person wants; others do it.
+    /// Records what the user wants; a scheduler carries it out.
     ///
-    /// What is due is taken down as well, since a decision is about now; nothing starts here. A loop
-    /// on the same state hears of it at once.
+    /// The decision also records what is due now, but nothing starts here. A loop with the same
+    /// state directory is notified at once.
     func tell(_ events: [Planner.Event], _ file: JobFile) throws(CommandFailure) -> Answer {
         let store = try store(file)
         var planner = planner(file, owner: store.leaseLock.owner, scope: .nothing)
@@ -29,7 +29,7 @@ extension Composition {
         return answer
     }
 
-    /// The jobs that words of the command line name, each once.
+    /// Returns the jobs that words of the command line name, each once.
     func jobs(named names: [String], in file: JobFile) throws(CommandFailure) -> [JobID] {
         var ids: [JobID] = []
         for name in names {

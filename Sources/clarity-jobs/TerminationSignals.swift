@@ -4,10 +4,10 @@ import Synchronization
 
 /// Turns SIGINT and SIGTERM into requests to drain.
 ///
-/// The first asks for a drain; a second of either ends the process at once, as a person expects of
-/// a second Ctrl-C: what it ran is rescued by the next.
+/// The first signal asks for a drain. A second one of either kind ends the process at once, as
+/// users expect of a second Ctrl-C; the next scheduler rescues its runs.
 struct TerminationSignals: Sendable {
-    /// A drain for the first signal.
+    /// A drain request for the first signal.
     let events: AsyncStream<Planner.Event>
     private let first = First()
 
@@ -18,7 +18,7 @@ struct TerminationSignals: Sendable {
         }
     }
 
-    /// The status that the first signal asks for; `nil` when none came.
+    /// The exit status for the first signal; `nil` if none came.
     var received: ExitStatus? { first.status }
 
     private final class First: Sendable {

@@ -1,15 +1,15 @@
 public import ClarityScheduler
 import SQLite
 
-// The analyses of movement, written down before they are sent.
+// The movement analyses, recorded before they are sent.
 
 extension KeptAnalysis {
-    /// The sends without an answer after which a week is not sent again.
+    /// The number of unanswered sends after which a week is not sent again.
     public static let mostSends = 5
 }
 
 extension HealthStore {
-    /// The newest analysis of the week that ends with `last`; `nil` when there is none in this form.
+    /// Returns the newest analysis in this form of the week that ends with `last`, or `nil`.
     public func newestAnalysis(
         of last: CivilDay, as form: AnalysisForm
     ) throws(HealthStoreError) -> KeptAnalysis? {
@@ -23,10 +23,10 @@ extension HealthStore {
         } ?? nil
     }
 
-    /// Writes down that a week is to be analysed, before anything is sent.
+    /// Records that a week is to be analysed, before anything is sent.
     ///
-    /// One of the same week that was not answered yet is taken up again, with what is known now;
-    /// those of other weeks that were not answered are `failed`, since the newest week counts.
+    /// An unanswered analysis of the same week and form is reused with the present number of known
+    /// minutes. Other unanswered analyses become `failed`, since only the newest week counts.
     public func queueAnalysis(
         of last: CivilDay, as form: AnalysisForm, knownMinutes: Int, at now: Instant
     ) throws(HealthStoreError) -> KeptAnalysis {
@@ -63,26 +63,26 @@ extension HealthStore {
         }
     }
 
-    /// The analysis leaves now, and may arrive from here on.
+    /// Records that the analysis is being sent and may arrive from now on.
     public func sending(_ analysis: KeptAnalysis) throws(HealthStoreError) {
         try settle(analysis, from: ["queued", "sending"], "state = 'sending', sends = sends + 1")
     }
 
-    /// The analysis surely did not arrive this time.
+    /// Records that the last send certainly did not arrive.
     public func notArrived(_ analysis: KeptAnalysis) throws(HealthStoreError) {
         try settle(
             analysis, from: ["sending"],
             "state = iif(sends > 1, 'sending', 'queued'), sends = max(0, sends - 1)")
     }
 
-    /// Notes how the backend answered the sends so far.
+    /// Records how the backend answered the sends so far.
     public func noteAnswers(
         _ answers: String, to analysis: KeptAnalysis
     ) throws(HealthStoreError) {
         try settle(analysis, from: ["sending"], "last_word = ?", .text(answers))
     }
 
-    /// The backend took the analysis and works at it.
+    /// Records that the backend accepted the analysis and is processing it.
     public func accept(
         _ analysis: KeptAnalysis, processingID: String, at now: Instant
     ) throws(HealthStoreError) {
@@ -92,9 +92,9 @@ extension HealthStore {
             .text(processingID), .integer(now.millisecondsSince1970), sent: true)
     }
 
-    /// The analysis is there.
+    /// Records the result of the analysis.
     ///
-    /// - Parameter processingID: the backend's name for it.
+    /// - Parameter processingID: the backend's id of the analysis.
     public func complete(
         _ analysis: KeptAnalysis, processingID: String, _ result: AnalysisResult, at now: Instant
     ) throws(HealthStoreError) {
@@ -106,9 +106,9 @@ extension HealthStore {
             sent: analysis.state != .accepted, read: true)
     }
 
-    /// The analysis ended without a result.
+    /// Records that the analysis ended without a result.
     ///
-    /// - Parameter isUnconfirmed: whether the backend never said so.
+    /// - Parameter isUnconfirmed: whether the backend never reported the end.
     public func fail(
         _ analysis: KeptAnalysis, isUnconfirmed: Bool = false, reason: String, at now: Instant
     ) throws(HealthStoreError) {
@@ -119,7 +119,7 @@ extension HealthStore {
             .integer(now.millisecondsSince1970))
     }
 
-    /// The analyses that the backend works at, oldest first.
+    /// Returns the analyses that the backend is processing, oldest first.
     public func openAnalyses() throws(HealthStoreError) -> [KeptAnalysis] {
         try access { connection in
             try connection.all(
@@ -130,7 +130,7 @@ extension HealthStore {
         }
     }
 
-    /// An analysis by its number; `nil` when there is none.
+    /// Returns the analysis with this number, or `nil` if there is none.
     public func analysis(_ id: Int64) throws(HealthStoreError) -> KeptAnalysis? {
         try access { connection in
             try connection.first(
@@ -139,10 +139,11 @@ extension HealthStore {
         } ?? nil
     }
 
-    /// The completed analysis of the latest week, of several the one that came last; `nil` when
-    /// there is none.
+    /// Returns the completed analysis of the latest week, or `nil` if there is none.
     ///
-    /// - Throws: `sealing` when its result does not open.
+    /// Of several analyses of that week it is the newest.
+    ///
+    /// - Throws: `sealing` if the result does not decrypt.
     public func latestResult()
         throws(HealthStoreError) -> (analysis: KeptAnalysis, result: AnalysisResult)?
     {
@@ -164,8 +165,9 @@ extension HealthStore {
         }
     }
 
-    /// Changes a row that is in one of the states; one that is not, because another process settled
-    /// it meanwhile, is left as it is.
+    /// Updates a row that is in one of the states.
+    ///
+    /// A row in another state stays as it is: another process has settled it meanwhile.
     private func settle(
         _ analysis: KeptAnalysis, from states: [String], _ settings: String, _ values: Value...,
         sent: Bool = false, read: Bool = false
@@ -201,7 +203,7 @@ extension KeptAnalysis {
         """
     static let columnCount: Int32 = 11
 
-    /// A row of `columns`; `nil` for words that this version does not know.
+    /// Parses a row of `columns`; returns `nil` for values that this version does not know.
     init?(_ row: borrowing Row) {
         guard let form = AnalysisForm(rawValue: row.text(1)),
             let state = AnalysisState(rawValue: row.text(4))

@@ -1,19 +1,19 @@
 import ClarityScheduler
 
-/// What an analysis came to.
+/// The result of an analysis.
 public struct AnalysisResult: Hashable, Sendable, PrivateValue {
-    /// The most numbers that are kept by name.
+    /// The maximum number of named numbers that are stored.
     public static let mostNumbers = 64
-    /// The longest embedding that is kept.
+    /// The longest embedding that is stored.
     public static let longestEmbedding = 4096
-    /// The longest JSON that is kept, in bytes.
+    /// The largest JSON that is stored, in bytes.
     public static let largestJSON = 1 << 20
 
-    /// The numbers by their names, all finite.
+    /// The numbers by name, all finite.
     public var numbers: [String: Double]
-    /// The movement as a point in the model's space; may be empty.
+    /// The movement's embedding in the model's space; may be empty.
     public var embedding: [Double]
-    /// The whole answer as it came.
+    /// The whole answer as received.
     public var json: [UInt8]
 
     /// Creates a result.
@@ -46,7 +46,7 @@ public struct AnalysisResult: Hashable, Sendable, PrivateValue {
 }
 
 extension [UInt8] {
-    /// Numbers with their names, in the order of the names.
+    /// Appends the numbers with their names, sorted by name.
     mutating func append(sealed numbers: [String: Double]) {
         append(littleEndian: UInt16(clamping: numbers.count))
         for (name, number) in numbers.sorted(by: { $0.key < $1.key }).prefix(Int(UInt16.max)) {

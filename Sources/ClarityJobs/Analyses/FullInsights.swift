@@ -1,16 +1,16 @@
 public import ClarityScheduler
 import SQLite
 
-// Insights in full among those of the history, which has the beginning of their texts alone.
+// Insights with their full text beside those of the history, which have only a preview.
 
 extension HealthStore {
-    /// The asks for a full text after which an insight that has none is left alone.
+    /// The number of failed requests for a full text after which it is not requested again.
     static var textAsks: Int64 { 5 }
 
     /// Stores insights of the history by id.
     ///
-    /// One that is kept in full stays so, unless the backend has a later version of it. One that was
-    /// made here and not named then is named now: the row with the same instant takes over the id.
+    /// An insight with its full text stays, unless the backend has a later version. An insight that
+    /// was stored under a provisional id takes the id of the row with the same instant.
     public func upsertInsights(
         _ rows: [CachedRow], syncedAt now: Instant
     ) throws(HealthStoreError) -> UpsertCounts {
@@ -35,11 +35,11 @@ extension HealthStore {
         return counts
     }
 
-    /// Keeps an insight in full, in the place of what the history had of it.
+    /// Stores an insight with its full text, in place of its preview.
     ///
-    /// An earlier version in full goes into the archive; the beginning of the same text does not.
+    /// A different version is archived; a preview of the same version is not.
     ///
-    /// - Parameter request: what it was asked for with, which is completed by it.
+    /// - Parameter request: the request that the insight completes.
     public func keep(
         _ insight: FullInsight, for request: KeptInsightRequest? = nil, at now: Instant
     ) throws(HealthStoreError) {
@@ -65,8 +65,10 @@ extension HealthStore {
         }
     }
 
-    /// The insights whose full text is not kept, those that were asked for least first and of these
-    /// the newest; but those that had none five times.
+    /// Returns the ids of insights without full text, least often requested first, then newest
+    /// first.
+    ///
+    /// It leaves out insights for which the backend had no text five times.
     public func insightsWithoutText(limit: Int) throws(HealthStoreError) -> [String] {
         try access { connection in
             try connection.all(
@@ -80,7 +82,7 @@ extension HealthStore {
         }
     }
 
-    /// Notes that the backend had no full text of an insight.
+    /// Records that the backend had no full text of an insight.
     public func noteMissingText(of insight: String, at now: Instant) throws(HealthStoreError) {
         try change { connection in
             try connection.run(
@@ -92,8 +94,8 @@ extension HealthStore {
         }
     }
 
-    /// The first insight since an instant that no request has led to and that was not known before
-    /// this one was first sent; `nil` when there is none.
+    /// Returns the first insight since an instant that no request has claimed and that was not
+    /// known before this request was first sent, or `nil`.
     public func unclaimedInsight(
         for request: KeptInsightRequest, since start: Instant
     ) throws(HealthStoreError) -> String? {
@@ -110,7 +112,7 @@ extension HealthStore {
         }
     }
 
-    /// Gives the insight that was made here at the row's instant, and not named, the row's id.
+    /// Gives an insight with a provisional id and the row's instant the id of the row.
     private func name(_ row: CachedRow, _ connection: Connection) throws {
         let time = Value.integer(row.timestamp.millisecondsSince1970)
         let found = try connection.first(
@@ -148,7 +150,7 @@ extension HealthStore {
             .integer(syncedAt.millisecondsSince1970))
     }
 
-    /// As the pulled rows have it (`HealthStore.rows`).
+    /// The same identity as for pulled rows (`HealthStore.rows`).
     private func identity(of row: CachedRow) -> RowIdentity {
         var identity = RowIdentity(CachedTable.insights.rawValue, label: row.id)
         identity.append(row.id)

@@ -1,13 +1,12 @@
 public import ClarityScheduler
 import SQLite
 
-/// What a backend may be told of the days that an insight is about: days and counts, no value and no
-/// text of anybody's.
+/// Facts about a week that an insight request may include: dates and counts, no values and no text.
 public struct InsightContext: Hashable, Sendable {
     /// The last day of the week.
     public var lastDay: CivilDay
     public var knownMinutes: Int
-    /// How many samples of each kind there are of these days.
+    /// The number of samples of each kind in these days.
     public var samples: [SampleKind: Int64]
 
     /// Creates a context.
@@ -17,7 +16,7 @@ public struct InsightContext: Hashable, Sendable {
         self.samples = samples
     }
 
-    /// One paragraph; of the kinds the most frequent, as many as fit 400 bytes.
+    /// One paragraph of at most 400 bytes, with as many of the most frequent kinds as fit.
     public var text: String {
         let first = CivilDay(daysSince1970: lastDay.daysSince1970 - 6)
         var text =
@@ -36,13 +35,13 @@ public struct InsightContext: Hashable, Sendable {
 }
 
 extension HealthStore {
-    /// How many samples began between two instants, by kind.
+    /// Returns the number of samples that began between two instants, by kind.
     public func sampleCounts(
         from start: Instant, to end: Instant
     ) throws(HealthStoreError) -> [SampleKind: Int64] {
         try access { connection in
             var counts: [SampleKind: Int64] = [:]
-            // Kind by kind, since the index begins with it.
+            // One query for each kind, because the index begins with the kind.
             for kind in SampleKind.allCases {
                 counts[kind] =
                     try connection.first(

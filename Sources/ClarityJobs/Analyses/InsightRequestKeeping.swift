@@ -1,18 +1,18 @@
 public import ClarityScheduler
 import SQLite
 
-// The insights that are asked for, written down before they are.
+// The requests for insights, recorded before they are sent.
 
 extension HealthStore {
-    /// Writes down that an insight is to be made of an analysis; once for each analysis.
+    /// Records that an insight of an analysis is to be requested, once for each analysis.
     ///
-    /// - Returns: `nil` when one was asked for before.
+    /// - Returns: `nil` if one was already requested.
     public func queueInsight(
         of analysis: KeptAnalysis, _ matter: InsightMatter, at now: Instant
     ) throws(HealthStoreError) -> KeptInsightRequest? {
         try change { connection in
-            // The number is a part of what the value is sealed for, and may be of an insight's
-            // name: no other request ever has it.
+            // The number is part of the encrypted value's row identity, and may become part of an
+            // insight's provisional id: no other request ever gets it.
             let number =
                 try connection.first(
                     "SELECT seq + 1 FROM sqlite_sequence WHERE name = 'insight_requests'"
@@ -32,7 +32,7 @@ extension HealthStore {
         }
     }
 
-    /// Whether an insight of the analysis was asked for before.
+    /// Returns whether an insight of the analysis was already requested.
     public func hasInsightRequest(of analysis: KeptAnalysis) throws(HealthStoreError) -> Bool {
         try access { connection in
             try connection.first(
@@ -41,7 +41,7 @@ extension HealthStore {
         }
     }
 
-    /// The requests that have not ended, oldest first.
+    /// Returns the requests that have not ended, oldest first.
     public func openInsightRequests() throws(HealthStoreError) -> [KeptInsightRequest] {
         try access { connection in
             try connection.all(
@@ -53,9 +53,9 @@ extension HealthStore {
         }
     }
 
-    /// What a request that has not ended is made of; `nil` when it has.
+    /// Returns the content of a request that has not ended; `nil` if it has ended.
     ///
-    /// - Throws: `sealing` when it does not open.
+    /// - Throws: `sealing` if the content does not decrypt.
     public func matter(
         of request: KeptInsightRequest
     ) throws(HealthStoreError) -> InsightMatter? {
@@ -72,8 +72,9 @@ extension HealthStore {
         }
     }
 
-    /// The request leaves now, and may make an insight from here on; the insights that are known by
-    /// now are not it.
+    /// Records that the request is being sent and may create an insight from now on.
+    ///
+    /// The first send also records the insights known by then, because none of them is the result.
     public func sending(
         _ request: KeptInsightRequest, at now: Instant
     ) throws(HealthStoreError) {
@@ -93,7 +94,7 @@ extension HealthStore {
         }
     }
 
-    /// The request surely did not arrive this time; one that may have arrived before stays in doubt.
+    /// Records that the last send certainly did not arrive; earlier sends may have arrived.
     public func notArrived(_ request: KeptInsightRequest) throws(HealthStoreError) {
         try change { connection in
             try connection.run(
@@ -106,7 +107,7 @@ extension HealthStore {
         }
     }
 
-    /// The backend makes the insight, and has named it.
+    /// Records that the backend is generating the insight under this id.
     public func generating(
         _ request: KeptInsightRequest, insight: String
     ) throws(HealthStoreError) {
@@ -121,14 +122,14 @@ extension HealthStore {
         }
     }
 
-    /// The request has led to an insight of the history.
+    /// Records that an insight of the history is the result of the request.
     public func complete(
         _ request: KeptInsightRequest, insight: String, at now: Instant
     ) throws(HealthStoreError) {
         try change { connection in try complete(request, insight, at: now, connection) }
     }
 
-    /// The same within the transaction that keeps the insight.
+    /// The same, within the transaction that stores the insight.
     func complete(
         _ request: KeptInsightRequest, _ insight: String, at now: Instant, _ connection: Connection
     ) throws {
@@ -142,9 +143,9 @@ extension HealthStore {
         try record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
     }
 
-    /// The request ended without an insight.
+    /// Records that the request ended without an insight.
     ///
-    /// - Parameter isUnconfirmed: whether the backend never said so.
+    /// - Parameter isUnconfirmed: whether the backend never reported the end.
     public func fail(
         _ request: KeptInsightRequest, isUnconfirmed: Bool = false, reason: String, at now: Instant
     ) throws(HealthStoreError) {
@@ -172,7 +173,7 @@ extension KeptInsightRequest {
         last_asked_at_ms, last_word
         """
 
-    /// A row of `columns`; `nil` for words that this version does not know.
+    /// Parses a row of `columns`; returns `nil` for values that this version does not know.
     init?(_ row: borrowing Row) {
         guard let state = InsightRequestState(rawValue: row.text(2)) else { return nil }
         self.init(

@@ -1,18 +1,18 @@
 public import ClarityScheduler
 
-/// What an insight is made of.
+/// The content of an insight request.
 public struct InsightMatter: Hashable, Sendable, PrivateValue {
-    /// The numbers of an analysis by their names.
+    /// The numbers of an analysis by name.
     public var numbers: [String: Double]
-    /// What else the backend is told; `nil` for nothing.
+    /// The context for the backend; `nil` for none.
     public var context: String?
-    /// How much is written: `comprehensive` or `brief`.
+    /// The length of the text: `comprehensive` or `brief`.
     public var length: String
     public var includesRecommendations: Bool
     /// A language tag, such as `en`.
     public var language: String
 
-    /// Creates a matter.
+    /// Creates the content of a request.
     public init(
         numbers: [String: Double], context: String? = nil, length: String,
         includesRecommendations: Bool, language: String
@@ -50,51 +50,51 @@ public struct InsightMatter: Hashable, Sendable, PrivateValue {
     }
 }
 
-/// Where a request for an insight is; `HealthSchema.analyses` has the ways from one to the next.
+/// The state of an insight request; `HealthSchema.analyses` lists the transitions.
 public enum InsightRequestState: String, CaseIterable, Sendable {
-    /// Written down, and surely not at the backend.
+    /// Recorded, and certainly not at the backend.
     case queued
-    /// Sent at least once, and not answered as far as is known here.
+    /// Sent at least once, and no answer is known.
     case sending
-    /// The backend makes it, and has named it.
+    /// The backend is generating the insight and has given its id.
     case generating
     case completed
     case failed
-    /// The backend never said what became of it.
+    /// The backend never reported the outcome.
     case unconfirmed
 }
 
-/// A request for an insight, without what it is made of.
+/// A request for an insight, without its content.
 public struct KeptInsightRequest: Hashable, Sendable {
     public let id: Int64
-    /// The analysis that it is about.
+    /// The analysis that the insight is about.
     public let analysis: Int64
     public let state: InsightRequestState
-    /// The sends that may have made an insight and were not answered.
+    /// The number of unanswered sends that may have created an insight.
     public let sends: Int
-    /// The first and the last of them.
+    /// The times of the first and the last of these sends.
     public let firstSentAt: Instant?
     public let lastSentAt: Instant?
-    /// The row of the insights that it is, or will be.
+    /// The id of the resulting insight.
     public let insightID: String?
     public let questions: Questions
 
-    /// What an insight is called here as long as the backend has not named it.
+    /// The id under which an insight is stored until the backend has given it one.
     public var provisionalID: String { "\(KeptInsightRequest.provisional)\(id)" }
 
     static let provisional = "unnamed-"
 
-    /// By how much the backend's clock may be behind.
+    /// The amount by which the backend's clock may be behind.
     public static let clockMargin = Duration.seconds(120)
-    /// How many insights are remembered as those that were known before a request was sent.
+    /// The maximum number of ids that are stored as known before a request was sent.
     static let mostKnown: Int64 = 1000
 }
 
-/// An insight in full.
+/// An insight with its full text.
 public struct FullInsight: Hashable, Sendable, PrivateValue {
     public var id: String
     public var generatedAt: Instant
-    /// The insight's JSON as it came.
+    /// The insight's JSON as received.
     public var json: [UInt8]
 
     /// Creates an insight.
@@ -106,8 +106,8 @@ public struct FullInsight: Hashable, Sendable, PrivateValue {
 }
 
 extension CachedRow {
-    /// The type of an insight of the history, with the beginning of its text.
+    /// The type of an insight of the history, which has only the beginning of its text.
     public static let insightPreview = "insight"
-    /// The type of an insight in full.
+    /// The type of an insight with its full text.
     public static let fullInsight = "insight_full"
 }

@@ -1,6 +1,6 @@
 public import ClarityScheduler
 
-/// The known minutes of a week with the instants at which they began.
+/// The known minutes of a week, with the instants at which they began.
 public struct MovementWeek: Hashable, Sendable, PrivateValue {
     /// The steps of one minute.
     public struct Minute: Hashable, Sendable, PrivateValue {
@@ -14,23 +14,24 @@ public struct MovementWeek: Hashable, Sendable, PrivateValue {
         }
     }
 
-    /// The most steps that a minute can have; what says more is no count of steps.
+    /// The most steps in a minute; a higher count is not a count of steps.
     public static let mostSteps = 1000
-    /// The minutes of a week.
+    /// The number of minutes in a week.
     public static let minutes = 7 * StepDay.minutes
 
-    /// The known minutes, in the order of time, each once.
+    /// The known minutes in order of time, each instant once.
     public let known: [Minute]
 
-    /// Takes the minutes that are known and over, each at the instant at which the clocks of its
-    /// day's zone showed it.
+    /// Collects the known minutes that are over, each at the instant when clocks in its day's zone
+    /// showed it.
     ///
-    /// Left out are minutes that no source has told of, days without any step, the hour that a clock
-    /// was put over, minutes that are not over at `now`, and those with more than `mostSteps`. An hour
-    /// that came twice stands at its first coming with the steps of both.
+    /// It leaves out minutes that no source has reported, days without any step (these are not
+    /// among `days`), the hour that a clock change skips, minutes that are not over at `now`, and
+    /// minutes with more than `mostSteps`. An hour that a clock change repeats appears at its first
+    /// occurrence, with the steps of both.
     ///
-    /// - Parameter zone: the zone of a name; `nil` for one that this machine does not know.
-    /// - Throws: a failure that names the zone that is not known.
+    /// - Parameter zone: returns the zone with a name, or `nil` if this machine does not know it.
+    /// - Throws: a failure that names the unknown zone.
     public init(
         _ days: [StepDay], now: Instant, zone: (String) -> Zone?
     ) throws(Failure) {
@@ -49,14 +50,15 @@ public struct MovementWeek: Hashable, Sendable, PrivateValue {
                 known.append(Minute(start: start, steps: steps))
             }
         }
-        // Two zones on a journey may both have shown an hour: each instant once, the later day's.
+        // On a journey two zones may both have shown an hour: each instant once, from the later
+        // day.
         var last: [Instant: Int] = [:]
         for (index, minute) in known.enumerated() { last[minute.start] = index }
         self.known = last.values.map { known[$0] }.sorted { $0.start < $1.start }
     }
 }
 
-/// When the clocks of a zone show the minutes of a day.
+/// Computes when the clocks of a zone show the minutes of a day.
 private struct DayClock {
     private let zone: Zone
     private let date: (year: Int, month: Int, day: Int)
@@ -67,7 +69,7 @@ private struct DayClock {
         date = (time.year, time.month, time.day)
     }
 
-    /// `nil` for a minute that no clock shows.
+    /// Returns the instant at which a minute begins, or `nil` if no clock shows that minute.
     func start(of minute: Int) -> Instant? {
         let time = CivilTime(
             year: date.year, month: date.month, day: date.day, hour: minute / 60,
@@ -80,7 +82,7 @@ private struct DayClock {
 }
 
 extension CivilDay {
-    /// When the day begins on the clocks of a zone.
+    /// Returns the instant at which the day begins on the clocks of a zone.
     public func start(in zone: Zone) -> Instant {
         let time = CivilTime(Int64(daysSince1970) * 86_400_000)
         return switch zone.resolve(time) {

@@ -1,7 +1,7 @@
 public import ClarityScheduler
 import SQLite
 
-/// What the backend can be asked about.
+/// Work in progress at the backend, whose status can be requested.
 public enum OpenWork: Hashable, Sendable {
     case upload(OpenUpload)
     case analysis(KeptAnalysis)
@@ -17,9 +17,9 @@ public enum OpenWork: Hashable, Sendable {
 }
 
 extension HealthStore {
-    /// Notes that the backend was asked about something, and what it said, in words of this program.
+    /// Records a status request and the backend's answer, in this program's own words.
     ///
-    /// - Returns: all that it was asked about it so far.
+    /// - Returns: all status requests about this work so far.
     @discardableResult
     public func noteAsked(
         about work: OpenWork, _ word: String, at now: Instant
@@ -35,7 +35,7 @@ extension HealthStore {
         }
     }
 
-    /// What the backend was asked about something.
+    /// Returns the status requests about this work so far.
     public func questions(about work: OpenWork) throws(HealthStoreError) -> Questions {
         try access { connection in try questions(about: work, connection) }
     }
@@ -50,7 +50,7 @@ extension HealthStore {
 }
 
 extension Questions {
-    /// The three columns from `column` on.
+    /// Parses the three columns that begin at `column`.
     init(_ row: borrowing Row, at column: Int32) {
         self.init(
             count: Int(row.integer(column)),

@@ -1,19 +1,19 @@
-/// Whether a week is analysed now.
+/// The decision whether a week is analysed now.
 public enum WeekRuling: Hashable, Sendable {
     case analyse
-    /// Fewer minutes are known than are wanted.
+    /// Fewer minutes are known than are needed.
     case tooFew(known: Int, needed: Int)
-    /// The backend has not said yet what became of it.
+    /// The backend has not reported the outcome yet.
     case underWay
-    /// It was analysed with as many minutes as are known now, or more.
+    /// It was already analysed with at least as many minutes as are known now.
     case analysed
-    /// It could not be analysed, and no more of it is known now.
+    /// It could not be analysed, and no more minutes are known now.
     case failedBefore
 
-    /// Judges a week by its known minutes and by the newest analysis of the same week.
+    /// Decides from the known minutes of a week and the newest analysis of the same week.
     ///
-    /// A week is analysed once; a later reading that knows more of its minutes asks anew, once the
-    /// analysis before has ended.
+    /// A week is analysed once. It is analysed again if more of its minutes are known later and the
+    /// earlier analysis has ended.
     public init(known: Int, needed: Int, former: (state: AnalysisState, known: Int)?) {
         guard known >= needed, known > 0 else {
             self = .tooFew(known: known, needed: needed)
@@ -28,7 +28,7 @@ public enum WeekRuling: Hashable, Sendable {
             }
     }
 
-    /// Why it is not analysed, for a person; `nil` when it is.
+    /// Why the week is not analysed, for a person; `nil` if it is.
     public var reason: String? {
         switch self {
         case .analyse: nil

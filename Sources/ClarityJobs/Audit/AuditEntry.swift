@@ -1,8 +1,8 @@
 public import ClarityScheduler
 
-/// What somebody did with health data or with the access to it.
+/// An action on health data, or on the access to it.
 public enum AuditAction: String, CaseIterable, Sendable {
-    /// Data came onto this machine: from a source, or from the backend.
+    /// Data arrived on this machine, from a source or from the backend.
     case read
     /// Data went to the backend.
     case sent
@@ -10,20 +10,20 @@ public enum AuditAction: String, CaseIterable, Sendable {
     case removed
     /// A person had samples sent again that had not arrived.
     case requeued
-    /// Data was written out of the sealed store.
+    /// Data was exported from the encrypted store.
     case exported
-    /// A copy of everything was made, as sealed as it is here.
+    /// A backup of everything was made, encrypted as it is here.
     case backedUp = "backed up"
-    /// The data was put back to an earlier state.
+    /// The data was restored to an earlier state.
     case restored
     case loggedIn = "logged in"
     case loggedOut = "logged out"
     case keyRotated = "key rotated"
-    /// A file of an earlier release was sealed anew under the same key.
+    /// A file of an earlier release was encrypted again with the same key.
     case resealed
 }
 
-/// Who does something: a program, and for a job's attempt which.
+/// Who performed an action: a program, and if it is an attempt, of which job and run.
 public struct AuditActor: Hashable, Sendable {
     /// What the program does, such as `attempt` or `key rotate`.
     public var program: String
@@ -31,7 +31,7 @@ public struct AuditActor: Hashable, Sendable {
     public var run: Int64?
     public var attempt: Int64?
 
-    /// Creates an actor; without words it is this program in general.
+    /// Creates an actor; the default is this program in general.
     public init(
         program: String = "clarity-jobs", job: String? = nil, run: Int64? = nil,
         attempt: Int64? = nil
@@ -42,7 +42,7 @@ public struct AuditActor: Hashable, Sendable {
         self.attempt = attempt
     }
 
-    /// The attempt of an order.
+    /// Creates the actor for an attempt.
     public init(_ order: AttemptOrder) {
         self.init(
             program: "attempt", job: order.job.rawValue, run: order.run.rawValue,
@@ -50,23 +50,23 @@ public struct AuditActor: Hashable, Sendable {
     }
 }
 
-/// One entry of the audit log, opened: who did what with which kinds and how many, never a value.
+/// A decrypted entry of the audit log: who did what with how much of which kind, never a value.
 public struct AuditEntry: Hashable, Sendable {
-    /// The most kinds that an entry names; the others are counted together as `others`.
+    /// The most kinds in an entry; the rest are counted together as `others`.
     static let kindLimit = 64
-    /// The most bytes of a text.
+    /// The most bytes in a text.
     static let textLimit = 120
 
     public let action: AuditAction
-    /// Whose data it is, by the backend's id; `nil` before the first login.
+    /// The owner of the data, by the backend's id; `nil` before the first login.
     public let user: String?
     public let actor: AuditActor
-    /// How many of each kind.
+    /// The count of each kind.
     public let counts: [String: Int64]
-    /// More of what happened, in words of this program; may be empty.
+    /// More detail in this program's own words; may be empty.
     public let detail: String
 
-    /// Creates an entry; too many kinds and too long texts are cut, wherever they come from.
+    /// Creates an entry; surplus kinds are merged, and long texts are truncated.
     init(
         _ action: AuditAction, user: String?, actor: AuditActor, counts: [String: Int64],
         detail: String
@@ -91,7 +91,7 @@ public struct AuditEntry: Hashable, Sendable {
     }
 }
 
-// The entry as bytes, for sealing.
+// The entry as bytes, for encryption.
 extension AuditEntry {
     var sealedForm: [UInt8] {
         var bytes: [UInt8] = [1]
@@ -108,7 +108,7 @@ extension AuditEntry {
         return bytes
     }
 
-    /// `nil` when the bytes are none of `sealedForm`.
+    /// Returns `nil` if the bytes are not a valid `sealedForm`.
     init?(sealedForm: [UInt8]) {
         var reader = ByteReader(sealedForm)
         guard reader.number(UInt8.self) == 1,
@@ -135,13 +135,14 @@ extension AuditEntry {
     }
 }
 
-/// An entry as the log has it.
+/// A stored entry of the log.
 public struct AuditRecord: Hashable, Sendable {
-    /// 1 for the first that there ever was, rising by 1.
+    /// The number of the entry; the first entry ever has 1, and each next one 1 more.
     public let number: Int64
     public let at: Instant
-    /// BLAKE2b-256 over the former hash, the number, the time and the sealed entry, as hex digits.
+    /// BLAKE2b-256 over the former hash, the number, the time and the encrypted entry, as hex
+    /// digits.
     public let hash: String
-    /// `nil` for one whose sealed text does not open.
+    /// The entry; `nil` if it does not decrypt.
     public let entry: AuditEntry?
 }

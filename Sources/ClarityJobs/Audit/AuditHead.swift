@@ -1,21 +1,23 @@
 import SQLite
 
-/// Where the audit log begins and ends, kept under a key of its own: entries that are cut off, or a
-/// log that is put in the place of another, are missed by it.
+/// The beginning and the end of the audit log, authenticated with a key of its own.
+///
+/// It reveals that entries were cut off, or that the log was replaced by another one.
 struct AuditHead: Hashable, Sendable {
-    /// The last entry that was pruned, 0 for none, with its hash.
+    /// The last pruned entry with its hash; 0 for none.
     var anchorNumber: Int64 = 0
     var anchorHash = [UInt8](repeating: 0, count: 32)
-    /// The last entry with its hash; the anchor in a log without entries.
+    /// The last entry with its hash; in an empty log, the anchor.
     var lastNumber: Int64 = 0
     var lastHash = [UInt8](repeating: 0, count: 32)
-    /// The last entry that was uploaded.
+    /// The last uploaded entry.
     var uploadedNumber: Int64 = 0
-    /// Where somebody who wrote to the log found it changed from outside; kept for ever, since the
-    /// head that was written then is sound.
+    /// The entry at which a writer found the log changed from outside.
+    ///
+    /// It is kept for ever, because the head written afterwards is authentic again.
     var brokenNumber: Int64?
 
-    /// The head as it stands, and whether this key made it; `nil` for none.
+    /// Returns the stored head and whether this key made it, or `nil` if there is none.
     static func read(
         _ connection: Connection, _ sealer: Sealer
     ) throws -> (head: AuditHead, isAuthentic: Bool)? {
@@ -36,8 +38,10 @@ struct AuditHead: Hashable, Sendable {
         return found.map { head, mac in (head, sealer.authenticate(head.bytes) == mac) }
     }
 
-    /// The head to go on from. One that was changed or removed is brought into a form that can be
-    /// gone on from, and that notes it.
+    /// Returns the head to continue from.
+    ///
+    /// If the head was changed or removed, the result continues the entries that are there, and
+    /// marks the log as broken.
     static func current(_ connection: Connection, _ sealer: Sealer) throws -> AuditHead {
         let (number, hash) =
             try connection.first("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1") {
@@ -47,7 +51,7 @@ struct AuditHead: Hashable, Sendable {
         if let found, found.isAuthentic {
             var head = found.head
             guard number > head.lastNumber else { return head }
-            // Entries that no head has ever known.
+            // No head has ever recorded these entries.
             head.brokenNumber = min(head.brokenNumber ?? .max, head.lastNumber &+ 1)
             (head.lastNumber, head.lastHash) = (number, hash)
             return head
@@ -58,7 +62,7 @@ struct AuditHead: Hashable, Sendable {
         return head
     }
 
-    /// Writes the head of a log that begins; entries without a head are no beginning.
+    /// Writes the head of a new log; entries without a head mark the log as broken.
     static func begin(_ connection: Connection, _ sealer: Sealer) throws {
         guard try read(connection, sealer) == nil else { return }
         let count = try connection.first("SELECT count(*) FROM audit") { $0.integer(0) }

@@ -1,14 +1,16 @@
 import ClarityScheduler
 import SQLite
 
-/// The audit log over a connection: sealed entries, each chained to the one before it.
+/// The audit log of a connection: encrypted entries, each chained to the one before it.
 struct AuditLog {
     let connection: Connection
     let sealer: Sealer
-    /// The note of the log's end; `nil` in a copy, which has none.
+    /// The note of the log's end; `nil` for a copy, which has none.
     var note: AuditMark.Note?
 
-    /// The hash of an entry: it covers everything that is kept of it and, by the former hash, of all
+    /// Returns the hash of an entry.
+    ///
+    /// It covers everything that is stored of the entry and, through the former hash, all entries
     /// before it.
     static func hash(
         after former: [UInt8], _ number: Int64, _ at: Int64, _ sealed: [UInt8]
@@ -21,7 +23,7 @@ struct AuditLog {
         return blake2b(content.bytes)
     }
 
-    /// The identity for which an entry is sealed.
+    /// Returns the row identity for which an entry is encrypted.
     static func row(_ number: Int64, _ at: Int64) -> RowIdentity {
         var row = RowIdentity("audit", label: String(number))
         row.append(number)
@@ -29,7 +31,7 @@ struct AuditLog {
         return row
     }
 
-    /// Adds an entry; to be called within the transaction of the change that it tells of.
+    /// Appends an entry; call it in the transaction of the change that the entry records.
     func append(_ entry: AuditEntry, at instant: Instant) throws {
         var head = try AuditHead.current(connection, sealer)
         head.take(try note.flatMap { try AuditMark.finding($0, head, connection, sealer) })
@@ -44,7 +46,7 @@ struct AuditLog {
         try head.write(connection, sealer)
     }
 
-    /// The entries after `number` and not before `since`, in their order, at most `limit`.
+    /// Returns the entries after `number` and not before `since`, in order, at most `limit`.
     func records(after number: Int64, since: Instant?, limit: Int) throws -> [AuditRecord] {
         try links(after: number, since: since, limit: limit).map { link in
             AuditRecord(
@@ -53,7 +55,7 @@ struct AuditLog {
         }
     }
 
-    /// An entry as it is kept.
+    /// A stored entry.
     struct Link {
         let number: Int64
         let at: Int64
@@ -75,19 +77,19 @@ struct AuditLog {
         }
     }
 
-    /// `nil` for one that does not open.
+    /// Decrypts an entry; `nil` if that fails.
     func entry(of link: Link) -> AuditEntry? {
         do throws(SealingError) {
             return AuditEntry(
                 sealedForm: try sealer.open(
                     link.sealed, for: AuditLog.row(link.number, link.at)))
         } catch {
-            // Told by the record that has no entry.
+            // The record without an entry reports it.
             return nil
         }
     }
 
-    /// Whose data this is, as far as that opens.
+    /// Returns the owner of the data, or `nil` if there is none or the value does not decrypt.
     func user() throws -> String? {
         let row = RowIdentity("owner")
         guard let sealed = try connection.first("SELECT sealed FROM owner", map: { $0.blob(0) }),

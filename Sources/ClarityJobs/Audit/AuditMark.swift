@@ -1,23 +1,23 @@
 import SQLite
 
-/// The end of the audit log as it was after the last change, noted outside of the database.
+/// The end of the audit log after the last change, noted outside the database.
 ///
-/// The head in the database is authentic in every copy of the database, an older one too. This note is
-/// written after each commit that adds entries, into a file that no backup has: a log that lacks the
-/// noted entry was cut. A process that is killed in between leaves a log that is longer than the
-/// note, which is no break.
+/// The head in the database is authentic in every copy of the database, including older ones. This
+/// note is written after each commit that adds entries, into a file that is in no backup. So a log
+/// without the noted entry was cut. A process that is killed between commit and note leaves a log
+/// that is longer than the note, which is no break.
 struct AuditMark {
-    /// What speaks against a log.
+    /// What contradicts a log.
     enum Finding: Hashable {
-        /// There is no note, and the database knows of one.
+        /// There is no note, although the database expects one.
         case missing
         case changed
-        /// The log ends before the noted entry; carries the first entry that is missing.
+        /// The log ends before the noted entry; carries the number of the first missing entry.
         case cut(Int64)
-        /// Another entry has the noted one's number.
+        /// Another entry has the number of the noted one.
         case replaced(Int64)
 
-        /// The entry at which the log is broken, for a log that ends with `last`, and why.
+        /// Returns the entry at which a log that ends with `last` is broken, and why.
         func place(after last: Int64) -> (number: Int64, reason: String) {
             switch self {
             case .missing: (last &+ 1, "the note of the log's end in `health.lock` is missing")
@@ -30,11 +30,11 @@ struct AuditMark {
         }
     }
 
-    /// A note as it lies in its file.
+    /// The content of the note's file.
     struct Note {
-        /// Empty where there is none.
+        /// The stored bytes; empty if there is no note.
         let content: [UInt8]
-        /// Whether the database knows that there is one.
+        /// Whether the database expects a note.
         let isExpected: Bool
     }
 
@@ -43,7 +43,7 @@ struct AuditMark {
 
     init(_ head: AuditHead) { (number, hash) = (head.lastNumber, head.lastHash) }
 
-    /// - Returns: `nil` for bytes that the key did not make.
+    /// - Returns: `nil` for bytes that were not made with the key.
     private init?(_ content: [UInt8], _ sealer: Sealer) {
         var reader = ByteReader(content)
         guard let number = reader.number(Int64.self), let hash = reader.bytes(32) else {
@@ -53,7 +53,7 @@ struct AuditMark {
         guard content == self.content(sealer) else { return nil }
     }
 
-    /// Number, hash and a keyed hash over both.
+    /// Returns the number, the hash, and a keyed hash over both.
     func content(_ sealer: Sealer) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(littleEndian: number)
@@ -63,9 +63,10 @@ struct AuditMark {
         return bytes + sealer.authenticate(row.bytes)
     }
 
-    /// What a note says against the log with this head; `nil` when the log has the noted entry.
+    /// Compares a note with the log that has this head; returns `nil` if the log has the noted
+    /// entry.
     ///
-    /// The note has to be read before the head, or while nobody else writes: another process may add
+    /// Read the note before the head, or while no other process writes: another process may append
     /// entries at any time.
     static func finding(
         _ note: Note, _ head: AuditHead, _ connection: Connection, _ sealer: Sealer
@@ -85,7 +86,7 @@ struct AuditMark {
 }
 
 extension AuditHead {
-    /// Notes in the head what a note says against the log, so that it stays known.
+    /// Records a finding in the head, so that it is not forgotten.
     mutating func take(_ finding: AuditMark.Finding?) {
         guard let finding else { return }
         brokenNumber = min(brokenNumber ?? .max, finding.place(after: lastNumber).number)

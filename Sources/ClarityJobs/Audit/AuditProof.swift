@@ -1,22 +1,22 @@
-/// What the whole audit log proves: that nothing is missing or changed, or where it is first.
+/// The result of checking the whole audit log: intact, or where it is first broken.
 public struct AuditProof: Hashable, Sendable {
     /// The first entry at which the log is broken.
     public struct Break: Hashable, Sendable {
         public let number: Int64
-        /// Why, as a sentence about the entry: `it is missing`.
+        /// The reason, as a sentence about the entry: `it is missing`.
         public let reason: String
     }
 
-    /// How many entries are kept.
+    /// The number of stored entries.
     public private(set) var count: Int64 = 0
-    /// The last entry that was pruned; 0 for none.
+    /// The last pruned entry; 0 for none.
     public private(set) var anchor: Int64 = 0
-    /// The hash of the last entry, as hex digits: who has noted an earlier one can compare.
+    /// The hash of the last entry, as hex digits, to compare with one noted earlier.
     public private(set) var head = ""
-    /// `nil` when the log is sound.
+    /// The first break; `nil` if the log is intact.
     public private(set) var broken: Break?
 
-    /// How many entries are looked at together.
+    /// How many entries are read at once.
     private static let page = 500
 
     init(_ log: AuditLog) throws {
@@ -50,7 +50,7 @@ public struct AuditProof: Hashable, Sendable {
         }
     }
 
-    /// Follows the chain to its end.
+    /// Follows the chain to its end and notes every break.
     private mutating func walk(
         _ log: AuditLog, from head: AuditHead
     ) throws -> (number: Int64, hash: [UInt8]) {
@@ -73,7 +73,7 @@ public struct AuditProof: Hashable, Sendable {
         }
     }
 
-    /// Keeps the first break in the log's order, and of two at one entry the one found first.
+    /// Keeps the break with the lowest number, and of two at the same entry the one found first.
     private mutating func note(_ number: Int64, _ reason: String) {
         if let broken, broken.number <= number { return }
         broken = Break(number: number, reason: reason)

@@ -2,29 +2,31 @@ import ClarityScheduler
 import ClaritySystem
 import SQLite
 
-/// What became of health data that was put back.
+/// What a restore kept of the present health data, and which samples it marked.
 public struct HealthSettling: Hashable, Sendable {
-    /// Whether the audit log goes on where the present one ends; else it ends where the backup's does.
+    /// Whether the audit log continues the present one; otherwise it ends where the backup's log
+    /// ends.
     public var keepsLog = false
-    /// Whether the session is the present one; else it is the backup's, and may be spent.
+    /// Whether the session is the present one; otherwise it is the backup's, and may be used up.
     public var keepsSession = false
-    /// Samples that may have been sent since, where the backend could keep both.
+    /// The number of samples that may have been sent since the backup, if the backend could store
+    /// both copies.
     public var doubtful: Int64 = 0
-    /// Those of them that wait for a person.
+    /// How many of these samples are on hold.
     public var held: Int64 = 0
 }
 
-/// Makes a copy of a backup's health data fit to go on with, before it is put in place.
+/// Prepares a copy of a backup's health data for use, before it is put in place.
 ///
-/// What happened since the backup is unknown to it. As far as the file that is there can still be
-/// read and is the same user's, the audit log, the session and the counts of requests are taken from
-/// it: a log never goes back, a session's newer tokens are the ones that work, and the backend
-/// counts the logins of the last minutes and the requests of the last hour. Where the backend would keep a sample that comes twice,
-/// those that may have been sent since count as sends in doubt, as after a kill.
+/// A backup does not know what happened after it. If the present file is readable and belongs to
+/// the same user, the audit log, the session and the request counts are taken from it. A log never
+/// goes back; only the newer tokens of a session work; and the backend counts the logins of the
+/// last minutes and the requests of the last hour. If the backend would store a repeated sample
+/// twice, samples that may have been sent since the backup count as possibly sent, as after a kill.
 struct HealthRestore {
-    /// The copy that is made fit.
+    /// The copy to prepare.
     let path: String
-    /// A copy of the file that is there; `nil` when it is damaged or missing.
+    /// A copy of the present file; `nil` if that is damaged or missing.
     let present: String?
     let key: MasterKey
     let backup: Backup
@@ -32,7 +34,9 @@ struct HealthRestore {
     let actor: AuditActor
     let clock: any WallClock
 
-    /// - Throws: `RestoreError.otherUser` when the file that is there is another user's.
+    /// Prepares the copy.
+    ///
+    /// - Throws: `RestoreError.otherUser` if the present file belongs to another user.
     func settle() throws -> HealthSettling {
         let store = try HealthStore(path: path, key: key, actor: actor, clock: clock) {
             () throws(SQLiteError) in try Connection(path: path, access: .readWrite)
@@ -52,12 +56,14 @@ struct HealthRestore {
         }
     }
 
-    /// What is known of the file that is there.
+    /// What is known of the present file.
     private struct Former {
         let log: AuditHead?
     }
 
-    /// Brings the present file's copy up to date and looks whether it can be relied on.
+    /// Migrates the copy of the present file and returns what of it can be trusted.
+    ///
+    /// - Returns: `nil` if another key encrypts it.
     private func usable(_ present: String, _ store: HealthStore) throws -> Former? {
         let connection = try Connection(path: present, access: .readWrite)
         let sealer: Sealer
@@ -65,7 +71,7 @@ struct HealthRestore {
             try HealthStore.prepare(connection) { _ in }
             sealer = try Canary.sealer(key, connection)
         } catch is SealingError {
-            // Another key's: nothing in it can be read.
+            // Another key encrypts it, so none of it can be read.
             return nil
         }
         let log = AuditLog(connection: connection, sealer: sealer)
@@ -74,7 +80,7 @@ struct HealthRestore {
         return Former(log: try head(log, store))
     }
 
-    /// The head of the present log, when that is sound and goes on from the backup's.
+    /// Returns the head of the present log, if that log is intact and continues the backup's.
     private func head(_ log: AuditLog, _ store: HealthStore) throws -> AuditHead? {
         guard try AuditProof(log).broken == nil,
             let found = try AuditHead.read(log.connection, log.sealer), found.isAuthentic
@@ -86,7 +92,7 @@ struct HealthRestore {
         return own.lastNumber == 0 || same?.hash == own.lastHash ? found.head : nil
     }
 
-    /// What the present file knows better than any backup.
+    /// The tables for which the present file is newer than any backup.
     private static let carried = [
         "session", "session_record", "login_tries", "requests", "closures", "metered_bytes",
     ]
@@ -116,7 +122,7 @@ struct HealthRestore {
             "INSERT INTO restorations (made_at_ms, until_s, is_doubtful) VALUES (?, ?, ?)",
             .integer(backup.manifest.madeAt.millisecondsSince1970),
             .integer(clock.now.secondsSince1970), .integer(doubling.isPossible ? 1 : 0))
-        // The note of the log's end is the former file's; the next opening makes it anew.
+        // The note of the log's end belongs to the present file; opening the store rewrites it.
         try Canary.write(Canary.renotedText, connection, store.sealer)
         try store.record(
             .restored, ["samples in doubt": settling.doubtful],
@@ -125,10 +131,12 @@ struct HealthRestore {
         return settling
     }
 
-    /// Counts a send in doubt for each sample that the backup knows as not sent, not answered or not
-    /// confirmed, but for those of which the present file still says the same.
+    /// Counts a possible send for each sample that is unsent, unanswered or unconfirmed in the
+    /// backup.
     ///
-    /// One that waits in the backup may have been released and sent since, and may be so again.
+    /// It leaves out samples that have the same state in the present file. A sample that waits for
+    /// a person in the backup may have been released and sent since, and may be released and sent
+    /// again.
     private func doubt(
         _ connection: Connection, isHeld: Bool, knows: Bool, _ settling: inout HealthSettling
     ) throws {
@@ -149,14 +157,15 @@ struct HealthRestore {
             """
         ) { $0.integer(0) }
         settling.doubtful = underWay ?? 0
-        // A batch on its way counts its sends itself.
+        // A batch in flight has a send count of its own.
         try connection.run(
             """
             UPDATE batches SET sends = sends + 1 WHERE state = 'sending'
                 \(knows ? "AND NOT \(isSameBatch)" : "")
             """)
         let waiting = HealthStore.retriable.map { "'\($0.rawValue)'" }.joined(separator: ", ")
-        // First those that wait, so that the ones that are held below are not among them.
+        // Waiting samples first: the samples that the next statement sets aside must not be among
+        // them.
         try connection.run(
             """
             UPDATE outbox SET doubts = doubts + 1

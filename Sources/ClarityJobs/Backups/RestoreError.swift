@@ -1,18 +1,18 @@
-/// Why a state directory is not put back to an earlier state; nothing has changed then.
+/// Why a state directory was not restored; nothing has changed then.
 public enum RestoreError: Error, Hashable, Sendable {
-    /// There is no backup that could be used.
+    /// The folder has no usable backup.
     case noBackup(folder: String)
     /// No file is damaged or missing, and no backup was named.
     case nothingDamaged
     /// Other processes use the state directory.
     case inUse(path: String)
-    /// The backup is sealed with another master key; carries the names of both.
+    /// The backup is encrypted with another master key; carries the identifiers of both keys.
     case otherKey(backup: String, wanted: String, present: String)
-    /// A file of the backup is a newer version's.
+    /// A file of the backup was written by a newer version.
     case newer(backup: String, file: String, found: Int, known: Int)
-    /// A file that is there is a newer version's, and no backup was named to take its place.
+    /// A present file was written by a newer version, and no backup was named to replace it.
     case newerFile(path: String, found: Int, known: Int)
-    /// The files are another user's than the backup's.
+    /// The backup and the present files belong to different users.
     case otherUser(backup: String)
 }
 

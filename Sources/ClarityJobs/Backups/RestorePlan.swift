@@ -1,33 +1,34 @@
 import ClaritySystem
 import SQLite
 
-/// Which file comes from which backup.
+/// Decides which file to restore from which backup.
 struct RestorePlan {
-    /// The files that a backup can have, with the numbers that mark them as ours (PRAGMA
+    /// The files that a backup can hold, with the numbers that mark them as ours (PRAGMA
     /// application_id).
     private static let files: [(name: String, applicationID: Int64)] = [
         ("history.db", 0x434C_4A48), (sealedName, HealthSchema.applicationID),
     ]
-    /// The one that wants the master key.
+    /// The file that is encrypted with the master key.
     private static let sealedName = "health.db"
 
     let directory: String
     /// The newest schema of each file that this program knows.
     let forms: StateForms
-    /// Which master key there is; `nil` for none. Asked for only where health data is put back.
+    /// Returns the identifier of the present master key; `nil` if there is none. Called only to
+    /// restore health data.
     let keyID: () throws -> String?
 
-    /// What is found: what is put back, and what a person has to hear of beside it.
+    /// The files to restore, and what else a person must know.
     struct Finding {
         var items: [StateRestore.Item] = []
-        /// Damaged or missing files that no sound backup has.
+        /// Damaged or missing files for which there is no intact backup.
         var lost: [StateRestore.Lost] = []
         /// Backups that were passed over, and why.
         var passedOver: [String] = []
     }
 
-    /// All that a chosen backup has, else each damaged or missing file from the newest backup that
-    /// has it and is sound.
+    /// Plans to restore everything from a chosen backup, or each damaged or missing file from the
+    /// newest intact backup that has it.
     func find(_ chosen: Backup?) throws -> Finding {
         guard let chosen else { return try findDamaged() }
         try chosen.verify()
@@ -49,7 +50,7 @@ struct RestorePlan {
         var finding = Finding()
         for (name, _) in RestorePlan.files {
             guard let fault = try fault(of: name, mayBeNewer: false) else { continue }
-            // A file that no backup has ever had was never there.
+            // A missing file that is in no backup never existed.
             let candidates = backups.filter { $0.manifest.has(name) }
             guard fault != RestorePlan.missing || !candidates.isEmpty else { continue }
             guard let backup = newestSound(candidates, &finding.passedOver),
@@ -68,7 +69,7 @@ struct RestorePlan {
         return finding
     }
 
-    /// Makes sure that a copy is a database of ours that this program can read.
+    /// Checks that a copy is a database of ours that this program can read.
     func demand(_ item: StateRestore.Item, at path: String) throws {
         guard let known = RestorePlan.files.first(where: { $0.name == item.file.name }) else {
             return
@@ -94,7 +95,7 @@ struct RestorePlan {
                 try backup.verify()
                 return backup
             } catch {
-                // It may have been passed over for another file already.
+                // It may already be listed for another file.
                 if !passedOver.contains(error.description) { passedOver.append(error.description) }
             }
         }
@@ -109,17 +110,17 @@ struct RestorePlan {
         }
     }
 
-    /// What is wrong with a file that is there, in words; `nil` when nothing is.
+    /// Returns the fault of a present file in words, or `nil` if it has none.
     ///
-    /// Nobody else uses it, and its log stays as it is.
+    /// No other process uses the file, and its write-ahead log stays as it is.
     ///
-    /// - Parameter mayBeNewer: whether a newer version's file may be put aside; what it has is then
-    ///   read no further than that.
-    /// - Throws: `RestoreError.newerFile` otherwise.
+    /// - Parameter mayBeNewer: whether a newer version's file may be set aside; nothing more is
+    ///   then read from it.
+    /// - Throws: `RestoreError.newerFile` if the file is a newer version's and that is not allowed.
     private func fault(of name: String, mayBeNewer: Bool) throws -> String? {
         let path = "\(directory)/\(name)"
         guard try StateFile.isThere(path) else { return RestorePlan.missing }
-        // Without a log it is read so that nothing appears beside it.
+        // Without a log, opening it as immutable makes SQLite create no files beside it.
         let hasLog = try StateFile.isThere("\(path)-wal")
         let version: Int
         do throws(SQLiteError) {

@@ -3,16 +3,17 @@ public import ClaritySystem
 @preconcurrency import Glibc
 import SQLite
 
-/// Makes a backup of a state directory's databases while others work with them.
+/// Backs up a state directory's databases while other processes use them.
 ///
-/// Each file is copied in one state of it, as sealed as it is; the master key is never in a backup.
-/// The two may be some milliseconds apart, which nothing depends on: a run that the one knows and a
-/// sample that the other does not are what a kill between the two would have left.
+/// Each file is copied in one consistent state, encrypted as it is; a backup never contains the
+/// master key. The two copies may be some milliseconds apart. Nothing depends on that: a kill
+/// between two writes leaves the same difference, such as a run in one file without its samples in
+/// the other.
 public struct StateBackup {
-    /// What was made.
+    /// The backup that was made.
     public struct Receipt: Sendable {
         public let backup: Backup
-        /// Where the key that opens it is now, in words; `nil` without health data.
+        /// Where the key of the backup is now, in words; `nil` without health data.
         public let keyPlace: String?
     }
 
@@ -22,8 +23,11 @@ public struct StateBackup {
     private let actor: AuditActor
     private let clock: any WallClock
 
-    /// Prepares a backup of a state directory; `environment` as for opening the health data, `forms`
-    /// the newest schema of each file that this program knows.
+    /// Prepares a backup of a state directory.
+    ///
+    /// - Parameters:
+    ///   - environment: the environment for opening the health data.
+    ///   - forms: the newest schema of each file that this program knows.
     public init(
         stateDirectory: String, environment: [String: String], forms: StateForms,
         actor: AuditActor, clock: any WallClock
@@ -35,14 +39,14 @@ public struct StateBackup {
         self.clock = clock
     }
 
-    /// Makes it.
+    /// Makes the backup.
     ///
     /// - Parameters:
-    ///   - folder: where; `nil` for the state directory's own place.
-    ///   - keep: how many that were asked for stay there, at least 1.
-    /// - Returns: `nil` when nothing was ever kept.
-    /// - Throws: `HealthStoreError` as opening the health data, `damaged` for a file that does not
-    ///   hold together, `BackupError` for what a folder refuses. Nothing is left of the backup then.
+    ///   - folder: the target folder; `nil` for the state directory's own one.
+    ///   - keep: how many requested backups stay in that folder, at least 1.
+    /// - Returns: `nil` if the state directory holds no data yet.
+    /// - Throws: `HealthStoreError` as for opening the health data, `damaged` for an inconsistent
+    ///   file, `BackupError` if the folder cannot be written. No partial backup remains then.
     public func make(in folder: BackupFolder?, keep: Int) throws -> Receipt? {
         guard access(directory, F_OK) == 0 else { return nil }
         let share = try StateDirectory(path: directory).share()
@@ -64,7 +68,8 @@ public struct StateBackup {
         ) { draft in
             try files.map { try $0.copy(into: draft, form: forms[$0.name]) }
         } beforeCommit: { _ in
-            // Before it can be seen: a copy of which the log says nothing must not be.
+            // Recorded before the backup becomes visible: no backup may exist that the log does not
+            // mention.
             try store?.record(
                 .backedUp, try store?.keptCounts() ?? [:],
                 detail: isOwn ? "in the state directory" : "in another folder")
@@ -78,15 +83,16 @@ public struct StateBackup {
     }
 }
 
-/// A database of the state directory as a file to copy.
+/// A database file of the state directory that can be copied.
 struct StateFile {
     let path: String
 
     var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 
-    /// Whether there is such a file, with something in it.
+    /// Returns whether the file exists and is not empty.
     ///
-    /// - Throws: `HealthStoreError.foreignFile` for a link, another user's file, or what is none.
+    /// - Throws: `HealthStoreError.foreignFile` for a link, another user's file, or no regular
+    ///   file.
     static func isThere(_ path: String) throws(HealthStoreError) -> Bool {
         var status = stat()
         guard lstat(path, &status) == 0 else { return false }
@@ -100,12 +106,12 @@ struct StateFile {
         try asking { () throws(SQLiteError) in try connection().sizeBytes() }
     }
 
-    /// Copies it into a folder.
+    /// Copies the file into a folder.
     func copy(into folder: String, form: SchemaForm?) throws -> (name: String, version: Int) {
         (name, try copy(to: "\(folder)/\(name)", form: form))
     }
 
-    /// Copies it to a new file, and returns the version of its schema.
+    /// Copies the file to a new file and returns the version of its schema.
     func copy(to target: String, form: SchemaForm?) throws -> Int {
         try DurableFile.make(target)
         return try asking { () throws(SQLiteError) in
@@ -113,7 +119,8 @@ struct StateFile {
         }
     }
 
-    /// For writing, so that the last who closes it leaves no log beside it; nothing is written.
+    /// Opened for writing, so that the last process to close it removes the log; nothing is
+    /// written.
     private func connection() throws(SQLiteError) -> Connection {
         try Connection(path: path, access: .readWrite)
     }
@@ -130,7 +137,7 @@ struct StateFile {
 }
 
 extension HealthStore {
-    /// How many of what the file keeps, for the audit log.
+    /// Returns the number of samples, metrics and insights in the file, for the audit log.
     func keptCounts() throws(HealthStoreError) -> [String: Int64] {
         try access { connection in
             var counts: [String: Int64] = [:]

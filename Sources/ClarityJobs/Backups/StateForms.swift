@@ -2,11 +2,12 @@ import SQLite
 
 /// The newest schema of each state file that this program knows.
 ///
-/// The history's is known to who keeps it, and comes from there as a text.
+/// The module that owns the history knows its schema and passes it in as text.
 public struct StateForms: Sendable {
     private let forms: [String: SchemaForm]
 
-    /// Creates them from that of the history (`SchemaForm`); `nil` for what is no such text.
+    /// Creates them from the text of the history's schema (`SchemaForm`); `nil` if the text is
+    /// invalid.
     public init?(history: String) throws(HealthStoreError) {
         guard let history = SchemaForm(history) else { return nil }
         do throws(SQLiteError) {
@@ -16,6 +17,6 @@ public struct StateForms: Sendable {
         }
     }
 
-    /// The form of the file of this name; `nil` for one that is none of ours.
+    /// The schema of the file with this name; `nil` if the file is not one of ours.
     subscript(name: String) -> SchemaForm? { forms[name] }
 }

@@ -3,55 +3,57 @@ public import ClaritySystem
 @preconcurrency import Glibc
 import SQLite
 
-/// Puts the databases of a state directory back to what a backup has.
+/// Restores the databases of a state directory from a backup.
 ///
-/// Everything is checked and made ready beside the files first; then they change places, all of them
-/// or none (`Replacement`). What was there is kept. Nobody else uses the state directory meanwhile.
+/// It checks and prepares everything beside the files first. Then it replaces all of the files or
+/// none (`Replacement`), and keeps the old ones. No other process uses the state directory
+/// meanwhile.
 public struct StateRestore {
-    /// What the backend does with a sample that comes twice, and what is wanted then.
+    /// How the backend treats a repeated sample, and what the user wants to happen then.
     public struct Doubling: Hashable, Sendable {
-        /// Whether it could keep both.
+        /// Whether the backend could store both copies.
         public var isPossible: Bool
-        /// Whether samples that may have been sent wait for a person.
+        /// Whether possibly sent samples stay on hold until a person decides.
         public var isHeld: Bool
 
-        /// Says what it does.
+        /// Creates the pair.
         public init(isPossible: Bool, isHeld: Bool) {
             (self.isPossible, self.isHeld) = (isPossible, isHeld)
         }
     }
 
-    /// What is put back, and why.
+    /// A file to restore, its backup, and the reason.
     public struct Item: Sendable {
         public let file: BackupManifest.File
         public let backup: Backup
-        /// What is wrong with the file that is there; `nil` when nothing is.
+        /// The fault of the present file; `nil` if it has none.
         public let fault: String?
     }
 
-    /// A file that nothing can be put back for.
+    /// A damaged or missing file without an intact backup.
     public struct Lost: Sendable {
         public let name: String
-        /// What is wrong with it.
+        /// The fault of the present file.
         public let fault: String
     }
 
-    /// What was done, or would be.
+    /// What a restore did, or a rehearsal would do.
     public struct Report: Sendable {
         public var items: [Item] = []
-        /// Where what was there is now.
+        /// The folder with the replaced files.
         public var aside: String?
-        /// Whether a restore that was cut short was finished, or would be, and nothing else done.
+        /// Whether this call only finishes an interrupted restore, or would do so in a rehearsal.
         public var isResumed = false
-        /// The files that it had not put in their place yet.
+        /// The files that the interrupted restore had not yet put in place.
         public var pending: [String] = []
-        /// The backup that was named and not taken, since there was that to finish first.
+        /// The backup that was named but not used, because an interrupted restore had to be
+        /// finished first.
         public var untaken: String?
-        /// What became of the health data; `nil` where none was put back.
+        /// The result for the health data; `nil` if that was not restored.
         public var health: HealthSettling?
         /// Backups that were passed over, and why.
         public var passedOver: [String] = []
-        /// Damaged or missing files that no sound backup has; they stay as they are.
+        /// Damaged or missing files without an intact backup; they stay as they are.
         public var lost: [Lost] = []
     }
 
@@ -61,14 +63,15 @@ public struct StateRestore {
     private let clock: any WallClock
     private let forms: StateForms
     private let doubling: (HealthStore) throws -> Doubling
-    /// How long others are waited for.
+    /// How long to wait for other processes.
     var patience = StoreLock.patience
 
-    /// Prepares a restore; `environment` as for opening the health data.
+    /// Prepares a restore.
     ///
     /// - Parameters:
+    ///   - environment: the environment for opening the health data.
     ///   - forms: the newest schema of each file that this program knows.
-    ///   - doubling: asked of the health data that is put back, which may know the backend.
+    ///   - doubling: called with the restored health data, which may know the backend.
     public init(
         stateDirectory: String, environment: [String: String], forms: StateForms,
         actor: AuditActor, clock: any WallClock,
@@ -82,14 +85,15 @@ public struct StateRestore {
         self.clock = clock
     }
 
-    /// Puts back what is damaged or missing, or all that the backup at a path has.
+    /// Restores damaged or missing files, or everything in the backup at a path.
     ///
-    /// Where a restore was cut short that one is finished and nothing else is done: what it had
-    /// decided is not undone half-way.
+    /// If a restore was interrupted, it finishes that one and does nothing else: a decision once
+    /// made is not undone half-way.
     ///
-    /// - Parameter isRehearsal: whether everything is only checked and made ready, and then given up.
-    /// - Throws: `RestoreError`, `BackupError` for a damaged backup or a full disk, `HealthStoreError`;
-    ///   nothing has changed then, but after the decision, when the same call finishes it.
+    /// - Parameter isRehearsal: whether to check and prepare everything and then discard it.
+    /// - Throws: `RestoreError`, `BackupError` for a damaged backup or a full disk,
+    ///   `HealthStoreError`. Nothing has changed then, except after the decision; the same call
+    ///   then finishes the restore.
     public func run(_ path: String?, isRehearsal: Bool = false) throws -> Report {
         let state = try StateDirectory(path: directory)
         guard let alone = try state.alone(patience: patience) else {
@@ -130,7 +134,8 @@ public struct StateRestore {
             try replacement.commit(
                 aside: replacement.freeAside(stamp.filter { $0 != "-" && $0 != ":" }))
         } catch {
-            // The first error is the one that matters; the next restore tries again to remove it.
+            // The first error is the one that matters; the next restore tries to remove the draft
+            // again.
             do throws(BackupError) { try replacement.removeDraft() } catch _ {}
             throw error
         }
@@ -140,8 +145,8 @@ public struct StateRestore {
 
     /// Puts the files in place.
     private func finish(_ replacement: Replacement) throws -> String? {
-        // With them a session may come back, for which runs wait; where none does, the next run
-        // removes the mark.
+        // The restored files may contain a session, for which runs wait. If they contain none, the
+        // next run removes the mark.
         try StateDirectory.markLogin(in: directory)
         return try replacement.finish()
     }
@@ -155,7 +160,8 @@ public struct StateRestore {
         }
     }
 
-    /// Has the health data that is put back say so, and carries over what the present file still tells.
+    /// Records the restore in the restored health data, and carries over what the present file
+    /// still has.
     private func settle(_ items: [Item], in draft: String) throws -> HealthSettling? {
         let name = "health.db"
         guard let item = items.first(where: { $0.file.name == name }) else { return nil }

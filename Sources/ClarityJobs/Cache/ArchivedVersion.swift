@@ -1,9 +1,9 @@
 public import ClarityScheduler
 import SQLite
 
-/// A version of a pulled row that lost against a later one, without what is sealed.
+/// A version of a pulled row that a later one replaced, without its encrypted content.
 public struct ArchivedVersion: Hashable, Sendable {
-    /// By which it is named, counted up.
+    /// The number that identifies the version; it counts up.
     public var number: Int64
     public var table: CachedTable
     /// The row's id, the same for all of its versions.
@@ -15,11 +15,11 @@ public struct ArchivedVersion: Hashable, Sendable {
 }
 
 extension HealthStore {
-    /// The archived versions, last archived first, at most `limit`.
+    /// Returns the archived versions, last archived first, at most `limit`.
     ///
     /// - Parameters:
-    ///   - type: only those of this type; `nil` for all.
-    ///   - since: only those that were archived then or later.
+    ///   - type: returns only versions of this type; `nil` for all.
+    ///   - since: returns only versions archived at this instant or later.
     public func archivedVersions(
         type: String? = nil, since: Instant? = nil, limit: Int
     ) throws(HealthStoreError) -> [ArchivedVersion] {
@@ -32,7 +32,7 @@ extension HealthStore {
                 """, .integer(since?.millisecondsSince1970 ?? .min),
                 type.map { .text($0) } ?? .null, .integer(Int64(limit)), map: HealthStore.version
             ).compactMap { $0 }.map { found in
-                // One that does not open is listed by what the file calls it.
+                // A version that does not decrypt is listed under its stored name.
                 var version = found.version
                 let (row, sealed) = (HealthStore.identity(of: version), found.sealed)
                 if version.table == .metrics, sealer.opens(sealed, for: row),
@@ -45,9 +45,9 @@ extension HealthStore {
         }
     }
 
-    /// An archived version with its JSON; `nil` for a number that there is not.
+    /// Returns an archived version with its JSON, or `nil` if the number does not exist.
     ///
-    /// - Throws: `sealing` when it does not open.
+    /// - Throws: `sealing` if it does not decrypt.
     public func archivedVersion(
         _ number: Int64
     ) throws(HealthStoreError) -> (version: ArchivedVersion, json: [UInt8])? {
@@ -64,7 +64,7 @@ extension HealthStore {
         }
     }
 
-    /// The identity of a version that has the id that the file has for it.
+    /// Returns the row identity of a version whose `id` is still the stored name.
     private static func identity(of version: ArchivedVersion) -> RowIdentity {
         var identity = RowIdentity(version.table.rawValue, label: version.id)
         identity.append(version.id)

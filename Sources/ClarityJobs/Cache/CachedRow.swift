@@ -1,23 +1,23 @@
 public import ClarityScheduler
 
-/// A table of rows that were pulled from the backend.
+/// A table of rows pulled from the backend.
 public enum CachedTable: String, CaseIterable, Sendable {
     case metrics
     case insights
 }
 
-/// A metric or an insight as the backend gave it.
+/// A metric or an insight as the backend sent it.
 public struct CachedRow: Hashable, Sendable, PrivateValue {
     /// The backend's id.
     public var id: String
-    /// What it is, such as `heart_rate`; not sealed.
+    /// The type, such as `heart_rate`; not encrypted.
     public var type: String
-    /// The backend's time of this version, by which the later one wins.
+    /// The backend's time of this version; the later version wins.
     public var timestamp: Instant
-    /// The rest, as JSON in UTF-8; the same bytes for the same content.
+    /// The rest as JSON in UTF-8; the same bytes for the same content.
     public var json: [UInt8]
-    /// A metric's numbers, for reading it without its JSON; `nil` for what was not looked at yet, and
-    /// in rows that are read back.
+    /// A metric's numbers, to read it without its JSON; `nil` if they were not extracted, and in
+    /// rows read from the store.
     public var numbers: MetricNumbers?
 
     /// Creates a row.
@@ -32,13 +32,13 @@ public struct CachedRow: Hashable, Sendable, PrivateValue {
         self.numbers = numbers
     }
 
-    /// What of it is sealed in a table.
+    /// Returns the bytes of the row that are encrypted in a table.
     func form(in table: CachedTable) -> [UInt8] {
         let rest = numbers?.form(before: json) ?? json
         return table == .metrics ? MetricForm.adding(id, to: rest) : rest
     }
 
-    /// Takes id and JSON out of what was sealed; the numbers are left.
+    /// Sets id and JSON from decrypted bytes; the numbers stay as they are.
     mutating func take(form: [UInt8]) {
         let (id, rest) = MetricForm.parts(of: form)
         if let id { self.id = id }
@@ -46,16 +46,16 @@ public struct CachedRow: Hashable, Sendable, PrivateValue {
     }
 }
 
-/// A cached row with when it was last seen on the backend.
+/// A cached row and when the backend last listed it.
 public struct SyncedRow: Sendable, PrivateValue {
     public let row: CachedRow
     public let syncedAt: Instant
 }
 
-/// Cached rows in their order, and which of those asked for are damaged.
+/// Cached rows in order, and which of the requested rows are damaged.
 public struct CachedRows: RandomAccessCollection, Sendable {
     private var rows: [SyncedRow] = []
-    /// Those whose sealed part does not open, by table and row.
+    /// The rows that do not decrypt, by table and row.
     public internal(set) var damaged: [SealingError] = []
 
     init() {}
@@ -67,17 +67,17 @@ public struct CachedRows: RandomAccessCollection, Sendable {
     mutating func append(_ row: SyncedRow) { rows.append(row) }
 }
 
-/// What storing pulled rows changed.
+/// The changes made by storing pulled rows.
 public struct UpsertCounts: Hashable, Sendable {
-    /// Rows that were not known.
+    /// Rows that were new.
     public var added: Int64 = 0
-    /// Rows of which a later version came; the earlier one is archived.
+    /// Rows for which a later version came; the earlier one is archived.
     public var replaced: Int64 = 0
-    /// Rows that came as they were known.
+    /// Rows without a change.
     public var unchanged: Int64 = 0
-    /// Rows that came older than known: the known one stays, the older one is archived.
+    /// Rows that came older than the stored version, which stays; the older one is archived.
     public var outdated: Int64 = 0
 
-    /// Creates counts of nothing.
+    /// Creates counts of 0.
     public init() {}
 }

@@ -2,16 +2,17 @@ import ClarityScheduler
 import SQLite
 
 extension HealthStore {
-    /// The ids of all insights that are kept, in no order.
+    /// Returns the ids of all stored insights, in no order.
     public func insightIDs() throws(HealthStoreError) -> [String] {
         try access { connection in
             try connection.all("SELECT id FROM insights") { $0.text(0) }
         }
     }
 
-    /// The insight with this id, or the only one whose id begins so; `nil` for none and for several.
+    /// Returns the insight with this id, or the only one whose id has this prefix.
     ///
-    /// - Throws: `sealing` when it does not open.
+    /// - Returns: `nil` if there is none, or more than one with the prefix.
+    /// - Throws: `sealing` if it does not decrypt.
     public func insight(named name: String) throws(HealthStoreError) -> SyncedRow? {
         guard !name.isEmpty else { return nil }
         return try access { connection in

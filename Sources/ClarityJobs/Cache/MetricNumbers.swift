@@ -1,6 +1,6 @@
 public import ClarityScheduler
 
-/// The numbers of a metric with the time that they are of: what can be read without its JSON.
+/// The numbers of a metric and its time span, readable without its JSON.
 public struct MetricNumbers: Hashable, Sendable, PrivateValue {
     /// A measure with its number.
     public struct Entry: Hashable, Sendable, PrivateValue {
@@ -8,15 +8,15 @@ public struct MetricNumbers: Hashable, Sendable, PrivateValue {
         public var number: Double
     }
 
-    /// The measures that have a number, each once.
+    /// The measures with a number, each once.
     public private(set) var entries: [Entry] = []
-    /// When what was measured began and ended; `nil` where only its instant is known.
+    /// When the measured period began and ended; `nil` if only an instant is known.
     public var span: Range<Instant>?
 
-    /// Creates numbers of nothing.
+    /// Creates an empty set of numbers.
     public init() {}
 
-    /// The number of a measure; `nil` for none. One that is not finite is none.
+    /// The number of a measure, or `nil`; a number that is not finite is stored as `nil`.
     public subscript(measure: Measure) -> Double? {
         get { entries.first { $0.measure == measure }?.number }
         set {
@@ -27,14 +27,14 @@ public struct MetricNumbers: Hashable, Sendable, PrivateValue {
         }
     }
 
-    /// Sets the time; one that does not go forward is none.
+    /// Sets the span; one that does not end after its start is stored as `nil`.
     public mutating func setSpan(from start: Instant, to end: Instant) {
         span = start < end ? start..<end : nil
     }
 }
 
 extension MetricNumbers {
-    /// The numbers of a sample.
+    /// Creates the numbers of a sample.
     public init(_ sample: Sample) {
         setSpan(from: sample.start, to: sample.end)
         switch sample.value {
@@ -63,7 +63,7 @@ extension MetricNumbers {
 }
 
 extension Measure {
-    /// The measure of a sample of one number.
+    /// Creates the measure of a kind whose samples have one number.
     init?(_ kind: SampleKind) {
         switch kind {
         case .bloodPressure, .sleep, .activity: return nil
@@ -75,16 +75,16 @@ extension Measure {
     }
 }
 
-// The form of a cached row's sealed part: its numbers, if it has any, and its JSON behind them.
+// The encrypted form of a cached row: its numbers, if it has any, and its JSON after them.
 //
-// A byte 1, the length of the numbers (16 bits), the numbers; then the JSON. JSON alone, as a row of
-// an earlier version and every insight has it, never begins with that byte.
+// It consists of a byte 1, the length of the numbers (16 bits), the numbers, and the JSON. Insights
+// and rows of an earlier version have only JSON, which never begins with a byte 1.
 extension MetricNumbers {
     private static let mark: UInt8 = 1
-    /// The bytes before the numbers.
+    /// The number of bytes before the numbers.
     private static let head = 3
 
-    /// The numbers in front of `json`.
+    /// Returns the form with the numbers in front of `json`.
     func form(before json: [UInt8]) -> [UInt8] {
         var numbers: [UInt8] = [UInt8(entries.count)]
         for entry in entries {
@@ -101,7 +101,7 @@ extension MetricNumbers {
         return form + numbers + json
     }
 
-    /// The numbers in front of a row's JSON; `nil` when there is JSON alone.
+    /// Parses the numbers in front of a row's JSON; returns `nil` if there is only JSON.
     init?(form whole: UnsafeRawBufferPointer) {
         let form = UnsafeRawBufferPointer(rebasing: whole[MetricForm.restStart(in: whole)...])
         guard form.count > MetricNumbers.head, form[0] == MetricNumbers.mark else { return nil }
@@ -119,7 +119,7 @@ extension MetricNumbers {
             let code = form[place]
             place += 1
             guard let bits = number() else { return nil }
-            // One of a later version is passed over.
+            // A measure of a later version is skipped.
             if let measure = Measure(code: code) {
                 entries.append(Entry(measure: measure, number: Double(bitPattern: bits)))
             }
@@ -130,7 +130,7 @@ extension MetricNumbers {
             to: Instant(millisecondsSince1970: Int64(bitPattern: finish)))
     }
 
-    /// The JSON of a row's form.
+    /// Returns the JSON of a row's form.
     static func json(of form: [UInt8]) -> [UInt8] {
         guard form.first == mark, form.count >= head else { return form }
         let end = head + Int(form[1]) + Int(form[2]) << 8

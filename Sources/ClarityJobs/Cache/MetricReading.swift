@@ -1,13 +1,14 @@
 public import ClarityScheduler
 import SQLite
 
-// The metrics that were pulled and the outbox's own samples, read as one.
+// Pulled metrics and the outbox's own samples, read together.
 
 extension HealthStore {
-    /// What there is, by the names of `MetricGroup` and, of types that no group reads, the backend's.
+    /// Returns what is stored, by the name of the `MetricGroup`, or by the backend's type if no
+    /// group has it.
     ///
-    /// No value is opened. A sample that was sent and pulled counts once; one that was refused, and
-    /// one whose value was removed after it was confirmed, do not count.
+    /// No value is decrypted. A sample that was sent and then pulled counts once. A rejected sample
+    /// does not count, nor one whose value was removed after it was confirmed.
     public func metricStocks() throws(HealthStoreError) -> [MetricStock] {
         try access { connection in
             let pulled = try connection.all(
@@ -47,14 +48,15 @@ extension HealthStore {
 
     /// Calls `each` with every metric of a group that begins in `span`, in no order.
     ///
-    /// - Parameter flatten: gives the numbers of a row of an earlier version, which has JSON alone.
-    /// - Returns: the rows that do not open; all others are read.
+    /// - Parameter flatten: extracts the numbers of a row of an earlier version, which has only
+    ///   JSON.
+    /// - Returns: the rows that do not decrypt; all others are read.
     public func readMetrics(
         _ group: MetricGroup, in span: Range<Instant>,
         flatten: (CachedRow) -> MetricNumbers, each: (MetricRecord) -> Void
     ) throws(HealthStoreError) -> [SealingError] {
         try access { connection in
-            // Without it a pull in between could show a sample twice or not at all.
+            // Without a snapshot, a pull meanwhile could show a sample twice or not at all.
             try connection.snapshot {
                 var hasUnlinked = false
                 var damaged: [SealingError] = []
@@ -62,8 +64,8 @@ extension HealthStore {
                     damaged += try readPulled(
                         type, in: span, flatten, &hasUnlinked, connection, each: each)
                 }
-                // Of a row that was pulled before its sample was read, or by an earlier version,
-                // only the id tells the sample.
+                // A row that was pulled before its sample was imported, or by an earlier version,
+                // can be matched with the sample only by its id.
                 let user = try AuditLog(connection: connection, sealer: sealer).user()
                 let ids = hasUnlinked ? user.map { MetricIDs(userID: $0) } : nil
                 for kind in group.kinds {
@@ -136,7 +138,8 @@ extension HealthStore {
         return damaged
     }
 
-    /// The outbox's samples of a kind that can be read, were not refused and are in no pulled row.
+    /// Reads the outbox's samples of a kind that have a value, were not rejected, and are in no
+    /// pulled row.
     private func readOwn(
         _ kind: SampleKind, in span: Range<Instant>, _ connection: Connection,
         each: (Sample, Instant?) throws -> Void

@@ -1,8 +1,8 @@
 public import ClarityScheduler
 
-/// A metric as it is read back: one that was pulled, or a sample of the outbox that was not pulled.
+/// A metric as it is read back: a pulled row, or an outbox sample that was not pulled.
 public struct MetricRecord: Sendable, PrivateValue {
-    /// Where it comes from.
+    /// Where the metric comes from.
     public enum Origin: Hashable, Sendable {
         /// The backend listed it.
         case pulled
@@ -10,12 +10,12 @@ public struct MetricRecord: Sendable, PrivateValue {
         case source
     }
 
-    /// When it was measured, or began.
+    /// When it was measured or began.
     public var start: Instant
-    /// When it ended; the start where only an instant is known.
+    /// When it ended; equal to `start` if only an instant is known.
     public var end: Instant
     public var origin: Origin
-    /// As of when a source's day or night is true; `nil` where that is not known.
+    /// The instant as of which a source's day or night is correct; `nil` if that is not known.
     public var asOf: Instant?
     public var numbers: MetricNumbers
 
@@ -31,18 +31,18 @@ public struct MetricRecord: Sendable, PrivateValue {
     }
 }
 
-/// What is kept of one type of metrics.
+/// The stored metrics of one type.
 public struct MetricStock: Hashable, Sendable {
-    /// The group's name, or the backend's name of a type that no group reads.
+    /// The group's name, or the backend's type if no group has it.
     public var name: String
     public var group: MetricGroup?
-    /// How many, each once.
+    /// The number of metrics, each counted once.
     public var count: Int64
-    /// When the first and the last began.
+    /// When the first and the last of them began.
     public var first: Instant
     public var last: Instant
 
-    /// Adds another part of the same.
+    /// Adds another part of the same type.
     mutating func add(_ other: MetricStock) {
         count += other.count
         first = min(first, other.first)

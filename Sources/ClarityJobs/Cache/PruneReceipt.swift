@@ -1,35 +1,36 @@
 public import ClarityScheduler
 
-/// What a cleanup removes, in the order in which it does.
+/// A kind of data that a cleanup removes; the cases are in the order of removal.
 public enum PrunedKind: String, CaseIterable, Sendable {
-    /// The values of confirmed samples; that they were sent stays known.
+    /// The values of confirmed and stored samples; the record that they were sent stays.
     case samples
-    /// Uploads without a sample: what was in them is pruned, discarded or in others.
+    /// Uploads without samples: those were pruned, discarded or moved to other uploads.
     case batches
-    /// Metrics that the backend has not listed since.
+    /// Metrics that the backend has not listed for the length of the retention.
     case metrics
-    /// Insights that the backend has not listed since.
+    /// Insights that the backend has not listed for the length of the retention.
     case insights
-    /// Versions that lost against later ones.
+    /// Versions that later ones replaced.
     case versions
-    /// Analyses that ended, with the requests for their insights.
+    /// Analyses that ended, with their insight requests.
     case analyses
     /// Entries of the audit log that were uploaded.
     case auditEntries = "audit_entries"
-    /// Files that a spool folder is done with.
+    /// Files in a spool folder that were read completely.
     case files
 }
 
-/// What was removed: how much of each kind, and a digest that no other removal has.
+/// What was removed: how much of each kind, and a digest that is unique to this removal.
 ///
 /// The digest is a chain over the identities of what was removed, in the order of `PrunedKind` and
-/// within each by time: BLAKE2b-256 of the digest so far, the kind and the identity. Neither how many
-/// went at once nor when has a part in it, so a rehearsal over the same store has the same.
+/// by time within each kind: BLAKE2b-256 of the digest so far, the kind and the identity. The size
+/// of the portions and the time of removal do not affect it, so a rehearsal over the same store has
+/// the same digest.
 public struct PruneReceipt: Hashable, Sendable {
     /// What was removed of one kind.
     public struct Part: Hashable, Sendable {
         public var count: Int64 = 0
-        /// What it took, without what the file keeps around it.
+        /// The size of the content, without the overhead of the file.
         public var bytes: Int64 = 0
         public var oldest: Instant?
         public var newest: Instant?
@@ -39,23 +40,23 @@ public struct PruneReceipt: Hashable, Sendable {
     public private(set) var parts: [PrunedKind: Part] = [:]
     private var chain = blake2b(RowIdentity("clarity-jobs cleanup 1").bytes)
 
-    /// Creates a receipt of nothing.
+    /// Creates an empty receipt.
     public init() {}
 
     /// The digest, as 64 hex digits.
     public var digest: String { hexEncoded(chain) }
 
-    /// All kinds together.
+    /// The count over all kinds.
     public var count: Int64 { parts.values.reduce(0) { $0 + $1.count } }
 
-    /// What was removed of a kind.
+    /// Returns what was removed of a kind.
     public subscript(kind: PrunedKind) -> Part { parts[kind] ?? Part() }
 
-    /// Adds one thing.
+    /// Adds one removed item.
     ///
     /// - Parameters:
-    ///   - identity: what tells it from every other of its kind; goes into the digest alone.
-    ///   - instant: by which it was old enough.
+    ///   - identity: identifies the item among all of its kind; used only for the digest.
+    ///   - instant: the time that made it old enough.
     public mutating func add(
         _ kind: PrunedKind, identity: String, at instant: Instant, bytes: Int64
     ) {
@@ -72,7 +73,7 @@ public struct PruneReceipt: Hashable, Sendable {
         chain = blake2b(link.bytes)
     }
 
-    /// `samples 3, metrics 1`; empty for nothing.
+    /// A summary such as `samples 3, metrics 1`; empty if nothing was removed.
     public var summary: String {
         PrunedKind.allCases.filter { self[$0].count > 0 }.map { "\($0.rawValue) \(self[$0].count)" }
             .joined(separator: ", ")

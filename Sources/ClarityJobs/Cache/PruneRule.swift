@@ -1,24 +1,24 @@
 import SQLite
 
-/// Which rows of the store are old enough to go, as SQL. `?1` is the instant before which they are.
+/// Selects the rows that are old enough to remove, as SQL; `?1` is the cutoff.
 struct PruneRule {
-    /// The tables, with the one that is walked first outside.
+    /// The tables; the first one is the outer loop of the join.
     let tables: String
-    /// Which rows are walked. What leaves a long stretch of them out has to be found by an index: no
-    /// portion counts it.
+    /// Selects the rows to walk. If this excludes many rows, an index must find the rest: excluded
+    /// rows do not count towards a portion.
     var walk = "true"
-    /// Which of the walked rows go.
+    /// Selects those of the walked rows that are removed.
     var condition = "true"
-    /// What the rows are walked by: a number, and the key of the row that goes.
+    /// The order of the walk: a number, and the key of the row to remove.
     let order: (first: String, key: String)
     /// Whether that key is text.
     let isKeyText: Bool
-    /// The instant by which it is old, the bytes that it takes, and what tells it from the others.
+    /// The instant that decides the age, the size in bytes, and what identifies the row.
     let columns: (instant: String, bytes: String, identity: String)
-    /// What removes the rows whose key is among those that follow, and before it what hangs on them.
+    /// The statements that remove rows by a list of keys that follows, dependent rows first.
     let removals: [String]
 
-    /// The rule of a kind; `nil` for what is no table's rows.
+    /// Returns the rule of a kind, or `nil` if the kind is not stored as rows of a table.
     static func rule(for kind: PrunedKind) -> PruneRule? {
         switch kind {
         case .samples: samples
@@ -32,8 +32,9 @@ struct PruneRule {
         }
     }
 
-    /// By when the upload was confirmed, or found to be stored. CROSS keeps the batches outside: from the samples each
-    /// portion would pass over all whose values are gone already.
+    /// By the time at which the upload was confirmed or found to be stored. CROSS JOIN keeps the
+    /// batches in the outer loop: a walk of the samples would pass over all pruned samples in each
+    /// portion.
     private static let samples = PruneRule(
         tables: "batches CROSS JOIN outbox ON batch_id = batches.id",
         walk: "finished_at_ms < ?1",
@@ -45,7 +46,7 @@ struct PruneRule {
         ),
         removals: ["UPDATE outbox SET sealed = NULL, batch_id = NULL WHERE id"])
 
-    /// Finished ones, and those that nobody is in any more.
+    /// Batches without samples, by when they ended, or else by when they were made.
     private static let batches = PruneRule(
         tables: "batches",
         condition: """
@@ -60,7 +61,8 @@ struct PruneRule {
         ),
         removals: ["DELETE FROM batches WHERE id"])
 
-    /// By its own time and by when the backend last listed it; most of what is old is listed still.
+    /// By the row's own time and by when the backend last listed it; most old rows are still
+    /// listed.
     private static func pulled(_ table: String, with dependent: String? = nil) -> PruneRule {
         PruneRule(
             tables: table, walk: "timestamp_ms < ?1", condition: "synced_at_ms < ?1",
@@ -69,7 +71,7 @@ struct PruneRule {
             removals: (dependent.map { [$0] } ?? []) + ["DELETE FROM \(table) WHERE id"])
     }
 
-    /// By when it was archived.
+    /// By the time of archiving.
     private static let versions = PruneRule(
         tables: "archive", walk: "archived_at_ms < ?1",
         order: ("archived_at_ms", "id"), isKeyText: false,
@@ -78,9 +80,9 @@ struct PruneRule {
         ),
         removals: ["DELETE FROM archive WHERE id"])
 
-    /// By when it ended, and the request for its insight too. The newest week of each form stays,
-    /// however it ended, so that it is not sent again, and the latest result, of which an insight
-    /// may still be made.
+    /// By the end of the analysis and of its insight request. The newest week of each form stays,
+    /// whatever its outcome, so that it is not sent again. The latest result stays too, because an
+    /// insight of it may still be requested.
     private static let analyses = PruneRule(
         tables: "analyses",
         condition: """
@@ -102,13 +104,13 @@ struct PruneRule {
             "DELETE FROM insight_requests WHERE analysis_id", "DELETE FROM analyses WHERE id",
         ])
 
-    /// Walks a portion, after `?2` and `?3` and at most `?4` rows: where each is, its key, whether it
-    /// goes, and its columns.
+    /// Walks one portion, after `?2` and `?3` and at most `?4` rows: position, key, whether the row
+    /// is removed, and its columns.
     var selection: String {
         portion(of: ", \(columns.instant), \(columns.bytes), \(columns.identity)")
     }
 
-    /// Removes those of the same portion that go.
+    /// Removes the selected rows of the same portion.
     var deletions: [String] {
         removals.map { "\($0) IN (SELECT row_key FROM (\(portion(of: ""))) WHERE goes)" }
     }
@@ -123,7 +125,7 @@ struct PruneRule {
     }
 }
 
-/// How far the removal of one kind has come.
+/// The progress of removing one kind.
 public struct PruneCursor: Sendable {
     var first: Int64 = .min
     var key: Value = .null

@@ -1,21 +1,23 @@
 public import ClarityScheduler
 import SQLite
 
-/// How far pulling a part has come.
+/// The progress of pulling one part.
 public struct PullRecord: Hashable, Sendable {
-    /// When all that is new was here; `nil` when it never was.
+    /// When a pull last had everything new; `nil` if none ever had.
     public var endedAt: Instant?
-    /// When a pull last went through everything; `nil` when none has, and from when one that found
-    /// news on until it has seen where they end: what it did not see may lie anywhere.
+    /// When a pull last read everything, or `nil` if none has.
+    ///
+    /// It also becomes `nil` while a pull that found news has not yet seen where they end: the rows
+    /// that it did not see may be anywhere.
     public var wholeAt: Instant?
-    /// Where one that goes through everything has stopped; `nil` when none is under way.
+    /// Where the pull that reads everything stopped; `nil` if none is in progress.
     public var place: String?
 
-    /// Creates a record of nothing.
+    /// Creates an empty record.
     public init() {}
 }
 
-/// What is pulled on its own.
+/// A part that is pulled separately.
 public enum PulledPart: String, CaseIterable, Sendable {
     case metrics
     case insights
@@ -23,9 +25,9 @@ public enum PulledPart: String, CaseIterable, Sendable {
 }
 
 extension HealthStore {
-    /// Notes that a pull came to its end.
+    /// Records that a pull has ended.
     ///
-    /// - Parameter isWhole: whether it went through everything that the backend has.
+    /// - Parameter isWhole: whether it read everything that the backend has.
     public func notePull(
         of part: PulledPart, isWhole: Bool, at now: Instant
     ) throws(HealthStoreError) {
@@ -41,7 +43,7 @@ extension HealthStore {
         }
     }
 
-    /// Keeps a record in the place of what is known.
+    /// Replaces the stored record.
     public func keepPullRecord(
         _ record: PullRecord, of part: PulledPart
     ) throws(HealthStoreError) {
@@ -58,7 +60,7 @@ extension HealthStore {
         }
     }
 
-    /// Keeps where a pull that goes through everything has come to; `nil` begins anew.
+    /// Stores the position of a pull that reads everything; `nil` makes the next one begin anew.
     public func keepPullPlace(
         _ place: String?, of part: PulledPart
     ) throws(HealthStoreError) {
@@ -75,7 +77,7 @@ extension HealthStore {
         place.map { .blob(sealer.seal(Array($0.utf8), for: .pull(part.rawValue))) } ?? .null
     }
 
-    /// How far pulling a part has come.
+    /// Returns the progress of pulling a part.
     public func pullRecord(of part: PulledPart) throws(HealthStoreError) -> PullRecord {
         try access { connection in
             let found = try connection.first(
@@ -90,7 +92,7 @@ extension HealthStore {
             guard let found else { return PullRecord() }
             var record = found.record
             let row = RowIdentity.pull(part.rawValue)
-            // A damaged place is none: the pull begins anew.
+            // A damaged position counts as none: the pull begins anew.
             if let sealed = found.sealed, sealer.opens(sealed, for: row) {
                 record.place = String(decoding: try sealer.open(sealed, for: row), as: UTF8.self)
             }
@@ -98,7 +100,7 @@ extension HealthStore {
         }
     }
 
-    /// When a source was last read to its end, be it a file or one of many files; `nil` when none was.
+    /// Returns when a source, one file or a set of files, was last read to its end, or `nil`.
     public func lastSourceReading() throws(HealthStoreError) -> Instant? {
         try access { connection in
             let found = try connection.first(

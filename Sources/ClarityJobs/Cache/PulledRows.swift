@@ -1,19 +1,19 @@
 public import ClarityScheduler
 import SQLite
 
-// What was pulled from the backend and stays readable offline.
+// Rows pulled from the backend, readable offline.
 
 extension HealthStore {
-    /// Stores pulled rows by id, all in one transaction. Rows that are not among them stay: an
-    /// empty answer deletes nothing.
+    /// Stores pulled rows by id, all in one transaction.
     ///
-    /// Of two versions with different content the one with the later timestamp wins, with equal
-    /// timestamps the one that came now; the loser goes into the archive. A metric that the outbox
-    /// sent is told from its id, and counts once from then on.
+    /// Rows that are not among them stay: an empty answer deletes nothing. Of two versions with
+    /// different content the one with the later timestamp wins; with equal timestamps, the one that
+    /// came now. The other one is archived. A metric that the outbox sent is recognised by its id,
+    /// and counts once from then on.
     ///
-    /// - Parameter part: the part of which everything is to be gone through when one of the rows is
-    ///   news (`PullRecord.wholeAt` becomes `nil`, and so does its place), in the same transaction:
-    ///   what follows such rows is not known to be here, however the pull ends.
+    /// - Parameter part: the part whose whole pull becomes due if one of the rows is new. Its
+    ///   `PullRecord.wholeAt` and its place then become `nil` in the same transaction, because rows
+    ///   after these may be missing however the pull ends.
     public func upsert(
         _ rows: [CachedRow], into table: CachedTable, syncedAt now: Instant,
         newsOwesWhole part: PulledPart? = nil
@@ -56,7 +56,7 @@ extension HealthStore {
         }
     }
 
-    /// Writes a row in the place of what was known of it.
+    /// Writes a row in place of its stored version.
     private func put(
         _ row: CachedRow, _ digest: [UInt8], into table: CachedTable, at now: Instant,
         _ connection: Connection
@@ -76,7 +76,7 @@ extension HealthStore {
             .integer(now.millisecondsSince1970))
     }
 
-    /// Notes that a row came as it is known; one of an earlier version gets its numbers.
+    /// Records that a row is unchanged; a row of an earlier version gets its numbers.
     private func keep(
         _ row: CachedRow, as known: KnownRow, in table: CachedTable, at now: Instant,
         _ connection: Connection
@@ -95,11 +95,11 @@ extension HealthStore {
             .blob(sealer.seal(form, for: identity)), .text(name(row.id, in: table)))
     }
 
-    /// The cached rows, latest first, with the names of those that do not open any more.
+    /// Returns the cached rows, latest first, and which rows do not decrypt.
     ///
     /// - Parameters:
-    ///   - limit: how many are looked at, damaged ones among them.
-    ///   - end: only those of before this instant.
+    ///   - limit: the maximum number of rows read, including damaged ones.
+    ///   - end: returns only rows from before this instant.
     public func rows(
         of table: CachedTable, limit: Int, offset: Int = 0, before end: Instant? = nil
     ) throws(HealthStoreError) -> CachedRows {
@@ -130,21 +130,21 @@ extension HealthStore {
                     rows.damaged.append(error)
                 }
             }
-            // The file has those of one instant in the order of its own names for them.
+            // The file orders rows of one instant by their stored names.
             opened.sort { ($1.row.timestamp, $0.row.id) < ($0.row.timestamp, $1.row.id) }
             for row in opened { rows.append(row) }
             return rows
         }
     }
 
-    /// How many rows a table has.
+    /// Returns the number of rows in a table.
     public func rowCount(of table: CachedTable) throws(HealthStoreError) -> Int64 {
         try access { connection in
             try connection.first("SELECT count(*) FROM \(table.rawValue)") { $0.integer(0) } ?? 0
         }
     }
 
-    /// Stores who the user is, as JSON.
+    /// Stores the user's profile as JSON.
     public func storeProfile(
         _ json: [UInt8], syncedAt now: Instant
     ) throws(HealthStoreError) {
@@ -159,7 +159,7 @@ extension HealthStore {
         }
     }
 
-    /// The profile with when it was pulled; `nil` before the first time.
+    /// Returns the profile and when it was pulled, or `nil` before the first pull.
     public func profile() throws(HealthStoreError) -> (json: [UInt8], syncedAt: Instant)? {
         try access { connection in
             let found = try connection.first("SELECT sealed, synced_at_ms FROM profile") {
@@ -170,7 +170,7 @@ extension HealthStore {
         }
     }
 
-    /// A row as it is kept.
+    /// A stored row.
     private struct KnownRow {
         var type: String
         var timestamp: Instant
@@ -195,7 +195,7 @@ extension HealthStore {
         _ loser: KnownRow, _ id: String, from table: CachedTable, at now: Instant,
         _ connection: Connection
     ) throws {
-        // One that came outdated comes again with every pull and is archived once.
+        // An outdated row comes again with every pull, but is archived once.
         try connection.run(
             """
             INSERT INTO archive
@@ -207,7 +207,8 @@ extension HealthStore {
             .blob(loser.sealed), .integer(now.millisecondsSince1970))
     }
 
-    /// What the file calls a row: a metric by a tag, since the backend's id is a hash of the value.
+    /// Returns the stored name of a row: a tag for a metric, since the backend's id is a hash of
+    /// the value.
     func name(_ id: String, in table: CachedTable) -> String {
         table == .metrics ? sealer.metricTag(id) : id
     }
@@ -216,7 +217,7 @@ extension HealthStore {
         identity(named: name(row.id, in: table), row, in: table)
     }
 
-    /// The identity of a row by what the file calls it.
+    /// Returns the identity of a row with a stored name.
     func identity(named name: String, _ row: CachedRow, in table: CachedTable) -> RowIdentity {
         var identity = RowIdentity(table.rawValue, label: name)
         identity.append(name)
@@ -225,7 +226,8 @@ extension HealthStore {
         return identity
     }
 
-    /// A keyed hash over the whole row: tells a changed one without opening the known one.
+    /// Returns a keyed hash of the whole row, which reveals a change without decrypting the stored
+    /// row.
     private func digest(_ row: CachedRow, in table: CachedTable) -> [UInt8] {
         var content = identity(named: row.id, row, in: table)
         content.append(row.json)
@@ -234,7 +236,7 @@ extension HealthStore {
 }
 
 extension Sealer {
-    /// Whether the bytes were sealed for this row with this key, and are `plain`.
+    /// Returns whether the bytes decrypt with this key for this row, to `plain`.
     fileprivate func opens(_ sealed: [UInt8], for row: RowIdentity, as plain: [UInt8]) -> Bool {
         do throws(SealingError) {
             return try open(sealed, for: row) == plain

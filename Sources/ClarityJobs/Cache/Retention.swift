@@ -1,24 +1,27 @@
 public import ClarityScheduler
 import SQLite
 
-// What is kept no longer than a retention. Nothing that the backend has not confirmed is touched.
+// Removal at the end of a retention. Data that the backend has not confirmed is never touched.
 
 extension HealthStore {
-    /// Removes what is older than `cutoff` of one kind, looking at `limit` of it at most, whether it
-    /// goes or stays, so that no other process waits for long. The removal and its entry in the audit
-    /// log are one transaction; the entry has the receipt's digest as it is after it.
+    /// Removes items of one kind that are older than `cutoff`.
     ///
-    /// A sample goes by the instant at which its upload was confirmed; only its value is removed,
-    /// so that it is not sent again from the next export. A pulled row goes when both its own time
-    /// and the last time that the backend listed it are before `cutoff`. An archived version goes by
-    /// when it was archived, an entry of the audit log by when it was made, the oldest first and
-    /// never before it was uploaded. An analysis goes when it and the request for its insight ended
-    /// before `cutoff`, but never that of the newest week nor the latest result.
+    /// It examines at most `limit` items, removed or not, so that no other process waits for long.
+    /// The removal and its audit entry are one transaction; the entry has the receipt's digest
+    /// after the removal.
+    ///
+    /// A sample's age is the time since its upload was confirmed. Only its value is removed, so
+    /// that it is not sent again from the next export. A pulled row is removed if both its own time
+    /// and the last time that the backend listed it are before `cutoff`. An archived version's age
+    /// is the time since it was archived, an audit entry's the time since it was made. Audit
+    /// entries are removed oldest first, and never before they are uploaded. An analysis is removed
+    /// if it and its insight request ended before `cutoff`, but never the one of the newest week
+    /// nor the latest result.
     ///
     /// - Parameters:
-    ///   - cursor: how far the kind has come; one for each kind and cleanup.
-    ///   - receipt: what this adds to; as it was when an error is thrown.
-    /// - Returns: whether there may be more of it.
+    ///   - cursor: the progress of the kind; use one for each kind and cleanup.
+    ///   - receipt: the receipt to add to; unchanged if an error is thrown.
+    /// - Returns: whether there may be more to remove.
     public func prune(
         _ kind: PrunedKind, before cutoff: Instant, limit: Int = 10_000,
         from cursor: inout PruneCursor, into receipt: inout PruneReceipt
@@ -44,7 +47,7 @@ extension HealthStore {
         return isMore
     }
 
-    /// Removes all that the store has of every kind from before `cutoff`.
+    /// Removes everything that the store has of every kind from before `cutoff`.
     public func prune(before cutoff: Instant) throws(HealthStoreError) -> PruneReceipt {
         var receipt = PruneReceipt()
         for kind in PrunedKind.allCases {
@@ -54,14 +57,14 @@ extension HealthStore {
         return receipt
     }
 
-    /// Notes that files were removed; the receipt's digest is that after them.
+    /// Records the removal of files; the receipt's digest already includes them.
     public func recordRemovedFiles(
         _ count: Int64, _ receipt: PruneReceipt
     ) throws(HealthStoreError) {
         try record(.removed, [PrunedKind.files.rawValue: count], detail: receipt.auditDetail)
     }
 
-    /// Removes a portion; whether there may be more.
+    /// Removes one portion and returns whether there may be more.
     private func remove(
         _ rule: PruneRule, _ kind: PrunedKind, before cutoff: Instant, _ limit: Int,
         _ cursor: inout PruneCursor, _ receipt: inout PruneReceipt, _ connection: Connection
@@ -89,7 +92,7 @@ extension HealthStore {
         return looked == limit
     }
 
-    /// Forgets that texts are missing of insights that the history never had.
+    /// Forgets missing texts of insights that are not in the history.
     private func forgetTexts(before cutoff: Instant, _ connection: Connection) throws {
         try connection.run(
             """
@@ -98,8 +101,9 @@ extension HealthStore {
             """, .integer(cutoff.millisecondsSince1970))
     }
 
-    /// Removes entries before the first one that is young enough, since the log stays one chain;
-    /// whether there may be more.
+    /// Removes entries before the first one that is too young, because the log must stay one chain.
+    ///
+    /// - Returns: whether there may be more to remove.
     private func removeAudit(
         before cutoff: Instant, _ limit: Int, _ receipt: inout PruneReceipt,
         _ connection: Connection
@@ -126,11 +130,11 @@ extension HealthStore {
         return gone == limit
     }
 
-    /// Gives unused pages back to the file system, at most `pages` of them in one transaction, so
-    /// that no other process waits for long; after the last of them the write-ahead log is brought
-    /// into the file.
+    /// Returns unused pages to the file system, at most `pages` of them in one transaction.
     ///
-    /// Another process that reads or writes meanwhile keeps a part of both back for the next time.
+    /// The limit keeps other processes from waiting for long. After the last portion it checkpoints
+    /// and truncates the write-ahead log. Another process that reads or writes meanwhile may leave
+    /// part of this for the next time.
     ///
     /// - Returns: the bytes by which the file shrank, and whether there is more to give back.
     public func compact(
@@ -148,7 +152,7 @@ extension HealthStore {
             let before = try size()
             try connection.execute("PRAGMA incremental_vacuum(\(pages))")
             let after = try size()
-            // What gives nothing back would never come to an end.
+            // If nothing was freed, there is no more: otherwise the caller would loop for ever.
             let isMore = after.unused > 0 && after.bytes < before.bytes
             if !isMore { try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
             return (max(0, before.bytes - after.bytes), isMore)
@@ -157,6 +161,6 @@ extension HealthStore {
 }
 
 extension PruneReceipt {
-    /// What the audit log says of it, as it is so far.
+    /// The text about the receipt so far for the audit log.
     fileprivate var auditDetail: String { "their retention is over, receipt \(digest)" }
 }

@@ -1,15 +1,15 @@
 import ClarityScheduler
 import SQLite
 
-/// Finds which of the outbox's own samples a pulled metric is.
+/// Finds the outbox sample that a pulled metric came from.
 ///
-/// The backend knows a sample by an id that is made of its user and its content (`MetricID`). A metric
-/// begins when its sample does, so that few samples have to be opened to find the one.
+/// The backend knows a sample by an id derived from its user and its content (`MetricID`). A metric
+/// begins at the same instant as its sample, so only a few samples must be decrypted.
 struct SampleTwins {
     private let sealer: Sealer
     private let ids: MetricIDs
 
-    /// `nil` before anybody has logged in.
+    /// Returns `nil` before the first login.
     init?(_ sealer: Sealer, _ connection: Connection) throws {
         guard let user = try AuditLog(connection: connection, sealer: sealer).user() else {
             return nil
@@ -18,7 +18,7 @@ struct SampleTwins {
         ids = MetricIDs(userID: user)
     }
 
-    /// Notes in the row of a metric which sample it is, unless that is known.
+    /// Records in a metric's row which sample it is, unless that is known.
     func link(_ row: CachedRow, _ connection: Connection) throws {
         let name = sealer.metricTag(row.id)
         let isOpen = try connection.first(

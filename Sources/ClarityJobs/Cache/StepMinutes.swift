@@ -1,15 +1,15 @@
 import SQLite
 
-// The steps of the last weeks by minute, for an analysis of movement.
+// The steps of the last weeks by minute, for movement analyses.
 
 extension HealthStore {
-    /// The days that are kept, the newest of all.
+    /// The number of days that are stored, counted from the newest.
     static var stepDays: Int64 { 35 }
 
-    /// Keeps the days, each sealed for its date, and of all days the newest 35.
+    /// Stores days, each encrypted for its date, and removes all but the newest 35.
     ///
-    /// A day that is known already is replaced, unless the new one knows fewer of its minutes: a
-    /// source that was made earlier in that day.
+    /// A stored day is replaced, unless the new one knows fewer minutes because its source was made
+    /// earlier that day.
     public func keep(_ days: [StepDay]) throws(HealthStoreError) {
         guard !days.isEmpty else { return }
         try change { connection in
@@ -31,7 +31,7 @@ extension HealthStore {
         }
     }
 
-    /// The days that are kept, in their order.
+    /// Returns the stored days in order.
     public func stepDays() throws(HealthStoreError) -> [CivilDay] {
         try access { connection in
             try connection.all("SELECT day FROM minutes ORDER BY day") {
@@ -40,7 +40,7 @@ extension HealthStore {
         }
     }
 
-    /// The newest day that is known to its end; `nil` when none is.
+    /// Returns the newest day that is known to its end, or `nil`.
     public func newestWholeStepDay() throws(HealthStoreError) -> CivilDay? {
         try access { connection in
             try connection.first(
@@ -50,9 +50,9 @@ extension HealthStore {
         }
     }
 
-    /// Those of the seven days that end with `last` of which something is kept, in their order.
+    /// Returns the stored days of the seven that end with `last`, in order.
     ///
-    /// - Throws: `sealing` when a day does not open.
+    /// - Throws: `sealing` if a day does not decrypt.
     public func stepDays(endingOn last: CivilDay) throws(HealthStoreError) -> [StepDay] {
         try access { connection in
             let rows = try connection.all(
@@ -70,9 +70,9 @@ extension HealthStore {
         }
     }
 
-    /// The steps of the seven days that end with `last`, minute by minute.
+    /// Returns the steps of the seven days that end with `last`, minute by minute.
     ///
-    /// - Throws: `sealing` when a day does not open.
+    /// - Throws: `sealing` if a day does not decrypt.
     public func stepMinutes(endingOn last: CivilDay) throws(HealthStoreError) -> StepWeek {
         let days = try stepDays(endingOn: last)
         guard days.count == 7 else { return .missing(days: 7 - days.count) }

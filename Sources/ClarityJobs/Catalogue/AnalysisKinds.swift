@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-// What the backend works at, and what it makes of it.
+// The kinds that concern analyses and insights by the backend.
 
 extension JobKindDeclaration {
     static let processingStatus = JobKindDeclaration(

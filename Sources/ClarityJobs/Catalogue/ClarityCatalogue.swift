@@ -1,8 +1,9 @@
 public import ClarityScheduler
 
-/// What CLARITY's job files may name: the kinds of job, the `backend`, the `sources` and the `key`.
+/// The kinds, sections and events that CLARITY's job files may use.
 ///
-/// Data only: the job file's reader checks against it, and the workers read what it hands on.
+/// It contains only data: the job file reader checks against it, and the workers read the parsed
+/// options.
 public let clarityCatalogue = JobCatalogue(
     kinds: [
         .refresh, .bulkUpload, .processingStatus, .patAnalysis, .insightGenerate,
@@ -11,7 +12,7 @@ public let clarityCatalogue = JobCatalogue(
     sections: [.backend, .key, .sources, .fresh],
     events: [.uploadCompleted, .analysisCompleted, .insightGenerated])
 
-/// The key of the backend's address among a job's options.
+/// The name of the backend's address among a job's options.
 let backendAddress = "backend.url"
 
 func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }

@@ -1,13 +1,13 @@
 public import ClarityScheduler
 
-// What the kinds tell of and jobs may wait for.
+// The events that kinds emit and that jobs may wait for.
 
 extension EventName {
-    /// The backend is done with an upload.
+    /// The backend has finished with an upload.
     public static let uploadCompleted = EventName("upload-completed")
-    /// The backend is done with an analysis, and its result is here.
+    /// The backend has finished an analysis, and its result is stored here.
     public static let analysisCompleted = EventName("analysis-completed")
-    /// An insight that was asked for is here.
+    /// A requested insight is stored here.
     public static let insightGenerated = EventName("insight-generated")
 }
 

@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 extension SectionDeclaration {
-    /// How old what is known may get, a goal a kind; `FreshnessGoal` reads it.
+    /// The maximum age of the data, one goal for each kind; `FreshnessGoal` reads it.
     static let fresh = SectionDeclaration(
         "fresh",
         .mapping(

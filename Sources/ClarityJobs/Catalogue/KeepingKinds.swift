@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-// What keeps the state directory small and accounted for.
+// The kinds that keep the state directory small and auditable.
 
 extension JobKindDeclaration {
     static let cleanup = JobKindDeclaration(

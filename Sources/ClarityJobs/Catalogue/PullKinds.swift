@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-// What pulls from the backend.
+// The kinds that pull from the backend.
 
 extension JobKindDeclaration {
     static let refresh = JobKindDeclaration(

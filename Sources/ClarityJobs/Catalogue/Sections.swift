@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-// What a job file says to all jobs.
+// The sections of a job file that apply to all jobs.
 
 extension SectionDeclaration {
     static let backend = SectionDeclaration(
@@ -66,7 +66,7 @@ extension SectionDeclaration {
         ]))
 }
 
-/// The time zone that the days of the account follow.
+/// The time zone that the account's days follow.
 private let sourceZone = OptionDeclaration(
     "time_zone", .timeZone, isShared: true,
     summary: "the time zone that days follow, the same for all sources; without it this "

@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-// What brings samples to the backend.
+// The kinds that upload samples to the backend.
 
 extension JobKindDeclaration {
     static let bulkUpload = JobKindDeclaration(

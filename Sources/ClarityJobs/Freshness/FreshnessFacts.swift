@@ -1,32 +1,32 @@
 public import ClarityScheduler
 import SQLite
 
-/// What the store knows of a goal's subject.
+/// What the store knows about the subject of a freshness goal.
 public struct FreshnessFacts: Hashable, Sendable {
-    /// Where samples are that the backend has not taken.
+    /// Where samples are that do not count as delivered.
     public enum Place: String, CaseIterable, Hashable, Sendable {
         /// Queued, or being sent.
         case waiting
-        /// Taken, and never confirmed.
+        /// Taken by the backend, but never confirmed.
         case unconfirmed
         case setAside = "set aside"
         case rejected
     }
 
-    /// The newest that counts: a sample that the backend has confirmed or taken, an insight, or when
-    /// the profile was pulled; `nil` for none.
+    /// The newest that counts: a sample that the backend has confirmed or accepted, an insight, or
+    /// the last pull of the profile; `nil` if there is none.
     public var newest: Instant?
-    /// The newest sample in each other place, of those that would serve the goal.
+    /// The newest sample in each other place, of those that would meet the goal.
     public var elsewhere: [Place: Instant] = [:]
     /// When a source was last read to its end.
     public var lastReading: Instant?
 
-    /// Creates facts of nothing.
+    /// Creates empty facts.
     public init() {}
 }
 
 extension HealthStore {
-    /// What has come at least once, samples first and in the order of their kinds.
+    /// Returns the subjects with any data, samples first and in the order of their kinds.
     public func arrivedSubjects() throws(HealthStoreError) -> [FreshnessGoal.Subject] {
         try access { connection in
             var subjects: [FreshnessGoal.Subject] = []
@@ -46,11 +46,13 @@ extension HealthStore {
         }
     }
 
-    /// The most samples that are looked at for the newest one that was taken; where more than these
-    /// wait, it counts as unknown.
+    /// The maximum number of samples searched for the newest accepted one.
+    ///
+    /// If more samples than this come after it, it counts as unknown.
     private static let reach: Int64 = 100_000
 
-    /// What is known of a goal's subject, in one state of the file; reads no value.
+    /// Returns the facts about a goal's subject, from one snapshot of the file, without decrypting
+    /// a value.
     public func freshness(
         of goal: FreshnessGoal, now: Instant
     ) throws(HealthStoreError) -> FreshnessFacts {
@@ -62,7 +64,7 @@ extension HealthStore {
                     for kind in FreshnessGoal.kinds(serving: kind) {
                         try look(for: kind, since: now - goal.within, &facts, connection)
                     }
-                    // Of what an earlier version read, the source alone knows.
+                    // Files read by an earlier version have only a row in `sources`.
                     facts.lastReading = try HealthStore.instant(
                         """
                         SELECT max(at_ms) FROM (SELECT read_at_ms AS at_ms FROM sources
@@ -80,16 +82,17 @@ extension HealthStore {
         }
     }
 
-    /// Looks at the samples that may serve the goal, and where none was taken for the newest that was.
+    /// Searches the samples that may meet the goal, and if none was accepted, the newest accepted
+    /// one.
     ///
-    /// A sample counts by its end, a day that is not over by what was known of it.
+    /// A sample's time is its end, or for an unfinished day the time up to which it is known.
     private func look(
         for kind: SampleKind, since limit: Instant, _ facts: inout FreshnessFacts,
         _ connection: Connection
     ) throws {
         let end = "min(end_s, coalesce(as_of_s, end_s))"
         var taken: Instant?
-        // The longest sample is a day or a night.
+        // Two days earlier, because the longest samples are a day or a night.
         try connection.forEach(
             """
             SELECT state, max(\(end)) FROM outbox INDEXED BY outbox_sample
@@ -127,7 +130,7 @@ extension HealthStore {
 }
 
 extension OutboxState {
-    /// Where a sample of this state is, unless the backend has it.
+    /// Where a sample in this state counts; `nil` if the backend has it.
     fileprivate var place: FreshnessFacts.Place? {
         switch self {
         case .queued, .sending: .waiting

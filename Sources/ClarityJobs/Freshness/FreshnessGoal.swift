@@ -1,16 +1,16 @@
 public import ClarityScheduler
 
-/// How old something may get: one line of `fresh:`, or what follows from the jobs where it has none.
+/// The maximum age of some data: one line of `fresh:`, or a default derived from the jobs.
 public struct FreshnessGoal: Hashable, Sendable {
-    /// What may not get older.
+    /// The data whose age is limited.
     public enum Subject: Hashable, Sendable {
-        /// The newest sample of a kind that the backend has taken. What a day is made of, such as
-        /// steps, is in the newest day.
+        /// The newest sample of a kind that the backend has accepted. For the parts of a day, such
+        /// as steps, the newest day counts too.
         case samples(SampleKind)
         case insights
         case profile
 
-        /// As it is called in the job file.
+        /// The name in the job file.
         public var name: String {
             switch self {
             case .samples(let kind): kind.rawValue
@@ -22,8 +22,10 @@ public struct FreshnessGoal: Hashable, Sendable {
 
     public let subject: Subject
     public let within: Duration
-    /// Whether no line of `fresh:` says it. Such a goal asks of the jobs that they bring what there is,
-    /// and not of the wearer that there be something.
+    /// Whether the goal is a default, with no line in `fresh:`.
+    ///
+    /// A default goal requires of the jobs that they deliver what there is, but not of the wearer
+    /// that there is any data.
     public let isDefault: Bool
 
     /// Creates a goal.
@@ -33,11 +35,13 @@ public struct FreshnessGoal: Hashable, Sendable {
         self.isDefault = isDefault
     }
 
-    /// The least span of a default goal: a job that waits for the night and a charger takes a day.
+    /// The minimum span of a default goal: a job that waits for night and charger takes a day.
     static let leastDefault: Duration = .seconds(2 * 86_400)
 
-    /// The default goals of subjects: three times the longest gap between two occurrences of the job
-    /// that brings each, and at least two days; none where no schedule brings it.
+    /// Returns the default goals of subjects.
+    ///
+    /// A default is three times the longest gap between two occurrences of the job that delivers
+    /// the subject, and at least two days. A subject that no scheduled job delivers has none.
     public static func defaults(
         for subjects: [Subject], jobs: [BringingJob]
     ) -> [FreshnessGoal] {
@@ -49,9 +53,9 @@ public struct FreshnessGoal: Hashable, Sendable {
         }
     }
 
-    /// The goals among the options of an order, samples first and in the order of their kinds.
+    /// Returns the goals in an order's options, samples first and in the order of their kinds.
     ///
-    /// - Throws: `Failure` for one that is no span.
+    /// - Throws: `Failure` for a value that is not a duration.
     public static func all(_ options: [String: String]) throws(Failure) -> [FreshnessGoal] {
         var goals: [FreshnessGoal] = []
         for subject in SampleKind.allCases.map({ Subject.samples($0) }) + [.insights, .profile] {
@@ -64,7 +68,7 @@ public struct FreshnessGoal: Hashable, Sendable {
         return goals
     }
 
-    /// The kinds of which a sample serves a goal for this kind.
+    /// Returns the kinds whose samples count for a goal of this kind.
     static func kinds(serving kind: SampleKind) -> [SampleKind] {
         ActivityDay.kinds.contains(kind) ? [kind, .activity] : [kind]
     }

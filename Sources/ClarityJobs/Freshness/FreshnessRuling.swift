@@ -1,14 +1,14 @@
 public import ClarityScheduler
 
-/// A job that brings what a goal is about, as the scheduler knows it.
+/// A job that delivers the subject of a goal, with its state in the scheduler.
 public struct BringingJob: Hashable, Sendable {
     public var id: String
     public var kind: JobKind
-    /// Where it stands, for people: `waits for network: wanted connected, is no route`.
+    /// The state of the job, for people: `waits for network: wanted connected, is no route`.
     public var standing: String
-    /// Whether something other than its schedule holds it back, or it is disabled.
+    /// Whether the job is disabled, or something other than its schedule holds it back.
     public var isHeldBack: Bool
-    /// When a run of it last succeeded, as far as the history goes back.
+    /// When a run of the job last succeeded, as far as the history goes back.
     public var lastSuccess: Instant?
     /// The longest time between two of its coming occurrences; `nil` without a schedule.
     public var gap: Duration?
@@ -27,31 +27,32 @@ public struct BringingJob: Hashable, Sendable {
     }
 }
 
-/// Whether a goal holds, and what is to blame where it does not.
+/// Whether a goal is met, and if not, why.
 public struct FreshnessRuling: Hashable, Sendable {
-    /// Who or what would have to do something.
+    /// Who or what would have to act.
     public enum Blame: Hashable, Sendable {
-        /// There was nothing newer to read; `nil`: no source was ever read.
+        /// The source had nothing newer; `nil` if no source was ever read.
         case source(lastReading: Instant?)
-        /// It waits for this job.
+        /// The data waits for this job.
         case job(BringingJob)
-        /// The backend took a sample and never confirmed it, or has no newer insight.
+        /// The backend accepted a sample and never confirmed it, or has no newer insight.
         case backend
         /// Samples wait for a person's decision.
         case person(FreshnessFacts.Place)
         /// Nobody is logged in.
         case login
-        /// The job file has no job that would bring it.
+        /// The job file has no job that delivers the subject.
         case noJob
     }
 
     public let goal: FreshnessGoal
-    /// How old the newest is, never below zero; `nil` where there is none.
+    /// The age of the newest data, at least 0; `nil` if there is none.
     public let age: Duration?
-    /// Why there is nothing newer; `nil` where the newest is new enough.
+    /// Why there is nothing newer; `nil` if the newest is new enough.
     public let blame: Blame?
 
-    /// Whether the goal holds; a default one also where no job could bring more than there is.
+    /// Whether the goal is met; a default goal is also met if no job could deliver more than there
+    /// is.
     public var holds: Bool {
         switch (blame, goal.subject) {
         case (nil, _): true
@@ -60,15 +61,15 @@ public struct FreshnessRuling: Hashable, Sendable {
         }
     }
 
-    /// Rules on a goal.
+    /// Decides whether a goal is met, and if not, why.
     ///
-    /// It holds while the newest is no older than `within`. Otherwise a sample that would serve it and
-    /// is somewhere else says what is to blame, the newest of them first: who waits, waits for its job
-    /// or a login. Where there is none, it depends on whether it was looked for since: if so, there
-    /// was nothing; if not, a job that is held back is to blame, else the source or, of what is
-    /// pulled, the job.
+    /// The goal is met while the newest data is no older than `within`. Otherwise the newest sample
+    /// that would meet the goal, but is not delivered, decides: a waiting sample waits for its job
+    /// or a login. If there is no such sample, it depends on whether somebody has looked within
+    /// `within`. If so, there was nothing new. If not, the cause is the job if it is held back, and
+    /// otherwise the source. For pulled data it is the login or the job.
     ///
-    /// - Parameter jobs: those of the job file, in its order.
+    /// - Parameter jobs: the jobs of the job file, in its order.
     public init(
         on goal: FreshnessGoal, _ facts: FreshnessFacts, jobs: [BringingJob], isLoggedIn: Bool,
         now: Instant
@@ -112,13 +113,14 @@ public struct FreshnessRuling: Hashable, Sendable {
         case nil: break
         }
         guard let job else { return .noJob }
-        // A reading that found nothing new is noted nowhere but in the run that made it.
+        // A reading that found nothing new is recorded only as the run that made it.
         let reading = [facts.lastReading, job.lastSuccess].compactMap { $0 }.max()
         if let reading, reading >= limit { return .source(lastReading: reading) }
         return job.isHeldBack ? .job(job) : .source(lastReading: reading)
     }
 
-    /// The job that brings a subject: by the first of these kinds that the job file has.
+    /// Returns the job that delivers a subject: the first one with the first of these kinds that
+    /// exists.
     static func job(
         bringing subject: FreshnessGoal.Subject, among jobs: [BringingJob]
     ) -> BringingJob? {

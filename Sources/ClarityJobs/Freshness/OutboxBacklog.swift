@@ -1,20 +1,20 @@
 import SQLite
 
-/// How many samples the backend does not have yet, and how many of them only a person can move.
+/// The number of samples that are not confirmed yet, and how many of them only a person can move.
 public struct OutboxBacklog: Hashable, Sendable {
     /// Queued, or being sent.
     public var waiting: Int64 = 0
-    /// Taken, and not confirmed yet.
+    /// Accepted by the backend, and not confirmed yet.
     public var accepted: Int64 = 0
     /// Unconfirmed, rejected or set aside.
     public var forPerson: Int64 = 0
 
-    /// Creates a backlog of nothing.
+    /// Creates an empty backlog.
     public init() {}
 }
 
 extension HealthStore {
-    /// The samples that are queued or being sent, by kind.
+    /// Returns the number of samples that are queued or being sent, by kind.
     public func waitingSamples() throws(HealthStoreError) -> [SampleKind: Int64] {
         try access { connection in
             var waiting: [SampleKind: Int64] = [:]
@@ -30,7 +30,7 @@ extension HealthStore {
         }
     }
 
-    /// The backlog; takes as long as there are samples in it, and none for what is confirmed.
+    /// Returns the backlog; the time grows with its size, and confirmed samples cost nothing.
     public func outboxBacklog() throws(HealthStoreError) -> OutboxBacklog {
         try access { connection in
             var backlog = OutboxBacklog()

@@ -1,4 +1,4 @@
-/// What a person did on one day; what is not known is `nil`, which is not 0.
+/// A person's activity on one day; unknown values are `nil`, which is not 0.
 public struct ActivityDay: Hashable, Sendable, PrivateValue {
     /// A count.
     public var steps: Double?
@@ -15,16 +15,16 @@ public struct ActivityDay: Hashable, Sendable, PrivateValue {
     /// Beats per minute.
     public var restingHeartRate: Double?
 
-    /// Creates a day of which nothing is known.
+    /// Creates a day without known values.
     public init() {}
 
-    /// The kinds that a day is made of, in the order in which they are written.
+    /// The kinds of values in a day, in the order in which they are written.
     public static let kinds: [SampleKind] = [
         .steps, .distance, .activeEnergy, .exerciseMinutes, .flightsClimbed, .vo2Max,
         .restingHeartRate,
     ]
 
-    /// The day's value of one of `kinds`; `nil` for any other kind, which cannot be set either.
+    /// The day's value of one of `kinds`; for any other kind `nil`, and setting it has no effect.
     public subscript(kind: SampleKind) -> Double? {
         get {
             switch kind {
@@ -52,6 +52,6 @@ public struct ActivityDay: Hashable, Sendable, PrivateValue {
         }
     }
 
-    /// Whether nothing is known.
+    /// Whether no value is known.
     public var isEmpty: Bool { ActivityDay.kinds.allSatisfy { self[$0] == nil } }
 }

@@ -1,12 +1,12 @@
-// Rounding is a function of the C library in builds that are not optimised.
+// In unoptimised builds, rounding calls a function of the C library.
 import Glibc
 
 extension SampleKind {
-    /// The decimals that a value keeps when two samples are compared.
+    /// The number of decimals that count when two samples are compared.
     ///
-    /// A phone whose owner changes the display unit writes every old value anew, in six significant
-    /// digits, so the same sample comes back as a slightly different number. One decimal less than
-    /// what both texts can carry makes them one again:
+    /// When the owner of a phone changes the display unit, the phone rewrites every old value with
+    /// six significant digits. So the same sample comes back as a slightly different number. One
+    /// decimal less than both texts can carry makes them equal again:
     ///
     /// | decimals | kinds |
     /// |---|---|
@@ -29,11 +29,11 @@ extension SampleKind {
 extension Sample {
     /// The value as text with the fixed decimals of its kind: `61.0`, `0.42`, `120/80`.
     ///
-    /// For comparing, not for sending: it is rounded. The step between two texts lies at 0.48 and
-    /// not at 0.5, so that a number which ends in a 5 (`0.125` kcal) is not on the edge where the
-    /// same number converted from another unit (`0.523` kJ) could fall to the other side. What
-    /// really lies within the error of six digits from the edge can still differ: about one
-    /// distance of some hundred metres in two thousand, after a change of unit.
+    /// It is rounded, for comparing and not for sending. The boundary between two texts is at 0.48
+    /// instead of 0.5. A number that ends in a 5 (`0.125` kcal) is therefore not on the boundary,
+    /// where the same number converted from another unit (`0.523` kJ) could fall on the other side.
+    /// Values within the error of six digits of the boundary can still differ: about one in two
+    /// thousand distances of some hundred metres, after a change of unit.
     public var canonicalValue: String {
         var bytes: [UInt8] = []
         appendCanonicalValue(to: &bytes)
@@ -55,8 +55,8 @@ extension Sample {
 }
 
 extension SleepNight {
-    /// Minutes asleep, efficiency of three decimals, wake count, minutes awake, light, deep and REM,
-    /// and minutes to sleep or `-`: `431/0.914/3/22/260/71/100/9`.
+    /// Appends minutes asleep, efficiency with three decimals, wake count, minutes awake, light,
+    /// deep and REM, and minutes to sleep or `-`: `431/0.914/3/22/260/71/100/9`.
     fileprivate func appendCanonicalValue(to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "\(totalMinutes)/".utf8)
         appendFixed(efficiency, decimals: 3, to: &bytes)
@@ -67,10 +67,10 @@ extension SleepNight {
 }
 
 extension ActivityDay {
-    /// The day's values in the order of `kinds`, `-` for what is not known:
+    /// Appends the day's values in the order of `kinds`, with `-` for unknown ones:
     /// `8012/5.12/310/30/7/-/58.0`.
     ///
-    /// A day is the sum of hundreds of records, each with its own error of six digits, so that sums
+    /// A day is the sum of hundreds of records, each with its own error in the sixth digit. So sums
     /// are compared more coarsely than single values: by ten metres, by a kilocalorie.
     fileprivate func appendCanonicalValue(to bytes: inout [UInt8]) {
         for (place, kind) in ActivityDay.kinds.enumerated() {
@@ -92,8 +92,9 @@ extension ActivityDay {
 
 /// Writes `number` with exactly `decimals` decimals, 0 to 3.
 ///
-/// What no measurement reaches (2^53 steps and more, infinity, not a number) is written in the
-/// standard library's shortest form instead, so that the text is still a function of the number.
+/// Numbers that no measurement reaches (2^53 steps and more, infinity, not a number) are written in
+/// the standard library's shortest form instead, so that the text is still a function of the
+/// number.
 private func appendFixed(_ number: Double, decimals: Int, to bytes: inout [UInt8]) {
     var scale = 1
     for _ in 0..<decimals { scale *= 10 }

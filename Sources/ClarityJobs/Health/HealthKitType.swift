@@ -1,23 +1,24 @@
-/// What CLARITY makes of a HealthKit type.
+/// The meaning of a HealthKit type for CLARITY.
 ///
-/// `HeartRateVariabilityRMSSD` has no case: it is a quantity other than the SDNN that CLARITY's
-/// field means. Neither has `AppleSleepingWristTemperature`, which is no body's temperature, nor
-/// `BasalEnergyBurned`, which is no activity. Of the distances only the one on foot has a case:
-/// kilometres on a bicycle or in water do not add up with it.
+/// `HeartRateVariabilityRMSSD` has no case, because CLARITY's field means SDNN, which is another
+/// quantity. `AppleSleepingWristTemperature` is not a body temperature, and `BasalEnergyBurned` is
+/// not an activity. Of the distances only the one on foot has a case, because kilometres on a
+/// bicycle or in water do not add up with it.
 public enum HealthKitType: Hashable, Sendable {
     /// The record's value, converted by its unit.
     case quantity(SampleKind)
     /// The length of the record's interval; the record has no value of its own.
     case interval(SampleKind)
-    /// The upper half of a blood pressure.
+    /// The systolic part of a blood pressure.
     case systolic
-    /// The lower half of a blood pressure.
+    /// The diastolic part of a blood pressure.
     case diastolic
     /// A stage of a night; the record's value names it.
     case sleepStage
 
-    /// Finds the meaning of an identifier such as `HKQuantityTypeIdentifierHeartRate`; `nil` for a
-    /// type that CLARITY has no field for.
+    /// Parses an identifier such as `HKQuantityTypeIdentifierHeartRate`.
+    ///
+    /// Returns `nil` for a type without a field in CLARITY.
     public init?(identifier: String) {
         if identifier == "HKCategoryTypeIdentifierMindfulSession" {
             self = .interval(.meditationMinutes)

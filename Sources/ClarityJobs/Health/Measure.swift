@@ -1,7 +1,7 @@
-/// One number that a metric can have, by the name of its field in the backend's payloads.
+/// One number of a metric, named after its field in the backend's payloads.
 ///
-/// The raw value is shown and read back by people and programs; `code` is the number in sealed rows.
-/// Neither ever changes.
+/// People and programs see the raw value; `code` identifies the measure in encrypted rows. Neither
+/// ever changes.
 public enum Measure: String, CaseIterable, Hashable, Sendable {
     case heartRate = "heart_rate"
     case heartRateVariability = "heart_rate_variability"
@@ -39,15 +39,15 @@ public enum Measure: String, CaseIterable, Hashable, Sendable {
     case socialMinutes = "social_interaction_minutes"
     case meditationMinutes = "meditation_minutes"
 
-    /// What a day's values come to.
+    /// How the values of one day are combined.
     public enum Summing: Hashable, Sendable {
-        /// They are averaged; least and most are told as well.
+        /// They are averaged, and reported with their minimum and maximum.
         case mean
         /// They are added up.
         case total
     }
 
-    /// What is said of a measure beside its name.
+    /// The properties of a measure besides its name.
     private struct Traits {
         let code: UInt8
         let unit: String
@@ -59,16 +59,16 @@ public enum Measure: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// Its number in sealed rows, 1 to 255.
+    /// The code in encrypted rows, 1 to 255.
     public var code: UInt8 { traits.code }
-    /// The unit, as text for people and programs.
+    /// The unit as text for people and programs.
     public var unit: String { traits.unit }
-    /// What a day's values come to.
+    /// How the values of one day are combined.
     public var summing: Summing { traits.summing }
-    /// The decimals with which a value is shown, 0 to 3.
+    /// The number of decimals shown, 0 to 3.
     public var decimals: Int { traits.decimals }
 
-    /// The measure of a code; `nil` for one of a later version.
+    /// Returns the measure with a code, or `nil` for one of a later version.
     public init?(code: UInt8) {
         guard let measure = Measure.byCode[Int(code)] else { return nil }
         self = measure

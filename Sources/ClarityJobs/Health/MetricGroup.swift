@@ -1,5 +1,5 @@
-/// The metrics that are read together: what the backend and the sources have of one matter, whatever
-/// each of them calls it.
+/// A group of metrics that are read together: the same matter at the backend and in the sources,
+/// whatever each of them calls it.
 public enum MetricGroup: String, CaseIterable, Hashable, Sendable {
     case heartRate = "heart_rate"
     case heartRateVariability = "heart_rate_variability"
@@ -12,7 +12,7 @@ public enum MetricGroup: String, CaseIterable, Hashable, Sendable {
     case sleep
     case mentalHealth = "mental_health"
 
-    /// The backend's names for it.
+    /// The backend's types in the group.
     public var types: [String] {
         switch self {
         case .heartRate, .heartRateVariability, .bloodPressure, .respiratoryRate,
@@ -25,7 +25,7 @@ public enum MetricGroup: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// The kinds of samples that are of it.
+    /// The kinds of samples in the group.
     public var kinds: [SampleKind] {
         switch self {
         case .heartRate: [.heartRate]
@@ -41,7 +41,7 @@ public enum MetricGroup: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// What is told of it, the most asked for first.
+    /// The measures in the group, the most requested first.
     public var measures: [Measure] {
         switch self {
         case .heartRate: [.heartRate]
@@ -66,7 +66,7 @@ public enum MetricGroup: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// The group of a type of the backend's; `nil` for one that no group reads.
+    /// Returns the group of a backend type, or `nil` if no group has it.
     public init?(type: String) {
         guard let group = MetricGroup.allCases.first(where: { $0.types.contains(type) }) else {
             return nil
@@ -74,7 +74,7 @@ public enum MetricGroup: String, CaseIterable, Hashable, Sendable {
         self = group
     }
 
-    /// The group of a kind of samples.
+    /// Returns the group of a kind of samples, or `nil` if no group has it.
     public init?(kind: SampleKind) {
         guard let group = MetricGroup.allCases.first(where: { $0.kinds.contains(kind) }) else {
             return nil
@@ -83,12 +83,12 @@ public enum MetricGroup: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// What of the metrics somebody wants to read, by a name that people use.
+/// The metrics to read, found by a name that people use.
 public struct MetricSelection: Hashable, Sendable {
     public var group: MetricGroup
     public var measures: [Measure]
 
-    /// All of a group.
+    /// Selects everything in a group.
     public init(_ group: MetricGroup) { self.init(group, group.measures) }
 
     private init(_ group: MetricGroup, _ measures: [Measure]) {
@@ -96,7 +96,7 @@ public struct MetricSelection: Hashable, Sendable {
         self.measures = measures
     }
 
-    /// Finds what a name stands for: a group, a measure, or the backend's name of a type.
+    /// Selects by name: a group, a measure, or a backend type.
     public init?(named name: String) {
         if let group = MetricGroup(rawValue: name) ?? MetricGroup(type: name) {
             self.init(group)
@@ -109,7 +109,7 @@ public struct MetricSelection: Hashable, Sendable {
         }
     }
 
-    /// Every name that stands for something.
+    /// All valid names.
     public static var names: [String] {
         var names: [String] = []
         let all =

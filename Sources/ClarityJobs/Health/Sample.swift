@@ -1,12 +1,12 @@
 public import ClarityScheduler
 
-/// One measurement over an interval, or what many of them come to, in canonical units.
+/// One measurement over an interval, or an aggregate of many, in canonical units.
 public struct Sample: Hashable, Sendable, PrivateValue {
     /// A measurement's number or numbers, in the unit of its `SampleKind`.
     public enum Value: Hashable, Sendable, PrivateValue {
         case single(Double)
         case pressure(systolic: Int, diastolic: Int)
-        // In a box of their own, or every measurement would have their size.
+        // Indirect, because otherwise every measurement would have the size of these cases.
         indirect case sleep(SleepNight)
         indirect case activity(ActivityDay)
     }
@@ -15,8 +15,8 @@ public struct Sample: Hashable, Sendable, PrivateValue {
     public var start: Instant
     public var end: Instant
     public var value: Value
-    /// The app or device that measured, as the source names it; not part of the identity, since a
-    /// renamed phone rewrites it.
+    /// The app or device that measured, as named by the source. It is not part of the identity,
+    /// since a renamed phone rewrites it.
     public var source: String?
 
     /// Creates a sample.

@@ -1,15 +1,15 @@
 import ClarityScheduler
 
 extension Sample {
-    /// The bytes by which the same sample is recognised in another export.
+    /// The bytes that identify the same sample in another export.
     ///
     /// They are the kind's raw value in UTF-8, a zero byte, the start and the end as big-endian
     /// 64-bit seconds since 1970-01-01T00:00:00Z, and `canonicalValue` in UTF-8. The layout never
-    /// changes: ids on the server were made from it. The source is left out, since a renamed phone
-    /// rewrites it, as are the device and the dates' text, which differ in every export; an export
-    /// has whole seconds, so a fraction of a second does not count either.
+    /// changes, because ids on the server were derived from it. The source is left out, since a
+    /// renamed phone rewrites it. So are the device and the text of the dates, which differ in
+    /// every export. An export has whole seconds, so fractions of a second do not count either.
     ///
-    /// They contain the value: health data, and not to be logged.
+    /// The bytes contain the value: they are health data and must not be logged.
     public var identity: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(64)

@@ -1,4 +1,4 @@
-/// What was measured: one case for each thing that CLARITY has a field for.
+/// What was measured: one case for each field that CLARITY has.
 ///
 /// The raw value is the name in the store and in counts; it never changes.
 public enum SampleKind: String, CaseIterable, Hashable, Sendable {

@@ -1,30 +1,30 @@
-/// One night's sleep, or a nap's: what the stages between its sample's start and end come to.
+/// One night's sleep, or a nap's, summed up from the stages between its sample's start and end.
 ///
-/// Each number is rounded for itself, so that the stages may add up to a minute or two beside
-/// `totalMinutes`.
+/// Each number is rounded separately, so the sum of the stages may differ from `totalMinutes` by a
+/// minute or two.
 public struct SleepNight: Hashable, Sendable, PrivateValue {
     /// The minutes asleep: light, deep and REM.
     public var totalMinutes: Int
-    /// The share of the time between start and end that was slept, 0 to 1.
+    /// The share of the time between start and end spent asleep, 0 to 1.
     public var efficiency: Double
-    /// How often the sleeper lay awake between two times of sleep.
+    /// How often the sleeper was awake between two periods of sleep.
     public var wakeCount: Int
-    /// The minutes awake after falling asleep, as far as the source noted them.
+    /// The minutes awake after falling asleep, as far as the source recorded them.
     public var awakeMinutes: Int
-    /// The minutes of light sleep, and of sleep of which no stage is known.
+    /// The minutes of light sleep, and of sleep without a known stage.
     public var lightMinutes: Int
     public var deepMinutes: Int
     public var remMinutes: Int
-    /// The minutes from lying down to sleep; `nil` when lying down was not noted.
+    /// The minutes from lying down to sleep; `nil` if lying down was not recorded.
     public var minutesToSleep: Int?
 
-    /// Whether stages of sleep are known. A source that tells none has all sleep as light.
+    /// Whether sleep stages are known; a source without stages has all sleep as light.
     public var hasStages: Bool { deepMinutes > 0 || remMinutes > 0 }
 
-    /// Whether `awakeMinutes` is known; a source without stages may note no time awake at all.
+    /// Whether `awakeMinutes` is known; a source without stages may record no time awake at all.
     public var knowsAwake: Bool { hasStages || awakeMinutes > 0 }
 
-    /// Whether `wakeCount` is known: a source can tell minutes awake and not how often.
+    /// Whether `wakeCount` is known; a source may record the minutes awake but not how often.
     public var knowsWakeCount: Bool { wakeCount > 0 || hasStages && awakeMinutes == 0 }
 
     /// Creates a night.

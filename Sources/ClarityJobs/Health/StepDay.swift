@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// A date, as the days from 1970-01-01 to it.
+/// A date, as the number of days since 1970-01-01.
 public struct CivilDay: Hashable, Comparable, Sendable {
     public var daysSince1970: Int
 
@@ -20,7 +20,8 @@ extension CivilDay: CustomStringConvertible {
 
 /// The steps of each minute of a day on the clocks of one zone.
 public struct StepDay: Hashable, Sendable, PrivateValue {
-    /// The minutes of a day, 1,440; where the clocks are changed an hour has none or both.
+    /// The minutes of a day, 1,440; a clock change leaves one hour empty, or with the steps of both
+    /// its occurrences.
     public static let minutes = 1440
 
     public var day: CivilDay
@@ -46,6 +47,6 @@ public enum StepWeek: Hashable, Sendable, PrivateValue {
     /// 10,080 counts, oldest first, and for each whether its minute had passed when the last source
     /// was made.
     case known(counts: [UInt32], isKnown: [Bool])
-    /// So many of the seven days have no steps at all.
+    /// The number of days, of the seven, for which nothing is stored.
     case missing(days: Int)
 }

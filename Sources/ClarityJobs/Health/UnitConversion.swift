@@ -1,22 +1,23 @@
-// Rounding is a function of the C library in builds that are not optimised.
+// In unoptimised builds, rounding calls a function of the C library.
 import Glibc
 
-/// Turns a number in a unit as HealthKit writes it into the unit of a `SampleKind`.
+/// Converts a number from a HealthKit unit to the unit of a `SampleKind`.
 ///
-/// A file carries the unit that its owner chose to see, so it is always read and never assumed.
+/// A file uses the unit that its owner chose to see, so the unit is always read and never assumed.
 /// Units are case-sensitive: `Cal` is a kilocalorie and `cal` a thousandth of it.
 public struct UnitConversion: Hashable, Sendable {
     private enum Rule: Hashable {
         case factor(Double)
         case percent
-        /// Degrees Celsius are the number, after `offset` is added to it, times `factor`.
+        /// The result in degrees Celsius is the number plus `offset`, times `factor`.
         case temperature(offset: Double, factor: Double)
     }
 
     private let rule: Rule
 
-    /// Finds the conversion from `unit` to the unit of `kind`; `nil` when the unit is unknown or
-    /// measures something else.
+    /// Finds the conversion from `unit` to the unit of `kind`.
+    ///
+    /// Returns `nil` if the unit is unknown or measures something else.
     public init?(from unit: String, to kind: SampleKind) {
         let factors: [String: Double] =
             switch kind {
@@ -29,7 +30,7 @@ public struct UnitConversion: Hashable, Sendable {
             case .exerciseMinutes, .meditationMinutes: UnitConversion.minutes
             case .vo2Max: UnitConversion.oxygenUptake
             case .bloodGlucose: UnitConversion.milligramsPerDecilitre
-            // Sleep and activity are made of records and are in none.
+            // No record has these kinds; they are computed from many records.
             case .oxygenSaturation, .bodyTemperature, .sleep, .activity: [:]
             }
         if kind == .oxygenSaturation, unit == "%" {
@@ -45,17 +46,17 @@ public struct UnitConversion: Hashable, Sendable {
         }
     }
 
-    /// The number in the unit of the kind.
+    /// Returns the number in the unit of the kind.
     ///
-    /// HealthKit writes a percentage as a fraction (`0.96`), some apps as a percentage (`96`): up
-    /// to 1 it is taken as a fraction.
+    /// HealthKit writes a percentage as a fraction (`0.96`), some apps as a percentage (`96`). A
+    /// number up to 1 counts as a fraction.
     public func callAsFunction(_ number: Double) -> Double {
         switch rule {
         case .factor(let factor): number * factor
-        // Rounded to a millionth of a percent, or 0.57 would become 56.99999999999999.
+        // Rounded to a millionth of a percent; otherwise 0.57 would become 56.99999999999999.
         case .percent: number <= 1 ? (number * 1e8).rounded() / 1e6 : number
         case .temperature(let offset, let factor):
-            // To a millionth of a degree, or 98.6 °F would become 36.99999999999999.
+            // Rounded to a millionth of a degree; otherwise 98.6 °F would become 36.99999999999999.
             ((number + offset) * factor * 1e6).rounded() / 1e6
         }
     }
@@ -66,7 +67,7 @@ public struct UnitConversion: Hashable, Sendable {
 
     private static let milliseconds: [String: Double] = ["ms": 1, "s": 1000.0]
 
-    /// By 1 mmHg = 133.322387415 Pa and 1 cmAq = 98.0665 Pa.
+    /// With 1 mmHg = 133.322387415 Pa and 1 cmAq = 98.0665 Pa.
     private static let millimetresOfMercury: [String: Double] = [
         "mmHg": 1, "Pa": 1 / 133.322387415, "hPa": 100 / 133.322387415,
         "kPa": 1000 / 133.322387415, "cmAq": 98.0665 / 133.322387415, "inHg": 25.4,
@@ -79,7 +80,7 @@ public struct UnitConversion: Hashable, Sendable {
         "ft": 0.000_3048, "in": 0.000_0254,
     ]
 
-    /// By the thermochemical calorie of 4.184 J, which HealthKit uses.
+    /// With the thermochemical calorie of 4.184 J, which HealthKit uses.
     private static let kilocalories: [String: Double] = [
         "kcal": 1, "Cal": 1, "cal": 1 / 1000.0, "kJ": 1 / 4.184, "J": 1 / 4184.0,
     ]
@@ -98,8 +99,9 @@ public struct UnitConversion: Hashable, Sendable {
         "mg/dL": 1, "g/L": 100, "mg/L": 1 / 10.0, "g/dL": 1000, "g/mL": 100_000.0,
     ]
 
-    /// The factor of an amount of substance, such as `mmol<180.1558800000541>/L`: the number between
-    /// the brackets is the molar mass in grams, which is read; without one there is no conversion.
+    /// Returns the factor for an amount of substance, such as `mmol<180.1558800000541>/L`.
+    ///
+    /// The number in the brackets is the molar mass in grams; without it there is no conversion.
     private static func molar(_ unit: String) -> Double? {
         guard let open = unit.firstIndex(of: "<"), let close = unit.lastIndex(of: ">"),
             open < close, let mass = Double(unit[unit.index(after: open)..<close]), mass > 0,
@@ -113,7 +115,7 @@ public struct UnitConversion: Hashable, Sendable {
         return amount * mass * volume
     }
 
-    /// The export's own spelling, and the one of HealthKit's unit strings.
+    /// The export's own spelling, and that of HealthKit's unit strings.
     private static let oxygenUptake: [String: Double] = [
         "mL/min·kg": 1, "mL/(kg·min)": 1, "mL/(kg*min)": 1, "ml/(kg*min)": 1.0,
     ]

@@ -1,41 +1,45 @@
-/// What becomes of a day, a night or another aggregate that is handed over, by what the outbox has of
-/// it already (`AggregateTime`).
+/// Decides what happens to a new value of a day, a night or another aggregate, given the rows that
+/// the outbox has for the same time (`AggregateTime`).
 ///
-/// | what is there | the value is the same | it is another |
+/// | existing row | new value is the same | new value differs |
 /// |---|---|---|
-/// | nothing | | queued |
-/// | one that is true as of later | known | known |
-/// | a row that the backend does not have: queued, rejected, set aside | known | replaced in place |
-/// | one that is sent or was | known | a row of its own follows it: corrected |
-/// | one that may have arrived and waits to be sent again | known | set aside, and corrected |
-/// | the day of another time zone that may have arrived | kept as it was sent | kept as it was sent |
+/// | none | | queued |
+/// | one that is true as of a later instant | known | known |
+/// | one that the backend does not have: queued, rejected, set aside | known | replaced in place |
+/// | one that is being sent or was sent | known | corrected: gets a row of its own |
+/// | one that is possibly sent and queued again | known | set aside, and corrected |
+/// | the day of another time zone, sent or possibly sent | kept as sent | kept as sent |
 ///
-/// The backend knows a value by an id that is made of it, refuses an id that it has and takes no value
-/// back: a correction is one value more there. Rows of former values that it does not have are removed
-/// with whatever comes after them, so that none is sent when a later one was; a value that came back
-/// after it was corrected at the backend stays known.
+/// The id of a value is derived from the value (`MetricID`). The backend refuses an id that it has
+/// and never removes a value, so it keeps a correction beside the former value. Rows of former
+/// values that the backend does not have are removed, so that none of them is sent after a later
+/// value. If a source returns to a value that was sent and then corrected, that value counts as
+/// known.
 struct AggregateRuling: Hashable {
     /// A row of the outbox.
     struct Former: Hashable {
         var id: Int64
-        /// Whether it has the value that is handed over, and its start and end.
+        /// Whether it has the new value, with the same start and end.
         var isSame: Bool
         /// Whether it is the same day in another time zone.
         var isShifted = false
         var state: OutboxState
-        /// The sends of it that may have arrived.
+        /// The number of sends of it that got no answer and may have arrived.
         var doubts: Int64
-        /// As of when it is true; `nil` for a measurement, which is only known as the same.
+        /// The instant as of which it is true, in seconds since 1970; `nil` for a measurement,
+        /// which is only here if `isSame`.
         var asOf: Int64?
 
-        /// Whether the backend does not have the value, and shall not get it after a later one.
+        /// Whether the backend does not have the value, and must not get it after a later one.
         fileprivate var isOutdated: Bool {
             [.queued, .rejected, .setAside].contains(state) && doubts == 0
         }
-        /// Whether it would be sent again although a later value goes its own way.
+        /// Whether it is possibly sent and would be resent, although the later value has its own
+        /// row.
         fileprivate var isDoubtful: Bool { state == .queued && doubts > 0 }
 
-        /// Whether its value counts and not the other's.
+        /// Whether this value supersedes the other's: it is true as of a later instant, or of the
+        /// same instant and has the larger id.
         func isLater(than other: Former) -> Bool {
             guard let asOf, let otherAsOf = other.asOf else { return false }
             return (asOf, id) > (otherAsOf, other.id)
@@ -43,31 +47,32 @@ struct AggregateRuling: Hashable {
     }
 
     enum Fate: Hashable {
-        /// Nothing was there.
+        /// The outbox had no row for this time.
         case queued
-        /// The value is there, or one that is true as of later.
+        /// The outbox has the value, or one that is true as of a later instant.
         case known
-        /// It takes the place of one that was not sent.
+        /// The value takes the place of one that was not sent.
         case replaced
-        /// It follows one that was sent.
+        /// The value follows one that was sent, or possibly sent.
         case corrected
-        /// The day of another time zone that was sent stays in its place: the backend would have both.
+        /// The day was sent in another time zone and stays as it is: otherwise the backend would
+        /// have both.
         case keptAsSent
     }
 
     var fate: Fate
-    /// The row that takes the value; `nil` for a new one, or none when the value is there.
+    /// The existing row that takes the value; `nil` if the value gets a new row or needs none.
     var target: Int64?
-    /// The row that has the value, which is now true as of later.
+    /// The row that already has the value and is now true as of a later instant.
     var moved: Int64?
-    /// The rows of other values that are removed.
+    /// The rows of former values to remove.
     var removed: [Int64] = []
-    /// The rows of other values that are set aside for a person.
+    /// The possibly sent rows of former values to set aside for a person.
     var doubtful: [Int64] = []
     /// Whether the value gets a new row.
     var needsRow = false
 
-    /// - Parameter asOf: as of when the value that is handed over is true.
+    /// - Parameter asOf: the instant as of which the new value is true, in seconds since 1970.
     init(_ formers: [Former], asOf: Int64) {
         if formers.contains(where: { $0.asOf ?? .min > asOf }) {
             fate = .known

@@ -1,24 +1,28 @@
-/// Why a sample is kept back by this program's own judgement.
+/// The reason why clarity-jobs itself does not send a sample.
 ///
-/// The raw value is the name in the store; it never changes.
+/// The raw value is stored in the database and never changes.
 public enum OutboxHold: String, CaseIterable, Hashable, Sendable {
-    /// Its kind is not taken where samples go now; set aside, and queued again as soon as it is.
+    /// No route for new batches accepts the kind. The sample is set aside, and queued again as soon
+    /// as one does.
     case kind
-    /// Its value is none that is taken; rejected, and queued again when other rules take it.
+    /// The value is not accepted. The sample is rejected, and queued again when other rules accept
+    /// it.
     case range
-    /// It is dated in the future; set aside, and queued again when that has come.
+    /// The sample is dated in the future. It is set aside, and queued again when that time has
+    /// come.
     case future
-    /// It may have arrived, and sending it again could double it; set aside for a person.
+    /// The sample is possibly sent, and resending could store it twice. It is set aside for a
+    /// person.
     case doubt
 
-    /// Where such a sample stands: `rejected` says that something is wrong with it, `setAside` that
-    /// it waits.
+    /// The state of such a sample: `rejected` if something is wrong with it, `setAside` if it
+    /// waits.
     public var state: OutboxState { self == .range ? .rejected : .setAside }
 }
 
-/// What a batch must keep to so that the backend takes all of it, and what sending it twice means.
+/// The limits within which the backend accepts a whole batch, and what resending a batch means.
 public struct BatchRules: Sendable {
-    /// Why a sample is not sent; says nothing of its value.
+    /// The reason why a sample is not sent; contains nothing of its value.
     public struct Refusal: Hashable, Sendable {
         public var hold: OutboxHold
         /// A lowercase fragment for people.
@@ -31,28 +35,29 @@ public struct BatchRules: Sendable {
         }
     }
 
-    /// By which door the batch goes.
+    /// The endpoint to which the batch is sent.
     public var route: UploadRoute
-    /// The most samples of one request, at least 1.
+    /// The most samples in one request, at least 1.
     public var samples: Int
-    /// The most samples of one type in one request, at least 1; `nil`: any number.
+    /// The most samples of one type in one request, at least 1; `nil` for no limit.
     public var perType: Int?
-    /// The most bytes of one request.
+    /// The most bytes in one request.
     public var bytes: Int
-    /// The most requests of an hour; `nil`: any number.
+    /// The most requests in an hour; `nil` for no limit.
     public var requestsPerHour: Int?
-    /// Whether a batch that is sent again leaves nothing double.
+    /// Whether the backend deduplicates a batch that is resent.
     public var isIdempotent: Bool
-    /// Whether a batch that may have arrived is sent again where that could double it; else its
-    /// samples are set aside.
+    /// Whether a possibly sent batch is resent even where that could store its samples twice. If
+    /// not, its samples are set aside.
     public var resends: Bool
-    /// Whether new batches go by the route; else only those that were made for it.
+    /// Whether new batches use the route. If not, it only sends the batches that were made for it.
     public var takesNew = true
-    /// The backend's type for each kind that it takes; a kind that is missing here is not taken.
+    /// The backend's type for each kind that it accepts. A kind that is missing here is not
+    /// accepted.
     public var types: [SampleKind: String]
-    /// What is said of a sample whose kind is not taken.
+    /// The reason given for a sample whose kind is not accepted.
     public var kindReason: String
-    /// What speaks against a sample of a kind that is taken.
+    /// Returns why a sample of an accepted kind is not sent; `nil` if it is.
     public var refusal: @Sendable (Sample) -> Refusal?
 
     /// Creates rules.
@@ -74,22 +79,22 @@ public struct BatchRules: Sendable {
         self.refusal = refusal
     }
 
-    /// Why a sample is not sent; `nil` when it is.
+    /// Returns why a sample is not sent; `nil` if it is.
     func judge(_ sample: Sample) -> Refusal? {
         types[sample.kind] == nil ? Refusal(.kind, kindReason) : refusal(sample)
     }
 
-    /// Whether these samples may be one request.
+    /// Whether these samples may form one request.
     func fits(_ batch: [Sample]) -> Bool {
         batch.allSatisfy { judge($0) == nil }
             && choose(batch.map(\.kind), limit: samples).count == batch.count
             && prefix(of: batch) == batch.count
     }
 
-    /// The places of the samples that go into one request: the first that keep to the limits, in
-    /// their order.
+    /// Returns the indices of the samples for one request: the first that stay within the limits,
+    /// in ascending order.
     ///
-    /// - Parameter limit: how many are wanted, at least 1.
+    /// - Parameter limit: how many samples are wanted, at least 1.
     func choose(_ kinds: [SampleKind], limit: Int) -> [Int] {
         var chosen: [Int] = []
         var ofType: [String: Int] = [:]
@@ -103,10 +108,12 @@ public struct BatchRules: Sendable {
         return chosen
     }
 
-    /// How many of these samples, from the first on, are surely no more than `bytes`; at least one,
-    /// which alone is at fault when it is larger.
+    /// Returns how many samples, counted from the first, surely take no more than `bytes`.
     ///
-    /// - Parameter room: the bytes that there are, should they be fewer.
+    /// The result is at least 1 for a batch that is not empty, even if its first sample alone is
+    /// too large.
+    ///
+    /// - Parameter room: a smaller limit in bytes, if there is one.
     func prefix(of batch: [Sample], within room: Int64 = .max) -> Int {
         let bytes = min(Int64(bytes), room)
         var size = BatchRules.envelopeBytes
@@ -117,18 +124,20 @@ public struct BatchRules: Sendable {
         return batch.count
     }
 
-    /// The most bytes of a request of these samples.
+    /// Returns an upper bound for the bytes of a request with these samples.
     static func mostBytes(of batch: [Sample]) -> Int {
         batch.reduce(envelopeBytes) { $0 + $1.mostBytes }
     }
 
-    /// More than a request takes around its samples.
+    /// An upper bound for the bytes of a request around its samples.
     static let envelopeBytes = 2048
 }
 
 extension Sample {
-    /// More than the sample takes in a request, whatever its form there: names, ids and numbers have
-    /// known lengths, and a byte of the source's name takes six where JSON must escape it.
+    /// An upper bound for the bytes of the sample in a request, whatever the request's format.
+    ///
+    /// Names, ids and numbers have known lengths. A byte of the source's name takes up to six bytes
+    /// where JSON must escape it.
     var mostBytes: Int {
         let own =
             switch value {

@@ -1,7 +1,7 @@
 public import ClarityScheduler
 import SQLite
 
-/// Of what a source contributes to days one piece: a quantity and a period of four weeks.
+/// The key of one piece of a source's contribution to days: a quantity and a period of four weeks.
 public struct ContributionKey: Hashable, Sendable {
     public var kind: SampleKind
     public var period: Int
@@ -13,16 +13,16 @@ public struct ContributionKey: Hashable, Sendable {
     }
 }
 
-// What each source knows of days. It is kept so that a day is merged from all sources, whichever of
-// them is read last; what the bytes mean is the merge's own.
+// What each source knows about days. It is stored so that a day is merged from all sources,
+// whichever of them is read last. Only the merge knows what the bytes mean.
 
 extension HealthStore {
-    /// How many periods are merged in one transaction.
+    /// The most periods that one transaction merges.
     private static let periodsAtOnce: Int64 = 12
 
-    /// The keys of what a source entry has contributed.
+    /// Returns the keys of everything that a source entry has contributed.
     ///
-    /// - Parameter entry: what names the entry, such as its path; kept as a keyed hash.
+    /// - Parameter entry: a name for the entry, such as its path; stored as a keyed hash.
     public func contributionKeys(
         of entry: String
     ) throws(HealthStoreError) -> Set<ContributionKey> {
@@ -38,9 +38,10 @@ extension HealthStore {
         }
     }
 
-    /// Keeps what a source entry contributes, in one transaction.
+    /// Stores what a source entry contributes, in one transaction.
     ///
-    /// - Parameter update: gives the new bytes of a key for those that are kept; `nil`: they stay.
+    /// - Parameter update: returns the new bytes for a key, given the stored ones; `nil` leaves the
+    ///   stored bytes as they are.
     public func contribute(
         _ keys: some Sequence<ContributionKey>, of entry: String,
         _ update: (ContributionKey, _ kept: [UInt8]?) throws -> [UInt8]?
@@ -65,26 +66,26 @@ extension HealthStore {
         }
     }
 
-    /// What a merge makes of some periods.
+    /// The result of merging some periods.
     public struct Merged {
         public var days: [(sample: Sample, asOf: Instant)] = []
         /// The first period with a day that is not over; the next reading merges it again.
         public var open: Int?
 
-        /// Creates a merge of nothing.
+        /// Creates an empty result.
         public init() {}
     }
 
-    /// Merges the days again of which any source's contribution has changed, and puts them into the
-    /// outbox.
+    /// Merges again the days for which any source's contribution has changed, and puts them into
+    /// the outbox.
     ///
-    /// Each dozen of periods is one transaction: days are merged from exactly what is committed, and
-    /// their periods count as merged when the days are in the outbox.
+    /// One transaction merges up to 12 consecutive periods. It reads only committed contributions,
+    /// and it marks the periods as merged when it puts their days into the outbox.
     ///
     /// - Parameters:
-    ///   - reading: what they are counted as in the ledger.
-    ///   - fold: makes the days that touch the periods; it is given what all sources have of a
-    ///     quantity and period, the neighbours of the periods among them.
+    ///   - reading: the reading under which the ledger counts the days.
+    ///   - fold: makes the days that touch the given periods. Its `load` returns what every source
+    ///     has for a quantity and a period, including the periods next to the given ones.
     public func foldContributions(
         of reading: Reading?,
         _ fold: (
@@ -100,8 +101,8 @@ extension HealthStore {
         return counts
     }
 
-    /// Has the next reading of a source merge every day from what is kept of its sources. A day that
-    /// is known as it comes out stays as it is.
+    /// Makes the next reading of a source merge every day again from the stored contributions. A
+    /// day whose value comes out the same stays as it is.
     func mergeAllDaysAgain(_ connection: Connection) throws(SQLiteError) {
         try connection.run("UPDATE contributions SET revision = revision + 1")
     }

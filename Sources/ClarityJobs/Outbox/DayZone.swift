@@ -1,24 +1,25 @@
 import SQLite
 
-/// The time zone that the days of an account follow, as it is kept.
+/// The time zone that the days of an account follow, as it is stored.
 public struct DayZone: Hashable, Sendable {
     /// Its name in the tz database.
     public var name: String
-    /// Whether the days follow it; an earlier release kept the machine's zone, which the days of a
-    /// source with a `time_zone` of its own did not follow.
+    /// Whether the days follow it. An earlier release stored the machine's zone, although the days
+    /// of a source with a `time_zone` of its own did not follow it.
     public var isSettled: Bool
 }
 
-// All days of an account follow one time zone: a day that is cut in another one is another day, and
+// All days of an account follow one time zone. A day cut in another time zone is another day, and
 // the backend would have both.
 
 extension HealthStore {
-    /// The time zone that is kept; `nil` when there is none, or when what was kept is damaged.
+    /// Returns the stored time zone; `nil` if there is none or the stored one is damaged.
     public func dayZone() throws(HealthStoreError) -> DayZone? {
         try access { connection in try keptDayZone(connection) }
     }
 
-    /// Settles the time zone, unless one is settled already, until everything of the user is removed.
+    /// Settles the time zone unless one is settled already. It stays settled until
+    /// `changeDayZone(to:)` or until everything of the user is removed.
     ///
     /// - Returns: the name that is settled.
     public func keepDayZone(_ name: String) throws(HealthStoreError) -> String {
@@ -37,8 +38,8 @@ extension HealthStore {
         }
     }
 
-    /// When each day of the outbox begins and ends that is as long as a day of a time zone, in
-    /// seconds since 1970.
+    /// Returns the start and end of each day in the outbox that is as long as a day of a time zone,
+    /// in seconds since 1970.
     public func wholeDays() throws(HealthStoreError) -> [Range<Int64>] {
         try access { connection in
             try connection.all(
@@ -72,7 +73,7 @@ extension HealthStore {
                     [HealthStore.settledMark] + Array(name.utf8), for: HealthStore.dayZoneRow)))
     }
 
-    /// In front of the name of a zone that is settled; no name begins with it.
+    /// The byte before the name of a settled zone; no name begins with it.
     private static let settledMark: UInt8 = 1
     private static let dayZoneRow = RowIdentity("day_zone")
 }

@@ -1,39 +1,41 @@
 public import ClarityScheduler
 import SQLite
 
-/// How many requests may still be sent, so that no hour of the backend's sees more than its limit.
+/// Limits requests so that the backend never counts more than its limit in an hour.
 ///
-/// A backend counts in hours that begin when it likes and by the time at which a request arrives. An
-/// hour that slides along with each request, and a minute more for one that takes that long to
-/// arrive, hold whatever its hours are.
+/// A backend's hours may begin at any time, and it counts a request when the request arrives. A
+/// sliding window of an hour keeps the limit whenever the backend's hours begin. The window is a
+/// minute longer, since a request may take that long to arrive.
 enum HourlyBudget {
-    /// The stretch in which requests are counted: an hour, and as much as a request may take.
+    /// The window in which requests are counted: an hour, and the longest time that a request may
+    /// take.
     static let window = Duration.seconds(3600 + 60)
 
-    /// How long to wait before a further request; `nil` when it may be sent now.
+    /// Returns how long to wait before the next request; `nil` if it may be sent now.
     ///
     /// - Parameters:
-    ///   - sent: when the requests of the last `window` were sent, oldest first. A clock that was put
-    ///     back leaves instants later than `now`: they count as if they were `now`.
-    ///   - limit: the most requests of an hour, at least 1.
+    ///   - sent: when the requests of the last `window` were sent, oldest first. If the clock was
+    ///     set back, some instants are later than `now`; they count as `now`.
+    ///   - limit: the most requests in an hour, at least 1.
     static func wait(after sent: [Instant], limit: Int, now: Instant) -> Duration? {
         let counted = sent.filter { now - $0 < window }
         guard counted.count >= limit else { return nil }
-        // The one with whose leaving there is room again.
+        // There is room again when this request leaves the window.
         return min(counted[counted.count - limit], now) + window - now
     }
 }
 
 extension HealthStore {
-    /// The backend wants no further request by `route`, although the budget had room: it counts
-    /// others' too, or began anew.
+    /// Stops requests to `route` because the backend refused one although the budget had room.
     ///
-    /// Its hour began no later than with our oldest request in it, so that it has ended when that
-    /// leaves the budget; without any it is an hour from now.
+    /// The backend may count requests of others too, or may have begun to count anew. Its current
+    /// hour began no later than our oldest request in the window, so the hour is over when that
+    /// request leaves the window. Without such a request, the wait is one `HourlyBudget.window`.
     ///
-    /// - Parameter wish: the backend's own believable wish, which is kept to in place of that; one of
-    ///   a whole hour says no more than that it counts by the hour.
-    /// - Returns: how long nothing is to be sent.
+    /// - Parameter wish: the wait that the backend asked for, if believable. It replaces that wait
+    ///   if it is shorter than an hour. One of an hour or more only says that the backend counts by
+    ///   the hour.
+    /// - Returns: how long to send nothing.
     public func closeRoute(
         _ route: UploadRoute, for wish: Duration?, at now: Instant
     ) throws(HealthStoreError) -> Duration {
@@ -51,7 +53,7 @@ extension HealthStore {
         }
     }
 
-    /// How long a request by these rules has to wait; `nil` when it may be sent now.
+    /// Returns how long a request under these rules has to wait; `nil` if it may be sent now.
     func requestWait(
         _ rules: BatchRules, at now: Instant, _ connection: Connection
     ) throws -> Duration? {
@@ -60,7 +62,7 @@ extension HealthStore {
             "SELECT until_ms FROM closures WHERE route = ?", .text(rules.route.rawValue)
         ) { Instant(millisecondsSince1970: $0.integer(0)) }
         if let until, until > now {
-            // One that lies further ahead was written down before the clock was put back.
+            // A time further ahead was stored before the clock was set back.
             return min(until - now, HourlyBudget.window)
         }
         let sent = try requests(by: rules.route, at: now, connection)
@@ -77,12 +79,12 @@ extension HealthStore {
             .text(rules.route.rawValue), .integer(now.millisecondsSince1970))
     }
 
-    /// The requests that still count, oldest first; the others are forgotten.
+    /// Returns the requests that still count, oldest first, and deletes the others.
     private func requests(
         by route: UploadRoute, at now: Instant, _ connection: Connection
     ) throws -> [Instant] {
         let name = Value.text(route.rawValue)
-        // Of a clock that was put back: from now on they are as old as this.
+        // Requests from before the clock was set back count as sent now.
         try connection.run(
             "UPDATE requests SET sent_at_ms = ? WHERE route = ? AND sent_at_ms > ?",
             .integer(now.millisecondsSince1970), name, .integer(now.millisecondsSince1970))

@@ -1,14 +1,15 @@
 public import ClarityScheduler
 
-/// What no backend may ever be given, whatever its dialect: the one place where a sample is refused
-/// before it is queued.
+/// Refuses samples that no backend may ever get, whatever its dialect. No other code refuses a
+/// sample before it is queued.
 ///
-/// What is merely unusual is kept, and judged by the rules of the door that it would go by.
+/// A sample that is merely unusual is queued; the rules of its route (`BatchRules`) decide about
+/// it.
 public enum IntakeCheck {
-    /// Why a sample is none; the raw value is the reason in counts.
+    /// The reason for a refusal; the raw value names it in counts.
     public enum Refusal: String, CaseIterable, Error, Hashable, Sendable {
         case endBeforeStart = "end before start"
-        /// It begins later than the clocks of two devices differ; it may pass when that has come.
+        /// It begins more than `skew` from now. It may be accepted once that time has come.
         case inFuture = "in the future"
         case notFinite = "not a finite number"
         case impossible = "outside what is physically possible"
@@ -17,11 +18,13 @@ public enum IntakeCheck {
 
     /// How far a device's clock may be ahead of this machine's.
     public static let skew = Duration.seconds(24 * 3600)
-    /// The longest time that a sample may be about.
+    /// The longest time that a sample may cover.
     public static let longest = Duration.seconds(366 * 86_400)
 
-    /// The numbers that a measurement of a kind can have at all, in the kind's unit. Wider than what any
-    /// dialect takes, so that a dialect's own range still decides; a year's worth for what adds up.
+    /// Returns the values that are possible at all for a measurement of a kind, in the kind's unit.
+    ///
+    /// They are wider than what any dialect accepts, so that the dialect's own range still decides.
+    /// Kinds that add up allow a year's worth.
     public static func range(of kind: SampleKind) -> ClosedRange<Double> {
         switch kind {
         case .heartRate, .restingHeartRate: 1...500
@@ -38,13 +41,13 @@ public enum IntakeCheck {
         case .bodyTemperature: 10...50
         case .bloodGlucose: 0...5000
         case .sleep: 0...2880
-        // A day has the ranges of what it is made of.
+        // The values of a day are checked against the ranges of their own kinds.
         case .activity: 0...100_000_000
         }
     }
 
-    /// The sample as it may be queued: of a day without the values that cannot be, since one odd value
-    /// costs a day no other.
+    /// Returns the sample as it may be queued. Impossible values of a day are left out, so that
+    /// they do not cost the day its other values.
     public static func accepted(_ sample: Sample, at now: Instant) throws(Refusal) -> Sample {
         guard sample.start <= sample.end else { throw .endBeforeStart }
         guard sample.start <= now + skew else { throw .inFuture }

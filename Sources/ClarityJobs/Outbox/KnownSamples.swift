@@ -1,16 +1,16 @@
 import ClarityScheduler
 import SQLite
 
-/// Which samples of a portion are in the outbox already.
+/// Finds out which samples of a portion are in the outbox already.
 ///
-/// An export comes in the order of time, kind by kind, and so does the index of the outbox: what a
-/// portion can meet is one stretch of it, read once. Where the outbox has far more in that stretch
-/// than the portion has, as when a source has no order, each sample is looked up alone.
+/// An export is ordered by kind and time, and so is the index of the outbox. The rows that a
+/// portion can meet therefore lie in one range per kind, which is read once. If the outbox has far
+/// more rows in that range than the portion, as with a source without order, each sample is looked
+/// up by itself.
 ///
-/// It is no more than what was there when it was looked at: the unique index decides when the rows are
-/// written.
+/// The answer is only as current as the read. The unique index decides when the rows are written.
 struct KnownSamples {
-    /// A sample's unsealed columns. The tag is a keyed hash over all of them.
+    /// The plain-text columns of a sample. The tag is a keyed hash over all of them.
     private struct Key: Hashable {
         let kind: SampleKind
         let start: Int64
@@ -27,10 +27,10 @@ struct KnownSamples {
     }
 
     private var keys: Set<Key> = []
-    /// The kinds of which too much is there to be read at once.
+    /// The kinds that have too many rows to read at once.
     private var crowded: Set<SampleKind> = []
 
-    /// Looks at what the outbox has where `rows` are.
+    /// Reads what the outbox has in the ranges of `rows`.
     init(_ rows: [OutboxPortion.Row], _ connection: Connection) throws(SQLiteError) {
         var stretches: [SampleKind: Stretch] = [:]
         for row in rows {
@@ -41,7 +41,7 @@ struct KnownSamples {
         for (kind, stretch) in stretches { try look(for: kind, in: stretch, connection) }
     }
 
-    /// The most rows that are read of a kind of which `count` samples came.
+    /// Returns the most rows to read for a kind with `count` samples in the portion.
     static func limit(for count: Int) -> Int { max(1024, 2 * count) }
 
     private mutating func look(
@@ -67,7 +67,8 @@ struct KnownSamples {
         if found.count > limit { crowded.insert(kind) } else { keys.formUnion(found) }
     }
 
-    /// Notes a sample, and tells whether it is news: neither in the outbox nor earlier in the portion.
+    /// Adds a sample, and returns whether it is new: neither in the outbox nor earlier in the
+    /// portion.
     mutating func isNew(
         _ row: OutboxPortion.Row, _ connection: Connection
     ) throws -> Bool {

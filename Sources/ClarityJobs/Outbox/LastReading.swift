@@ -1,18 +1,19 @@
 public import ClarityScheduler
 
-/// What is kept of the last reading of a file that was read to its end.
+/// What is stored about the last complete reading of a file.
 public struct LastReading: Hashable, Sendable {
     /// When it was read.
     public var readAt: Instant
-    /// What read it, with its version: another reader may find something else in it.
+    /// The reader with its version. Another reader may find something else in the file.
     public var reader: String
-    /// The bytes of the file.
+    /// The size of the file in bytes.
     public var bytes: Int64
-    /// What tells the file's content; `nil` when that could not be made out.
+    /// The mark that identifies the file's content; `nil` if it could not be computed.
     public var mark: ContentMark?
-    /// What was found in it, by names of this program; never values.
+    /// What the reading found, by names that this program chooses; never values.
     public var counts: [String: Int64]
-    /// From when on another reading of the same content finds more: something in it was in the future.
+    /// When a reading of the same content finds more, because something in it was dated in the
+    /// future.
     public var dueAt: Instant?
 
     /// Creates a note of a reading.
@@ -30,7 +31,7 @@ public struct LastReading: Hashable, Sendable {
 }
 
 extension LastReading {
-    /// Everything but the time, which is a column.
+    /// The bytes to encrypt: everything but the time, which is a column.
     var sealedForm: [UInt8] {
         var form: [UInt8] = [1]
         form.append(field: reader)
@@ -46,7 +47,7 @@ extension LastReading {
         return form
     }
 
-    /// `nil` when the bytes are none of `sealedForm`.
+    /// Parses `sealedForm`; `nil` if the bytes are not in that format.
     init?(sealedForm: [UInt8], readAt: Instant) {
         var form = ByteReader(sealedForm)
         guard form.number(UInt8.self) == 1, let reader = form.field(),
@@ -67,7 +68,7 @@ extension LastReading {
         }
         self.init(
             readAt: readAt, reader: reader, bytes: bytes, mark: mark, counts: counts,
-            // Not there in a note of an earlier version.
+            // Earlier versions did not write it.
             dueAt: form.number(Int64.self).map { Instant(millisecondsSince1970: $0) })
     }
 }

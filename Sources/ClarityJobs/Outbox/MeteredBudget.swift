@@ -1,24 +1,24 @@
 import ClarityScheduler
 import SQLite
 
-/// How much may still be sent over a metered connection, and when there is room for more.
+/// Limits how many bytes are sent over a metered connection, and computes when there is room again.
 struct MeteredBudget {
-    /// The stretch of time for which the budget holds.
+    /// The sliding window to which the budget applies.
     static let window = Duration.seconds(24 * 3600)
-    /// How long is waited for room at most, so that a connection that is not metered any more is
-    /// noticed soon.
+    /// The longest wait for room. It is short, so that the end of a metered connection is noticed
+    /// soon.
     static let patience = Duration.seconds(3600)
 
-    /// The bytes of any 24 h.
+    /// The most bytes in any 24 h.
     let bytes: Int64
     private let now: Instant
-    /// What was sent within the window, oldest first.
+    /// The bytes sent within the window, oldest first.
     private let sent: [(at: Instant, bytes: Int64)]
 
-    /// Creates a budget with what was sent of it.
+    /// Creates a budget, given what was sent already.
     ///
-    /// - Parameter sent: when how many bytes were sent. A clock that was put back leaves instants
-    ///   later than `now`: they count as if they were `now`.
+    /// - Parameter sent: when how many bytes were sent, in any order. If the clock was set back,
+    ///   some instants are later than `now`; they count as `now`.
     init(_ bytes: Int64, after sent: [(at: Instant, bytes: Int64)], now: Instant) {
         self.bytes = bytes
         self.now = now
@@ -38,31 +38,33 @@ struct MeteredBudget {
         return max(0, bytes - min(bytes, used))
     }
 
-    /// The bytes in whole steps of 4 KiB, rounded up: the length of a body follows from its values.
+    /// Rounds up to a multiple of 4 KiB, because the exact length of a body depends on its values.
     static func rounded(_ bytes: Int64) -> Int64 {
         let (sum, overflow) = bytes.addingReportingOverflow(4095)
         return overflow ? bytes : sum / 4096 * 4096
     }
 
-    /// The bytes that must be free before a new batch is made.
+    /// Returns the bytes that must be free before a new batch is made.
     ///
-    /// One that the budget cuts short is not made of the last crumbs of it: a sixteenth must be free.
+    /// A batch that the budget would shorten waits until a sixteenth of the budget is free, so that
+    /// the last bytes are not spent on tiny batches.
     ///
     /// - Parameters:
-    ///   - first: the most bytes of a request of the first sample alone.
-    ///   - whole: those of the batch that would be made without a budget.
+    ///   - first: the most bytes of a request with the first sample alone.
+    ///   - whole: the most bytes of the batch that would be made without a budget.
     func wanted(first: Int64, whole: Int64) -> Int64 { min(whole, max(first, bytes / 16)) }
 
-    /// How long until so many bytes are free, at most an hour; `nil` when they are free now.
+    /// Returns how long until this many bytes are free, at most an hour; `nil` if they are free
+    /// now.
     ///
-    /// What is more than the whole budget never is, and is asked about again each hour.
+    /// More than the whole budget is never free. The caller then asks again at least once an hour.
     func wait(for wanted: Int64) -> Duration? {
         guard room < wanted else { return nil }
         var kept: Int64 = 0
         for entry in sent.reversed() {
             let (sum, overflow) = kept.addingReportingOverflow(entry.bytes)
             guard !overflow, sum <= bytes - wanted else {
-                // With this one's leaving there is room.
+                // There is room when this entry leaves the window.
                 return min(MeteredBudget.patience, entry.at + MeteredBudget.window - now)
             }
             kept = sum
@@ -72,7 +74,7 @@ struct MeteredBudget {
 }
 
 extension HealthStore {
-    /// A budget with what was sent of it; what is older than its window is forgotten.
+    /// Returns the budget with what was sent in its window, and deletes older entries.
     func meteredBudget(
         _ bytes: Int64, at now: Instant, _ connection: Connection
     ) throws -> MeteredBudget {
@@ -88,10 +90,10 @@ extension HealthStore {
         return MeteredBudget(bytes, after: sent, now: now)
     }
 
-    /// Counts a request that is about to be sent by the most that one try of it can have;
-    /// `sentMetered` then says what all its tries really had.
+    /// Counts a request that is about to be sent, by the most bytes that one try can have.
+    /// `sentMetered` later replaces this with the bytes of all tries.
     ///
-    /// - Returns: the number of the entry, for `sentMetered`.
+    /// - Returns: the id of the entry, for `sentMetered`.
     func countMetered(
         _ bytes: Int, at now: Instant, _ connection: Connection
     ) throws -> Int64 {
@@ -101,10 +103,10 @@ extension HealthStore {
         return connection.lastInsertedRow
     }
 
-    /// Says how much really was sent for a batch, all tries together, which may be more than the
-    /// budget had left.
+    /// Records how many bytes were really sent for a batch, in all tries together. It may be more
+    /// than the budget had left.
     ///
-    /// A process that ends before it says so leaves the estimate of one try.
+    /// If the process ends before this call, the estimate of one try stays.
     public func sentMetered(_ batch: OutboxBatch, bytes: Int64) throws(HealthStoreError) {
         guard let entry = batch.meteredEntry else { return }
         try changeAnyway { connection in

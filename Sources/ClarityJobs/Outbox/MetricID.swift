@@ -1,16 +1,16 @@
 import CSodium
 
-/// The id under which the backend knows a sample: a UUID that depends on the user and on the
-/// sample's identity alone.
+/// The id of a sample at the backend: a UUID that depends only on the user and on the sample's
+/// identity.
 ///
-/// The same sample has the same id from next week's export, after a reinstallation and on another
+/// The sample gets the same id from next week's export, after a reinstallation and on another
 /// machine, so that the backend recognises a repeated upload.
 public struct MetricID: Hashable, Sendable, CustomStringConvertible {
     private let bytes: [UInt8]
 
     /// Derives the id: BLAKE2b-128 over user and identity, in the layout of RFC 9562, version 8.
     ///
-    /// - Parameter userID: in either case; ids are compared as lower case.
+    /// - Parameter userID: in upper or lower case, which makes no difference.
     public init(userID: String, sample: Sample) {
         self.init(MetricIDs(userID: userID), sample)
     }
@@ -24,7 +24,7 @@ public struct MetricID: Hashable, Sendable, CustomStringConvertible {
         bytes = hash
     }
 
-    /// The UUID in lower case with its four hyphens.
+    /// The UUID in lower case, with its four hyphens.
     public var description: String {
         var text: [UInt8] = []
         text.reserveCapacity(36)
@@ -42,7 +42,7 @@ public struct MetricID: Hashable, Sendable, CustomStringConvertible {
 public struct MetricIDs: Sendable {
     fileprivate let prefix: [UInt8]
 
-    /// - Parameter userID: in either case.
+    /// - Parameter userID: in upper or lower case, which makes no difference.
     public init(userID: String) {
         var prefix: [UInt8] = []
         prefix.append(field: "clarity-jobs metric 1")
@@ -50,6 +50,6 @@ public struct MetricIDs: Sendable {
         self.prefix = prefix
     }
 
-    /// The id of a sample, as `MetricID` derives it.
+    /// Returns the id of a sample, as `MetricID` derives it.
     public func callAsFunction(_ sample: Sample) -> MetricID { MetricID(self, sample) }
 }

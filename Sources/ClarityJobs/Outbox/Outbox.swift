@@ -1,10 +1,8 @@
 import ClarityScheduler
 import SQLite
 
-// What is in the outbox.
-
 extension HealthStore {
-    /// How many samples are in each state.
+    /// Returns the number of samples in each state.
     public func outboxCounts() throws(HealthStoreError) -> OutboxCounts {
         try access { connection in
             var counts = OutboxCounts()
@@ -17,13 +15,13 @@ extension HealthStore {
     }
 }
 
-/// The columns of a sample that are not sealed.
+/// The columns of a sample that are not encrypted.
 struct SampleRow {
     let kind: String
     let start: Int64
     let end: Int64
-    /// A keyed hash over kind, times and value, so that equal values at two times have two tags and
-    /// the file does not even tell how often a value occurs.
+    /// A keyed hash over kind, times and value. Equal values at two times have different tags, so
+    /// that the file does not even reveal how often a value occurs.
     let tag: [UInt8]
 
     init(kind: String, start: Int64, end: Int64, tag: [UInt8]) {
@@ -42,7 +40,7 @@ struct SampleRow {
         return identity
     }
 
-    /// The whole sample; `nil` when its sealed part does not open in this row.
+    /// Returns the whole sample; `nil` if its encrypted part cannot be decrypted for this row.
     func opened(_ sealed: [UInt8], _ sealer: Sealer) -> Sample? {
         guard let kind = SampleKind(rawValue: kind) else { return nil }
         do {
@@ -51,7 +49,7 @@ struct SampleRow {
                 end: Instant(secondsSince1970: end),
                 sealedForm: try sealer.open(sealed, for: identity))
         } catch {
-            // Told by the state and the reason that the row gets.
+            // Whoever wanted to send the sample sets its row aside with a reason.
             return nil
         }
     }

@@ -1,6 +1,6 @@
 import SQLite
 
-/// Where every sample is that was ever put into the outbox.
+/// The number of samples in each state, over the whole outbox.
 public struct OutboxAccount: Hashable, Sendable {
     /// All samples.
     public var samples: Int64 = 0
@@ -10,22 +10,22 @@ public struct OutboxAccount: Hashable, Sendable {
     public var unconfirmed: Int64 = 0
     public var rejected: Int64 = 0
     public var setAside: Int64 = 0
-    /// Queued, or in a batch that is being sent.
+    /// Samples that are queued, or in a batch that is being sent.
     public var waiting: Int64 = 0
 
-    /// Creates an account of nothing.
+    /// Creates an empty account.
     public init() {}
 
-    /// Whether each sample is in exactly one place.
+    /// Whether each sample is counted in exactly one state.
     public var isBalanced: Bool {
         samples == confirmed + stored + accepted + unconfirmed + rejected + setAside + waiting
     }
 }
 
 extension OutboxAccount: CustomStringConvertible {
-    /// The sum for a person.
+    /// The sum as a line for people.
     public var description: String {
-        // Only some dialects have such an end.
+        // Only some dialects have this state.
         let kept = stored > 0 ? " + \(stored) stored" : ""
         return """
             \(samples) samples = \(confirmed) confirmed\(kept) + \(accepted) accepted + \(unconfirmed) \
@@ -34,19 +34,19 @@ extension OutboxAccount: CustomStringConvertible {
     }
 }
 
-/// Samples of which the backend may have more than one.
+/// The samples that the backend may have stored more than once.
 public struct DoubledSamples: Hashable, Sendable {
     /// How many samples.
     public var samples: Int64 = 0
-    /// How many copies too many there may be at most.
+    /// The most surplus copies that there may be.
     public var copies: Int64 = 0
 
-    /// Creates a count of none.
+    /// Creates empty counts.
     public init() {}
 }
 
 extension HealthStore {
-    /// Where every sample is; all of it counted at one instant.
+    /// Returns the number of samples in each state, counted in one snapshot.
     public func outboxAccount() throws(HealthStoreError) -> OutboxAccount {
         try access { connection in try connection.snapshot { try account(connection) } }
     }
@@ -73,11 +73,11 @@ extension HealthStore {
         return account
     }
 
-    /// The samples that the backend may have more than once, since a send without an answer was
-    /// followed by another.
+    /// Counts the samples that the backend may have stored more than once, because an unanswered
+    /// send was followed by another send.
     ///
-    /// A sample that was taken is there once, and once more for each other send; one that was not
-    /// is there as often as it was sent without an answer.
+    /// The backend has an accepted sample once, and at most once more for each other send. It has
+    /// any other sample at most as often as the sample was sent without an answer.
     public func possiblyDoubled() throws(HealthStoreError) -> DoubledSamples {
         try access { connection in try doubled(connection) }
     }

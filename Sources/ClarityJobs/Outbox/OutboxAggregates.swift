@@ -1,21 +1,21 @@
 import ClarityScheduler
 import SQLite
 
-// The values of days, nights and other aggregates, of each of which the latest counts.
+// The values of days, nights and other aggregates. The latest value of each counts.
 
 extension HealthStore {
-    /// What finds the rows of an aggregate's time, and more.
+    /// The query for candidates of an aggregate's time; some of its rows do not match.
     static let aggregateQuery = """
         SELECT id, start_s, end_s, tag, state, doubts, as_of_s, sealed FROM outbox
         WHERE kind = ? AND start_s BETWEEN ? AND ? ORDER BY id
         """
 
-    /// What is said of a sample that may have arrived when a later value is there.
+    /// The reason given for a possibly sent sample that has a later value.
     private static var followedReason: String {
         "it may have arrived, and a later value has followed it"
     }
 
-    /// Puts an aggregate into the outbox, where it may replace what was known of its time.
+    /// Puts an aggregate into the outbox, where it may replace former values of the same time.
     ///
     /// - Returns: how many rows of former values were removed.
     func place(
@@ -30,7 +30,7 @@ extension HealthStore {
         for id in ruling.removed { try remove(id, connection) }
         for id in ruling.doubtful { try setAsideFollowed(id, connection) }
         if let id = ruling.moved {
-            // A measurement has none and stays one.
+            // The row of a measurement has no `as_of_s` and stays without one.
             try connection.run(
                 "UPDATE outbox SET as_of_s = ? WHERE id = ? AND as_of_s < ?",
                 .integer(aggregate.asOf), .integer(id), .integer(aggregate.asOf))
@@ -45,7 +45,7 @@ extension HealthStore {
                 WHERE id = ?
                 """, .integer(row.start), .integer(row.end), .blob(row.tagBytes), sealed,
                 .integer(aggregate.asOf), .integer(id))
-            // They were about the former value.
+            // These words were about the former value.
             try connection.run("DELETE FROM server_words WHERE id = ?", .integer(id))
         } else if ruling.needsRow {
             let doubtful = try RestoredDuplicates(connection)
@@ -66,13 +66,13 @@ extension HealthStore {
         return Int64(ruling.removed.count)
     }
 
-    /// Takes those aggregates out of a batch that a later value of the same time has followed, since
-    /// the batch goes back into the queue, from which they would be sent after it.
+    /// Takes aggregates that have a later value out of a batch that goes back into the queue.
+    /// Otherwise they would be sent after the later value.
     ///
-    /// They are removed, or set aside for a person where a send of them may have arrived.
+    /// They are removed, or set aside for a person if a send of them may have arrived.
     ///
-    /// - Parameter state: the members' state.
-    /// - Returns: how many of each.
+    /// - Parameter state: the state of the batch's samples.
+    /// - Returns: how many samples were removed, and how many were set aside.
     func retireFollowed(
         in batch: Int64, _ state: String, _ connection: Connection
     ) throws -> (removed: Int64, setAside: Int64) {
@@ -113,10 +113,11 @@ extension HealthStore {
         return retired
     }
 
-    /// The row of exactly this start, end and tag, whatever it is, and the aggregates of the time.
+    /// Returns the row with exactly this start, end and tag, whatever it is, and the aggregates
+    /// that match the time.
     ///
-    /// - Parameter source: whose values they are; that of a pruned value is not known and counts as
-    ///   the same, and that of days and nights does not matter.
+    /// - Parameter source: the source of the value. Aggregates of other sources do not match,
+    ///   except days and nights. A pruned value has no known source and matches.
     private func formers(
         at time: AggregateTime, tag: UInt64, source: String?, _ connection: Connection
     ) throws -> [AggregateRuling.Former] {
@@ -141,7 +142,8 @@ extension HealthStore {
             return AggregateRuling.Former(
                 id: found.integer(0), isSame: isSame,
                 isShifted: time.isShifted(start: start, end: end),
-                // A state of a later version is one that must not be touched.
+                // A state that a later version added counts as `sending`, so that the row is not
+                // touched.
                 state: OutboxState(rawValue: found.text(4)) ?? .sending,
                 doubts: found.integer(5), asOf: asOf)
         }.compactMap { $0 }

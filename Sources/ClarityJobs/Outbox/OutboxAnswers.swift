@@ -1,19 +1,20 @@
 public import ClarityScheduler
 import SQLite
 
-// What becomes of a batch after it was sent. Nothing here touches a batch that another attempt has
-// taken over or settled meanwhile. Sends that may have arrived and were not answered follow the samples
-// wherever they go.
+// How a batch is settled after it was sent. Nothing here touches a batch that another attempt has
+// taken over or settled in the meantime. Each sample keeps the number of its sends that may have
+// arrived without an answer, wherever it goes.
 
 extension HealthStore {
-    /// The backend took the batch.
+    /// Settles a batch that the backend accepted.
     ///
-    /// Samples that it had before are `confirmed`, unless it said last that it could not process them:
-    /// they go back into the queue with one failure more, and at 5 are set aside. Those that it refused are `rejected` with the reason,
-    /// the others `accepted` until their processing ends; without a `processingID` there is nothing
-    /// to ask for and they are `unconfirmed`. Indices count in `batch.samples`; others are ignored.
+    /// Samples that the backend already had become `confirmed`, unless it said last that it could
+    /// not process them. Those go back into the queue with one more failure, and at 5 failures they
+    /// are set aside. Samples that it refused become `rejected` with the reason. The others become
+    /// `accepted` until their processing ends, or `unconfirmed` if there is no `processingID` to
+    /// ask about. Indices are those of `batch.samples`; others are ignored.
     ///
-    /// - Parameter words: what the backend said of samples that it refused.
+    /// - Parameter words: what the backend said about samples that it refused.
     /// - Returns: how many rows changed.
     @discardableResult
     public func settle(
@@ -49,7 +50,7 @@ extension HealthStore {
             } else {
                 try finishBatch(batch.id, as: "unconfirmed", reason: reason, at: now, connection)
             }
-            // The send that was answered; it counts should the samples be sent anew.
+            // The answered send stays counted, in case the samples are sent again.
             try connection.run(
                 "UPDATE batches SET sends = min(sends, 1) WHERE id = ?", .integer(batch.id))
             settlement.doubled =
@@ -61,10 +62,9 @@ extension HealthStore {
         }
     }
 
-    /// The batch surely did not arrive this time; it stays as it is and is sent again.
+    /// Records that the batch surely did not arrive this time. It stays as it is and is sent again.
     ///
-    /// A batch that may have arrived stays without a word: what is known of it was written down
-    /// before it was sent.
+    /// A batch that may have arrived needs no call: the send was recorded before it began.
     public func notArrived(_ batch: OutboxBatch) throws(HealthStoreError) {
         try change { connection in
             guard try isSending(batch, connection) else { return }
@@ -73,9 +73,11 @@ extension HealthStore {
         }
     }
 
-    /// The batch was stopped on its way, maybe for its size: its samples go back into the queue as
-    /// they were, but for values that a later one has followed, and the next batch has the size that
-    /// is wanted by then.
+    /// Puts the samples of a batch back into the queue after the batch was stopped on its way,
+    /// perhaps because of its size.
+    ///
+    /// They stay as they were, except for values that a later one has followed (`retireFollowed`).
+    /// The next batch has the size that is wanted then.
     public func putBack(
         _ batch: OutboxBatch, reason: String, at now: Instant
     ) throws(HealthStoreError) {
@@ -93,9 +95,9 @@ extension HealthStore {
         }
     }
 
-    /// The backend refused the batch and named the samples at fault.
+    /// Settles a batch that the backend refused because of samples that it named.
     ///
-    /// They are `rejected`; the others go into a batch of their own that is sent next.
+    /// Those samples become `rejected`. The others go into a new batch that is sent next.
     ///
     /// - Returns: how many rows changed.
     @discardableResult
@@ -115,15 +117,17 @@ extension HealthStore {
         }
     }
 
-    /// The backend refused the batch, or some of it, and did not say for which sample.
+    /// Splits a batch that the backend refused, wholly or in part, without naming every sample at
+    /// fault.
     ///
-    /// What it named is settled as by `settle`. The halves of the rest become batches of their own,
-    /// to be sent next; a sample refused alone is `rejected` with `reason`. So a batch of n with one
-    /// bad sample takes at most 2 log2(n) + 1 requests more.
+    /// The samples that it named are settled as by `settle`. The halves of the rest become new
+    /// batches that are sent next. A sample that is refused alone becomes `rejected` with `reason`.
+    /// A batch of n with one bad sample therefore takes at most 2 log2(n) + 1 more requests.
     ///
     /// - Parameters:
-    ///   - mayHaveArrived: whether the backend may have kept some of the rest.
-    ///   - wordsOfAll: what the backend said of the batch; kept of a sample refused alone.
+    ///   - mayHaveArrived: whether the backend may have stored some of the rest.
+    ///   - wordsOfAll: what the backend said about the batch; stored for a sample that is refused
+    ///     alone.
     /// - Returns: how many rows changed.
     @discardableResult
     public func split(
@@ -153,15 +157,15 @@ extension HealthStore {
         }
     }
 
-    /// The batch failed and its samples may be why: they go back into the queue with one failure
-    /// more, and at 5 are set aside.
+    /// Puts the samples of a failed batch, which may be the cause, back into the queue. Each has
+    /// one more failure, and at 5 failures it is set aside.
     ///
-    /// Not for a failure of the network: there the batch stays as it is and is sent again.
+    /// Do not call it for a network failure: then the batch stays as it is and is sent again.
     ///
     /// - Parameters:
-    ///   - mayHaveArrived: whether the backend may have kept it all the same.
-    ///   - words: what the backend said; kept of the samples that are set aside.
-    /// - Returns: how many were set aside.
+    ///   - mayHaveArrived: whether the backend may have stored the batch all the same.
+    ///   - words: what the backend said; stored for the samples that are set aside.
+    /// - Returns: how many samples were set aside.
     public func release(
         _ batch: OutboxBatch, mayHaveArrived: Bool = false, words: String? = nil, reason: String,
         at now: Instant
@@ -179,7 +183,7 @@ extension HealthStore {
         }
     }
 
-    /// Whether a sample is set aside for its failures.
+    /// Whether a sample is set aside because of its failures.
     private func isGivenUp(_ row: Int64, _ connection: Connection) throws -> Bool {
         try connection.first(
             "SELECT 1 FROM outbox WHERE id = ? AND state = 'setAside' AND failures >= ?",
@@ -187,7 +191,7 @@ extension HealthStore {
         ) { $0.integer(0) } != nil
     }
 
-    /// Sends back every batch that no other living attempt is sending, as `release` does one.
+    /// Releases every batch that no other living attempt is sending, as `release` does one batch.
     ///
     /// - Parameter answered: the batch whose last send was refused.
     /// - Returns: how many samples were set aside.
@@ -212,13 +216,13 @@ extension HealthStore {
         }
     }
 
-    /// What became of the samples of a batch that failed.
+    /// What became of the samples of a failed batch.
     public struct SentBack: Hashable, Sendable {
-        /// How many wait to be sent again.
+        /// The samples that wait to be sent again.
         public var requeued: Int64 = 0
-        /// How many wait for a person.
+        /// The samples that wait for a person.
         public var setAside: Int64 = 0
-        /// How many a later value has followed, so that they are not sent any more.
+        /// The samples that were removed because a later value has followed them.
         public var removed: Int64 = 0
 
         init() {}
@@ -260,10 +264,11 @@ extension HealthStore {
             .text(state), .text(reason), .integer(now.millisecondsSince1970), .integer(id))
     }
 
-    /// Notes with each sample of a batch the sends of it that may have arrived, since the sample
-    /// leaves the batch or the batch its last send behind.
+    /// Adds the unanswered sends of a batch to each of its samples, because the samples leave the
+    /// batch or its last send was answered.
     ///
-    /// - Parameter lastArrived: whether the last send is one of them; not when it was answered.
+    /// - Parameter lastArrived: whether the last send counts too: it may have arrived, and no
+    ///   answer settled it.
     func carryDoubts(
         of batch: Int64, lastArrived: Bool, _ connection: Connection
     ) throws {
@@ -278,7 +283,7 @@ extension HealthStore {
             .integer(doubts), .integer(batch))
     }
 
-    /// Whether this send of the batch is still the last, and was not settled.
+    /// Whether this send of the batch is still the last one and has not been settled.
     func isSending(_ batch: OutboxBatch, _ connection: Connection) throws -> Bool {
         try connection.first(
             """
@@ -304,14 +309,14 @@ extension HealthStore {
             duplicates.isEmpty ? nil : try AuditLog(connection: connection, sealer: sealer).user()
         let ids = user.map { MetricIDs(userID: $0) }
         for index in duplicates where batch.rows.indices.contains(index) {
-            // What the backend had may have been pulled before it was read here.
+            // The metric may have been pulled before the sample was read here.
             if let ids {
                 try connection.run(
                     "UPDATE metrics SET sample = ? WHERE id = ? AND sample IS NULL",
                     .integer(batch.rows[index]),
                     .text(sealer.metricTag(ids(batch.samples[index]).description)))
             }
-            // One of the sends in doubt is why the backend has it.
+            // The backend has the sample because one of the unanswered sends arrived.
             try connection.run(
                 """
                 UPDATE outbox SET state = 'confirmed', reason = NULL, doubts = max(0, doubts - 1)
@@ -325,11 +330,11 @@ extension HealthStore {
         return settlement
     }
 
-    /// What is said of a sample that the backend has and could not process.
+    /// The reason given for a sample that the backend has and could not process.
     static var failedReason: String { "the backend has it and could not process it" }
 
-    /// Counts one failure more of a sample that the backend has and could not process: that it has it
-    /// is no newer word on the processing.
+    /// Counts one more failure of a sample that the backend has and could not process. The answer
+    /// that it has the sample says nothing new about the processing.
     private func failAgain(
         _ row: Int64, _ settlement: inout Settlement, _ connection: Connection
     ) throws {
@@ -350,7 +355,7 @@ extension HealthStore {
         }
     }
 
-    /// The rows of a batch that no answer has settled, in their order.
+    /// Returns the rows of a batch that no answer has settled, in their order.
     private func sending(_ batch: OutboxBatch, _ connection: Connection) throws -> [Int64] {
         try connection.all(
             "SELECT id FROM outbox WHERE batch_id = ? AND state = 'sending' ORDER BY id",

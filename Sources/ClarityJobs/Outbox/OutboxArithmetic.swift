@@ -1,26 +1,26 @@
 import SQLite
 
-/// Where every record went that was ever read, and every row that it left in the outbox.
+/// Where every record that was ever read went, and every row that it left in the outbox.
 ///
-/// Three sums that hold at every instant: of the records, of the days and nights that were made of
-/// them, and of the rows, which the ledger of readings tells on its own and the states tell on theirs.
+/// Three sums hold at every instant: of the records, of the days and nights made of them, and of
+/// the rows. The ledger of readings and the states each give the number of rows independently.
 public struct OutboxArithmetic: Hashable, Sendable {
-    /// All readings together.
+    /// The counts of all readings together.
     public var counts = ReadingCounts()
     public var reasons = ReadingReasons()
     /// How many readings there were.
     public var readings: Int64 = 0
-    /// How many of them were cut short; what they had not brought was read again, or will be.
+    /// How many of them were cut short. What those did not bring in was read again, or will be.
     public var interrupted: Int64 = 0
-    /// How many are under way, or were when their process ended.
+    /// How many are in progress, or were when their process ended.
     public var open: Int64 = 0
     /// The rows by their states.
     public var account = OutboxAccount()
     public var doubled = DoubledSamples()
-    /// What waits for a person.
+    /// The samples that wait for a person.
     public var review: [OutboxReviewEntry] = []
 
-    /// Creates the sums of nothing.
+    /// Creates empty sums.
     public init() {}
 
     /// Whether all three sums hold.
@@ -30,7 +30,7 @@ public struct OutboxArithmetic: Hashable, Sendable {
 }
 
 extension HealthStore {
-    /// All sums, counted at one instant.
+    /// Returns all sums, counted in one snapshot.
     public func arithmetic() throws(HealthStoreError) -> OutboxArithmetic {
         try access { connection in
             try connection.snapshot {

@@ -1,32 +1,32 @@
 public import ClarityScheduler
 import SQLite
 
-// What is taken out of the outbox to be sent.
+// How batches are taken out of the outbox to be sent.
 
 extension HealthStore {
-    /// The batch to send next, by the rules of its route; a request of the hour is counted for it.
+    /// Takes the batch to send next, and counts its request against the hourly limit of its route.
     ///
-    /// A batch that this store is sending already, after an error of the network, or one whose attempt
-    /// has ended, comes first and unchanged, by the route by which it was made; a batch that another
-    /// living attempt sends is left to it. One that may have arrived, where a second one
-    /// doubles it, is set aside when its rules do not resend. Any other is dissolved only when it
-    /// breaks the rules that hold now: its samples go back into the queue.
+    /// A batch that this store is already sending, after a network error, or whose attempt has
+    /// ended, comes first. It is sent unchanged, by the route for which it was made. A batch that
+    /// another living attempt sends is left to that attempt. A possibly sent batch whose rules do
+    /// not resend is set aside, if the backend does not deduplicate. Any other batch is dissolved
+    /// only if it breaks the current rules: its samples go back into the queue.
     ///
-    /// A new batch goes by the first of `rules` that has a kind to send, and is kept as `sending`
-    /// before this returns. It
-    /// takes the samples with the fewest failures, in the order of `SendingOrder` as far as the limits
-    /// of a type let them, and ever fewer the more often they failed, `limit` / 4 after one
-    /// failure, `limit` / 16 after two: so a sample that makes every batch fail is alone before it
-    /// is set aside. What the rules refuse is kept back with its reason, and a sample whose sealed
-    /// value does not open is set aside.
+    /// A new batch uses the first of `rules` for which samples are queued and requests are left in
+    /// the hour. It is stored as `sending` before this method returns. It takes the samples with
+    /// the fewest failures, in the order of `SendingOrder` as far as the limit of a type allows.
+    /// Its size shrinks with each failure: `limit` / 4 after one, `limit` / 16 after two. A sample
+    /// that makes every batch fail is therefore alone before it is set aside. Samples that the
+    /// rules refuse are kept back with the reason. A sample whose encrypted value is damaged is set
+    /// aside.
     ///
     /// - Parameters:
     ///   - limit: how many samples are wanted; the rules may allow fewer.
-    ///   - rules: those of every route that the backend has, the one for new batches first.
-    ///   - user: whose session it goes by; `nil`: not asked.
-    ///   - mostFailures: how often a sample may have failed that goes into a new batch.
-    ///   - metered: the bytes of bodies that may be sent in 24 h, where the connection is metered.
-    /// - Throws: `otherUser` when the outbox is not the user's.
+    ///   - rules: the rules of every route of the backend, those for new batches first.
+    ///   - user: the user of the session that sends the batch; `nil` skips the check of the owner.
+    ///   - mostFailures: the most failures of a sample that goes into a new batch.
+    ///   - metered: on a metered connection, the most bytes of bodies in 24 h.
+    /// - Throws: `otherUser` if the outbox does not belong to the user.
     public func nextBatch(
         limit: Int, rules: [BatchRules], at now: Instant, of user: String? = nil,
         mostFailures: Int64 = .max, metered: Int64? = nil
@@ -46,7 +46,8 @@ extension HealthStore {
         }
     }
 
-    /// One transaction of `nextBatch`; not done when what it looked at has left the queue.
+    /// Runs one transaction of `nextBatch`. It is not done if the samples that it looked at have
+    /// left the queue.
     private func draw(
         _ limit: Int, _ rules: [BatchRules], _ mostFailures: Int64, _ metered: Int64?,
         _ owner: UploadOwner, _ connection: Connection, at now: Instant
@@ -57,7 +58,7 @@ extension HealthStore {
         var found: (id: Int64, rules: BatchRules)?
         if let (id, route) = underWay {
             let own = rules.first { $0.route == route }
-            // First of all: a batch that is dissolved is sent again, in others.
+            // Checked first, because the samples of a dissolved batch are resent in other batches.
             draw.refused = try hold(id, own ?? first, connection, at: now)
             guard draw.refused.isEmpty else { return (draw, false) }
             guard let own, try stays(id, own, &draw, connection, at: now) else {
@@ -75,7 +76,7 @@ extension HealthStore {
         guard draw.wait == nil else { return (draw, true) }
         let budget = try metered.map { try meteredBudget($0, at: now, connection) }
         if let found, let budget {
-            // As it is or not at all: it is the same each time.
+            // The batch is sent unchanged or not at all, because each send is the same.
             let samples = try members(of: found.id, connection).map(\.sample)
             draw.meteredWait = budget.wait(for: Int64(BatchRules.mostBytes(of: samples)))
             guard draw.meteredWait == nil else { return (draw, true) }
@@ -95,7 +96,7 @@ extension HealthStore {
         return (draw, true)
     }
 
-    /// The first batch that is being sent and is the owner's, or nobody's any more.
+    /// Returns the first batch in `sending` that belongs to the owner, or to no living attempt.
     private func sendingBatch(
         of owner: UploadOwner, _ draw: inout OutboxDraw, _ connection: Connection
     ) throws -> (Int64, UploadRoute?)? {
@@ -121,10 +122,11 @@ extension HealthStore {
         return nil
     }
 
-    /// The rules of the first route whose hour has room and for whose kinds samples are queued; each
-    /// kind goes by the first route that takes it.
+    /// Returns the rules of the first route that has requests left in its hour and queued samples.
+    /// Each kind uses the first route that accepts it.
     ///
-    /// - Parameter fewest: becomes the fewest failures of the queued samples of each of its kinds.
+    /// - Parameter fewest: receives the fewest failures of the queued samples of each kind of the
+    ///   route.
     private func choose(
         _ rules: [BatchRules], _ mostFailures: Int64, _ fewest: inout [SampleKind: Int64],
         _ draw: inout OutboxDraw, _ connection: Connection, at now: Instant
@@ -143,7 +145,7 @@ extension HealthStore {
         return nil
     }
 
-    /// The fewest failures of the queued samples of each kind.
+    /// Returns the fewest failures of the queued samples of each kind.
     private func fewestFailures(
         of kinds: Set<SampleKind>, _ most: Int64, _ connection: Connection
     ) throws -> [SampleKind: Int64] {
@@ -160,8 +162,8 @@ extension HealthStore {
         return fewest
     }
 
-    /// Makes a batch of what is queued; `nil` when all that was looked at is kept back, or when the
-    /// budget has too little room for it.
+    /// Makes a batch of queued samples; `nil` if all samples that it looked at are kept back, or if
+    /// the budget has too little room.
     private func makeBatch(
         _ limit: Int, _ rules: BatchRules, _ fewest: [SampleKind: Int64],
         _ budget: MeteredBudget?, _ owner: Int64,
@@ -196,7 +198,8 @@ extension HealthStore {
         return (try makeBatch(of: rows, rules.route, owner, connection, at: now), rules)
     }
 
-    /// The queued samples of each kind that failed so often, from one end of time on.
+    /// Returns the queued samples of each kind that have failed this often, from the newest or the
+    /// oldest on.
     private func queued(
         _ kinds: some Sequence<SampleKind>, _ failures: Int64, _ direction: String, _ limit: Int,
         _ connection: Connection
@@ -213,7 +216,7 @@ extension HealthStore {
         return found
     }
 
-    /// The sample of a queued row; `nil` when it is kept back, which is done here.
+    /// Returns the sample of a queued row; `nil` if this method kept it back.
     private func opened(
         _ row: Int64, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection
     ) throws -> Sample? {
@@ -234,7 +237,7 @@ extension HealthStore {
         return nil
     }
 
-    /// Puts rows of the outbox into a batch of their own, which is sent next.
+    /// Puts rows of the outbox into a new batch, which is sent next.
     func makeBatch(
         of rows: [Int64], _ route: UploadRoute, _ owner: Int64, _ connection: Connection,
         at now: Instant
@@ -253,8 +256,8 @@ extension HealthStore {
         return id
     }
 
-    /// Opens a batch's members and counts the send that follows; `nil` when none of them opens,
-    /// which ends the batch.
+    /// Decrypts the samples of a batch and counts the send that follows. If none can be decrypted,
+    /// it ends the batch and returns `nil`.
     private func take(
         _ id: Int64, _ rules: BatchRules, _ owner: UploadOwner, _ connection: Connection,
         at now: Instant
@@ -281,7 +284,8 @@ extension HealthStore {
             samples: members.map(\.sample), rows: members.map(\.row), owner: owner.number)
     }
 
-    /// The samples of a batch that is being sent, in their order; damaged ones are set aside.
+    /// Returns the samples of a batch that is being sent, in their order, and sets damaged ones
+    /// aside.
     func members(
         of id: Int64, _ connection: Connection
     ) throws -> [(row: Int64, sample: Sample)] {

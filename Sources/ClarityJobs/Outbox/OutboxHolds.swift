@@ -1,31 +1,32 @@
 public import ClarityScheduler
 import SQLite
 
-// What our own rules keep back, and what brings it back into the queue.
+// Samples that the rules of clarity-jobs keep back, and how they return to the queue.
 
 extension HealthStore {
-    /// What `sortOut` changed.
+    /// The changes that `sortOut` made.
     public struct Sorting: Hashable, Sendable {
-        /// Samples that were kept back before and may be sent now.
+        /// The number of samples that were kept back before and may be sent now.
         public var requeued: Int64 = 0
-        /// Samples that may not be sent now, with how many of each.
+        /// The samples that may not be sent now, with the number of each.
         public var refused: [OutboxDraw.Refused: Int64] = [:]
 
         init() {}
     }
 
-    /// How many rows change in one transaction.
+    /// The most rows that change in one transaction.
     private static var portion: Int64 { 10_000 }
 
-    /// Brings back into the queue what the rules take by now, and sets aside every queued sample of
-    /// a kind that they do not take.
+    /// Puts samples that the rules now accept back into the queue, and sets aside every queued
+    /// sample of a kind that they do not accept.
     ///
-    /// Such a sample is not rejected: nothing is wrong with it, and what one route or version of the
-    /// backend has no field for another has. It stays where a person sees it, counted, and needs
-    /// nobody to come back. Changed in portions of 10,000: after an error or a kill the same call
-    /// does the rest.
+    /// Such a sample is not rejected: nothing is wrong with it, and another route or version of the
+    /// backend may have a field for it. It stays counted where a person sees it, and returns to the
+    /// queue without anybody's help. Changes are committed in portions of 10,000. After an error or
+    /// a kill, the same call does the rest.
     ///
-    /// - Parameter rules: those of every route; a kind goes by the first for new batches that takes it.
+    /// - Parameter rules: the rules of every route. The first one for new batches that accepts a
+    ///   kind applies to it.
     public func sortOut(by rules: [BatchRules]) throws(HealthStoreError) -> Sorting {
         var sorting = Sorting()
         let rules = rules.filter(\.takesNew)
@@ -52,7 +53,8 @@ extension HealthStore {
         return sorting
     }
 
-    /// Brings back what was kept back for its value or its date, as far as it is taken by now.
+    /// Puts samples that were kept back for their value or date back into the queue, if the rules
+    /// now accept them.
     private func judgeAnew(
         _ hold: OutboxHold, _ rules: [BatchRules]
     ) throws(HealthStoreError) -> Int64 {
@@ -105,12 +107,12 @@ extension HealthStore {
         }
     }
 
-    /// What is said of a sample that may have arrived and is not sent again.
+    /// The reason given for a possibly sent sample that is not resent.
     static var doubtReason: String { "it may have arrived, and sending it again could double it" }
 
-    /// The batch may have arrived, and is not sent again: its samples are set aside for a person.
+    /// Sets the samples of a possibly sent batch aside for a person instead of resending them.
     ///
-    /// - Returns: how many of each.
+    /// - Returns: the samples that are set aside, with the number of each.
     public func hold(
         _ batch: OutboxBatch, at now: Instant
     ) throws(HealthStoreError) -> [OutboxDraw.Refused: Int64] {
@@ -120,9 +122,11 @@ extension HealthStore {
         }
     }
 
-    /// Holds a batch of which an earlier send may have arrived, when its rules do not resend.
+    /// Sets the samples of a batch aside if an earlier send may have arrived and the rules do not
+    /// resend.
     ///
-    /// - Returns: how many of each; none when the batch is to be sent.
+    /// - Returns: the samples that are set aside, with the number of each; empty if the batch is to
+    ///   be sent.
     func hold(
         _ id: Int64, _ rules: BatchRules, _ connection: Connection, at now: Instant
     ) throws -> [OutboxDraw.Refused: Int64] {
@@ -162,8 +166,8 @@ extension HealthStore {
             .text(refusal.reason), .integer(row))
     }
 
-    /// Whether a batch that was made earlier keeps to the rules that hold now. What they refuse of
-    /// one that does not is kept back.
+    /// Returns whether an existing batch keeps to the current rules. If it does not, the samples
+    /// that the rules refuse are kept back.
     func stays(
         _ id: Int64, _ rules: BatchRules, _ draw: inout OutboxDraw, _ connection: Connection,
         at now: Instant
@@ -180,8 +184,8 @@ extension HealthStore {
         return false
     }
 
-    /// Puts the samples of a batch back into the queue as they were, but for values that a later one
-    /// has followed.
+    /// Puts the samples of a batch back into the queue as they were, except for values that a later
+    /// one has followed (`retireFollowed`).
     func dissolve(
         _ id: Int64, _ reason: String, _ connection: Connection, at now: Instant
     ) throws {

@@ -1,23 +1,23 @@
 public import ClarityScheduler
 import SQLite
 
-// What goes into the outbox, in portions.
+// How samples are put into the outbox, in portions.
 
 extension HealthStore {
-    /// How many samples are best written in one transaction: enough that what a transaction costs
-    /// does not count, few enough that two or three of them are a few MB.
+    /// The best number of samples for one transaction: enough that the cost of the transaction
+    /// itself does not matter, and few enough that two or three portions take a few MB.
     public static var intakePortion: Int { 16_384 }
 
-    /// How large the log may grow and how many pages stay in memory while much is written, in pages
-    /// of 4 KiB: each page that is written again and again then goes into the file once.
+    /// The limits of the write-ahead log and of the page cache while much is written, in pages of 4
+    /// KiB. A page that is written again and again then goes into the file once.
     private static let bulk = (log: 16_384, memory: 2048)
-    /// What SQLite has for both otherwise.
+    /// SQLite's own defaults for both.
     private static let ordinary = (log: 1000, memoryKiB: 2000)
 
-    /// Puts measurements into the outbox unless they are there already, whatever became of them.
+    /// Puts measurements into the outbox unless they are there already, in whatever state.
     ///
-    /// Committed in portions of 16,384: after an error or a kill the first ones are kept, and the
-    /// same call adds what is missing.
+    /// Commits in portions of 16,384. After an error or a kill, the portions committed so far stay,
+    /// and the same call adds the rest.
     public func enqueue(_ samples: [Sample]) throws(HealthStoreError) -> EnqueueCounts {
         var counts = EnqueueCounts()
         for start in stride(from: 0, to: samples.count, by: HealthStore.intakePortion) {
@@ -27,23 +27,22 @@ extension HealthStore {
         return counts
     }
 
-    /// Puts days and nights into the outbox: of each the latest value counts (`AggregateRuling`).
+    /// Puts days and nights into the outbox, in one transaction. The latest value of each counts
+    /// (`AggregateRuling`).
     ///
-    /// In one transaction.
-    ///
-    /// - Parameter asOf: as of when they are true.
+    /// - Parameter asOf: the instant as of which they are true.
     public func enqueue(
         aggregates: [Sample], asOf: Instant
     ) throws(HealthStoreError) -> EnqueueCounts {
         try commit(try prepare([], aggregates: aggregates.map { ($0, asOf) }))
     }
 
-    /// Tags samples and seals those that are not known; writes nothing.
+    /// Tags samples and encrypts those that are not known; writes nothing.
     ///
     /// - Parameters:
     ///   - samples: measurements, each of which is kept once.
-    ///   - aggregates: days and nights, of each of which the latest value counts, with the instant
-    ///     as of which it is true.
+    ///   - aggregates: days and nights, with the instant as of which each is true. The latest value
+    ///     of each counts.
     public func prepare(
         _ samples: [Sample], aggregates: [(sample: Sample, asOf: Instant)] = []
     ) throws(HealthStoreError) -> OutboxPortion {
@@ -75,9 +74,9 @@ extension HealthStore {
         return portion
     }
 
-    /// Writes a portion in one transaction, with its entry of the audit log and of the ledger.
+    /// Writes a portion in one transaction, with its entries in the audit log and the ledger.
     ///
-    /// - Parameter reading: what it comes from; `nil` for what no reading brings.
+    /// - Parameter reading: the reading that brings the portion; `nil` if no reading does.
     public func commit(
         _ portion: OutboxPortion, of reading: Reading? = nil
     ) throws(HealthStoreError) -> EnqueueCounts {
@@ -95,7 +94,8 @@ extension HealthStore {
         }
     }
 
-    /// Inserts what is still unknown: another process may have been quicker.
+    /// Inserts the rows that are still unknown; another process may have inserted some in the
+    /// meantime.
     private func insert(
         _ portion: OutboxPortion, _ connection: Connection
     ) throws -> Int64 {
@@ -120,10 +120,10 @@ extension HealthStore {
         return connection.totalChanges - before
     }
 
-    /// Writes as much as comes until `body` returns: the log grows longer than it does else, and is
-    /// brought into the file at the end, unless another process writes at that moment.
+    /// Runs `body` with settings for writing much. The write-ahead log may grow longer than usual.
+    /// At the end it is copied into the file, unless another process is writing at that moment.
     ///
-    /// What was committed is on the disk all the same.
+    /// Every commit in `body` is on the disk nevertheless.
     public func inBulk<Result>(_ body: () throws -> Result) throws -> Result {
         try setLookout(true)
         try access { connection in
@@ -150,19 +150,20 @@ extension HealthStore {
             do throws(SQLiteError) {
                 try connection.checkpoint()
             } catch {
-                // All is committed, and one of the next commits copies the log.
+                // Everything is committed, and one of the next commits copies the log.
             }
         }
     }
 }
 
 extension OutboxPortion.Row {
-    /// The tag in a column; 0 for one of another length, as only a damaged file has.
+    /// Returns the tag in a column; 0 if it has another length, which happens only in a damaged
+    /// file.
     static func tag(of row: borrowing SQLite.Row, _ column: Int32) -> UInt64 {
         row.withBlob(column) { $0.count == 8 ? $0.loadUnaligned(as: UInt64.self) : 0 }
     }
 
-    /// Binds the four columns that make the row's identity, to be used in `body` only.
+    /// Binds the four columns that identify the row; the bound values are valid only in `body`.
     func bind<Result>(
         to statement: borrowing Statement, _ body: () throws -> Result
     ) throws -> Result {

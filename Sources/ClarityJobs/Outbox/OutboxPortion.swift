@@ -1,18 +1,18 @@
 import ClarityScheduler
 
-/// Samples with their tags and sealed values, ready to be written into the outbox.
+/// Samples with their tags and encrypted values, ready to be written into the outbox.
 ///
-/// Made by `HealthStore.prepare` and written by `commit`, so that the one can be done on a thread
-/// beside the other.
+/// `HealthStore.prepare` makes a portion and `commit` writes it, so that two threads can do the two
+/// at the same time.
 public struct OutboxPortion: Sendable {
-    /// A sample's columns, and where the sealed ones lie in `bytes`.
+    /// The columns of a sample; its encrypted value is in `bytes`.
     struct Row: Sendable {
         let kind: SampleKind
         let start: Int64
         let end: Int64
-        /// The bytes of the tag as they lie in memory.
+        /// The bytes of the tag, in memory order.
         let tag: UInt64
-        /// The sealed value in `bytes`.
+        /// The range of the encrypted value in `bytes`.
         var sealed = 0..<0
     }
 
@@ -20,39 +20,39 @@ public struct OutboxPortion: Sendable {
     struct Aggregate: Sendable {
         var row: Row
         let source: String?
-        /// As of when it is true, in seconds since 1970.
+        /// The instant as of which it is true, in seconds since 1970.
         let asOf: Int64
     }
 
-    /// The measurements that were not known, in the order of their coming.
+    /// The measurements that were not known, in the order in which they came.
     var rows: [Row] = []
-    /// The days, nights and other aggregates, in the order of their coming, known or not.
+    /// The days, nights and other aggregates, known or not, in the order in which they came.
     var aggregates: [Aggregate] = []
-    /// The sealed values.
+    /// The encrypted values.
     var bytes: [UInt8] = []
-    /// How many measurements were known.
+    /// The number of measurements that were known.
     var known: Int64 = 0
-    /// Everything that came, by kind, for the audit log.
+    /// The number of all samples that came, by kind, for the audit log.
     var read: [SampleKind: Int64] = [:]
 }
 
-/// Tags and seals the samples of a portion in buffers that are used again.
+/// Tags and encrypts the samples of a portion, in buffers that it reuses.
 struct PortionSealing {
     private let sealer: Sealer
-    /// The bytes with which the identity of a row of a kind begins.
+    /// The first bytes of a row's identity, by kind.
     private var prefixes: [SampleKind: [UInt8]] = [:]
     private var identity: [UInt8] = []
 
     init(_ sealer: Sealer) { self.sealer = sealer }
 
-    /// The columns of a sample that are not sealed.
+    /// Returns the columns of a sample that are not encrypted.
     func row(_ sample: Sample) -> OutboxPortion.Row {
         OutboxPortion.Row(
             kind: sample.kind, start: sample.start.secondsSince1970,
             end: sample.end.secondsSince1970, tag: sealer.shortTag(sample.identity))
     }
 
-    /// Seals a sample for its row, with a nonce that nothing else was sealed with.
+    /// Encrypts a sample for its row, with a nonce that is used for nothing else.
     mutating func seal(
         _ sample: Sample, for row: inout OutboxPortion.Row, _ nonces: [UInt8], _ nonce: Int,
         onto bytes: inout [UInt8]
@@ -66,7 +66,7 @@ struct PortionSealing {
         row.sealed = place..<bytes.count
     }
 
-    /// Puts the bytes of `SampleRow.identity` into `identity`.
+    /// Writes the bytes of `SampleRow.identity` into `identity`.
     private mutating func identify(_ row: OutboxPortion.Row) {
         if prefixes[row.kind] == nil {
             var prefix = RowIdentity("outbox")

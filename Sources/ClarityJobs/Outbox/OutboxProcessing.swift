@@ -1,11 +1,11 @@
 public import ClarityScheduler
 import SQLite
 
-// What becomes of an accepted upload.
+// How accepted uploads end.
 
 extension HealthStore {
-    /// The uploads whose processing has not ended, and those that were given up when the backend had
-    /// last said `received`, oldest first.
+    /// Returns the uploads whose processing has not ended, and those that were given up after the
+    /// backend had last said `received`, oldest first.
     public func openUploads() throws(HealthStoreError) -> [OpenUpload] {
         try access { connection in
             try connection.all(
@@ -28,9 +28,10 @@ extension HealthStore {
         }
     }
 
-    /// The backend has processed the upload: its samples are `confirmed`.
+    /// Marks the samples of an upload as `confirmed`, because the backend has processed it.
     ///
-    /// - Returns: how many changed, as of every end here; `nil` for an upload that has ended already.
+    /// - Returns: how many samples changed; `nil` if the upload had ended already. `store` and
+    ///   `giveUp` return the same.
     @discardableResult
     public func confirm(
         _ upload: OpenUpload, at now: Instant
@@ -38,7 +39,7 @@ extension HealthStore {
         try finish(upload, as: .confirmed, reason: nil, at: now)
     }
 
-    /// The backend has the upload and says no more: its samples are `stored`.
+    /// Marks the samples of an upload as `stored`, because the backend has it and says no more.
     @discardableResult
     public func store(
         _ upload: OpenUpload, at now: Instant
@@ -46,7 +47,8 @@ extension HealthStore {
         try finish(upload, as: .stored, reason: nil, at: now)
     }
 
-    /// The backend never said what became of the upload: its samples are `unconfirmed` for good.
+    /// Marks the samples of an upload as `unconfirmed`, because the backend never said what became
+    /// of it.
     @discardableResult
     public func giveUp(
         _ upload: OpenUpload, reason: String, at now: Instant
@@ -54,12 +56,13 @@ extension HealthStore {
         try finish(upload, as: .unconfirmed, reason: reason, at: now)
     }
 
-    /// The backend could not process the upload: its samples go back into the queue with one
-    /// failure more, and at 5 are set aside.
+    /// Puts the samples of an upload that the backend could not process back into the queue. Each
+    /// has one more failure, and at 5 failures it is set aside.
     ///
-    /// Where sending again doubles, what was not processed may be there all the same.
+    /// If the backend does not deduplicate, it may have stored the samples although it did not
+    /// process them, so they also count as possibly sent.
     ///
-    /// - Returns: what became of them.
+    /// - Returns: what became of the samples.
     public func returnToQueue(
         _ upload: OpenUpload, reason: String, at now: Instant
     ) throws(HealthStoreError) -> SentBack {

@@ -1,27 +1,27 @@
 import SQLite
 
-/// What is wrong in the outbox or in its ledger: a rule that does not hold, and where.
+/// A violation of a rule in the outbox or its ledger, and where it is.
 public struct OutboxFinding: Hashable, Sendable {
-    /// What must hold; the raw value is the rule's name for programs.
+    /// A rule that must hold; the raw value is its name for programs.
     public enum Rule: String, CaseIterable, Sendable {
-        /// Every record of a reading is in exactly one place.
+        /// Every record of a reading is counted in exactly one place.
         case records
-        /// Every day and night of a reading is in exactly one place.
+        /// Every day and night of a reading is counted in exactly one place.
         case metrics
-        /// What a reading did not take is accounted for by type and reason.
+        /// The records that a reading did not take are accounted for by type and reason.
         case reasons
-        /// The outbox has the rows that the ledger tells of.
+        /// The outbox has as many rows as the ledger counts.
         case rows
-        /// Every row is in a state that there is.
+        /// Every row is in a known state and has what that state requires.
         case states
-        /// A batch that is under way has a sample that is.
+        /// Every batch in progress has a sample in the same state.
         case batches
-        /// A sample is where its batch is.
+        /// The state of every sample agrees with the state of its batch.
         case members
     }
 
     public let rule: Rule
-    /// A sentence without values.
+    /// A sentence about the violation, without values.
     public let what: String
 
     init(_ rule: Rule, _ what: String) {
@@ -30,21 +30,21 @@ public struct OutboxFinding: Hashable, Sendable {
     }
 }
 
-/// The proof of the outbox's sums, and that every sample is where its batch is.
+/// The result of checking the outbox's sums, and that every sample agrees with its batch.
 public struct OutboxProof: Hashable, Sendable {
     public internal(set) var findings: [OutboxFinding] = []
-    /// How many rows and readings were looked at.
+    /// The numbers of rows and of readings that were checked.
     public internal(set) var rows: Int64 = 0
     public internal(set) var readings: Int64 = 0
 }
 
 extension HealthStore {
-    /// The most findings of one rule that are told one by one.
+    /// The most findings of one rule that are listed one by one.
     private static let findingLimit = 100
 
-    /// Checks every page of the file and the whole outbox, in one state of it.
+    /// Checks every page of the file and the whole outbox, in one snapshot.
     ///
-    /// - Throws: `damaged` for a file that does not hold together.
+    /// - Throws: `damaged` for a damaged file.
     public func proveOutbox() throws(HealthStoreError) -> OutboxProof {
         try access { connection in
             try connection.snapshot {
@@ -96,7 +96,7 @@ extension HealthStore {
             SELECT count(*), min(id) FROM outbox WHERE state NOT IN (\(states))
             """
         ) { proof.add($0, "are in no state") }
-        // The schema refuses each of these; a damaged file may have them all the same.
+        // The schema refuses these rows, but a damaged file may have them.
         for (condition, what) in [
             (
                 "state IN ('queued', 'rejected', 'setAside') AND batch_id NOT NULL",
@@ -122,7 +122,7 @@ extension HealthStore {
     }
 
     private func proveBatches(_ proof: inout OutboxProof, _ connection: Connection) throws {
-        // A confirmed sample may hang on a batch of which others failed, and on none any more.
+        // A confirmed sample may belong to a batch in which others failed, or to no batch any more.
         try connection.forEach(
             """
             SELECT outbox.id, outbox.state, batch_id, batches.state
@@ -159,7 +159,8 @@ extension OutboxProof {
         findings.append(OutboxFinding(rule, what))
     }
 
-    /// Adds what a count of samples and the first of them tell; nothing of none.
+    /// Adds a finding for a row with a count of samples and the first one's id; none for a count of
+    /// 0.
     fileprivate mutating func add(_ row: borrowing Row, _ what: String) {
         guard row.integer(0) > 0 else { return }
         add(.states, "\(row.integer(0)) samples \(what), the first is \(row.integer(1))")

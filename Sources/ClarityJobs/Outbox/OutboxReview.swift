@@ -1,19 +1,20 @@
 import ClarityScheduler
 import SQLite
 
-/// Samples of one kind that wait for a person, without their values.
+/// The samples of one kind, state and reason that wait for a person, without their values.
 public struct OutboxReviewEntry: Hashable, Sendable {
     public let kind: String
     public let state: OutboxState
-    /// Why, in the words of whoever refused.
+    /// The reason, in the words of whoever refused the samples; empty if there is none.
     public let reason: String
     public let count: Int64
 }
 
-// What a person does with samples that did not arrive.
+// How a person reviews samples that did not arrive.
 
 extension HealthStore {
-    /// The samples that are `rejected`, `setAside` or `unconfirmed`, by kind and reason; most first.
+    /// Returns the samples that are `rejected`, `setAside` or `unconfirmed`, by kind, state and
+    /// reason, the largest count first.
     public func outboxReview() throws(HealthStoreError) -> [OutboxReviewEntry] {
         try access { connection in try review(connection) }
     }
@@ -38,7 +39,8 @@ extension HealthStore {
 
     /// Puts every sample of a state back into the queue, as `retry` does.
     ///
-    /// - Returns: how many; 0 for a state other than `rejected`, `setAside` and `unconfirmed`.
+    /// - Returns: how many samples; 0 for a state other than `rejected`, `setAside` and
+    ///   `unconfirmed`.
     public func requeue(_ state: OutboxState) throws(HealthStoreError) -> Int64 {
         var selection = OutboxSelection()
         selection.state = state

@@ -1,18 +1,18 @@
 public import ClarityScheduler
 import SQLite
 
-/// Everything that is known of one sample of the outbox.
+/// Everything that is known about one sample of the outbox.
 public struct OutboxSample: Sendable {
-    /// A batch as it went.
+    /// A batch as it was sent.
     public struct Batch: Hashable, Sendable {
         public let id: Int64
         /// `sending`, `accepted`, `confirmed`, `stored`, `unconfirmed` or `failed`.
         public let state: String
         public let route: String
         public let madeAt: Instant
-        /// How often it was taken up.
+        /// The number of times that it was taken up for sending.
         public let attempts: Int64
-        /// The backend's name for the upload.
+        /// The backend's id of the upload.
         public let processingID: String?
         public let acceptedAt: Instant?
         public let finishedAt: Instant?
@@ -20,19 +20,20 @@ public struct OutboxSample: Sendable {
     }
 
     public let entry: OutboxEntry
-    /// The batch that it is in; that of an earlier send is not kept with it.
+    /// The batch that the sample is in. Batches of earlier sends are not recorded.
     public let batch: Batch?
-    /// What the backend said when it refused it, without numbers and quotations; `nil` when it said
-    /// nothing, or what was kept is damaged.
+    /// What the backend said when it refused the sample, without numbers and quotations; `nil` if
+    /// it said nothing or the stored words are damaged.
     public let serverWords: String?
-    /// The sample with its value; only when that was asked for, and it was not removed.
+    /// The sample with its value; `nil` unless the value was asked for, and if it was removed or is
+    /// damaged.
     public let sample: Sample?
 }
 
 extension HealthStore {
-    /// One sample of the outbox; `nil` when there is none of that name.
+    /// Returns one sample of the outbox; `nil` if there is none with this id.
     ///
-    /// - Parameter withValue: whether its value is wanted as well, which is noted in the audit log.
+    /// - Parameter withValue: whether to decrypt the value too, which the audit log then records.
     public func outboxSample(
         _ id: Int64, withValue: Bool = false
     ) throws(HealthStoreError) -> OutboxSample? {
@@ -93,7 +94,8 @@ extension HealthStore {
         return String(decoding: try sealer.open(found, for: row), as: UTF8.self)
     }
 
-    /// Keeps what the backend said of a sample; sealed, since nobody knows what its words hold.
+    /// Stores what the backend said about a sample. The words are encrypted, since nobody knows
+    /// what they contain.
     func keepWords(_ words: String, of id: Int64, _ connection: Connection) throws {
         try connection.run(
             "INSERT OR REPLACE INTO server_words (id, sealed) VALUES (?, ?)", .integer(id),

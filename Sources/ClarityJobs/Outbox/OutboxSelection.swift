@@ -1,32 +1,32 @@
 public import ClarityScheduler
 import SQLite
 
-/// Which samples of the outbox a person means.
+/// The samples of the outbox that a person selects.
 public struct OutboxSelection: Hashable, Sendable {
-    /// The word that selects what a person discarded.
+    /// The reason that selects discarded samples.
     public static let discarded = "discarded"
 
     public var state: OutboxState?
     public var kind: SampleKind?
-    /// Those that began before this instant.
+    /// Only samples that start before this instant.
     public var before: Instant?
-    /// The name of an `OutboxHold`, or words that the reason contains in any case of letters.
+    /// The name of an `OutboxHold`, or text that the reason contains, ignoring case.
     public var reason: String?
 
     /// Selects everything.
     public init() {}
 
-    /// Whether nothing narrows it down.
+    /// Whether it selects everything.
     public var isEverything: Bool {
         state == nil && kind == nil && before == nil && reason == nil
     }
 
-    /// Whether it means what a person discarded; in any case of letters.
+    /// Whether it selects discarded samples, ignoring case.
     public var meansDiscarded: Bool { reason?.lowercased() == OutboxSelection.discarded }
 
-    /// What rows must fulfil, with the values to bind.
+    /// Returns the SQL condition for the selected rows, and the values to bind to it.
     ///
-    /// - Parameter states: the only states that count; `nil`: any.
+    /// - Parameter states: the only states to select; `nil` for any.
     func condition(in states: [OutboxState]? = nil) -> (sql: String, values: [Value]) {
         var parts: [String] = []
         var values: [Value] = []
@@ -52,29 +52,30 @@ public struct OutboxSelection: Hashable, Sendable {
 
 /// A sample of the outbox without its value.
 public struct OutboxEntry: Hashable, Sendable {
-    /// The name by which a person means it.
+    /// The number by which a person refers to the sample.
     public let id: Int64
     public let kind: String
     public let start: Instant
     public let end: Instant
     public let state: OutboxState
-    /// How often a batch that it was in failed.
+    /// The number of times that a batch with this sample failed.
     public let failures: Int64
-    /// Why our own rules keep it back.
+    /// Why the rules of clarity-jobs keep the sample back; `nil` if they do not.
     public let hold: OutboxHold?
-    /// Why it is where it is; free of values.
+    /// The reason for its state; contains no values.
     public let reason: String?
-    /// The batch that it is in.
+    /// The batch that the sample is in.
     public let batch: Int64?
-    /// The sends that may have arrived without an answer.
+    /// The number of sends that got no answer and may have arrived.
     public let doubts: Int64
-    /// As of when a day or a night is true.
+    /// The instant as of which a day, a night or another aggregate is true; `nil` for a
+    /// measurement.
     public let asOf: Instant?
 
     static let columns =
         "id, kind, start_s, end_s, state, failures, hold, reason, batch_id, doubts, as_of_s"
 
-    /// `nil` for a row of a state that this version does not know.
+    /// Reads a row; `nil` if this version does not know its state.
     init?(_ row: borrowing Row) {
         guard let state = OutboxState(rawValue: row.text(4)) else { return nil }
         id = row.integer(0)
@@ -91,7 +92,7 @@ public struct OutboxEntry: Hashable, Sendable {
     }
 }
 
-/// How many samples of one kind and state a selection has.
+/// The number of selected samples of one kind and state.
 public struct OutboxShare: Hashable, Sendable {
     public let kind: String
     public let state: OutboxState
@@ -99,7 +100,8 @@ public struct OutboxShare: Hashable, Sendable {
 }
 
 extension HealthStore {
-    /// The samples that are meant, newest first, at most `limit`, and how many there are in all.
+    /// Returns the selected samples, newest first, at most `limit`, and how many are selected in
+    /// total.
     public func outboxEntries(
         _ selection: OutboxSelection, limit: Int
     ) throws(HealthStoreError) -> (entries: [OutboxEntry], total: Int64) {
@@ -124,7 +126,8 @@ extension HealthStore {
         }
     }
 
-    /// How many samples that are meant are in one of `states`, by kind and state; most first.
+    /// Counts the selected samples in one of `states` that meet `condition`, by kind and state, the
+    /// largest count first.
     func shares(
         _ selection: OutboxSelection, in states: [OutboxState], and condition: String,
         _ connection: Connection

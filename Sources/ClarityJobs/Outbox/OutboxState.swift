@@ -1,73 +1,74 @@
 public import ClarityScheduler
 
-/// Where a sample stands on its way to the backend.
+/// The state of a sample on its way to the backend.
 public enum OutboxState: String, CaseIterable, Sendable {
     /// Waits to be sent.
     case queued
     /// Is in a batch that is being sent, or was when its process ended.
     case sending
-    /// The backend took it and is processing it.
+    /// The backend accepted it and is processing it.
     case accepted
     /// The backend has it and has processed it.
     case confirmed
-    /// The backend has it and says no more about it.
+    /// The backend says that it has it, and confirms nothing more.
     case stored
-    /// The backend took it and never said what became of it.
+    /// The backend accepted it and never said what became of it.
     case unconfirmed
-    /// The backend refused it, or would by its own rules.
+    /// The backend refused it or would refuse it by its rules, or a person discarded it.
     case rejected
-    /// Waits: for a person after 5 failures or when it may have arrived, else for what its
-    /// `OutboxHold` says.
+    /// Waits for a person after 5 failures, or if it is possibly sent or damaged; otherwise for
+    /// what its `OutboxHold` says.
     case setAside
 
-    /// The failures after which a sample is set aside.
+    /// The number of failures after which a sample is set aside.
     public static var failureLimit: Int { 5 }
 }
 
-/// How many samples are in each state.
+/// The number of samples in each state.
 public struct OutboxCounts: Hashable, Sendable {
     private var counts: [OutboxState: Int64] = [:]
 
     init() {}
 
-    /// The samples in a state.
+    /// The number of samples in a state.
     public internal(set) subscript(state: OutboxState) -> Int64 {
         get { counts[state] ?? 0 }
         set { counts[state] = newValue }
     }
 
-    /// The samples in any state.
+    /// The number of samples in all states.
     public var total: Int64 { counts.values.reduce(0, +) }
 }
 
-/// A batch that is being sent, as it is kept: the same members, order and timestamp each time, so
-/// that its request is the same byte for byte.
+/// A batch that is being sent, as it is stored. Each send has the same samples, order and
+/// timestamp, so that the request is the same byte for byte.
 public struct OutboxBatch: Sendable, PrivateValue {
     public let id: Int64
     /// When the batch was made.
     public let clientTimestamp: Instant
-    /// By which door it goes, each time.
+    /// The endpoint to which it is sent, each time.
     public let route: UploadRoute
-    /// How often it was taken up, this time included.
+    /// The number of times that it was taken up for sending, including this time.
     public let attempts: Int
-    /// How many earlier sends of it may have arrived where a further one doubles it.
+    /// The number of earlier sends that may have arrived; 0 if the backend has always deduplicated
+    /// it.
     public let doubts: Int
     /// The samples in the order in which they are sent.
     public let samples: [Sample]
     /// Their rows, in the same order.
     let rows: [Int64]
-    /// The attempt that sends it; with `attempts` it tells this send from every other.
+    /// The attempt that sends it. Together with `attempts` it identifies this send.
     let owner: Int64
-    /// Where its bytes are counted, when they go over a metered connection.
+    /// The entry that counts its bytes, on a metered connection.
     var meteredEntry: Int64?
 
     /// Whether an earlier attempt may have sent it already.
     public var isRepeated: Bool { attempts > 1 }
 }
 
-/// What taking the next batch out of the outbox came to.
+/// The result of taking the next batch out of the outbox.
 public struct OutboxDraw: Sendable {
-    /// Samples that were found not to be sent now, without their values.
+    /// Samples that may not be sent now, without their values.
     public struct Refused: Hashable, Sendable {
         public var kind: String
         public var hold: OutboxHold
@@ -75,45 +76,47 @@ public struct OutboxDraw: Sendable {
         public var reason: String
     }
 
-    /// The batch to send; `nil` when nothing is to be sent now.
+    /// The batch to send; `nil` if nothing is to be sent now.
     public var batch: OutboxBatch?
-    /// How long nothing may be sent, when something waits and the hour's requests are used up.
+    /// How long to wait, if samples are waiting and the requests of the hour are used up.
     public var wait: Duration?
-    /// How long until what waits may fit the metered budget, at most an hour; `nil` when the budget
-    /// holds nothing back.
+    /// How long until the waiting samples may fit the metered budget, at most an hour; `nil` if the
+    /// budget holds nothing back.
     public var meteredWait: Duration?
-    /// The samples of batches that other living attempts send; counted where there is no batch.
+    /// The number of samples in batches that other living attempts are sending. Counting stops at
+    /// the first batch that this attempt can send.
     public var sentElsewhere: Int64 = 0
-    /// What was kept back on the way, with how many of each.
+    /// The samples that were kept back on the way, with the number of each.
     public var refused: [Refused: Int64] = [:]
 
     init() {}
 }
 
-/// What happened when samples were put into the outbox.
+/// The results of putting samples into the outbox.
 public struct EnqueueCounts: Hashable, Sendable {
-    /// Measurements that were not known.
+    /// New measurements.
     public var queued: Int64 = 0
-    /// Measurements that are in the outbox already, in whatever state.
+    /// Measurements that were in the outbox already, in whatever state.
     public var duplicates: Int64 = 0
-    /// Measurements that began before the instant from which on they are wanted.
+    /// Measurements that start before the first wanted instant.
     public var beforeSince: Int64 = 0
-    /// Days and nights of which nothing was known.
+    /// New days and nights.
     public var metricsQueued: Int64 = 0
-    /// Days and nights that are in the outbox with the same value.
+    /// Days and nights that were in the outbox with the same value, or with one that is true as of
+    /// a later instant.
     public var metricsKnown: Int64 = 0
-    /// Days and nights that took the place of a former value, which was not sent.
+    /// Days and nights that took the place of a former value that was not sent.
     public var replaced: Int64 = 0
-    /// Days and nights that follow a former value, which was sent.
+    /// Days and nights that follow a former value that was sent, or possibly sent.
     public var corrected: Int64 = 0
-    /// Days that were sent as the days of another time zone, and stay as they were sent.
+    /// Days that were sent or possibly sent in another time zone, and stay as they are.
     public var keptAsSent: Int64 = 0
-    /// Days and nights that began before the instant from which on they are wanted.
+    /// Days and nights that start before the first wanted instant.
     public var metricsBeforeSince: Int64 = 0
-    /// Days and nights that can be none.
+    /// Days and nights that were refused before they were queued.
     public var metricsRefused: Int64 = 0
 
-    /// Creates counts of nothing.
+    /// Creates empty counts.
     public init() {}
 
     init(queued: Int64, duplicates: Int64) {
@@ -121,16 +124,16 @@ public struct EnqueueCounts: Hashable, Sendable {
         self.duplicates = duplicates
     }
 
-    /// Everything that is new in the outbox.
+    /// The samples whose value is new in the outbox.
     public var added: Int64 { queued + metricsQueued + replaced + corrected }
 
-    /// The days and nights that were handed over.
+    /// The days and nights that came in.
     public var metrics: Int64 {
         metricsQueued + metricsKnown + replaced + corrected + keptAsSent + metricsBeforeSince
             + metricsRefused
     }
 
-    /// Adds each count to its own.
+    /// Adds each count to its counterpart.
     public static func += (counts: inout EnqueueCounts, more: EnqueueCounts) {
         counts.queued += more.queued
         counts.duplicates += more.duplicates
@@ -145,21 +148,21 @@ public struct EnqueueCounts: Hashable, Sendable {
     }
 }
 
-/// The samples of a batch whose rows an answer changed; all 0 when another attempt has the batch by
-/// now.
+/// How many samples of a batch the backend's answer changed. All counts are 0 if another attempt
+/// has taken over the batch or settled it.
 public struct Settlement: Hashable, Sendable {
-    /// Accepted, or taken without a word on what becomes of them.
+    /// Samples that the backend accepted, with or without a processing to ask about.
     public var accepted: Int64 = 0
-    /// Confirmed, since the backend had them.
+    /// Samples that are confirmed because the backend already had them.
     public var known: Int64 = 0
     public var rejected: Int64 = 0
-    /// Back in the queue: the backend has them and could not process them.
+    /// Samples that are back in the queue because the backend has them and could not process them.
     public var requeued: Int64 = 0
-    /// Set aside for the same reason.
+    /// Samples that are set aside for the same reason.
     public var setAside: Int64 = 0
-    /// Of those that the backend has, how many it may have more than once.
+    /// Samples of the batch that the backend may have stored more than once.
     public var doubled: Int64 = 0
-    /// The fewest failures of those that are back in the queue.
+    /// The fewest failures of the samples that are back in the queue; `nil` if there are none.
     public var failures: Int64?
 
     init() {}
@@ -167,14 +170,14 @@ public struct Settlement: Hashable, Sendable {
 
 /// An upload that the backend accepted and has not finished.
 public struct OpenUpload: Hashable, Sendable {
-    /// The batch.
+    /// The id of the batch.
     public let id: Int64
-    /// The backend's name for it.
+    /// The backend's id of the upload.
     public let processingID: String
     public let acceptedAt: Instant
-    /// By which door it went, and is asked for.
+    /// The endpoint to which it was sent, and which is asked about it.
     public let route: UploadRoute
-    /// The samples that hang on it.
+    /// The number of its samples that share its state.
     public let sampleCount: Int64
     /// Whether its samples count as unconfirmed.
     public let isGivenUp: Bool

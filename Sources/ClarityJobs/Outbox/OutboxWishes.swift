@@ -1,15 +1,16 @@
 import ClarityScheduler
 import SQLite
 
-// What a person wants done with samples that did not arrive.
+// A person's actions on samples that did not arrive.
 
 extension HealthStore {
-    /// What is said of a sample that a person gave up.
+    /// The reason given for a sample that a person discarded.
     public static var discardedReason: String { "discarded by a person" }
 
-    /// Where samples are that a person may have sent again.
+    /// The states from which a person can put samples back into the queue.
     public static var retriable: [OutboxState] { [.rejected, .setAside, .unconfirmed] }
-    /// Where samples are that a person may give up: what the backend may have is not theirs.
+    /// The states from which a person can discard samples. Samples that are being sent, and samples
+    /// that the backend accepted, cannot be discarded.
     public static var discardable: [OutboxState] { [.queued, .rejected, .setAside] }
 
     private static let portion: Int64 = 5000
@@ -18,7 +19,8 @@ extension HealthStore {
         "coalesce(reason, '') \(isWanted ? "=" : "<>") '\(discardedReason)'"
     }
 
-    /// What `retry` would bring back: of what was discarded only what is named as such.
+    /// Counts the samples that `retry` would put back into the queue. Discarded samples count only
+    /// if the selection names them.
     public func retryShares(
         _ selection: OutboxSelection
     ) throws(HealthStoreError) -> [OutboxShare] {
@@ -29,8 +31,8 @@ extension HealthStore {
         }
     }
 
-    /// Of what `retry` would bring back: how many samples the backend has or may have, and of how many
-    /// it would then have one copy more.
+    /// Counts, among the samples that `retry` would put back into the queue, those that the backend
+    /// has or may have, and those of which it could then store one more copy.
     public func retryCost(
         _ selection: OutboxSelection
     ) throws(HealthStoreError) -> (there: Int64, doubled: Int64) {
@@ -51,7 +53,7 @@ extension HealthStore {
         }
     }
 
-    /// What `discard` would give up.
+    /// Counts the samples that `discard` would discard.
     public func discardShares(
         _ selection: OutboxSelection
     ) throws(HealthStoreError) -> [OutboxShare] {
@@ -62,14 +64,15 @@ extension HealthStore {
         }
     }
 
-    /// Puts samples that are `rejected`, `setAside` or `unconfirmed` back into the queue, without
+    /// Puts samples that are `rejected`, `setAside` or `unconfirmed` back into the queue and resets
     /// their failures.
     ///
-    /// What is `unconfirmed` was taken once; where sending again doubles, it is then possibly doubled.
-    /// What was discarded comes back only when the selection names it by its reason: its value is gone,
-    /// so that it is forgotten, and all sources are read once more.
+    /// The backend accepted an `unconfirmed` sample once. If it does not deduplicate, it may then
+    /// store the sample twice. Discarded samples come back only if the selection names them by
+    /// their reason. Their values are gone, so their rows are removed and all sources are read once
+    /// more.
     ///
-    /// - Returns: how many.
+    /// - Returns: how many samples.
     public func retry(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         if selection.meansDiscarded { return try forget(selection) }
         return try inPortions(
@@ -88,12 +91,13 @@ extension HealthStore {
         }
     }
 
-    /// Gives up samples that are `queued`, `rejected` or `setAside`: their values are removed, and they
-    /// stay known, so that no later export brings them back.
+    /// Discards samples that are `queued`, `rejected` or `setAside`. Their values are removed.
+    /// Their rows stay, so that no later export brings the samples back.
     ///
-    /// A day or a night of which a later export has another value is another sample.
+    /// If a later export has another value for a day or a night, that value counts as another
+    /// sample.
     ///
-    /// - Returns: how many.
+    /// - Returns: how many samples.
     public func discard(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         try inPortions(
             selection, HealthStore.discardable, HealthStore.isDiscarded(false), .removed,
@@ -109,7 +113,8 @@ extension HealthStore {
                 )
             }
             for (id, row) in rows {
-                // Sealed like a value, so that the file does not tell and the key can be changed.
+                // An empty value is encrypted like any other, so that the row opens when the master
+                // key is changed.
                 try connection.run(
                     """
                     UPDATE outbox SET state = 'rejected', failures = 0, hold = NULL, reason = ?,
@@ -121,24 +126,26 @@ extension HealthStore {
         }
     }
 
-    /// Forgets what was discarded, so that the next reading of its source finds it new.
+    /// Removes discarded samples, so that the next reading of their source finds them new.
     private func forget(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         try inPortions(
             selection, [.rejected], HealthStore.isDiscarded(true), .requeued,
             "a person wants back what was discarded"
         ) { connection, ids in
-            // With each portion: whatever ends this early, what is gone is read again.
+            // Done in each portion, so that the removed samples are read again even if this ends
+            // early.
             try connection.run("DELETE FROM sources")
-            // A reading makes no day anew of which no source says anything else.
+            // A reading does not merge a day again unless a source's contribution has changed.
             try mergeAllDaysAgain(connection)
             try connection.forEach("DELETE FROM outbox WHERE id IN (\(ids))") { _ in }
             try countRemoved(Int64(connection.changes), connection)
         }
     }
 
-    /// Changes what is meant in portions, each with its entry of the audit log, until nothing is left.
+    /// Changes the selected samples in portions, each with its entry in the audit log, until none
+    /// is left.
     ///
-    /// - Parameter change: gets the rows' numbers as SQL has them.
+    /// - Parameter change: gets a query for the ids of the rows.
     private func inPortions(
         _ selection: OutboxSelection, _ states: [OutboxState], _ condition: String,
         _ action: AuditAction, _ detail: String,

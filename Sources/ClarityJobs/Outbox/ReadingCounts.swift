@@ -1,58 +1,59 @@
 /// What became of the records of one reading, or of several together.
 ///
-/// `read` is the sum of all that records became, and `made` of all that days and nights became: of
-/// an open reading, of one that was cut short and of one that has ended.
+/// `read` is the sum of all outcomes of records, and `made` is the sum of all outcomes of days and
+/// nights. Both hold for a reading that is open, that was cut short or that has ended.
 public struct ReadingCounts: Hashable, Sendable {
-    /// A count; the raw value is its column.
+    /// A count; the raw value is the name of its column.
     public enum Name: String, CaseIterable, Sendable {
         /// All records.
         case read
         case queued
-        /// In the outbox already.
+        /// Samples that were in the outbox already.
         case known
         /// Second halves of a blood pressure.
         case paired
-        /// Of a day or a night.
+        /// Records that became part of a day or a night.
         case folded
         /// Exact copies of a record for a day.
         case repeated
-        /// Of a type without a field.
+        /// Records of a type without a field.
         case unmapped
         case refused
-        /// From before the instant from which on they are wanted.
+        /// Samples from before the first wanted instant.
         case beforeSince = "before_since"
         /// All days and nights.
         case made
         case madeQueued = "made_queued"
-        /// In the outbox already, with the same value or as the day of another time zone.
+        /// Days and nights that were in the outbox already: with the same value or a later one, or
+        /// as the day of another time zone.
         case madeKnown = "made_known"
-        /// Took the place of a former value that was not sent.
+        /// Days and nights that took the place of a former value that was not sent.
         case madeReplaced = "made_replaced"
-        /// Followed a former value that was sent.
+        /// Days and nights that followed a former value that was sent, or possibly sent.
         case madeCorrected = "made_corrected"
         case madeRefused = "made_refused"
         case madeBeforeSince = "made_before_since"
-        /// Rows of the outbox from before there was a ledger.
+        /// Rows of the outbox that are older than the ledger.
         case rowsBefore = "rows_before"
-        /// Rows with former values that were removed.
+        /// Rows that were removed from the outbox.
         case rowsRemoved = "rows_removed"
     }
 
-    /// What `read` is the sum of.
+    /// The counts whose sum is `read`.
     public static let ofRead: [Name] = [
         .queued, .known, .paired, .folded, .repeated, .unmapped, .refused, .beforeSince,
     ]
-    /// What `made` is the sum of.
+    /// The counts whose sum is `made`.
     public static let ofMade: [Name] = [
         .madeQueued, .madeKnown, .madeReplaced, .madeCorrected, .madeRefused, .madeBeforeSince,
     ]
 
     private var counts: [Name: Int64] = [:]
 
-    /// Creates counts of nothing.
+    /// Creates empty counts.
     public init() {}
 
-    /// What a portion came to in the outbox: all of it was read.
+    /// Creates the counts of a portion that was put into the outbox; all of it counts as read.
     init(_ counts: EnqueueCounts, removed: Int64) {
         self[.queued] = counts.queued
         self[.known] = counts.duplicates
@@ -70,28 +71,28 @@ public struct ReadingCounts: Hashable, Sendable {
         set { counts[name] = newValue == 0 ? nil : newValue }
     }
 
-    /// Several counts together.
+    /// Returns the sum of several counts.
     public func sum(_ names: [Name]) -> Int64 { names.reduce(0) { $0 + self[$1] } }
 
-    /// How many rows the outbox has by these counts.
+    /// The number of rows that the outbox has according to these counts.
     public var rows: Int64 {
         sum([.rowsBefore, .queued, .madeQueued, .madeCorrected]) - self[.rowsRemoved]
     }
 
-    /// Whether every record, and every day and night, is in exactly one place.
+    /// Whether every record, and every day and night, is counted in exactly one place.
     public var isBalanced: Bool {
         self[.read] == sum(ReadingCounts.ofRead) && self[.made] == sum(ReadingCounts.ofMade)
     }
 
-    /// Adds each count to its own.
+    /// Adds each count to its counterpart.
     public static func += (counts: inout ReadingCounts, more: ReadingCounts) {
         counts.counts.merge(more.counts, uniquingKeysWith: +)
     }
 }
 
-/// Of which types and for which reasons records became nothing, with how many of each.
+/// The types and reasons of records that became nothing, with the number of each.
 public struct ReadingReasons: Hashable, Sendable {
-    /// The most names of one sort; what else there is counts together.
+    /// The most names of one sort; all further names are counted together as `others`.
     static let mostNames = 1024
     static let others = "(others)"
 
@@ -102,10 +103,10 @@ public struct ReadingReasons: Hashable, Sendable {
     /// The days and nights that could not be a sample, by reason.
     public var madeRefused: [String: Int64] = [:]
 
-    /// Creates reasons for nothing.
+    /// Creates empty counts.
     public init() {}
 
-    /// Adds each count to its own.
+    /// Adds each count to its counterpart.
     public static func += (reasons: inout ReadingReasons, more: ReadingReasons) {
         for sort in ReadingReasons.sorts {
             for (name, count) in more[keyPath: sort].sorted(by: { $0.key < $1.key }) {
@@ -120,7 +121,7 @@ public struct ReadingReasons: Hashable, Sendable {
         [\.unmapped, \.refused, \.madeRefused]
     }
 
-    /// What is sealed of them.
+    /// The bytes to encrypt.
     var sealedForm: [UInt8] {
         var form: [UInt8] = [1]
         for sort in ReadingReasons.sorts {
@@ -134,7 +135,7 @@ public struct ReadingReasons: Hashable, Sendable {
         return form
     }
 
-    /// `nil` when the bytes are none of `sealedForm`.
+    /// Parses `sealedForm`; `nil` if the bytes are not in that format.
     init?(sealedForm: [UInt8]) {
         var form = ByteReader(sealedForm)
         guard form.number(UInt8.self) == 1 else { return nil }

@@ -1,26 +1,26 @@
 import ClarityScheduler
 import SQLite
 
-/// A reading of a source that is under way, in the ledger.
+/// A reading of a source in the ledger, while it is in progress.
 public struct Reading: Hashable, Sendable {
     let id: Int64
 }
 
-// The ledger of readings. Its sums hold at every instant: what a portion brings counts as read in the
-// transaction that brings it, and what became nothing is added when the reading ends.
+// The ledger of readings. Its sums hold at every instant: a portion counts as read in the
+// transaction that brings it, and records that became nothing are added when the reading ends.
 
 extension HealthStore {
-    /// How many readings are told apart before the oldest are summed up.
+    /// The number of readings that keep a row of their own; older ones are summed up.
     static let readingsKept: Int64 = 64
-    /// How many sources have a sum of their own before the oldest are put together.
+    /// The number of sources that keep a sum of their own; older ones are merged.
     static let sourcesKept: Int64 = 256
-    /// After how long an open reading of any source counts as one that was cut short.
+    /// The time after which an open reading of any source counts as cut short.
     private static let readingPatience = Duration.seconds(86_400)
 
-    /// Opens a reading of a source. One that was left open, since its process ended, is closed as
+    /// Opens a reading of a source. One that was left open because its process ended is closed as
     /// interrupted: what its portions brought counts as read, and the rest is read again.
     ///
-    /// - Parameter source: what is read, such as a path; kept as a keyed hash.
+    /// - Parameter source: a name for the source, such as a path; stored as a keyed hash.
     public func beginReading(of source: String) throws(HealthStoreError) -> Reading {
         try change { connection in
             let now = clock.now
@@ -39,16 +39,16 @@ extension HealthStore {
         }
     }
 
-    /// Ends a reading with what its portions did not bring, and notes in the same transaction that the
-    /// file need not be read again.
+    /// Ends a reading, counts what its portions did not bring, and notes in the same transaction
+    /// that the file need not be read again.
     ///
-    /// One that was closed by another and summed up while it ran adds to the sum, which goes on
-    /// counting it as cut short.
+    /// If another process closed the reading and summed it up while it ran, the counts are added to
+    /// that sum, which still counts the reading as cut short.
     ///
     /// - Parameters:
-    ///   - counts: of the records and of the days and nights that came to nothing; `read` and `made`
-    ///     are what the source says of all of them.
-    ///   - noted: the file's path, its stamp and what is kept of the reading.
+    ///   - counts: the records, and the days and nights, that became nothing. `read` and `made` are
+    ///     the source's own totals.
+    ///   - noted: the file's path, its stamp and what is stored about the reading.
     public func end(
         _ reading: Reading, _ counts: ReadingCounts, _ reasons: ReadingReasons,
         noted: (path: String, stamp: SourceStamp, reading: LastReading)? = nil
@@ -76,8 +76,8 @@ extension HealthStore {
         }
     }
 
-    /// Counts what became nothing where the reading's portions have been counted since it was summed
-    /// up.
+    /// Adds what became nothing to the row that has counted the reading's portions since it was
+    /// summed up.
     private func endSummedUp(
         _ reading: Reading, _ counts: ReadingCounts, _ reasons: ReadingReasons,
         _ connection: Connection
@@ -105,7 +105,7 @@ extension HealthStore {
             .flatMap { try ledgerRow($0, connection) }
     }
 
-    /// Ends a reading that an error cut short; what its portions brought counts as read.
+    /// Ends a reading that an error cut short. What its portions brought counts as read.
     public func interrupt(_ reading: Reading) throws(HealthStoreError) {
         try change { connection in
             try connection.run(
@@ -116,8 +116,8 @@ extension HealthStore {
         }
     }
 
-    /// Counts what a portion brought, in its transaction; without a reading in the row of what no
-    /// reading brought.
+    /// Counts what a portion brought, in the portion's transaction. Without a reading, the counts
+    /// go to the row of what no reading brought.
     func count(
         _ counts: ReadingCounts, of reading: Reading?, _ connection: Connection
     ) throws {
@@ -131,7 +131,7 @@ extension HealthStore {
         _ = try add(counts, to: nil, connection)
     }
 
-    /// Counts rows that were removed beside a reading.
+    /// Counts rows that were removed outside of a reading.
     func countRemoved(_ rows: Int64, _ connection: Connection) throws {
         guard rows > 0 else { return }
         var counts = ReadingCounts()
@@ -139,7 +139,9 @@ extension HealthStore {
         try count(counts, of: nil, connection)
     }
 
-    /// Adds to a row, or to the one without a source; whether there is such a row.
+    /// Adds counts to a row, or to the row without a source.
+    ///
+    /// - Returns: whether there is such a row.
     private func add(
         _ counts: ReadingCounts, to id: Int64?, _ connection: Connection
     ) throws -> Bool {
@@ -154,8 +156,8 @@ extension HealthStore {
         return connection.changes > 0
     }
 
-    /// Puts what is old together: all but the last 64 readings into one row a source, and all but 256
-    /// of those into the row without a source.
+    /// Merges old rows: all readings but the last 64 into one row per source, and all but 256 of
+    /// those into the row without a source.
     private func sumUp(_ connection: Connection) throws {
         let old = try connection.all(
             """
@@ -211,7 +213,7 @@ extension HealthStore {
     }
 }
 
-/// A row of the ledger, opened.
+/// A row of the ledger, decrypted.
 struct LedgerRow {
     let id: Int64
     let state: String
@@ -219,12 +221,12 @@ struct LedgerRow {
     let readings: Int64
     let interrupted: Int64
     var counts = ReadingCounts()
-    /// Empty for a row that has none; `nil` when they do not open.
+    /// Empty if the row has none; `nil` if they cannot be decrypted.
     let reasons: ReadingReasons?
 }
 
 extension HealthStore {
-    /// Every row of the ledger, oldest first.
+    /// Returns every row of the ledger, oldest first.
     func ledgerRows(_ connection: Connection) throws -> [LedgerRow] {
         try rows(nil, connection)
     }
@@ -233,7 +235,7 @@ extension HealthStore {
         try rows(id, connection).first
     }
 
-    /// - Parameter id: the row that is wanted; `nil`: all.
+    /// - Parameter id: the row to return; `nil` for all.
     private func rows(_ id: Int64?, _ connection: Connection) throws -> [LedgerRow] {
         let names = ReadingCounts.Name.allCases
         return try connection.all(
@@ -260,7 +262,7 @@ extension HealthStore {
         do {
             return ReadingReasons(sealedForm: try sealer.open(sealed, for: .reading(id)))
         } catch {
-            // The proof of the ledger says so.
+            // `proveOutbox` reports it.
             return nil
         }
     }

@@ -1,11 +1,12 @@
 import SQLite
 
-/// What a restore makes of samples that come from a source only after it: where the backend would keep
-/// both, one that was measured before may have been sent between the backup and the restore.
+/// Marks samples that are read for the first time after a restore as possibly sent.
 ///
-/// Told once a portion; a store that was never put back pays nothing for each sample.
+/// A sample that was measured before the restore may have been sent between the backup and the
+/// restore. This matters only if the backend does not deduplicate. The instant is read once per
+/// portion, so a store that was never restored has no cost per sample.
 struct RestoredDuplicates {
-    /// Before when a sample is in doubt, in seconds since 1970; `nil` for none.
+    /// The instant before which a sample is possibly sent, in seconds since 1970; `nil` for none.
     private let until: Int64?
 
     init(_ connection: Connection) throws(SQLiteError) {
@@ -15,8 +16,8 @@ struct RestoredDuplicates {
             ) { $0.optionalInteger(0) } ?? nil
     }
 
-    /// The column to insert, after others.
+    /// The column to add at the end of an INSERT; empty if nothing is to be marked.
     var column: String { until == nil ? "" : ", doubts" }
-    /// Its value, where the third parameter is the sample's end.
+    /// The value of that column; parameter 3 of the statement must be the end of the sample.
     var value: String { until.map { ", ?3 < \($0)" } ?? "" }
 }

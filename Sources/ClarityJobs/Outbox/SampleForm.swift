@@ -1,9 +1,9 @@
 import ClarityScheduler
 
-// What of a sample is sealed, as bytes.
+// The encrypted part of a sample, as bytes.
 
 extension Sample {
-    /// The value and the source; kind and times are columns of the row.
+    /// The value and the source. Kind and times are columns of the row.
     var sealedForm: [UInt8] {
         var bytes: [UInt8] = []
         switch value {
@@ -29,7 +29,7 @@ extension Sample {
         return bytes
     }
 
-    /// The sample of a row; `nil` when the bytes are none of `sealedForm`.
+    /// Creates the sample of a row; `nil` if the bytes are not in the format of `sealedForm`.
     init?(kind: SampleKind, start: Instant, end: Instant, sealedForm: [UInt8]) {
         var reader = ByteReader(sealedForm)
         let value: Value
@@ -62,7 +62,7 @@ extension Sample {
 }
 
 extension SleepNight {
-    /// All numbers but the efficiency; -1 for minutes to sleep that are not known.
+    /// All numbers but the efficiency; -1 stands for unknown minutes to sleep.
     fileprivate var sealedNumbers: [Int] {
         [
             totalMinutes, wakeCount, awakeMinutes, lightMinutes, deepMinutes, remMinutes,

@@ -1,9 +1,10 @@
-/// In which order the samples of the queue go into batches.
+/// The order in which queued samples go into batches.
 ///
-/// Newest first, since what happened today matters most, with a fair share for the rest: of four places
-/// two are the newest's, one goes to the kinds in turn, to each its newest, and one is the oldest's. So
-/// no kind keeps another waiting, and what is oldest goes within four places, whatever comes in.
-/// Places go on from one batch to the next, so that this holds for batches of one sample too.
+/// Newest first, since what happened today matters most, with a fair share for the rest. Of four
+/// places, two go to the newest samples. One goes to each kind in turn, for its newest sample. One
+/// goes to the oldest sample. No kind can therefore block another, and the oldest sample goes
+/// within four places, whatever comes in. The places continue from one batch to the next, so that
+/// this holds for batches of one sample too.
 struct SendingOrder {
     struct Candidate: Hashable {
         let row: Int64
@@ -15,17 +16,17 @@ struct SendingOrder {
         }
     }
 
-    /// The candidates of each kind, the newest first.
+    /// The candidates of each kind, newest first.
     private var newest: [[Candidate]]
-    /// The same, the oldest first.
+    /// The candidates of each kind, oldest first.
     private var oldest: [[Candidate]]
     private var nextNewest: [Int]
     private var nextOldest: [Int]
     private var taken: Set<Int64> = []
 
     /// - Parameters:
-    ///   - newest: of each kind, from the newest back, as many as a batch may hold.
-    ///   - oldest: of each kind, from the oldest on, as many as a batch may hold.
+    ///   - newest: the newest candidates of each kind, newest first; as many as a batch may hold.
+    ///   - oldest: the oldest candidates of each kind, oldest first; as many as a batch may hold.
     init(newest: [SampleKind: [Candidate]], oldest: [SampleKind: [Candidate]]) {
         let kinds = newest.keys.sorted { $0.rawValue < $1.rawValue }
         self.newest = kinds.map { newest[$0] ?? [] }
@@ -34,13 +35,13 @@ struct SendingOrder {
         nextOldest = nextNewest
     }
 
-    /// Fills the places of a batch.
+    /// Chooses the samples of a batch.
     ///
     /// - Parameters:
-    ///   - limit: how many there are.
-    ///   - number: the number of the batch among all of them.
-    ///   - types: the backend's type of each kind; others are left out.
-    ///   - perType: the most of one type; `nil`: any number.
+    ///   - limit: how many places the batch has.
+    ///   - number: the number of the batch among all batches.
+    ///   - types: the backend's type of each kind; other kinds are left out.
+    ///   - perType: the most samples of one type; `nil` for no limit.
     mutating func fill(
         _ limit: Int, batch number: Int64, types: [SampleKind: String], perType: Int? = nil
     ) -> [Candidate] {
@@ -67,12 +68,12 @@ struct SendingOrder {
         return chosen
     }
 
-    /// The newest of all.
+    /// Returns the newest sample of all kinds.
     private mutating func front(_ isFull: (SampleKind) -> Bool) -> Candidate? {
         newest.indices.compactMap { head($0, isFull) }.max { $1.isNewer(than: $0) }
     }
 
-    /// The newest of the kind whose turn it is, or of the next that has one.
+    /// Returns the newest sample of the kind whose turn it is, or of the next kind that has one.
     private mutating func turn(_ kind: Int, _ isFull: (SampleKind) -> Bool) -> Candidate? {
         for step in newest.indices {
             if let found = head((kind + step) % newest.count, isFull) { return found }
@@ -80,7 +81,7 @@ struct SendingOrder {
         return nil
     }
 
-    /// The oldest of all.
+    /// Returns the oldest sample of all kinds.
     private mutating func back(_ isFull: (SampleKind) -> Bool) -> Candidate? {
         oldest.indices.compactMap { tail($0, isFull) }.max { $0.isNewer(than: $1) }
     }

@@ -2,35 +2,36 @@ public import ClarityScheduler
 @preconcurrency import Glibc
 import SQLite
 
-/// What tells one state of a file from every other without reading it.
+/// Identifies the state of a file without reading the file.
 ///
-/// Device, inode, size, and both times to the nanosecond: each write moves the change time, which
-/// no program can set.
+/// It consists of device, inode, size, and both times to the nanosecond. Each write moves the
+/// change time, which no program can set.
 public struct SourceStamp: Hashable, Sendable {
-    /// What is noted as a keyed tag: of the file alone, so that a reader's version is no other file.
+    /// The text whose keyed tag is stored. It does not contain the reader, so that a file does not
+    /// look different to a new version of the reader.
     private let state: String
-    /// What reads the file, with its version.
+    /// The reader of the file, with its version.
     public let reader: String
-    /// The bytes of the file.
+    /// The size of the file in bytes.
     public let bytes: Int64
-    /// Whether no further write could leave the file in the same state: false for a file that was
-    /// changed within the last 2 s, when a second write could fall on the same tick of the file
-    /// system's clock.
+    /// Whether any further write must change the stamp. It is `false` for a file that was changed
+    /// within the last 2 s, when a second write could fall on the same tick of the file system's
+    /// clock.
     public private(set) var isSettled: Bool
 
-    /// What is noted of it. A state in doubt is noted as such, and never taken for a settled one.
+    /// The text to store. A state in doubt is marked as such, and never equals a settled one.
     var text: String { isSettled ? state : "\(state) in doubt" }
 
-    /// The same state, in doubt.
+    /// The same state, marked as in doubt.
     public var inDoubt: SourceStamp {
         var stamp = self
         stamp.isSettled = false
         return stamp
     }
 
-    /// The stamp of the regular file at `path`; `nil` when there is none.
+    /// Reads the stamp of the regular file at `path`; `nil` if there is none.
     ///
-    /// - Parameter reader: what else decides on the outcome of reading, such as the version of the
+    /// - Parameter reader: what else decides what a reading finds, such as the version of the
     ///   reader.
     public init?(path: String, reader: String, at now: Instant) {
         var status = stat()
@@ -49,10 +50,11 @@ public struct SourceStamp: Hashable, Sendable {
     }
 }
 
-// Which files were read to their end, so that an unchanged one is not read again.
+// The files that were read to their end, so that an unchanged file is not read again.
 
 extension HealthStore {
-    /// When the file was read in exactly this state; `nil` when it must be read.
+    /// Returns when the file was read in exactly this state and by the same reader; `nil` if it
+    /// must be read.
     public func wasRead(
         _ path: String, _ stamp: SourceStamp
     ) throws(HealthStoreError) -> Instant? {
@@ -62,13 +64,13 @@ extension HealthStore {
         return last.readAt
     }
 
-    /// What is known of the last reading of the file; `nil` for one that was never read to its end,
-    /// by an earlier version only, or of which the note is damaged.
+    /// Returns what is known about the last reading of the file; `nil` if the file was never read
+    /// to its end, if only an earlier version read it, or if the note is damaged.
     public func lastReading(of path: String) throws(HealthStoreError) -> LastReading? {
         try reading(of: path, nil)
     }
 
-    /// - Parameter stamp: the text that the note's must be; `nil`: any.
+    /// - Parameter stamp: the text that the stored stamp must have; `nil` for any.
     private func reading(
         of path: String, _ stamp: String?
     ) throws(HealthStoreError) -> LastReading? {
@@ -86,17 +88,17 @@ extension HealthStore {
         }
     }
 
-    /// Notes that the file was read to its end and everything in it is in the outbox, or that it is
-    /// as it was then.
+    /// Records that the file was read to its end and everything in it is in the outbox, or that it
+    /// has not changed since then.
     ///
-    /// - Parameter stamp: the file's both before and after reading.
+    /// - Parameter stamp: the stamp that the file had both before and after the reading.
     public func noteRead(
         _ path: String, _ stamp: SourceStamp, _ reading: LastReading
     ) throws(HealthStoreError) {
         try change { connection in try note(path, stamp, reading, connection) }
     }
 
-    /// The same within a transaction.
+    /// Records the same within a transaction.
     func note(
         _ path: String, _ stamp: SourceStamp, _ reading: LastReading, _ connection: Connection
     ) throws {
@@ -113,7 +115,7 @@ extension HealthStore {
             .blob(sealer.seal(reading.sealedForm, for: .source(tag))))
     }
 
-    /// A keyed hash, since a path can hold a name.
+    /// A keyed hash, because a path can contain a person's name.
     private func sourceTag(_ path: String) -> [UInt8] {
         var identity = RowIdentity("sources")
         identity.append(path)

@@ -1,6 +1,6 @@
-/// By which of the backend's doors samples go in; kept with a batch, opaque elsewhere.
+/// The endpoint of the backend to which samples are sent; stored with each batch, opaque elsewhere.
 ///
-/// The raw value is the name in the store and in job files; it never changes.
+/// The raw value is the name in the database and in job files; it never changes.
 public enum UploadRoute: String, CaseIterable, Hashable, Sendable {
     /// Typed metrics of health data.
     case metrics

@@ -1,8 +1,8 @@
-/// A value that is health data, a secret, or holds some: it reaches no text by accident.
+/// A value that is health data or a secret, or contains some, and never becomes text by accident.
 ///
-/// Written into a string literal it is a warning, which here stops the build. Where it becomes text in
-/// another way, in an array, an optional or another value, by `print`, `dump` or an assertion, it is
-/// `<redacted>`. What is wanted of it as text must be asked for by name.
+/// In a string literal it causes a warning, which stops the build in this project. Any other way to
+/// text gives `<redacted>`: inside an array, an optional or another value, and through `print`,
+/// `dump` or an assertion. Code that needs the text must call a method that says so by its name.
 public protocol PrivateValue: Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {}
@@ -14,10 +14,10 @@ extension PrivateValue {
 }
 
 extension DefaultStringInterpolation {
-    /// Writes `<redacted>`, and warns while the program is built.
+    /// Writes `<redacted>`, and causes a warning at compile time.
     ///
-    /// Deprecated and not unavailable: of two overloads the compiler passes over an unavailable one in
-    /// silence.
+    /// It is deprecated and not unavailable, because the compiler silently passes over an
+    /// unavailable overload if there is another.
     @available(*, deprecated, message: "health data and secrets do not belong in a text")
     public mutating func appendInterpolation(_ value: some PrivateValue) {
         appendLiteral(value.description)

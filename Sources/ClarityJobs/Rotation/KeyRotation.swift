@@ -2,37 +2,37 @@ public import ClarityScheduler
 import ClaritySystem
 import SQLite
 
-/// Where a new master key comes from.
+/// The source of a new master key.
 public enum NewKey: Hashable, Sendable {
-    /// It is made here, and becomes `master.key` in the state directory.
+    /// clarity-jobs makes the key; it becomes `master.key` in the state directory.
     case made
-    /// A file that a person made: 32 bytes or 64 hex digits.
+    /// A file made by a person: 32 bytes, or 64 hex digits.
     case file(String)
-    /// A variable of the environment, in hex.
+    /// An environment variable with the key in hex.
     case variable(String)
 }
 
-/// What a change of the master key did.
+/// The result of a master key rotation.
 public struct KeyRotationReport: Hashable, Sendable {
-    /// The rows and entries that are the new key's now.
+    /// The number of rows and audit entries that now use the new key.
     public var rows: Int64
-    /// Those that did not open before and do not now.
+    /// The number of values that did not decrypt before the rotation and still do not.
     public var damaged: Int64
-    /// When the change began that this one finished; `nil` for one that was not cut short.
+    /// When the interrupted rotation began that this call finished; `nil` if there was none.
     public var resumedFrom: Instant?
-    /// Where the person has to put the new key, in words; `nil` when nothing is left to do.
+    /// Where the user must put the new key, in words; `nil` if nothing is left to do.
     public var placeToFill: String?
 }
 
-/// Changes the master key: everything that is sealed under it is sealed anew, and everything that is
-/// hashed under it hashed on.
+/// Rotates the master key: encrypts everything again that the former key encrypts, and hashes every
+/// keyed hash once more.
 ///
-/// It works in portions of one transaction each, and notes with each portion how far it is, so that it
-/// can be killed at any instant and finished by the next call. The new key is on the disk before the
-/// first row is sealed with it; the former one is removed when no row, and no page of the log, has
-/// anything left that it opens. Nobody else uses the health data meanwhile (`StoreLock`).
+/// It works in portions of one transaction each, and records its progress in the same transaction.
+/// So it can be killed at any instant, and the next call finishes it. The new key is on disk before
+/// the first row is encrypted with it. The former key is removed once it decrypts no row and no
+/// page of the write-ahead log. No other process uses the health data meanwhile (`StoreLock`).
 public struct KeyRotation {
-    /// The instants at which a kill leaves something new behind; for tests.
+    /// The instants after which a kill leaves a new state behind; for tests.
     enum Step: Hashable, Sendable {
         case keyKept, begun, portion, rowsDone, logEmptied, keyPlaced
     }
@@ -43,17 +43,19 @@ public struct KeyRotation {
     private let actor: AuditActor
     private let clock: any WallClock
     private let source: MasterKeySource
-    /// How many rows are sealed anew in one transaction.
+    /// The number of rows encrypted again in one transaction.
     var portion = 1000
-    /// How long others are waited for.
+    /// How long to wait for other processes.
     var patience = StoreLock.patience
-    /// Called after each step is on the disk.
+    /// Called after each step is on disk.
     var after: (Step) throws -> Void = { _ in }
-    /// Called after each portion with how many rows there are done.
+    /// Called after each portion with the number of rows done so far.
     public var progress: (Int64) -> Void = { _ in }
 
-    /// Prepares a change of a state directory's key; `environment` as for opening the store, with the
-    /// variable that has the new key.
+    /// Prepares a rotation of a state directory's key.
+    ///
+    /// - Parameter environment: the environment for opening the store, with the variable that holds
+    ///   the new key.
     public init(
         stateDirectory: String, environment: [String: String], to newKey: NewKey,
         actor: AuditActor, clock: any WallClock
@@ -66,10 +68,11 @@ public struct KeyRotation {
         self.clock = clock
     }
 
-    /// Changes the key, or finishes a change that was cut short.
+    /// Rotates the key, or finishes an interrupted rotation.
     ///
-    /// - Throws: `rotation` for what the change lacks, with nothing written; what opening the store
-    ///   throws.
+    /// - Throws: `rotation` if a precondition is missing, before any row changes key;
+    ///   `rotation(.logInUse)` if all rows have changed key and only the write-ahead log is left;
+    ///   and the errors of opening the store.
     public func run() throws(HealthStoreError) -> KeyRotationReport {
         guard file.isKept else { throw .rotation(.nothingKept, path: file.path) }
         try file.check()
@@ -77,12 +80,12 @@ public struct KeyRotation {
         do throws(HealthStoreError) {
             try KeyCheck(file, environment).demand(first.key)
         } catch {
-            // The key is the new one or the former one; which, the change's own record says.
+            // The key is either the former or the new one; the rotation's record decides which.
             guard case .rotationUnfinished = error else { throw error }
         }
         let lock = try StoreLock.alone(of: file, patience: patience)
         defer { withExtendedLifetime(lock) {} }
-        // Asked again: somebody else may have changed it while this one waited.
+        // Read again: another process may have rotated the key while this one waited.
         let present = try presentKey()
         do {
             return try rotate(from: present.key, in: present.place, lock)
@@ -101,7 +104,7 @@ public struct KeyRotation {
         try HealthStore.prepare(connection) { _ in
             try HealthBackup.makeBeforeMigration(of: file.path, keyID: keyID)
         }
-        // What a row was before is written over and not only given up.
+        // Overwrites the old content of rows instead of only freeing it.
         try connection.execute("PRAGMA secure_delete = ON")
         var resumedFrom: Instant?
         var state: RotationState
@@ -111,7 +114,7 @@ public struct KeyRotation {
             next = try resumedKey(found, present: key)
         } else {
             let former = try Canary.sealer(key, connection)
-            // Told now: the note is under the former key.
+            // Checked now, because the note is authenticated with the former key.
             try HealthStore.noteBreak(connection, former, lock)
             try FormUpgrade(connection, former).run(actor: actor, at: clock.now)
             next = try freshKey(instead: key, in: place)
@@ -144,7 +147,8 @@ public struct KeyRotation {
         try emptyLog(connection)
         try after(.logEmptied)
         try putInPlace(state, next)
-        // A draft may hold the former key, and one of now be the former one's of the next change.
+        // A draft may hold the former key. A draft of the new key would hold a former key after the
+        // next rotation.
         for path in [source.path, nextPath] { try KeyFile.removeDrafts(of: path) }
         try after(.keyPlaced)
         try connection.transaction { try RotationState.remove(connection) }
@@ -153,7 +157,7 @@ public struct KeyRotation {
             placeToFill: state.isNewInFile ? nil : placeToFill(key, place, next))
     }
 
-    /// Where a key that was given has to be put, unless it is there.
+    /// Returns where the user must put a given key, or `nil` if it is already there.
     private func placeToFill(
         _ key: MasterKey, _ place: MasterKeySource.Place?, _ next: MasterKey
     ) -> String? {
@@ -168,8 +172,10 @@ public struct KeyRotation {
 
     private var nextPath: String { "\(source.path).new" }
 
-    /// The key that is there; the one that was given when the former one is gone already, as it is
-    /// when a change was cut short at its very end.
+    /// Returns the present key.
+    ///
+    /// At the very end of an interrupted rotation the former key may already be gone; the present
+    /// key is then the given one.
     private func presentKey() throws(HealthStoreError) -> (
         key: MasterKey, place: MasterKeySource.Place?
     ) {
@@ -186,7 +192,7 @@ public struct KeyRotation {
         }
     }
 
-    /// The key of a change that begins now; it is on the disk to stay.
+    /// Returns the new key of a rotation that begins now, once it is durably on disk.
     private func freshKey(
         instead present: MasterKey, in place: MasterKeySource.Place?
     ) throws -> MasterKey {
@@ -196,7 +202,7 @@ public struct KeyRotation {
                     .keyIsElsewhere(place?.description ?? ""), path: file.path)
             }
             let key = try MasterKey.random()
-            // One that is there already was made by a change that ended before it began.
+            // An existing file was made by a call that ended before its rotation began.
             if try KeyFile.make(nextPath, key) { return key }
             return try madeKey()
         }
@@ -207,7 +213,7 @@ public struct KeyRotation {
         return key
     }
 
-    /// The key of a change that was cut short.
+    /// Returns the new key of an interrupted rotation.
     private func resumedKey(
         _ state: RotationState, present: MasterKey
     ) throws -> MasterKey {
@@ -216,7 +222,7 @@ public struct KeyRotation {
             if let content = try KeyFile.read(nextPath, as: .own) {
                 key = try MasterKey(content: content, origin: "`\(nextPath)`")
             } else if state.phase == .placing {
-                // Put in its place already.
+                // It is already in place.
                 key = present
             } else {
                 throw HealthStoreError.rotation(.newKeyLost(nextPath), path: file.path)
@@ -255,7 +261,8 @@ public struct KeyRotation {
 
     // MARK: The end
 
-    /// Brings the log into the file and empties it: pages in it hold what the former key opens.
+    /// Checkpoints and truncates the write-ahead log: its pages hold values that the former key
+    /// decrypts.
     private func emptyLog(_ connection: Connection) throws {
         let isHeld = try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) }
         guard isHeld == 0 else {
@@ -263,8 +270,8 @@ public struct KeyRotation {
         }
     }
 
-    /// Puts a key that was made in the place of the former one; removes that if the new one is
-    /// elsewhere.
+    /// Moves a key that clarity-jobs made to the former key's place, or removes the former key file
+    /// if the new key is elsewhere.
     private func putInPlace(_ state: RotationState, _ next: MasterKey) throws {
         if state.isNewInFile {
             guard try KeyFile.read(nextPath, as: .own) != nil else { return }

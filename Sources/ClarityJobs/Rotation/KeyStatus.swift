@@ -3,30 +3,31 @@ import ClaritySystem
 @preconcurrency import Glibc
 import SQLite
 
-/// What is known of a state directory's master key; never the key.
+/// Facts about a state directory's master key, without the key itself.
 public struct KeyStatus: Hashable, Sendable {
-    /// A change that is under way or was cut short.
+    /// A key rotation that is running or was interrupted.
     public struct Rotation: Hashable, Sendable {
         public var begunAt: Instant
-        /// Whether a living process is at it.
+        /// Whether a running process performs the rotation.
         public var isUnderWay: Bool
-        /// The rows that are the new key's already, and those that are still the former one's.
+        /// The rows that already use the new key, and those that still use the former one.
         public var newRows: Int64
         public var formerRows: Int64
     }
 
     /// Where the key comes from, in words.
     public var place: String
-    /// Since when it is in use; `nil` when that is not known.
+    /// When the key came into use; `nil` if that is not known.
     public var since: Instant?
-    /// How often the key was changed here.
+    /// How often the key was rotated in this state directory.
     public var changes: Int64 = 0
     public var rotation: Rotation?
 
-    /// Looks, and changes nothing.
+    /// Reads the status without changing anything.
     ///
     /// - Returns: `nil` when there is no health data yet.
-    /// - Throws: what opening the store throws, but for a change of the key.
+    /// - Throws: the errors of opening the store, except those about a running or interrupted
+    ///   rotation.
     public static func read(
         stateDirectory: String, environment: [String: String]
     ) throws(HealthStoreError) -> KeyStatus? {
@@ -40,7 +41,7 @@ public struct KeyStatus: Hashable, Sendable {
         do throws(HealthStoreError) {
             try KeyCheck(file, environment).demand(found.key)
         } catch {
-            // A change that was cut short is among what is told.
+            // The status reports an interrupted rotation.
             guard case .rotationUnfinished = error else { throw error }
         }
         do {

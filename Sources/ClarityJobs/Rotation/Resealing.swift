@@ -1,24 +1,26 @@
 import ClarityScheduler
 import SQLite
 
-/// The part of a change of the master key that goes through the rows.
+/// The part of a key rotation that encrypts the rows again.
 struct Resealing {
     let connection: Connection
     let former: Sealer
     let next: Sealer
     let portion: Int
 
-    /// The audit log comes last: by then all else is done that its last entry tells of.
+    /// The audit log comes last, because its last entry records everything else as done.
     private static let audit = "audit"
 
-    /// Seals a portion anew, notes how far it came in the same transaction, and moves on to the next
-    /// table where one ends.
+    /// Encrypts one portion again and records the progress in the same transaction.
     ///
-    /// - Returns: `false` when nothing is left.
+    /// It continues with the next table when one is done.
+    ///
+    /// - Returns: `false` if nothing is left.
     func work(_ state: inout RotationState) throws -> Bool {
         let tables = SealedTable.all.map(\.name) + [Resealing.audit]
         var step = state
-        // A table that this version does not know begins anew nowhere: its rows would be another's.
+        // An empty or unknown name starts with the first table at row 0: the stored row number
+        // belongs to another table.
         let start = tables.firstIndex(of: step.table) ?? 0
         let isMoved = try connection.transaction { () throws -> Bool in
             for name in tables[start...] {
@@ -40,12 +42,13 @@ struct Resealing {
         return isMoved
     }
 
-    /// The last transaction: the canary turns, the former tagging key is kept under the new key, and
-    /// the log has its entry.
+    /// Runs the last transaction: rewrites the canary, encrypts the former tagging keys with the
+    /// new key, and appends the audit entry.
     func finish(_ state: inout RotationState, actor: AuditActor, at now: Instant) throws {
         var step = state
         try connection.transaction {
-            // The note is under the former key; the next opening makes it anew.
+            // The note of the log's end is authenticated with the former key; opening the store
+            // rewrites it.
             try Canary.write(Canary.renotedText, connection, next)
             try FormerKeys.write(former.taggingKeys, connection, next, at: now)
             let formerHead = try turnHead(state)
@@ -75,10 +78,10 @@ struct Resealing {
         return entries.count
     }
 
-    /// Seals entries of the audit log anew and chains them to each other.
+    /// Encrypts audit entries again and chains them to each other.
     ///
-    /// One whose former hash was wrong keeps that hash, and one that does not open stays as it is: both
-    /// are broken in the new chain at the same number as in the former one.
+    /// An entry with a wrong hash keeps that hash, and an entry that does not decrypt stays as it
+    /// is. So the new chain is broken at the same numbers as the former one.
     private func rechain(_ step: inout RotationState) throws -> Int {
         let log = AuditLog(connection: connection, sealer: former)
         let links = try log.links(after: step.row, limit: portion)
@@ -117,9 +120,9 @@ struct Resealing {
         return links.count
     }
 
-    /// Brings the head of the audit log under the new key.
+    /// Authenticates the head of the audit log with the new key.
     ///
-    /// - Returns: the hash that it had for the last entry.
+    /// - Returns: the hash of the last entry before the rotation.
     private func turnHead(_ state: RotationState) throws -> [UInt8] {
         let found = try AuditHead.read(connection, former)
         var head = try found?.head ?? AuditHead.current(connection, former)

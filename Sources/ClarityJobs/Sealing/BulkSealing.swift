@@ -1,14 +1,14 @@
 import CSodium
 
-// The same tags and seals for many rows at once, without an array for each.
+// The same tags and encryption for many rows at once, without an array for each.
 
 extension Sealer {
-    /// `tag(bytes, count: 8)`, as the number whose bytes in memory it is.
+    /// Returns `tag(bytes, count: 8)` as the number with these bytes in memory.
     func shortTag(_ bytes: [UInt8]) -> UInt64 {
         var hash: (UInt64, UInt64) = (0, 0)
         var isFirst = true
         withUnsafeMutableBytes(of: &hash) { buffer in
-            // Never nil: there are two numbers.
+            // Never `nil`: the tuple is not empty.
             guard let start = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return
             }
@@ -18,7 +18,7 @@ extension Sealer {
                         start, buffer.count, bytes, UInt64(bytes.count), key, key.count)
                     isFirst = false
                 } else {
-                    // A tag of 8 bytes under the key before is what the next one hashes.
+                    // Each key hashes the 8-byte tag that the key before it made.
                     withUnsafeBytes(of: buffer.loadUnaligned(as: UInt64.self)) { former in
                         _ = crypto_generichash(
                             start, buffer.count,
@@ -31,7 +31,8 @@ extension Sealer {
         return hash.0
     }
 
-    /// Nonces for `count` seals, drawn at once: a system call for each would cost more than the seal.
+    /// Returns `count` nonces, drawn at once: one system call each would cost more than the
+    /// encryption.
     static func nonces(_ count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count * nonceCount) { buffer, initialized in
             if let start = buffer.baseAddress { randombytes_buf(start, buffer.count) }
@@ -39,12 +40,12 @@ extension Sealer {
         }
     }
 
-    /// Adds what `seal` gives for the bytes and the row to `target`.
+    /// Appends the result of `seal` for the bytes and the row to `target`.
     ///
     /// - Parameters:
     ///   - floor: the smallest size to which the bytes are padded.
     ///   - row: the bytes of the row's identity.
-    ///   - nonce: the place of a nonce in `nonces` that nothing else was sealed with.
+    ///   - nonce: the index of an unused nonce in `nonces`.
     func seal(
         _ plain: [UInt8], atLeast floor: Int, for row: [UInt8], _ nonces: [UInt8], _ nonce: Int,
         onto target: inout [UInt8]
@@ -59,17 +60,18 @@ extension Sealer {
             contentsOf: repeatElement(
                 0, count: size - plain.count - 1 + Sealer.overhead - Sealer.nonceCount))
         target.withUnsafeMutableBufferPointer { buffer in
-            // Never nil: a nonce was just added.
+            // Never `nil`: a nonce was just appended.
             guard let start = buffer.baseAddress.map({ $0 + place }) else { return }
             let text = start + Sealer.nonceCount
-            // In place: what is sealed may lie where the plain text does.
+            // In place: libsodium permits the ciphertext to overlap the plaintext.
             crypto_aead_xchacha20poly1305_ietf_encrypt(
                 text, nil, text, UInt64(size), row, UInt64(row.count), nil, start, sealingKey)
         }
     }
 
-    /// Puts what was sealed for the row into `plain`, without its padding; false when it does not
-    /// open.
+    /// Decrypts a value of the row into `plain` and removes the padding.
+    ///
+    /// - Returns: `false` if it does not decrypt.
     func open(
         _ sealed: UnsafeRawBufferPointer, for row: [UInt8], into plain: inout [UInt8]
     ) -> Bool {
@@ -79,7 +81,8 @@ extension Sealer {
         return decrypt(sealed, for: row, under: unpaddedKey, into: &plain)
     }
 
-    /// Whether the bytes were sealed for this row without padding, as earlier releases did it.
+    /// Returns whether the bytes were encrypted for this row without padding, as earlier releases
+    /// did.
     func isUnpadded(_ sealed: [UInt8], for row: RowIdentity) -> Bool {
         var plain: [UInt8] = []
         return sealed.withUnsafeBytes {
@@ -105,16 +108,16 @@ extension Sealer {
     }
 }
 
-/// Opens many rows one after the other, in buffers that are used again.
+/// Decrypts many rows one after the other, and reuses its buffers.
 struct RowOpening {
     private let sealer: Sealer
     private var identity: [UInt8] = []
-    /// What was opened last.
+    /// The value that was decrypted last.
     private(set) var plain: [UInt8] = []
 
     init(_ sealer: Sealer) { self.sealer = sealer }
 
-    /// Begins the identity of a row, as `RowIdentity` has it.
+    /// Begins the identity of a row with its first bytes, as in `RowIdentity`.
     mutating func begin(_ bytes: [UInt8]) {
         identity.removeAll(keepingCapacity: true)
         identity += bytes
@@ -124,13 +127,15 @@ struct RowOpening {
 
     mutating func append(_ number: Int64) { identity.append(littleEndian: number) }
 
-    /// Adds text with its length in front.
+    /// Appends text with its length in front.
     mutating func append(counted text: UnsafeRawBufferPointer) {
         append(Int64(text.count))
         identity += text
     }
 
-    /// Puts what was sealed for the row into `plain`; false when it does not open.
+    /// Decrypts a value of the row into `plain`.
+    ///
+    /// - Returns: `false` if it does not decrypt.
     mutating func open(_ sealed: UnsafeRawBufferPointer) -> Bool {
         sealer.open(sealed, for: identity, into: &plain)
     }

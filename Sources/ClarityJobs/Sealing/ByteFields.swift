@@ -1,4 +1,4 @@
-// The form of what is sealed: numbers in little-endian order, texts with their length in front.
+// The byte format of encrypted values: numbers are little-endian, texts have their length in front.
 
 extension [UInt8] {
     mutating func append(littleEndian number: some FixedWidthInteger) {
@@ -11,7 +11,7 @@ extension [UInt8] {
     }
 }
 
-/// Reads back what the functions above wrote; `nil` where the bytes end too early.
+/// Reads what the functions above wrote; returns `nil` if the bytes end too early.
 struct ByteReader {
     private var unread: ArraySlice<UInt8>
 
@@ -19,7 +19,7 @@ struct ByteReader {
 
     var isAtEnd: Bool { unread.isEmpty }
 
-    /// All that was not read yet.
+    /// The bytes that were not read yet.
     var rest: [UInt8] { Array(unread) }
 
     mutating func number<Number: FixedWidthInteger>(_: Number.Type) -> Number? {

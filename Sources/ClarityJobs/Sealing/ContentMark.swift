@@ -1,13 +1,13 @@
 import CSodium
 @preconcurrency import Glibc
 
-/// Tells whether a file has the content that it had before, whatever its name and times.
+/// A fingerprint that shows whether a file still has the same content, whatever its name and times.
 ///
-/// Poly1305 over all of its bytes, six times as fast as BLAKE2b, under a random key that is kept
-/// sealed with the result. Who does not know the key cannot make another content with the same
-/// result, nor come upon one by chance: of two contents of 1 GB, chosen without it, at most one pair
-/// in 2^76 agrees (RFC 8439 section 3). Nobody ever sees key or result, so that one key serves a file
-/// for as long as it is noted.
+/// It is Poly1305 over all bytes of the file, six times as fast as BLAKE2b, under a random key that
+/// is stored encrypted with the result. Nobody without the key can make another content with the
+/// same result, or find one by chance: of two contents of 1 GB, chosen without the key, at most one
+/// pair in 2^76 agrees (RFC 8439 section 3). Nobody ever sees key or result, so one key serves a
+/// file for as long as its mark is stored.
 public struct ContentMark: Hashable, Sendable {
     static let keyCount = Int(crypto_onetimeauth_KEYBYTES)
     static let codeCount = Int(crypto_onetimeauth_BYTES)
@@ -22,12 +22,13 @@ public struct ContentMark: Hashable, Sendable {
         self.code = code
     }
 
-    /// The mark of the file at `path`, as it is on the disk; `nil` when it cannot be read or
-    /// `isStopped`.
+    /// Computes the mark of the file at `path` from the disk.
+    ///
+    /// Returns `nil` if the file cannot be read, or `isStopped` returns true.
     ///
     /// - Parameters:
-    ///   - other: the mark with which this one is to be compared; `nil` for a key of its own.
-    ///   - isStopped: asked after each piece of 1 MiB.
+    ///   - other: the mark to compare with, whose key is reused; `nil` for a new key.
+    ///   - isStopped: called after each piece of 1 MiB.
     public init?(
         ofFile path: String, like other: ContentMark?, isStopped: () throws -> Bool
     ) rethrows {

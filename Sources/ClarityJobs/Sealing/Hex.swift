@@ -1,4 +1,4 @@
-/// The bytes as lower-case hex digits.
+/// Returns the bytes as lower-case hex digits.
 func hexEncoded(_ bytes: some Collection<UInt8>) -> String {
     var text: [UInt8] = []
     text.reserveCapacity(2 * bytes.count)
@@ -7,7 +7,7 @@ func hexEncoded(_ bytes: some Collection<UInt8>) -> String {
 }
 
 extension [UInt8] {
-    /// Adds the two lower-case hex digits of a byte.
+    /// Appends the two lower-case hex digits of a byte.
     mutating func append(hexDigitsOf byte: UInt8) {
         func digit(_ value: UInt8) -> UInt8 { value + (value < 10 ? 0x30 : 0x57) }
         append(digit(byte >> 4))
@@ -15,7 +15,7 @@ extension [UInt8] {
     }
 }
 
-/// The bytes that hex digits of either case stand for; `nil` for anything else.
+/// Returns the bytes for hex digits of either case, or `nil` for anything else.
 func hexDecoded(_ digits: [UInt8]) -> [UInt8]? {
     guard digits.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []

@@ -2,18 +2,19 @@
 
 /// A file that holds a master key and nothing else.
 enum KeyFile {
-    /// Whose file it is.
+    /// Who wrote the file, and who may read it.
     enum Kind {
-        /// In the state directory: this user's own, no symbolic link, closed to everybody else.
+        /// In the state directory: owned by this user, no symbolic link, closed to everybody else.
         case own
-        /// Given by a service manager or a person: this user's or root's, closed to all but their
-        /// groups.
+        /// Given by a service manager or a person: owned by this user or root, closed to all but
+        /// their groups.
         case credential
     }
 
-    /// The file's first bytes, more than any key has; `nil` when there is no such file.
+    /// Returns the first 1,024 bytes of the file, more than any key has; `nil` if there is no such
+    /// file.
     static func read(_ path: String, as kind: Kind) throws(MasterKeyError) -> [UInt8]? {
-        // A container's manager gives its credentials as links.
+        // A container manager provides its credentials as links.
         let follow = kind == .own ? O_NOFOLLOW : 0
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | follow)
         guard descriptor >= 0 else {
@@ -40,10 +41,12 @@ enum KeyFile {
         return Array(content[..<count])
     }
 
-    /// Makes the file with mode 0600; `false` when there is one already.
+    /// Creates the file with mode 0600.
     ///
-    /// It appears whole or not at all: it is written and synced under another name first. It is
-    /// there to stay when this returns, whoever made it: its folder is synced too.
+    /// The file appears whole or not at all: it is first written and synced under another name. Its
+    /// folder is synced too, so the file is durable when this returns, whoever created it.
+    ///
+    /// - Returns: `false` if the file already exists.
     static func make(_ path: String, _ key: MasterKey) throws(MasterKeyError) -> Bool {
         let draft = try write(key, besides: path)
         defer { unlink(draft) }
@@ -53,21 +56,21 @@ enum KeyFile {
         return isMade
     }
 
-    /// Puts the file `next` in the place of `path`, for good when this returns.
+    /// Renames the file `next` to `path`, durably when this returns.
     static func replace(_ path: String, by next: String) throws(MasterKeyError) {
         guard rename(next, path) == 0 else { throw .file(path: path, errno: errno) }
         try syncFolder(of: path)
     }
 
-    /// Removes the file, for good when this returns; one that is not there is no error.
+    /// Removes the file, durably when this returns; a missing file is no error.
     static func remove(_ path: String) throws(MasterKeyError) {
         guard unlink(path) == 0 || errno == ENOENT else { throw .file(path: path, errno: errno) }
         try syncFolder(of: path)
     }
 
-    /// Removes the drafts of `path` that killed processes left behind, for good when this returns.
+    /// Removes the drafts of `path` that killed processes left behind, durably when this returns.
     ///
-    /// To be called while no other process makes the file.
+    /// Call it only while no other process creates the file.
     static func removeDrafts(of path: String) throws(MasterKeyError) {
         let slash = path.lastIndex(of: "/") ?? path.startIndex
         let prefix = "\(path[slash...].drop { $0 == "/" })\(draftMark)"
@@ -82,10 +85,10 @@ enum KeyFile {
         }
     }
 
-    /// What a draft's name has behind the file's; no copy of a person's has it.
+    /// The part of a draft's name after the file's name; no copy made by a person has it.
     private static let draftMark = ".draft-"
 
-    /// Writes the key to a file of a name that no other process has, and returns the name.
+    /// Writes the key to a file with a unique name and returns that name.
     private static func write(
         _ key: MasterKey, besides path: String
     ) throws(MasterKeyError) -> String {
@@ -99,7 +102,7 @@ enum KeyFile {
         let content = Array("\(hexEncoded(key.bytes))\n".utf8)
         let count = Glibc.write(descriptor, content, content.count)
         guard count == content.count, fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
-            // A write that was cut short sets no number; there was no room for the rest.
+            // A short write sets no `errno`; the disk had no room for the rest.
             let code = (0..<content.count).contains(count) ? ENOSPC : errno
             unlink(draft)
             throw .file(path: path, errno: code)
@@ -116,7 +119,7 @@ enum KeyFile {
     }
 }
 
-/// What speaks against using a file as one of ours, in words; `nil` when nothing does.
+/// Returns why a file is not usable as one of ours, in words, or `nil` if it is.
 func ownershipProblem(of status: stat, owners: [uid_t]) -> String? {
     switch status.st_mode & S_IFMT {
     case S_IFREG: owners.contains(status.st_uid) ? nil : "it belongs to another user"

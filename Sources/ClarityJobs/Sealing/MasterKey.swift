@@ -1,15 +1,15 @@
 import CSodium
 
-/// The key from which all others are derived; 32 bytes that never reach an error, log or output.
+/// The key from which all others are derived; its 32 bytes never reach an error, log or output.
 public struct MasterKey: Sendable {
     static let byteCount = 32
 
     let bytes: [UInt8]
 
-    /// Takes 32 bytes, or 64 hex digits with white space around them.
+    /// Parses 32 bytes, or 64 hex digits with optional white space around them.
     ///
-    /// - Throws: `MasterKeyError.length` for any other count of bytes; `origin` names the place for
-    ///   people.
+    /// - Parameter origin: where the content comes from, for people.
+    /// - Throws: `MasterKeyError.length` for any other content.
     init(content: [UInt8], origin: String) throws(MasterKeyError) {
         if content.count == MasterKey.byteCount {
             bytes = content
@@ -24,7 +24,7 @@ public struct MasterKey: Sendable {
 
     private init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// A key that nobody had before.
+    /// Returns a new random key.
     static func random() throws(MasterKeyError) -> MasterKey {
         try prepareSodium()
         var bytes = [UInt8](repeating: 0, count: byteCount)
@@ -32,12 +32,13 @@ public struct MasterKey: Sendable {
         return MasterKey(bytes: bytes)
     }
 
-    /// Tells this key from others, and nothing more: 16 hex digits made of a subkey.
+    /// Returns 16 hex digits of a subkey: they tell this key from others, and reveal nothing more.
     func identifier() throws(MasterKeyError) -> String {
         hexEncoded(Array(try subkey(.naming).prefix(8)))
     }
 
-    /// The subkey for one purpose: as independent of its siblings as if it were random.
+    /// Returns the subkey for one purpose, as independent of the other subkeys as if it were
+    /// random.
     func subkey(_ purpose: KeyPurpose) throws(MasterKeyError) -> [UInt8] {
         try prepareSodium()
         var subkey = [UInt8](repeating: 0, count: MasterKey.byteCount)
@@ -55,21 +56,21 @@ extension MasterKey: CustomStringConvertible, CustomDebugStringConvertible, Cust
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What a subkey is for; a number is never given to another purpose.
+/// What a subkey is for; a number is never reused for another purpose.
 enum KeyPurpose: UInt64 {
-    /// Sealing of values as releases up to 0.1.0 did it, without padding.
+    /// Encryption without padding, as in releases up to 0.1.0.
     case unpaddedSealing = 1
-    /// Tags by which a known value is recognised.
+    /// Tags that recognise a known value.
     case tagging = 2
-    /// The head of the audit log.
+    /// The authentication of the audit log's head.
     case heading = 3
-    /// The name by which a key is told from others.
+    /// The identifier of a master key.
     case naming = 4
-    /// Sealing of padded values, tokens and cached rows.
+    /// Encryption of padded values, tokens and cached rows.
     case sealing = 5
 }
 
-/// Makes libsodium ready; cheap when it already is.
+/// Initialises libsodium; cheap if that is already done.
 private func prepareSodium() throws(MasterKeyError) {
     guard sodium_init() >= 0 else { throw .noCryptography }
 }

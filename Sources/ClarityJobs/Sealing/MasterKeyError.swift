@@ -2,17 +2,17 @@ import Glibc
 
 /// Why there is no usable master key.
 public enum MasterKeyError: Error, Hashable, Sendable {
-    /// The key has the wrong length; `got` counts what the place holds.
+    /// The key has the wrong length; `got` counts the bytes that were found.
     case length(origin: String, got: Int)
-    /// A file with the key can be read by others.
+    /// Others can read a file with the key.
     case openToOthers(path: String, mode: UInt32)
-    /// A file with the key cannot be read or made.
+    /// A file with the key cannot be read or created.
     case file(path: String, errno: Int32)
-    /// A file with the key is not one that may be relied on.
+    /// A file with the key cannot be trusted.
     case notOurs(path: String, problem: String)
-    /// The variable that was named for the key holds nothing.
+    /// The variable named for the key is empty or not set.
     case noVariable(String)
-    /// No variable can have the name that was given.
+    /// The name given for the variable is not a possible variable name.
     case faultyVariable(String)
     /// libsodium does not work on this machine.
     case noCryptography
@@ -36,8 +36,8 @@ extension MasterKeyError: CustomStringConvertible {
     }
 }
 
-/// The system's words for an error number.
+/// Returns the system's text for an error number.
 func errnoText(_ code: Int32) -> String { String(cString: strerror(code)).lowercased() }
 
-/// Whether an error number says that the disk is full or fails.
+/// Returns whether an error number means that the disk is full or fails.
 func isDisk(_ code: Int32) -> Bool { [ENOSPC, EDQUOT, EIO].contains(code) }

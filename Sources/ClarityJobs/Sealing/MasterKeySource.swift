@@ -1,31 +1,31 @@
 @preconcurrency import Glibc
 
-/// Where the master key is looked for.
+/// Finds the master key.
 ///
-/// In this order: `$CREDENTIALS_DIRECTORY/clarity-jobs.key`, a variable in hex, `master.key` in the
-/// state directory. A place that holds a faulty key is an error and not passed over. The variable is
-/// `CLARITY_JOBS_KEY`, unless `CLARITY_JOBS_KEY_VARIABLE` names another: then that one must be set,
-/// since who names a place for the key does not want one made elsewhere.
+/// It looks in this order: `$CREDENTIALS_DIRECTORY/clarity-jobs.key`, a variable in hex, and
+/// `master.key` in the state directory. A faulty key is an error; the search does not go on. The
+/// variable is `CLARITY_JOBS_KEY`, unless `CLARITY_JOBS_KEY_VARIABLE` names another. That one must
+/// then be set: a user who names a place for the key does not want one made elsewhere.
 struct MasterKeySource: Sendable {
     /// A place that can hold the key.
     enum Place: Hashable, Sendable {
         case credential(path: String)
         case variable(String)
-        /// `master.key` in the state directory; the only one that this program writes.
+        /// `master.key` in the state directory; the only place that this program writes.
         case file(path: String)
     }
 
     var stateDirectory: String
-    /// The process's environment, of which the variables above matter.
+    /// The environment of the process; only the variables above matter.
     var environment: [String: String]
 
-    /// The key that exists; `nil` when no place has one.
+    /// Returns the existing key, or `nil` if no place has one.
     func load() throws(MasterKeyError) -> MasterKey? { try find()?.key }
 
-    /// The key that exists with its place.
+    /// Returns the existing key and its place.
     func find() throws(MasterKeyError) -> (key: MasterKey, place: Place)? {
         if let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty {
-            // A service manager may let its group read a credential, never others.
+            // A service manager may let its group read a credential, but never others.
             let path = "\(directory)/clarity-jobs.key"
             if let file = try KeyFile.read(path, as: .credential) {
                 return (try MasterKey(content: file, origin: "`\(path)`"), .credential(path: path))
@@ -40,10 +40,10 @@ struct MasterKeySource: Sendable {
         return (try MasterKey(content: content, origin: "`\(path)`"), .file(path: path))
     }
 
-    /// Makes `master.key` of mode 0600 and returns its key, or the one that another process made
-    /// meanwhile.
+    /// Creates `master.key` with mode 0600 and returns its key, or the one that another process
+    /// created meanwhile.
     ///
-    /// It is there to stay before anything is sealed with it.
+    /// The file is durable before anything is encrypted with the key.
     func create() throws(MasterKeyError) -> MasterKey {
         let key = try MasterKey.random()
         if try KeyFile.make(path, key) { return key }
@@ -61,10 +61,10 @@ struct MasterKeySource: Sendable {
         return (name, try MasterKeySource.value(of: name, environment))
     }
 
-    /// What a variable that was named holds.
+    /// Returns the value of a named variable.
     ///
-    /// - Throws: `noVariable` when it is not set or empty, `faultyVariable` for a name that no
-    ///   variable can have.
+    /// - Throws: `noVariable` if it is empty or not set, `faultyVariable` if no variable can have
+    ///   this name.
     static func value(
         of name: String, _ environment: [String: String]
     ) throws(MasterKeyError) -> String {
@@ -73,8 +73,8 @@ struct MasterKeySource: Sendable {
         return value
     }
 
-    /// Whether an environment can have a variable of this name: letters, digits and `_`, no digit
-    /// first, at most 100.
+    /// Returns whether a variable can have this name: letters, digits and `_`, no digit first, at
+    /// most 100 characters.
     static func isVariable(_ name: String) -> Bool {
         let isWord = name.utf8.allSatisfy { byte in
             switch byte {

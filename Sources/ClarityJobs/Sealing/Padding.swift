@@ -1,9 +1,9 @@
-/// The padding of a value before it is sealed, so that the sealed length does not follow from the value.
+/// Pads a value before encryption, so that the encrypted length does not reveal the value.
 ///
-/// A byte 0x80 and as many zeros as it takes (ISO/IEC 7816-4): always at least one byte, so that the
-/// end of the value is unambiguous. A padded value has a power of two of bytes, from a floor on. The
-/// floor is chosen by the table so that values of one kind share one size: it is larger than the
-/// longest ordinary value.
+/// The padding is a byte 0x80 and as many zeros as needed (ISO/IEC 7816-4). It is always at least
+/// one byte, so the end of the value is unambiguous. The padded size is a floor times a power of
+/// two. Each table has its floor, larger than the longest ordinary value, so that values of one
+/// kind share one size.
 ///
 /// | table | floor in bytes | what fits |
 /// |---|---|---|
@@ -14,21 +14,21 @@
 /// | minutes | 8192 | always |
 /// | analyses | 16384 | an embedding of 128 numbers |
 /// | server_words, audit | 256 | a sentence; four kinds |
-/// | the others | 1024 | tokens, reasons of a reading |
+/// | others | 1024 | tokens, reasons of a reading |
 enum Padding {
     static let mark: UInt8 = 0x80
 
-    /// The size to which `count` bytes are padded: the smallest `floor` times a power of two that is
-    /// larger.
+    /// Returns the padded size for `count` bytes: the smallest larger `floor` times a power of two.
     static func size(of count: Int, atLeast floor: Int) -> Int {
         var size = floor
         while size <= count { size *= 2 }
         return size
     }
 
-    /// The smallest size in a table.
+    /// Returns the smallest padded size in a table.
     ///
-    /// - Parameter plain: of a sample its first byte says what it is, which its kind says in the clear.
+    /// - Parameter plain: in the outbox its first byte is the kind of value, which the row's kind
+    ///   reveals anyway.
     static func floor(of plain: [UInt8], in table: String) -> Int {
         switch table {
         case "outbox": (plain.first ?? 0) < 3 ? 64 : 128
@@ -42,7 +42,7 @@ enum Padding {
         }
     }
 
-    /// Removes the padding; false when there is none.
+    /// Removes the padding; returns `false` if there is none.
     static func remove(from padded: inout [UInt8]) -> Bool {
         guard let end = padded.lastIndex(where: { $0 != 0 }), padded[end] == mark else {
             return false

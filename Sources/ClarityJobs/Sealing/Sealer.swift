@@ -1,23 +1,23 @@
 import CSodium
 
-/// Seals bytes so that only the key opens them, and only in the row for which they were sealed.
+/// Seals values: encrypts bytes so that only the key decrypts them, and only for their own row.
 ///
-/// XChaCha20-Poly1305 with a random nonce of 24 bytes in front: so many values that no two ever
-/// share one. The row's identity is authenticated with the bytes, so that a sealed value copied into
-/// another row does not open there. The bytes are padded first (`Padding`): the length of a sealed
-/// value says nothing about the value.
+/// The cipher is XChaCha20-Poly1305 with a random nonce of 24 bytes in front: there are so many
+/// nonces that no two values ever share one. The row's identity is authenticated with the bytes, so
+/// an encrypted value that is copied to another row does not decrypt there. The bytes are padded
+/// first (`Padding`), so that the encrypted length does not reveal the value.
 ///
-/// Earlier releases sealed without padding, under another subkey. Such a value still opens.
+/// Earlier releases encrypted without padding, under another subkey. Such values still decrypt.
 struct Sealer: Sendable {
     static let nonceCount = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
     private static let sealCount = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
-    /// By how many bytes what is sealed is longer.
+    /// The number of bytes by which an encrypted value is longer than the padded one.
     static let overhead = nonceCount + sealCount
 
     let sealingKey: [UInt8]
     let unpaddedKey: [UInt8]
     private let headingKey: [UInt8]
-    /// The tagging keys of all master keys that there were, oldest first; the last is the key's own.
+    /// The tagging keys of all master keys so far, oldest first; the last one is the present key's.
     private(set) var taggingKeys: [[UInt8]]
 
     init(_ key: MasterKey) throws(MasterKeyError) {
@@ -27,14 +27,14 @@ struct Sealer: Sendable {
         taggingKeys = [try key.subkey(.tagging)]
     }
 
-    /// The sealer of the master key that follows this one's.
+    /// Returns the sealer of the next master key, which continues this one's tags.
     func followed(by key: MasterKey) throws(MasterKeyError) -> Sealer {
         try Sealer(key).with(formerKeys: taggingKeys)
     }
 
-    /// The same sealer after other master keys.
+    /// Returns the same sealer with the tagging keys of former master keys.
     ///
-    /// - Parameter formerKeys: their tagging keys, oldest first.
+    /// - Parameter formerKeys: the former tagging keys, oldest first.
     func with(formerKeys: [[UInt8]]) -> Sealer {
         var sealer = self
         sealer.taggingKeys = formerKeys + [taggingKey]
@@ -43,7 +43,7 @@ struct Sealer: Sendable {
 
     private var taggingKey: [UInt8] { taggingKeys[taggingKeys.count - 1] }
 
-    /// The bytes, padded and sealed for one row.
+    /// Returns the bytes padded and encrypted for one row.
     func seal(_ plain: [UInt8], for row: RowIdentity) -> [UInt8] {
         var sealed: [UInt8] = []
         seal(
@@ -52,9 +52,9 @@ struct Sealer: Sendable {
         return sealed
     }
 
-    /// What was sealed for this row, without its padding.
+    /// Decrypts a value of this row and removes its padding.
     ///
-    /// - Throws: `SealingError` when a bit differs, the row is another, or the key is.
+    /// - Throws: `SealingError` if a bit was changed, or the row or the key is another one.
     func open(_ sealed: [UInt8], for row: RowIdentity) throws(SealingError) -> [UInt8] {
         var plain: [UInt8] = []
         let isOpen = sealed.withUnsafeBytes { open($0, for: row.bytes, into: &plain) }
@@ -62,7 +62,7 @@ struct Sealer: Sendable {
         return plain
     }
 
-    /// Whether the bytes were sealed for this row with this key.
+    /// Returns whether the bytes were encrypted for this row with this key.
     func opens(_ sealed: [UInt8], for row: RowIdentity) -> Bool {
         do throws(SealingError) {
             _ = try open(sealed, for: row)
@@ -72,44 +72,45 @@ struct Sealer: Sendable {
         }
     }
 
-    /// A keyed hash of the bytes: the same for the same bytes, and without the key no way to test a
-    /// guess of them.
+    /// Returns a keyed hash of the bytes: equal for equal bytes, and useless for testing a guess
+    /// without the key.
     ///
     /// - Parameter count: 1 to 16 bytes of the hash.
     func tag(_ bytes: [UInt8], count: Int) -> [UInt8] {
         taggingKeys.reduce(bytes) { Sealer.hash($0, under: $1, count: count) }
     }
 
-    /// What `tag` gives for the bytes whose tag under the key before this one is `tag`.
+    /// Returns the tag under this key of the bytes whose tag under the former key is `tag`.
     ///
-    /// So a tag outlives its key without the bytes: of a pruned sample nothing else is left.
+    /// So a tag survives a key rotation without its bytes, which a pruned sample no longer has.
     func tag(following tag: [UInt8]) -> [UInt8] {
         Sealer.hash(tag, under: taggingKey, count: tag.count)
     }
 
-    /// The keyed hash of a text that must not stand in the clear, as 32 hex digits.
+    /// Returns the keyed hash, as 32 hex digits, of a text that must not be stored unencrypted.
     ///
-    /// - Parameter column: the table and column that it is for, so that equal texts of two columns
-    ///   look different.
+    /// - Parameter column: the table and column of the text, so that equal texts in two columns
+    ///   have different tags.
     func hexTag(_ text: String, for column: String) -> String {
         var identity = RowIdentity(column)
         identity.append(text)
         return hexEncoded(tag(identity.bytes, count: 16))
     }
 
-    /// What `hexTag` gives for the text whose tag under the key before this one is `hexTag`; `nil` when
-    /// that is none.
+    /// Returns the hex tag under this key of the text whose tag under the former key is `hexTag`;
+    /// `nil` if that is not valid hex.
     func hexTag(following hexTag: String) -> String? {
         hexDecoded(Array(hexTag.utf8)).map { hexEncoded(tag(following: $0)) }
     }
 
-    /// What the file has in the place of the backend's id of a metric: the id is a hash of the value.
+    /// Returns what is stored in place of the backend's id of a metric, which is a hash of the
+    /// value.
     func metricTag(_ id: String) -> String { hexTag(id, for: "metrics.id") }
 
-    /// What the file has in the place of a source's state: it tells the size of the source.
+    /// Returns what is stored in place of a source's state, which reveals the size of the source.
     func stampTag(_ stamp: String) -> String { hexTag(stamp, for: "sources.stamp") }
 
-    /// A keyed hash of 32 bytes over the head of the audit log, which only the key can make.
+    /// Returns a keyed hash of 32 bytes over the head of the audit log; only the key can make it.
     func authenticate(_ bytes: [UInt8]) -> [UInt8] {
         Sealer.hash(bytes, under: headingKey, count: 32)
     }
@@ -122,11 +123,11 @@ struct Sealer: Sendable {
     }
 }
 
-/// A sealed value that does not open: it or its row was changed, or sealed with another key.
+/// A value that does not decrypt: it or its row was changed, or another key encrypted it.
 public struct SealingError: Error, Hashable, Sendable {
-    /// The table whose row it is.
+    /// The table of the row.
     public var table: String
-    /// What tells the row from others of its table; `nil` for the only one.
+    /// What tells the row from others of its table; `nil` if it is the only one.
     public var row: String?
 
     init(table: String, row: String? = nil) {
@@ -136,7 +137,7 @@ public struct SealingError: Error, Hashable, Sendable {
 
     init(_ row: RowIdentity) { self.init(table: row.table, row: row.label) }
 
-    /// Whether it is the login that is damaged, which another one puts right.
+    /// Whether the damaged value is the login, which a new login replaces.
     var isOfLogin: Bool { ["session", "session_record"].contains(table) }
 }
 
@@ -147,10 +148,10 @@ extension SealingError: CustomStringConvertible {
     }
 }
 
-/// The table and the columns for which a value is sealed, as bytes that no other row has.
+/// The table and the columns that identify the row of an encrypted value, as bytes unique to it.
 struct RowIdentity: Sendable {
     let table: String
-    /// What people may call the row; nothing that is sealed.
+    /// A name of the row for people; never part of the encrypted value.
     let label: String?
     private(set) var bytes: [UInt8] = []
 
@@ -160,7 +161,7 @@ struct RowIdentity: Sendable {
         append(table)
     }
 
-    /// Adds text, with its length in front so that two neighbours cannot be read as others.
+    /// Appends text with its length in front, so that neighbouring texts cannot be confused.
     mutating func append(_ text: String) {
         append(Int64(text.utf8.count))
         bytes += text.utf8

@@ -1,7 +1,7 @@
 import SQLite
 
-// Which dialect each backend spoke when it was asked last. Neither is health data nor a secret: the
-// address stands in the job file.
+// The last detected dialect of each backend. It is neither health data nor a secret, and the
+// backend's address is in the job file.
 
 extension HealthSchema {
     static let dialects = """
@@ -13,7 +13,7 @@ extension HealthSchema {
 }
 
 extension HealthStore {
-    /// The dialect that was remembered for the backend at `base`.
+    /// Returns the remembered dialect of the backend at `base`, or `nil`.
     public func dialect(of base: String) throws(HealthStoreError) -> String? {
         try access { connection in
             try connection.first(
@@ -21,9 +21,9 @@ extension HealthStore {
         }
     }
 
-    /// Remembers a dialect's name, of 1 to 40 characters, in place of any earlier one.
+    /// Stores a dialect's name, of 1 to 40 characters, in place of any earlier one.
     public func remember(_ dialect: String, of base: String) throws(HealthStoreError) {
-        // Also before the login that follows a logout.
+        // `changeAnyway`, because this may also happen between a logout and the next login.
         try changeAnyway { connection in
             try connection.run(
                 """

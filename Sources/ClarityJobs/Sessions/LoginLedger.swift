@@ -1,23 +1,26 @@
 public import ClarityScheduler
 import SQLite
 
-/// How many logins may still be tried for an e-mail address.
+/// The number of logins that may still be tried for an e-mail address.
 ///
 /// A backend may lock an account for 15 minutes after three failed logins, even for the right
-/// password, and may call its own outage a failed login: two tries in 15 minutes never lead there.
+/// password. It may also report its own outage as a failed login. Two tries in 15 minutes never
+/// cause a lock.
 public struct LoginAllowance: Hashable, Sendable {
-    /// The most tries within `window`: 2, whatever becomes of them.
+    /// The most tries within `window`: 2, whatever their outcome.
     public static let limit = 2
     /// 15 min.
     public static let window = Duration.seconds(15 * 60)
 
-    /// How many may be tried now, 0 to 2.
+    /// The number of tries left now, 0 to 2.
     public let left: Int
-    /// When the next may be tried; `nil` when one may be tried now.
+    /// When the next login may be tried; `nil` if one may be tried now.
     public let nextAt: Instant?
 
-    /// Judges by earlier tries. One in the future, of a clock that was stepped back, counts as one of
-    /// now: nothing holds up a login for longer than `window`.
+    /// Counts the earlier tries.
+    ///
+    /// A try in the future, left by a clock that was stepped back, counts as made now: nothing
+    /// delays a login for longer than `window`.
     init(after tries: [Instant], at now: Instant) {
         let recent = tries.map { min($0, now) }.filter { now - $0 < LoginAllowance.window }.sorted()
         left = max(0, LoginAllowance.limit - recent.count)
@@ -26,27 +29,28 @@ public struct LoginAllowance: Hashable, Sendable {
     }
 }
 
-/// The answer to who wants to try a login.
+/// The answer to a request for a login.
 public enum LoginReservation: Hashable, Sendable {
-    /// It may be sent, and is written down under a number already.
+    /// The login may be sent; it is already recorded under this number.
     case granted(Int64)
-    /// It must not be sent before.
+    /// The login must not be sent before this time.
     case usedUp(until: Instant)
 }
 
-// Which logins were tried, by all processes together. What is kept is the instant and a keyed hash
-// of the e-mail address. A logout that removes everything leaves it: it could else be used to get
-// around the rule.
+// The logins that were tried, by all processes together: their times, and keyed hashes of the
+// e-mail addresses. A logout that removes everything keeps them, because it could otherwise be used
+// to get around the limit.
 
 extension HealthStore {
-    /// Asks for a login, and writes it down when it may be tried: durable before it is sent, so that
-    /// a kill in between counts as a try.
+    /// Reserves a login and records it if it may be tried.
+    ///
+    /// The record is durable before the login is sent, so a kill in between counts as a try.
     public func reserveLogin(
         email: String, at now: Instant
     ) throws(HealthStoreError) -> LoginReservation {
         try changeAnyway { connection in
             let time = Value.integer(now.millisecondsSince1970)
-            // Kept so: otherwise the wait would begin anew with each question.
+            // Stored as now; otherwise the wait would start again with each request.
             try connection.run(
                 "UPDATE login_tries SET tried_at_ms = ? WHERE tried_at_ms > ?", time, time)
             try connection.run(
@@ -61,14 +65,14 @@ extension HealthStore {
         }
     }
 
-    /// Strikes out a login of which it is certain that it never left this machine.
+    /// Removes the record of a login that certainly never left this machine.
     public func withdrawLogin(_ number: Int64) throws(HealthStoreError) {
         try changeAnyway { connection in
             try connection.run("DELETE FROM login_tries WHERE id = ?", .integer(number))
         }
     }
 
-    /// How many logins may still be tried for an address; asking writes nothing.
+    /// Returns how many logins may still be tried for an address; writes nothing.
     public func loginAllowance(
         email: String, at now: Instant
     ) throws(HealthStoreError) -> LoginAllowance {
@@ -84,8 +88,10 @@ extension HealthStore {
         return LoginAllowance(after: tries, at: now)
     }
 
-    /// The same for an address in another case or with spaces around it, which is the same account to
-    /// a backend.
+    /// Returns the keyed hash of an address.
+    ///
+    /// Case and surrounding spaces do not matter, because backends treat such addresses as one
+    /// account.
     private func loginTag(_ email: String) -> [UInt8] {
         let start = email.drop(while: \.isWhitespace)
         let address = String(start.reversed().drop(while: \.isWhitespace).reversed())

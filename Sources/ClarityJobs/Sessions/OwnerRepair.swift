@@ -1,13 +1,15 @@
 import SQLite
 
-// A damaged owner must not keep a person from their own data.
+// A damaged owner must not lock a person out of their own data.
 
 extension HealthStore {
-    /// The owner that was sealed; one that does not open is taken from the session, which nobody
-    /// without the key can have made, and kept anew with the next change.
+    /// Decrypts the owner, or takes it from the session if it does not decrypt.
     ///
-    /// - Throws: `SealingError` of `owner` when there is no session that opens either: whose data it
-    ///   is could then be anybody's word.
+    /// Nobody without the key can have made the session, so it can be trusted. The next change
+    /// stores the owner again (`repairOwner`).
+    ///
+    /// - Throws: `SealingError` of `owner` if the session does not decrypt either, because then
+    ///   nothing proves whose data it is.
     func ownerText(_ sealed: [UInt8], _ connection: Connection) throws -> String {
         let row = RowIdentity("owner")
         if sealer.opens(sealed, for: row) {
@@ -22,7 +24,7 @@ extension HealthStore {
         return user
     }
 
-    /// Seals the owner anew where it does not open.
+    /// Encrypts the owner again if the stored one does not decrypt.
     func repairOwner(_ user: String, _ connection: Connection) throws {
         let row = RowIdentity("owner")
         let sealed = try connection.first("SELECT sealed FROM owner", map: { $0.blob(0) })

@@ -1,15 +1,15 @@
 public import ClarityScheduler
 
-/// Who is logged in, with the tokens that prove it.
+/// A logged-in user and their tokens.
 public struct Session: Hashable, Sendable, PrivateValue {
     public var userID: String
     public var email: String
     public var accessToken: Secret
     public var refreshToken: Secret
-    /// When the access token ends.
+    /// When the access token expires.
     public var expiresAt: Instant
-    /// The address of the backend that gave the tokens, and the only one that may see them; empty
-    /// as long as it is not kept.
+    /// The address of the backend that issued the tokens, and the only one that may receive them;
+    /// empty until the session is stored.
     public var backend: String
 
     /// Creates a session.

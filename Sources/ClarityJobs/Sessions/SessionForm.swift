@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-// The form in which a session is sealed.
+// The encrypted form of a session.
 
 extension Session {
     var sealedForm: [UInt8] {
@@ -14,7 +14,7 @@ extension Session {
         return bytes
     }
 
-    /// `nil` when the bytes are none of `sealedForm`.
+    /// Returns `nil` if the bytes are not a valid `sealedForm`.
     init?(sealedForm: [UInt8]) {
         var reader = ByteReader(sealedForm)
         guard let userID = reader.field(), let email = reader.field(),

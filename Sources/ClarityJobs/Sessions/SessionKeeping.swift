@@ -2,14 +2,14 @@ public import ClarityScheduler
 import ClaritySystem
 import SQLite
 
-// Who is logged in. The store belongs to the first user that ever was, until a logout removes
-// everything: the outbox and the cache are theirs, and nobody else's data may mix with them.
+// The login. The store belongs to the first user who ever logged in, until a logout removes
+// everything: the outbox and the cache are theirs, and must not mix with anybody else's data.
 
 extension HealthStore {
-    /// The session that was kept; `nil` when nobody is logged in.
+    /// Returns the stored session, or `nil` if nobody is logged in.
     ///
-    /// - Throws: `changedHands` after a logout that removed everything: what this store was opened
-    ///   for must not go on under another user's name.
+    /// - Throws: `changedHands` after a logout that removed everything: work that this store was
+    ///   opened for must not continue as another user.
     public func load() throws(HealthStoreError) -> Session? {
         try access { connection in
             try connection.snapshot {
@@ -19,12 +19,14 @@ extension HealthStore {
         }
     }
 
-    /// Keeps the session of a login in place of the former one, and makes its user the store's owner
-    /// if there is none.
+    /// Stores the session of a login in place of the former one.
     ///
-    /// - Parameter isAgain: whether nobody asked for the login but a session that has ended.
-    /// - Throws: `otherUser` when the store has another owner, and `changedHands`; the former session
-    ///   stays. `loggedOut` when `isAgain` and somebody has logged out meanwhile.
+    /// If the store has no owner yet, the session's user becomes its owner.
+    ///
+    /// - Parameter isAgain: whether the login only replaces an ended session, without anybody
+    ///   asking.
+    /// - Throws: `otherUser` if the store has another owner, or `changedHands`; the former session
+    ///   then stays. `loggedOut` if `isAgain` is true and somebody has logged out meanwhile.
     public func save(
         _ session: Session, at now: Instant? = nil, isAgain: Bool = false
     ) throws(HealthStoreError) {
@@ -39,9 +41,10 @@ extension HealthStore {
         }
     }
 
-    /// Removes the mark of a login where nobody is logged in, so that the next login is noticed.
+    /// Removes the login mark if nobody is logged in, so that the next login is noticed.
     ///
-    /// - Returns: whether nobody is logged in. A login under way commits before this looks, or after.
+    /// - Returns: whether nobody is logged in. A concurrent login commits either before this check
+    ///   or after it.
     public func awaitLogin() throws(HealthStoreError) -> Bool {
         try changeAnyway { connection in
             guard try session(connection) == nil else { return false }
@@ -55,11 +58,11 @@ extension HealthStore {
         String(path.lastIndex(of: "/").map { path[..<$0] } ?? ".")
     }
 
-    /// Keeps `renewed` in place of `old`, whose renewal it is.
+    /// Stores `renewed`, the renewal of `old`, in its place.
     ///
-    /// - Returns: `false`, with nothing changed, when `old` is not the kept session any more: somebody
-    ///   has logged in or out meanwhile, which a renewal under way must not undo.
-    /// - Throws: `otherUser` for a renewal that is another user's.
+    /// - Returns: `false`, with nothing changed, if `old` is no longer the stored session: somebody
+    ///   has logged in or out meanwhile, and a renewal must not undo that.
+    /// - Throws: `otherUser` if the renewal belongs to another user.
     public func replace(
         _ old: Session, with renewed: Session, at now: Instant
     ) throws(HealthStoreError) -> Bool {
@@ -77,9 +80,9 @@ extension HealthStore {
         }
     }
 
-    /// Forgets a session that the backend has ended; who it was and why it ended stays.
+    /// Removes a session that the backend has ended, but keeps whose it was and why it ended.
     ///
-    /// - Returns: `false`, with nothing changed, when it is not the kept session any more.
+    /// - Returns: `false`, with nothing changed, if it is no longer the stored session.
     public func remove(
         _ session: Session, because reason: String, at now: Instant
     ) throws(HealthStoreError) -> Bool {
@@ -94,7 +97,7 @@ extension HealthStore {
         }
     }
 
-    /// Forgets the session and how it fared. The owner and all data stay.
+    /// Removes the session and its record. The owner and all data stay.
     public func clear() throws(HealthStoreError) {
         try changeSession { connection in
             try connection.run("DELETE FROM session")
@@ -104,17 +107,17 @@ extension HealthStore {
         }
     }
 
-    /// How the session came about and fares; `nil` before the first login and after a logout.
+    /// Returns the record of the session, or `nil` before the first login and after a logout.
     public func sessionRecord() throws(HealthStoreError) -> SessionRecord? {
         try access { connection in try record(connection) }
     }
 
-    /// Notes a renewal or login that failed.
+    /// Records a renewal or login that failed.
     ///
     /// - Parameters:
-    ///   - reason: in our words; nothing that a backend wrote.
-    ///   - isTrouble: whether it counts to the renewals in a row that met an error of the backend.
-    /// - Returns: the trouble as it stands now.
+    ///   - reason: the reason in our words; nothing that a backend wrote.
+    ///   - isTrouble: whether the backend answered the renewal with an error of its own.
+    /// - Returns: the present series of such renewals, or `nil` if there is none.
     public func noteRefusal(
         _ reason: String, isTrouble: Bool, at now: Instant
     ) throws(HealthStoreError) -> SessionRecord.Trouble? {
@@ -130,7 +133,7 @@ extension HealthStore {
         }
     }
 
-    /// The user whose data this is, in lower case; `nil` before the first login.
+    /// Returns the owner of the data, in lower case, or `nil` before the first login.
     public func owner() throws(HealthStoreError) -> String? {
         try access { connection in try self.owner(connection) }
     }
@@ -188,7 +191,7 @@ extension HealthStore {
         try write(record.sealedForm, to: "session_record", connection)
     }
 
-    /// Opens the only row of a table; `nil` when there is none.
+    /// Decrypts the only row of a table; `nil` if there is none.
     private func opened(_ table: String, _ connection: Connection) throws -> [UInt8]? {
         let sealed = try connection.first("SELECT sealed FROM \(table)") { $0.blob(0) }
         return try sealed.map { try sealer.open($0, for: RowIdentity(table)) }

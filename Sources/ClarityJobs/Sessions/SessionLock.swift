@@ -1,14 +1,15 @@
 import ClaritySystem
 @preconcurrency import Glibc
 
-/// The right to renew the session, which one process has at a time.
+/// The exclusive right to renew the session.
 ///
-/// It ends with the last reference to it or, by the kernel, with the process. A lock (flock(2)) on
-/// the state directory itself: it leaves nothing there, so that a dry run may take it as well.
+/// It is a flock(2) lock on the state directory itself, so it leaves no file behind and a dry run
+/// can take it too. It ends with the last reference to it; if the process dies, the kernel releases
+/// it.
 public final class SessionLock: Sendable {
     private let descriptor: Int32
 
-    /// `nil` while somebody else has it.
+    /// Returns `nil` while somebody else holds the lock.
     fileprivate init?(directory: String) throws(HealthStoreError) {
         descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -29,8 +30,8 @@ public final class SessionLock: Sendable {
 }
 
 extension HealthStore {
-    /// Takes the right to renew the session; `nil` while another process, or somebody else in this
-    /// one, has it.
+    /// Takes the right to renew the session; returns `nil` while another process, or another caller
+    /// in this one, has it.
     public func lockSession() throws(HealthStoreError) -> SessionLock? {
         try SessionLock(directory: String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
     }

@@ -1,15 +1,17 @@
 @preconcurrency import Glibc
 
-/// The password that a machine without a person logs in with: a credential that the service manager
-/// hands over, `$CREDENTIALS_DIRECTORY/clarity-jobs.password`.
+/// The password for logins without a person: a credential from the service manager,
+/// `$CREDENTIALS_DIRECTORY/clarity-jobs.password`.
 public enum SessionPassword {
-    /// The most bytes of one: 1024.
+    /// The most bytes in a password: 1024.
     public static let longest = 1024
 
-    /// Reads it, without the newline at its end; `nil` when there is no such file.
+    /// Reads the password, without the newline at its end, or `nil` if there is no such file.
     ///
-    /// - Parameter environment: the process's, of which `CREDENTIALS_DIRECTORY` matters.
-    /// - Throws: `SessionPasswordError` for a file that others may read, as with the master key.
+    /// - Parameter environment: the environment of the process; only `CREDENTIALS_DIRECTORY`
+    ///   matters.
+    /// - Throws: `SessionPasswordError`, also for a file that others may read, as with the master
+    ///   key.
     public static func load(
         _ environment: [String: String]
     ) throws(SessionPasswordError) -> Secret? {
@@ -17,7 +19,7 @@ public enum SessionPassword {
             return nil
         }
         let path = "\(directory)/clarity-jobs.password"
-        // Not to wait for a writer where somebody put a pipe.
+        // O_NONBLOCK, so that a pipe in this place does not block until it has a writer.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -27,11 +29,11 @@ public enum SessionPassword {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .file(path: path, errno: errno) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .noFile(path: path) }
-        // A service manager may let its group read a credential, never others.
+        // A service manager may let its group read a credential, but never others.
         guard status.st_mode & 0o007 == 0 else {
             throw .openToOthers(path: path, mode: status.st_mode & 0o777)
         }
-        // One more than is taken, and a newline of two bytes.
+        // One byte more than the maximum, and a newline of two bytes.
         var content = [UInt8](repeating: 0, count: longest + 3)
         let count = read(descriptor, &content, content.count)
         guard count >= 0 else { throw .file(path: path, errno: errno) }
@@ -43,8 +45,10 @@ public enum SessionPassword {
 }
 
 extension Secret {
-    /// A password as it was typed or written into a file: one line of 1 to 1024 bytes in UTF-8, with
-    /// or without its end; `nil` for anything else.
+    /// Parses a password as typed or stored in a file: one line of 1 to 1024 bytes in UTF-8, with
+    /// or without its newline.
+    ///
+    /// Returns `nil` for anything else.
     public init?(passwordLine bytes: some BidirectionalCollection<UInt8>) {
         var line = Array(bytes)
         if line.last == UInt8(ascii: "\n") {
@@ -59,15 +63,15 @@ extension Secret {
     }
 }
 
-/// Why a password that is there cannot be used.
+/// Why an existing password cannot be used.
 public enum SessionPasswordError: Error, Hashable, Sendable {
     /// Others may read the file.
     case openToOthers(path: String, mode: UInt32)
-    /// It is no ordinary file.
+    /// The file is not a regular file.
     case noFile(path: String)
-    /// It is empty, too long, of several lines, or no text.
+    /// The content is empty, too long, has several lines, or is not text.
     case content(path: String)
-    /// It cannot be read.
+    /// The file cannot be read.
     case file(path: String, errno: Int32)
 }
 

@@ -1,7 +1,7 @@
 public import ClarityScheduler
 
-/// How the session came about and fares: what is known of it beside its tokens, and for as long as
-/// nobody logs out also when it has ended.
+/// The history of the session without its tokens; it stays after the session has ended, until a
+/// logout.
 public struct SessionRecord: Hashable, Sendable, PrivateValue {
     /// A renewal or login that failed, in our words.
     public struct Refusal: Hashable, Sendable {
@@ -9,48 +9,49 @@ public struct SessionRecord: Hashable, Sendable, PrivateValue {
         public var reason: String
     }
 
-    /// Renewals in a row that the backend answered with an error of its own (5xx).
+    /// Successive renewals that the backend answered with an error of its own (5xx).
     ///
-    /// Such an answer may be an outage, and in one dialect is also what a refresh token that has
-    /// ended gets: what it was shows with time alone.
+    /// Such an answer may mean an outage. In one dialect it is also the answer to an expired
+    /// refresh token. Only time shows which one it was.
     public struct Trouble: Hashable, Sendable {
-        /// From so many on it may last: 3.
+        /// The number of failed renewals from which the session may count as ended: 3.
         public static let lastingCount = 3
-        /// So long after the first it lasts: 15 min.
+        /// The time since the first failure from which the session may count as ended: 15 min.
         public static let lastingSpan = Duration.seconds(15 * 60)
 
         public var since: Instant
         public var count: Int
 
-        /// Creates trouble of so many renewals.
+        /// Creates a series with this start and count.
         public init(since: Instant, count: Int) {
             self.since = since
             self.count = count
         }
 
-        /// The trouble with one renewal more; a start in the future, of a clock that was stepped
-        /// back, is moved to now.
+        /// Returns the series with one more renewal.
+        ///
+        /// A start in the future, left by a clock that was stepped back, is moved to now.
         static func next(after trouble: Trouble?, at now: Instant) -> Trouble {
             guard let trouble else { return Trouble(since: now, count: 1) }
             return Trouble(
                 since: min(trouble.since, now), count: min(trouble.count, Int(Int32.max)) + 1)
         }
 
-        /// Whether the session is to be taken for one that has ended.
+        /// Returns whether the session counts as ended.
         public func isLasting(at now: Instant) -> Bool {
             count >= Trouble.lastingCount && now - since >= Trouble.lastingSpan
         }
     }
 
-    /// Who logged in last.
+    /// The e-mail address of the last login.
     public var email: String
-    /// The address of the backend that gave the session.
+    /// The address of the backend that issued the session.
     public var backend: String
-    /// When that login was; `nil` for one of which it was not written down.
+    /// When that login was; `nil` if this was not recorded.
     public var loggedInAt: Instant?
-    /// When the tokens were renewed last; `nil` before the first time.
+    /// When the tokens were last renewed; `nil` if never.
     public var renewedAt: Instant?
-    /// The last renewal or login that failed since.
+    /// The last failed renewal or login since then.
     public var refusal: Refusal?
     public var trouble: Trouble?
 
@@ -61,7 +62,7 @@ public struct SessionRecord: Hashable, Sendable, PrivateValue {
     }
 }
 
-// The form in which it is sealed.
+// The encrypted form of the record.
 
 extension SessionRecord {
     private static let version: UInt8 = 1
@@ -79,7 +80,7 @@ extension SessionRecord {
         return bytes
     }
 
-    /// `nil` when the bytes are none of `sealedForm`.
+    /// Returns `nil` if the bytes are not a valid `sealedForm`.
     init?(sealedForm: [UInt8]) {
         var reader = ByteReader(sealedForm)
         guard reader.number(UInt8.self) == SessionRecord.version, let email = reader.field(),

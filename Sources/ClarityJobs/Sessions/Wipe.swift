@@ -2,30 +2,30 @@ import ClarityScheduler
 import ClaritySystem
 import SQLite
 
-/// What a logout removed.
+/// The result of a logout that removes everything.
 public struct WipeReceipt: Hashable, Sendable {
-    /// What there was of a kind, such as `samples`.
+    /// The number of removed rows of one kind, such as `samples`.
     public struct Entry: Hashable, Sendable {
         public var name: String
         public var count: Int64
     }
 
-    /// Every kind in the same order, with 0 for those of which there was nothing.
+    /// All kinds in a fixed order; the count is 0 if there was nothing.
     public let entries: [Entry]
 
-    /// All of it together.
+    /// The total over all kinds.
     public var total: Int64 { entries.reduce(0) { $0 + $1.count } }
 }
 
-// Removing everything that belongs to the user.
+// Removal of everything that belongs to the user.
 
 extension HealthStore {
-    /// What a wipe empties, and what its rows are called on the receipt.
+    /// The tables that a wipe empties, and the names of their rows on the receipt.
     static let wipedTables = [
         ("session", "sessions"), ("session_record", nil), ("owner", nil), ("profile", "profiles"),
         ("outbox", "samples"), ("batches", "uploads"), ("metrics", "metrics"),
         ("insights", "insights"), ("archive", "archived versions"), ("sources", "sources"),
-        // Made of what the sources have, which the samples count.
+        // Derived from the sources; the samples already count them.
         ("minutes", nil), ("contributions", nil), ("day_zone", nil), ("readings", nil),
         ("server_words", nil),
         ("pulls", nil),
@@ -33,14 +33,17 @@ extension HealthStore {
         ("restorations", nil),
     ]
 
-    /// What a wipe leaves: nothing of a user is in it but, sealed, who did what in the audit log.
+    /// The tables that a wipe keeps: apart from the encrypted audit log, they contain nothing of a
+    /// user.
     static let keptTables = [
         "canary", "dialects", "login_tries", "sqlite_sequence", "tenancy", "requests", "closures",
         "former_keys", "rotation", "audit", "audit_head", "metered_bytes", "form_upgrade",
     ]
 
-    /// How many samples of the outbox were never taken by the backend, so that a wipe loses them: all
-    /// but those that it accepted, confirmed, or refused.
+    /// Returns the number of outbox samples that the backend never accepted, so that a wipe loses
+    /// them.
+    ///
+    /// Rejected samples do not count.
     public func unsentSamples() throws(HealthStoreError) -> Int64 {
         try access { connection in
             try connection.first(
@@ -52,7 +55,7 @@ extension HealthStore {
         }
     }
 
-    /// Whether there is anything that a wipe would remove.
+    /// Returns whether there is anything to wipe.
     public func hasUserData() throws(HealthStoreError) -> Bool {
         try access { connection in
             for (table, _) in HealthStore.wipedTables {
@@ -63,33 +66,33 @@ extension HealthStore {
         }
     }
 
-    /// Removes the session, the owner, and all that was kept of them, in one transaction, and then
-    /// what their sealed pages left in the file and in its log.
+    /// Removes the session, the owner and all of their data in one transaction, and then the
+    /// encrypted remains in the file and its write-ahead log.
     ///
-    /// The key, the count of logins, the audit log and the history of runs stay.
-    /// From then on whoever opened the store before writes nothing more (`changedHands`), and nothing
-    /// goes in before a login (`loggedOut`): a run that goes on, or that a loop starts, puts nothing
-    /// back. This store is spent as well.
+    /// The key, the login tries, the audit log and the history of runs stay. From then on, whoever
+    /// opened the store before can write nothing more (`changedHands`). Nobody can write before the
+    /// next login (`loggedOut`), so a run that is still going, or that a loop starts, brings
+    /// nothing back. This store can no longer be used either.
     ///
-    /// What the file system or the disk keeps of blocks that the file gave back is beyond its reach;
-    /// it is sealed.
+    /// The file system or the disk may keep blocks that the file has freed. A wipe cannot reach
+    /// these, but they are encrypted.
     ///
-    /// - Throws: `database` when another process held the file for longer than 30 s: before anything
-    ///   was removed, or when all was removed and only the old pages could not be given up. The same
-    ///   call does what is missing.
+    /// - Throws: `database` if another process held the file for longer than 30 s. Then either
+    ///   nothing was removed, or everything was and only the old pages remain. Calling again does
+    ///   the rest.
     public func wipe() throws(HealthStoreError) -> WipeReceipt {
         try access { connection in
-            // Overwrites what is removed with zeros, in the file too once the log goes into it.
+            // Overwrites removed content with zeros, also in the file once the log is checkpointed.
             try connection.execute("PRAGMA secure_delete = ON")
         }
         let receipt = try changeAnyway { connection in
-            // Samples hang on their uploads: whichever goes first.
+            // Samples refer to their uploads; this allows any order of removal.
             try connection.execute("PRAGMA defer_foreign_keys = ON")
             let log = try auditLog(connection)
             let user = try log.user()
             var entries: [WipeReceipt.Entry] = []
             for (table, name) in HealthStore.wipedTables {
-                // With a condition, so that the rows are counted.
+                // `WHERE true` makes SQLite count the rows.
                 try connection.run("DELETE FROM \(table) WHERE true")
                 guard let name else { continue }
                 entries.append(.init(name: name, count: Int64(connection.changes)))

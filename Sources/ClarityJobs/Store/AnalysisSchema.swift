@@ -1,5 +1,5 @@
 extension HealthSchema {
-    /// The analyses of movement, the insights that are asked for, and what an upload was asked.
+    /// The analyses of movement, the requested insights, and the questions asked about an upload.
     ///
     /// ```
     /// analyses:         queued <-> sending -> accepted -> completed | failed | unconfirmed

@@ -1,15 +1,15 @@
 public import ClarityScheduler
 import SQLite
 
-// The audit log as the store's users see it. Entries are appended where the work is done, in the
-// transaction of the change that they tell of.
+// The audit log as the store's users see it. Each entry is appended in the transaction of the
+// change that it describes.
 
 extension HealthStore {
-    /// Notes something that changes nothing in the store, such as an export.
+    /// Records something that changes nothing in the store, such as an export.
     ///
     /// - Parameters:
-    ///   - counts: how many of which kinds; never values.
-    ///   - detail: more of it, in words of this program and without anything of the data.
+    ///   - counts: the number of each kind; never values.
+    ///   - detail: more about it, in words of this program and without any of the data.
     public func record(
         _ action: AuditAction, _ counts: [String: Int64] = [:], detail: String = ""
     ) throws(HealthStoreError) {
@@ -18,7 +18,7 @@ extension HealthStore {
         }
     }
 
-    /// The same within the transaction of the change.
+    /// Records an entry within the transaction of the change.
     func record(
         _ action: AuditAction, _ counts: [String: Int64], detail: String = "",
         _ connection: Connection
@@ -30,15 +30,15 @@ extension HealthStore {
             at: clock.now)
     }
 
-    /// Makes sure that the store's data is a user's, whom a session names in any case of letters.
+    /// Checks that the store's data belongs to a user, ignoring the case of the user's id.
     ///
-    /// - Throws: `HealthStoreError.otherUser`, also where nobody has ever logged in.
+    /// - Throws: `HealthStoreError.otherUser`, also if nobody has ever logged in.
     func demandOwner(_ user: String, _ connection: Connection) throws {
         let owner = try AuditLog(connection: connection, sealer: sealer).user()
         guard owner == user.lowercased() else { throw HealthStoreError.otherUser(path: path) }
     }
 
-    /// Notes what became of a batch, within the transaction that settles it and before its samples
+    /// Records the result of a batch, within the transaction that settles it and before its samples
     /// leave it.
     func record(
         _ action: AuditAction, batch: Int64, detail: String, _ connection: Connection
@@ -51,7 +51,8 @@ extension HealthStore {
         try record(action, counts, detail: detail, connection)
     }
 
-    /// Notes samples that came from a source, by kind; those that were known already are no news.
+    /// Records samples that came from a source, by kind. It records nothing if all of them were
+    /// known.
     func recordRead(
         _ read: [SampleKind: Int64], added: Int64, _ connection: Connection
     ) throws {
@@ -61,7 +62,7 @@ extension HealthStore {
         try record(.read, counts, detail: "from a source, \(news)", connection)
     }
 
-    /// The entries after `number` and not before `since`, in their order, at most `limit`.
+    /// Returns the entries after `number` and not before `since`, in their order, at most `limit`.
     public func auditRecords(
         after number: Int64 = 0, since: Instant? = nil, limit: Int
     ) throws(HealthStoreError) -> [AuditRecord] {
@@ -71,24 +72,27 @@ extension HealthStore {
         }
     }
 
-    /// Checks the whole log, in one state of the file.
+    /// Checks the whole log, in one snapshot.
     public func verifyAudit() throws(HealthStoreError) -> AuditProof {
         try access { connection in
-            // The note first: another process may add an entry and note it meanwhile.
+            // The note is read first, because another process may add an entry and note it in the
+            // meantime.
             let log = try auditLog(connection)
             return try connection.snapshot { try AuditProof(log) }
         }
     }
 
-    /// The log with the note of its end, to be checked against it.
+    /// Returns the log together with the note of its end, to be checked against it.
     func auditLog(_ connection: Connection) throws -> AuditLog {
         AuditLog(
             connection: connection, sealer: sealer, note: try share?.note(of: connection, sealer))
     }
 
-    /// Notes the end of the log outside of the file, after a commit that may have added entries.
+    /// Writes the note of the log's end outside of the database, after a commit that may have added
+    /// entries.
     ///
-    /// A log that the note speaks against is noted only when its head tells of that.
+    /// If the existing note contradicts the log, it is replaced only if the head already records a
+    /// break.
     func noteEnd(_ connection: Connection) throws {
         guard let share, let note = try share.note(of: connection, sealer),
             let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic
@@ -97,11 +101,11 @@ extension HealthStore {
         guard content != note.content else { return }
         let finding = try AuditMark.finding(note, head, connection, sealer)
         guard finding == nil || head.brokenNumber != nil else { return }
-        // All is committed. A note that could not be written is behind, and the next one is not.
+        // Everything is committed. If this write fails, the note lags behind until the next one.
         _ = share.write(note: content)
     }
 
-    /// Has the head tell of what the note says against the log.
+    /// Records a break in the head if the note contradicts the log.
     static func noteBreak(
         _ connection: Connection, _ sealer: Sealer, _ lock: StoreLock
     ) throws {
@@ -115,7 +119,7 @@ extension HealthStore {
         }
     }
 
-    /// Makes the note of a file that has none yet, or whose note is to be made anew.
+    /// Writes the note of a file that has none yet, or whose note must be rewritten.
     func beginNote(_ connection: Connection) throws {
         guard let share, let text = try Canary.text(connection, sealer), text != Canary.notedText
         else { return }
@@ -128,15 +132,15 @@ extension HealthStore {
         try connection.transaction { try Canary.write(Canary.notedText, connection, sealer) }
     }
 
-    /// The last entry that was uploaded; 0 for none.
+    /// Returns the number of the last entry that was uploaded; 0 for none.
     public func uploadedAudit() throws(HealthStoreError) -> Int64 {
         try access { connection in
             try AuditHead.current(connection, sealer).uploadedNumber
         }
     }
 
-    /// Notes that all entries up to `number` were uploaded; an earlier number, or one that no entry
-    /// has, changes nothing.
+    /// Records that all entries up to `number` were uploaded. A number that is not larger than the
+    /// last uploaded one, or that no entry has, changes nothing.
     public func confirmAuditUpload(through number: Int64) throws(HealthStoreError) {
         try changeAnyway { connection in
             var head = try AuditHead.current(connection, sealer)
@@ -146,15 +150,15 @@ extension HealthStore {
         }
     }
 
-    /// Removes entries that were uploaded, from the oldest on, up to `number` at most; what is left
-    /// can be checked as before.
+    /// Removes uploaded entries, from the oldest up to `number` at most. The remaining entries can
+    /// be checked as before.
     ///
-    /// - Returns: how many were removed.
+    /// - Returns: how many entries were removed.
     public func pruneAudit(through number: Int64) throws(HealthStoreError) -> Int64 {
         try changeAnyway { connection in try pruneAudit(through: number, connection) }
     }
 
-    /// The same within a transaction.
+    /// Removes the entries within a transaction.
     func pruneAudit(through number: Int64, _ connection: Connection) throws -> Int64 {
         var head = try AuditHead.current(connection, sealer)
         let end = min(number, head.uploadedNumber)
@@ -171,7 +175,7 @@ extension HealthStore {
 }
 
 extension StoreLock {
-    /// The note of the log's end; `nil` where it does not count, since it is to be made anew.
+    /// Returns the note of the log's end; `nil` if it does not count, because it must be rewritten.
     func note(of connection: Connection, _ sealer: Sealer) throws -> AuditMark.Note? {
         let content = note
         let text = try Canary.text(connection, sealer)

@@ -1,27 +1,28 @@
 import SQLite
 
-/// A known text, sealed when the file was new: the key that opens it is the file's.
+/// A known text that is encrypted when the file is new. The key that decrypts it is the file's key.
 ///
-/// It also says that the file has an audit log, so that one which was removed whole is missed.
+/// The text also says that the file has an audit log, so that removing the whole log is detected.
 enum Canary {
     static let row = RowIdentity("canary")
-    /// The text of a file that has an audit log; an earlier file's is empty.
+    /// The text of a file that has an audit log; the text of an earlier file is empty.
     static let text: [UInt8] = [1]
     /// The text of a file that also has a note of the log's end (`AuditMark`).
     static let notedText: [UInt8] = [2]
-    /// The text of a file whose note is to be made anew: it was put back by a restore, or its key was
-    /// changed.
+    /// The text of a file whose note must be rewritten, because the file was restored or its key
+    /// was changed.
     static let renotedText: [UInt8] = [3]
 
-    /// The sealer of the key, if it is the file's; a new file becomes the key's, and a damaged canary
-    /// is replaced when something else proves the key.
+    /// Returns the sealer of the key if it is the file's key. A new file is bound to the key. A
+    /// damaged canary is replaced if something else proves the key.
     ///
     /// - Throws: `SealingError` of `canary` for another key.
     static func sealer(_ key: MasterKey, _ connection: Connection) throws -> Sealer {
         let sealer = try Sealer(key)
         if standing(connection, sealer) != .sound {
             try connection.transaction {
-                // Two processes may have opened the new file at once; the first one's canary stays.
+                // Two processes may have opened the new file at once; the canary of the first one
+                // stays.
                 switch standing(connection, sealer) {
                 case .sound: return
                 case .otherwise: throw SealingError(row)
@@ -30,23 +31,23 @@ enum Canary {
                     try AuditHead.begin(connection, sealer)
                     return try write(text, connection, sealer)
                 }
-                // Written as expecting a note: damage must not hide that there was one.
+                // This text expects a note, because damage must not hide that there was one.
                 try write(notedText, connection, sealer)
             }
         }
         return try sealer.following(connection)
     }
 
-    /// What a file says of a key.
+    /// What a file says about a key.
     enum Standing: Hashable, Sendable {
-        /// There is no canary, as in a new file or one that is not ours.
+        /// There is no canary, as in a new file or a file that is not ours.
         case none
         case sound
-        /// The key's, of a version without an audit log.
+        /// The key is the file's, and an earlier version without an audit log wrote the canary.
         case earlier
-        /// Damaged, in a file that is the key's.
+        /// The canary is damaged, but the key is the file's.
         case damaged
-        /// Sealed with another key.
+        /// The canary was encrypted with another key.
         case otherwise
     }
 
@@ -59,12 +60,12 @@ enum Canary {
             }
             return try sealer.open(sealed, for: row).isEmpty ? .earlier : .sound
         } catch {
-            // No tables of ours; whoever opens the file in the ordinary way hears of it.
+            // The file does not have our tables; opening it in the ordinary way reports that.
             return .none
         }
     }
 
-    /// The text of the canary; `nil` where it does not open.
+    /// Returns the text of the canary; `nil` if it cannot be decrypted.
     static func text(_ connection: Connection, _ sealer: Sealer) throws -> [UInt8]? {
         let found = try connection.first("SELECT sealed FROM canary") { $0.blob(0) }
         guard let sealed = found, sealer.opens(sealed, for: row) else { return nil }
@@ -78,7 +79,7 @@ enum Canary {
             .blob(sealer.seal(text, for: row)))
     }
 
-    /// Whether nothing was ever kept: a file that has lost its canary takes no other key.
+    /// Whether the file holds no data. A file that has lost its canary must not accept another key.
     private static func isEmpty(_ connection: Connection) throws -> Bool {
         for table in ["owner", "outbox", "metrics", "insights", "sources"] {
             let count = try connection.first(
@@ -91,10 +92,11 @@ enum Canary {
         return true
     }
 
-    /// Whether something else was made with the key: one damaged byte must not lock everything up.
+    /// Whether something else in the file was made with the key. One damaged byte must not lock
+    /// everything up.
     ///
-    /// While the key is changed only the head of the audit log counts, which turns together with the
-    /// canary: the owner may be the new key's long before.
+    /// While the key is being changed, only the head of the audit log counts, because it changes
+    /// together with the canary. The owner may be encrypted with the new key long before.
     private static func isProvedElsewhere(_ connection: Connection, _ sealer: Sealer) -> Bool {
         do {
             if try AuditHead.read(connection, sealer)?.isAuthentic == true { return true }
@@ -102,14 +104,14 @@ enum Canary {
             return try connection.all("SELECT sealed FROM owner") { $0.blob(0) }
                 .contains { sealer.opens($0, for: RowIdentity("owner")) }
         } catch {
-            // An earlier version's file knows of neither.
+            // A file of an earlier version has neither.
             return false
         }
     }
 }
 
 extension Sealer {
-    /// The same sealer with the tagging keys that the file has of its former master keys.
+    /// Returns the same sealer with the tagging keys of the file's former master keys.
     fileprivate func following(_ connection: Connection) throws -> Sealer {
         var keys: [[UInt8]] = []
         for entries in try FormerKeys.entries(connection) {

@@ -1,5 +1,5 @@
 extension HealthSchema {
-    /// What each source knows of days, so that days are merged from all of them.
+    /// What each source knows about days, so that days are merged from all sources.
     static let contributions = """
         -- The records of one quantity and four weeks in UTC from one source, padded to a power of two
         -- and sealed; `tag` is a keyed hash of the source. Days of a period with `folded < revision`

@@ -1,10 +1,10 @@
 @preconcurrency import Glibc
 import SQLite
 
-/// Copies a database that others may be writing to, without leaving a trace beside it.
+/// Copies a database that other processes may be writing to, and leaves no files beside it.
 ///
-/// Opening a database in WAL mode in the ordinary way makes a `-shm` file, and may make the
-/// write-ahead log part of the file.
+/// Opening a database in WAL mode in the ordinary way creates a `-shm` file, and may copy the
+/// write-ahead log into the file.
 struct DatabaseCopy {
     private let path: String
     private let drafts: String
@@ -15,17 +15,20 @@ struct DatabaseCopy {
         self.drafts = drafts
     }
 
-    /// - Throws: `SQLiteError` for files that cannot be read; for one that is damaged, and not just
-    ///   copied in the middle of somebody's writing.
+    /// Copies the database into `target`.
+    ///
+    /// - Throws: `SQLiteError` if the files cannot be read, or if they are damaged and not merely
+    ///   being written during the copy.
     func copy(into target: Connection) throws(SQLiteError) {
         for _ in 1...3 where try copyUndisturbed(into: target) { return }
-        // A writer is at work, so its `-shm` file is there already and reading through it adds
+        // A writer is active, so its `-shm` file exists already and reading through it adds
         // nothing.
         try Connection(path: path, access: .readOnly).copy(into: target)
     }
 
-    /// Copies the files as they lie; `false` when one of them changed meanwhile, whatever SQLite
-    /// thought of the copy.
+    /// Copies the files as they are.
+    ///
+    /// - Returns: `false` if one of them changed during the copy, whatever SQLite made of it.
     private func copyUndisturbed(into target: Connection) throws(SQLiteError) -> Bool {
         let before = stamps()
         do throws(SQLiteError) {
@@ -35,29 +38,28 @@ struct DatabaseCopy {
                 guard try copyWithLog(into: target) else { return false }
             }
         } catch {
-            // In the middle of a checkpoint the first page tells of pages that are not there yet.
+            // During a checkpoint the first page refers to pages that are not there yet.
             if stamps() != before { return false }
             throw error
         }
         return stamps() == before
     }
 
-    /// Copies file and log into a folder of our own, where SQLite may recover the one from the
-    /// other.
+    /// Copies the file and its log into a folder of our own, where SQLite may recover the database.
     private func copyWithLog(into target: Connection) throws(SQLiteError) -> Bool {
         removeLeftovers()
         var template = Array("\(drafts)/\(DatabaseCopy.prefix)XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw ioError("a temporary folder") }
         let folder = String(
             decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // Held until the copy is removed; the kernel gives it up with this process.
+        // Held until the copy is removed; the kernel releases it when this process ends.
         let lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         var status = stat()
         guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0, fstat(lock, &status) == 0,
             status.st_nlink > 0
         else {
             if lock >= 0 { close(lock) }
-            // Another process took it for one that was left: the next try makes another.
+            // Another process took the folder for a leftover; the next try makes another one.
             return false
         }
         let draft = "\(folder)/health.db"
@@ -65,17 +67,18 @@ struct DatabaseCopy {
             DatabaseCopy.remove(folder)
             close(lock)
         }
-        // The file first: a checkpoint in between shows in its stamp.
+        // The file is copied first: a checkpoint in between changes its stamp.
         for suffix in ["", "-wal"] { try copyFile(path + suffix, to: draft + suffix) }
         guard stamps()[0] != nil else { return false }
         try Connection(path: draft, access: .readWrite).copy(into: target)
         return true
     }
 
-    /// How the folder of a copy is called; six characters follow.
+    /// The first part of the name of a copy's folder; six characters follow.
     private static let prefix = "clarity-jobs-copy."
 
-    /// Removes the copies of processes that were killed: folders of this user's that nobody has locked.
+    /// Removes the copies of processes that were killed: folders of this user that nobody has
+    /// locked.
     private func removeLeftovers() {
         guard let listing = opendir(drafts) else { return }
         defer { closedir(listing) }
@@ -96,13 +99,14 @@ struct DatabaseCopy {
         }
     }
 
-    /// Removes the folder with the files of a copy, and nothing that is not of one.
+    /// Removes the folder and the files of a copy, and nothing else.
     private static func remove(_ folder: String) {
         for suffix in ["", "-wal", "-shm"] { unlink("\(folder)/health.db\(suffix)") }
         rmdir(folder)
     }
 
-    /// Size and times of the file and of its log; `nil` for one that is missing or empty.
+    /// Returns the size and the modification time of the file and of its log; `nil` for one that is
+    /// missing or empty.
     private func stamps() -> [String?] {
         ["", "-wal"].map { suffix in
             var status = stat()
@@ -135,7 +139,7 @@ struct DatabaseCopy {
     }
 
     private func ioError(_ name: String) -> SQLiteError {
-        // SQLITE_IOERR, as SQLite itself would have it.
+        // SQLITE_IOERR, the code that SQLite itself would use.
         SQLiteError(code: 10, message: "cannot copy `\(name)`: \(errnoText(errno))")
     }
 }

@@ -1,5 +1,6 @@
 extension HealthSchema {
-    /// What is needed so that nothing in the clear follows from a value (`FormUpgrade`).
+    /// The tables and columns for `FormUpgrade`, after which nothing stored in plain text depends
+    /// on a value.
     static let form = """
         -- The one row says that the file is still to be brought into the form, and how far that is. A
         -- file without a canary is new.

@@ -1,24 +1,25 @@
 import ClarityScheduler
 import SQLite
 
-/// Brings a file of an earlier release into the form in which nothing in the clear follows from a value:
-/// values are padded, and keyed tags replace the backend's ids of metrics and the state of sources.
+/// Upgrades a file of an earlier release, so that nothing stored in plain text depends on a value.
+/// Values are padded, and keyed tags replace the backend's ids of metrics and the state of sources.
 ///
-/// It needs the key, so that it is no step of the schema; the schema notes that it is owed. It works in
-/// portions of one transaction each and notes with each portion how far it is, so that it can be
-/// killed at any instant and finished by the next process. Nobody else uses the health data meanwhile
-/// (`StoreOpening`). In the end the file is written anew, so that no page keeps what was in the clear.
+/// The upgrade needs the key, so it cannot be a step of the schema; the schema only records that it
+/// is due. It works in portions of one transaction each and records its progress with each portion.
+/// It can therefore be killed at any instant and finished by the next process. Nobody else uses the
+/// health data in the meantime (`StoreOpening`). At the end the whole file is rewritten, so that no
+/// page keeps the former plain text.
 struct FormUpgrade {
-    /// The instants at which a kill leaves something new behind; for tests.
+    /// The instants at which a kill leaves a new state behind; for tests.
     enum Step: Hashable, Sendable {
         case portion, rowsDone, rewritten
     }
 
     private let connection: Connection
     private let sealer: Sealer
-    /// How many rows are sealed anew in one transaction.
+    /// The number of rows that one transaction encrypts again.
     var portion = 5000
-    /// Called after each step is on the disk.
+    /// Called when a step is on the disk.
     var after: (Step) throws -> Void = { _ in }
 
     init(_ connection: Connection, _ sealer: Sealer) {
@@ -26,21 +27,22 @@ struct FormUpgrade {
         self.sealer = sealer
     }
 
-    /// How long another process is waited for: one of an earlier release that still uses the file, or
+    /// How long to wait for another process: one of an earlier release that still uses the file, or
     /// one that upgrades it.
     static let patience = Duration.seconds(120)
 
-    /// Whether a file is still to be brought into the form; found out without a trace in it or beside
-    /// it unless it has a log.
+    /// Whether a file still needs the upgrade. Unless the file has a log, the check leaves no trace
+    /// in it or beside it.
     static func isOwed(by file: HealthFile) throws(HealthStoreError) -> Bool {
         guard file.exists else { return false }
         do {
             let connection = try Connection(path: file.path, access: .immutable)
             guard try isOwedAtAll(connection) else { return false }
-            // What the file says may be out of date as long as there is a log.
+            // What the file says may be out of date while there is a log.
             guard file.hasLog else { return true }
         } catch {
-            // A checkpoint may be under way; without a log whoever opens the file says what is wrong.
+            // A checkpoint may be in progress. Without a log, opening the file reports what is
+            // wrong.
             guard file.hasLog else { return false }
         }
         do {
@@ -56,9 +58,9 @@ struct FormUpgrade {
         return try isOwed(connection)
     }
 
-    /// A share of the health data; waits for a process that upgrades the file.
+    /// Takes a shared lock on the health data, and waits for a process that upgrades the file.
     ///
-    /// - Returns: `nil` when there is no lock file yet.
+    /// - Returns: `nil` if there is no lock file yet.
     static func share(
         of file: HealthFile, _ patience: Duration
     ) throws(HealthStoreError) -> StoreLock? {
@@ -70,7 +72,7 @@ struct FormUpgrade {
         }
     }
 
-    /// The health data alone; waits for the others.
+    /// Takes an exclusive lock on the health data, and waits for the other processes.
     static func alone(
         with file: HealthFile, _ patience: Duration
     ) throws(HealthStoreError) -> StoreLock {
@@ -82,18 +84,18 @@ struct FormUpgrade {
         }
     }
 
-    /// Whether the file is still to be brought into the form.
+    /// Whether the file still needs the upgrade.
     static func isOwed(_ connection: Connection) throws -> Bool {
         try connection.first("SELECT 1 FROM form_upgrade") { $0.integer(0) } != nil
     }
 
-    /// Does what is owed, and notes it in the audit log.
+    /// Runs the upgrade if it is due, and records it in the audit log.
     ///
-    /// - Returns: `false` when nothing was owed.
+    /// - Returns: `false` if nothing was due.
     @discardableResult
     func run(actor: AuditActor, at now: Instant) throws -> Bool {
         guard try FormUpgrade.isOwed(connection) else { return false }
-        // What a row was before is written over and not only given up.
+        // The former content of a row is overwritten, not merely freed.
         try connection.execute("PRAGMA secure_delete = ON")
         while try sealPortion() { try after(.portion) }
         try after(.rowsDone)
@@ -102,7 +104,7 @@ struct FormUpgrade {
         try after(.rewritten)
         try connection.transaction {
             let rows = try connection.first("SELECT rows FROM form_upgrade") { $0.integer(0) }
-            // Another process may have finished it.
+            // Another process may have finished the upgrade.
             guard let rows else { return }
             try connection.run("DELETE FROM form_upgrade")
             let log = AuditLog(connection: connection, sealer: sealer)
@@ -116,9 +118,9 @@ struct FormUpgrade {
         return true
     }
 
-    /// Seals a portion anew, and notes how far it came in the same transaction.
+    /// Encrypts a portion again, and records the progress in the same transaction.
     ///
-    /// - Returns: `false` when nothing is left.
+    /// - Returns: `false` if nothing is left.
     private func sealPortion() throws -> Bool {
         try connection.transaction {
             guard
@@ -143,7 +145,7 @@ struct FormUpgrade {
         }
     }
 
-    /// Seals where pulls have stopped.
+    /// Encrypts the places at which pulls have stopped.
     private func sealPlaces() throws {
         let places = try connection.all("SELECT name, place FROM pulls WHERE place IS NOT NULL") {
             ($0.text(0), $0.text(1))
@@ -157,7 +159,7 @@ struct FormUpgrade {
 }
 
 extension RowIdentity {
-    /// The row of a part that is pulled.
+    /// Returns the identity of the row of a part that is pulled.
     static func pull(_ name: String) -> RowIdentity {
         var row = RowIdentity("pulls", label: name)
         row.append(name)

@@ -1,8 +1,8 @@
 import ClarityScheduler
 import SQLite
 
-/// The tagging keys of former master keys, each kept twice: without one of them no tag could be made,
-/// so that no sample would be known again.
+/// The tagging keys of former master keys. Each is stored twice: if one were missing, no tag could
+/// be computed and no sample would be recognised again.
 enum FormerKeys {
     static let copies: ClosedRange<Int64> = 1...2
 
@@ -11,7 +11,7 @@ enum FormerKeys {
         let row: RowIdentity
     }
 
-    /// The copies of each key, oldest key first.
+    /// Returns the copies of each key, oldest key first.
     static func entries(_ connection: Connection) throws -> [[Entry]] {
         var keys: [[Entry]] = []
         var last: Int64 = 0
@@ -26,14 +26,15 @@ enum FormerKeys {
         return keys
     }
 
-    /// Keeps all former keys of `next`, which follows a key that was in use until `now`.
+    /// Stores all former keys, encrypted with `next`, whose key follows one that was in use until
+    /// `now`.
     static func write(
         _ keys: [[UInt8]], _ connection: Connection, _ next: Sealer, at now: Instant
     ) throws {
         for (index, key) in keys.enumerated() {
             let generation = Int64(index) + 1
             for copy in copies {
-                // When an earlier one was retired stays as it is.
+                // The time at which an earlier key was retired stays as it is.
                 try connection.run(
                     """
                     INSERT INTO former_keys (generation, copy, sealed, retired_at_ms)

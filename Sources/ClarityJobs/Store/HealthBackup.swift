@@ -1,11 +1,11 @@
 import ClaritySystem
 import SQLite
 
-/// Keeps the health data as it is before its schema changes.
+/// Backs the health data up before its schema changes.
 enum HealthBackup {
     /// Copies the file into the state directory's backups; called while nobody else writes.
     ///
-    /// - Throws: `BackupError` when that cannot be, and then the schema stays as it is.
+    /// - Throws: `BackupError` if the backup cannot be made; then the schema stays as it is.
     static func makeBeforeMigration(of path: String, keyID: String) throws {
         let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
         let source = try Connection(path: path, access: .readOnly)

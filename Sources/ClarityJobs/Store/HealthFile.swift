@@ -4,29 +4,30 @@ import SQLite
 
 /// The file with health data in a state directory.
 struct HealthFile: Sendable {
-    /// The file itself with what SQLite keeps beside it.
+    /// The suffixes of the file itself and of the files that SQLite keeps beside it.
     private static let suffixes = ["", "-wal", "-shm"]
 
     let directory: String
 
     init(in directory: String) { self.directory = directory }
 
-    /// The file at a path that `path` gave.
+    /// Creates the value for a path that `path` returned.
     init(of path: String) { directory = String(path.dropLast("/health.db".count)) }
 
     var path: String { "\(directory)/health.db" }
-    /// The file by which processes agree who may use the health data.
+    /// The lock file by which processes agree on who may use the health data.
     var lockPath: String { "\(directory)/health.lock" }
 
-    /// Whether health data was ever kept here. A file without content is one whose making was cut
+    /// Whether health data was ever stored here. An empty file is left when creating it was cut
     /// short before anything was in it.
     var exists: Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_size > 0
     }
 
-    /// The same, or what opening it then says: a restore was cut short in the middle, when the file
-    /// may be missing, the file was emptied or removed, or something else lies in its place.
+    /// Whether health data was ever stored here, or opening the file reports why it is not there. A
+    /// restore may have been cut short, so that the file may be missing. The file may have been
+    /// emptied or removed, or something else may be in its place.
     var isKept: Bool {
         var status = stat()
         let isOther = lstat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
@@ -34,18 +35,18 @@ struct HealthFile: Sendable {
             || access("\(directory)/\(StateDirectory.restoringName)", F_OK) == 0
     }
 
-    /// Whether there is a write-ahead log with something in it.
+    /// Whether there is a write-ahead log that is not empty.
     var hasLog: Bool {
         var status = stat()
         return stat("\(path)-wal", &status) == 0 && status.st_size > 0
     }
 
-    /// Looks whether every file that is there is this user's own; touches nothing.
+    /// Checks that every existing file belongs to this user; changes nothing.
     ///
-    /// - Throws: `foreignFile` for one of another user, a symbolic link, or what is no file: somebody
-    ///   else could have put it there to be written through or read from; `directory` where a
-    ///   restore was cut short; `damaged` for a file of which nothing is left,
-    ///   or that is gone and of which there is a backup.
+    /// - Throws: `foreignFile` for a file of another user, a symbolic link, or something that is
+    ///   not a file: somebody else could have put it there to redirect reads or writes. `directory`
+    ///   if a restore was cut short. `damaged` for a file that was emptied, or that is gone
+    ///   although there is a backup of it.
     func check() throws(HealthStoreError) {
         try demandWhole()
         try checkFiles()
@@ -56,7 +57,7 @@ struct HealthFile: Sendable {
         }
     }
 
-    /// The same in the middle of a restore.
+    /// Checks the files as `check` does, but also while a restore is unfinished.
     func checkFiles() throws(HealthStoreError) {
         for path in HealthFile.suffixes.map({ path + $0 }) + [lockPath] {
             var status = stat()
@@ -70,11 +71,11 @@ struct HealthFile: Sendable {
         }
     }
 
-    /// Makes an empty file of mode 0600 unless there is a file, and closes to others what was open
-    /// to them; SQLite gives the files that it makes beside it the same mode.
+    /// Creates an empty file of mode 0600 unless there is one, and takes access away from others.
+    /// SQLite gives the files that it creates beside it the same mode.
     ///
-    /// A file that is there is not opened: closing it again would take the locks of every other
-    /// connection in this process (fcntl(2)).
+    /// An existing file is not opened, because closing it again would release the locks of every
+    /// other connection in this process (fcntl(2)).
     func make() throws(HealthStoreError) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
@@ -87,7 +88,7 @@ struct HealthFile: Sendable {
         }
     }
 
-    /// Makes sure that no restore was cut short in the middle.
+    /// Checks that no restore was cut short.
     func demandWhole() throws(HealthStoreError) {
         do throws(StateDirectoryError) {
             try StateDirectory.demandWhole(directory)

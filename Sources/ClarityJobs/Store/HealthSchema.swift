@@ -13,7 +13,7 @@ import SQLite
 /// stored: the backend has it and says no more
 /// ```
 enum HealthSchema {
-    /// `CLRH`, so that no other program's file is taken for this one.
+    /// `CLRH`, so that no other program's file is mistaken for this one.
     static let applicationID: Int64 = 0x434C_5248
 
     static var migrations: Migrations {
@@ -26,9 +26,9 @@ enum HealthSchema {
             ])
     }
 
-    /// The version from which on nothing in the clear follows from a value.
+    /// The first version in which nothing stored in plain text depends on a value.
     static var formVersion: Int {
-        // Always found: it is one of them.
+        // Always found, because `form` is one of the steps.
         (migrations.steps.firstIndex(of: form) ?? 0) + 1
     }
 
@@ -141,8 +141,8 @@ enum HealthSchema {
         ) STRICT;
         """
 
-    /// By which route a batch goes, which sends nobody answered, what our own rules keep back, and
-    /// how many requests an hour has had.
+    /// The route of each batch, the sends that got no answer, the samples that our own rules keep
+    /// back, and the requests of an hour.
     private static let uploads = """
         -- Batches of before went by the only route that there was.
         ALTER TABLE batches ADD COLUMN route TEXT NOT NULL DEFAULT 'metrics'
@@ -174,7 +174,7 @@ enum HealthSchema {
         ) STRICT;
         """
 
-    /// What is needed to change the master key, and the audit log.
+    /// The tables for changing the master key, and the audit log.
     private static let vault = """
         -- The tagging keys of former master keys, sealed with the present one: tags were made under
         -- one after the other (`Sealer.tag`). Each is there twice.

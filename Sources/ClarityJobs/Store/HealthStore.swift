@@ -3,50 +3,53 @@ public import ClaritySystem
 import SQLite
 import Synchronization
 
-/// Keeps a person's health data on this machine: the outbox, what was pulled, and the session.
+/// Stores a person's health data on this machine: the outbox, the pulled data, and the session.
 ///
-/// Values, tokens and pulled rows are sealed; kinds, times, states and counts are not. Several
-/// processes may use one file at the same time. Every call is one transaction or a row of them, and
-/// waits up to 30 s for another process; a process killed in between leaves what stood before.
+/// Values, tokens and pulled rows are encrypted; kinds, times, states and counts are not. Several
+/// processes may use one file at the same time. Every call is one transaction or several in
+/// sequence, and waits up to 30 s for another process. If a process is killed in between, the last
+/// commit stands.
 ///
-/// A store writes for the user in whose time it was opened: once a logout has removed everything,
-/// here or in another process, it writes nothing more and gives out no session.
+/// A store writes for the user whose tenancy was current when the store was opened. After a logout
+/// that removed everything, in this process or another, it writes nothing more and returns no
+/// session.
 ///
-/// `@unchecked`: everything but `connection` and `lookout` is an immutable value; `connection` is touched
-/// only inside `access`, while `lock` is held, and `lookout` only while `looking` is.
+/// `@unchecked`: everything but `connection` and `lookout` is an immutable value. `connection` is
+/// used only in `access`, while `lock` is held, and `lookout` only while `looking` is held.
 public final class HealthStore: @unchecked Sendable {
     let sealer: Sealer
-    /// Which master key the store is sealed with; not the key.
+    /// The identifier of the store's master key; not the key.
     let keyID: String
     let path: String
     /// Who uses the store, for the audit log.
     let actor: AuditActor
     let clock: any WallClock
-    /// Whose time with the file it was when the store was opened.
+    /// The tenancy of the file when the store was opened.
     let tenancy: Tenancy
-    /// Whether opening it sealed the rows of an earlier release anew.
+    /// Whether opening the store encrypted the rows of an earlier release again.
     public let wasUpgraded: Bool
     private let connection: Connection
-    /// What keeps the master key from being changed meanwhile; a rehearsal needs none.
+    /// Prevents a change of the master key while the store is used; a rehearsal needs none.
     let share: StoreLock?
     private let lock = Mutex(())
-    /// A connection that only looks, beside the one that writes; there while much is written.
+    /// A second connection that only reads; open while much is written.
     private var lookout: Connection?
     private let looking = Mutex(())
-    /// Who sends batches through this store; there from the first that it looks for.
+    /// The owner of the batches that this store sends; drawn when first needed.
     private let sender = Mutex<UploadOwner?>(nil)
 
-    /// Opens the store of a state directory, which is made where it is missing.
+    /// Opens the store of a state directory, and creates the directory if it is missing.
     ///
     /// - Parameters:
-    ///   - environment: the process's, which says where the master key is (`MasterKeySource`); else
-    ///     it is `master.key` in the state directory, made on first use.
-    ///   - actor: who the audit log shall say that it was.
-    ///   - clock: tells when, for the audit log.
-    /// - Throws: `lostKey` when there is a store without a key: no new key is ever made for it;
-    ///   `rotating` while another process changes the key; `wrongKey`, `rotationUnfinished`,
-    ///   `foreignFile`, `schema`, `directory`, `key` or `database` for what their names say. Nothing
-    ///   is written before the key is known to be the right one.
+    ///   - environment: the environment of the process, which says where the master key is
+    ///     (`MasterKeySource`). By default it is `master.key` in the state directory, created on
+    ///     first use.
+    ///   - actor: the actor that the audit log names.
+    ///   - clock: the clock for the audit log.
+    /// - Throws: `lostKey` if there is a store without a key: no new key is ever made for it.
+    ///   `rotating` while another process changes the key. `wrongKey`, `rotationUnfinished`,
+    ///   `foreignFile`, `schema`, `directory`, `key` or `database` as their names say. Nothing is
+    ///   written before the key is known to be the right one.
     public convenience init(
         stateDirectory: String, environment: [String: String],
         actor: AuditActor = AuditActor(), clock: any WallClock = SystemClock()
@@ -61,18 +64,18 @@ public final class HealthStore: @unchecked Sendable {
             })
     }
 
-    /// What a person has to know once `wasUpgraded`.
+    /// The notice for a person if `wasUpgraded`.
     public static let upgradeNotice =
         "the health data was sealed anew, so that no id or length in it follows from a value; backups "
         + "of before, in `backups/` and elsewhere, still show ids from which values can be guessed: "
         + "remove them when you need them no more"
 
-    /// Whether a state directory has a store; opening one where there is none makes it.
+    /// Whether a state directory has a store. Opening a store where there is none creates it.
     public static func exists(in stateDirectory: String) -> Bool {
         HealthFile(in: stateDirectory).isKept
     }
 
-    /// Takes a connection, brings its schema up to date and checks the key.
+    /// Creates a store from a connection, migrates its schema and checks the key.
     init(
         path: String, key: MasterKey, lock share: StoreLock? = nil, actor: AuditActor,
         clock: any WallClock, wasUpgraded: Bool = false,
@@ -109,13 +112,13 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    /// Makes a connection to the file one as all have it, and brings the file up to date.
+    /// Configures a connection to the file as all connections are, and migrates the schema.
     ///
-    /// - Parameter keeping: keeps the file as it is; called before its schema changes.
+    /// - Parameter keeping: backs the file up; called before its schema changes.
     static func prepare(_ connection: Connection, keeping: (Int) throws -> Void) throws {
-        // First, so that a file that is not ours stays as it is.
+        // Checked first, so that a file that is not ours stays unchanged.
         _ = try HealthSchema.migrations.version(of: connection)
-        // Only where it is another (2 is incremental): SQLite writes it down again each time.
+        // Set only if it differs (2 is incremental), because SQLite writes it each time.
         if try connection.first("PRAGMA auto_vacuum", map: { $0.integer(0) }) != 2 {
             try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         }
@@ -129,14 +132,14 @@ public final class HealthStore: @unchecked Sendable {
         try HealthSchema.migrations.migrate(connection, keeping: keeping)
     }
 
-    /// Brings the log into the file and cuts it to nothing; readers are waited for.
+    /// Copies the log into the file and truncates the log; waits for readers.
     static func emptyLog(_ connection: Connection) throws(SQLiteError) {
         let isHeld = try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) }
-        // SQLITE_BUSY, which this pragma tells by a row.
+        // SQLITE_BUSY, which this pragma returns as a row.
         if isHeld == 1 { throw SQLiteError(code: 5, message: "another process reads the database") }
     }
 
-    /// Reads: several queries in `body` may see different states of the file.
+    /// Runs `body` with the connection. Several queries in it may see different states of the file.
     func access<Result>(
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
@@ -147,7 +150,7 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    /// Reads what is committed, while much is written without waiting for who writes.
+    /// Reads committed data; while much is written, it does not wait for the writer.
     func look<Result>(
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
@@ -166,8 +169,8 @@ public final class HealthStore: @unchecked Sendable {
         return lookout
     }
 
-    /// Opens the connection for `look`, or closes it; a rehearsal has one file of its own, which no
-    /// second connection sees.
+    /// Opens the connection for `look`, or closes it. A rehearsal gets none, because no second
+    /// connection can see its private file.
     func setLookout(_ isThere: Bool) throws(HealthStoreError) {
         do {
             try looking.withLock { _ in
@@ -180,7 +183,7 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    /// Who sends batches through this store.
+    /// Returns the owner of the batches that this store sends.
     func uploadOwner() throws(HealthStoreError) -> UploadOwner {
         do {
             return try sender.withLock { owner in
@@ -194,15 +197,16 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    /// Whether the attempt that sends a batch still lives; nobody sends one of an earlier version.
+    /// Whether the attempt that sends a batch is still alive; `false` for a batch of an earlier
+    /// version, which has no owner.
     func isSent(by owner: Int64?) throws(HealthStoreError) -> Bool {
         guard let owner else { return false }
         return try StoreLock.isLocked(byte: owner, of: HealthFile(of: path))
     }
 
-    /// Writes what belongs to the user in one transaction, which an error undoes as a whole.
+    /// Writes the user's data in one transaction, which an error rolls back as a whole.
     ///
-    /// - Throws: `changedHands` and `loggedOut` after a logout that removed everything.
+    /// - Throws: `changedHands` or `loggedOut` after a logout that removed everything.
     func change<Result>(
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
@@ -212,7 +216,7 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    /// Writes in one transaction, whoever the user is.
+    /// Writes in one transaction, without checking whose data it is.
     func changeAnyway<Result>(
         _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
@@ -223,14 +227,15 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
-    /// The key of a state directory's file; `make` is asked for one where there is neither key nor store.
+    /// Returns the master key for a state directory's file. If there is neither a key nor a store,
+    /// it calls `make` for a new key.
     static func key(
         of file: HealthFile, _ environment: [String: String],
         orElse make: (MasterKeySource) throws(MasterKeyError) -> MasterKey
     ) throws(HealthStoreError) -> MasterKey {
         let source = MasterKeySource(stateDirectory: file.directory, environment: environment)
-        // Asked before the key is looked for: with a key and a store made by another process in
-        // between, the other order would see a store without a key.
+        // Checked before the key is looked for. In the other order, if another process made the key
+        // and the store in between, this one would see a store without a key.
         let hadHealth = file.exists
         do throws(MasterKeyError) {
             if let known = try source.load() { return known }
@@ -252,7 +257,7 @@ public final class HealthStore: @unchecked Sendable {
         case let error as SealingError: .sealing(error, path: path)
         case let error as Migrations.Fault: .schema(error, path: path)
         case let error as MasterKeyError: .key(error)
-        // An error's own text could hold anything.
+        // The text of any other error could contain anything.
         default:
             .database(
                 SQLiteError(code: 1, message: "error of type `\(type(of: error))`"), path: path)

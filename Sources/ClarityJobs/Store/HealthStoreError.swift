@@ -2,27 +2,28 @@ public import ClarityScheduler
 public import ClaritySystem
 public import SQLite
 
-/// Why health data cannot be read or kept.
+/// The reason why health data cannot be read or stored.
 public enum HealthStoreError: Error, Sendable {
     /// There is no usable master key.
     case key(MasterKeyError)
-    /// The file exists and its key does not: nothing in it can be read.
+    /// The file exists but its key does not: nothing in it can be read.
     case lostKey(path: String)
-    /// The file was sealed with another key.
+    /// The file was encrypted with another key.
     case wrongKey(path: String)
-    /// A value does not open.
+    /// A value cannot be decrypted.
     case sealing(SealingError, path: String)
-    /// The file is another program's, or a newer version's.
+    /// The file belongs to another program or to a newer version.
     case schema(Migrations.Fault, path: String)
     /// The state directory cannot be used.
     case directory(StateDirectoryError)
-    /// A file in the state directory is not one that may be relied on.
+    /// A file in the state directory cannot be trusted.
     case foreignFile(path: String, problem: String)
     /// Another process is changing the master key.
     case rotating(path: String)
-    /// A change of the master key was cut short, and nobody is finishing it.
+    /// A change of the master key was cut short, and no process is finishing it.
     case rotationUnfinished(path: String)
-    /// The rows have to be sealed anew, and a process of an earlier release still uses them.
+    /// The rows must be encrypted again, and another process, such as one of an earlier release,
+    /// still uses them.
     case upgrading(path: String)
     /// The master key cannot be changed.
     case rotation(KeyRotationError, path: String)
@@ -32,16 +33,16 @@ public enum HealthStoreError: Error, Sendable {
     case loggedOut
     /// A logout removed everything after this store was opened.
     case changedHands
-    /// SQLite refused.
+    /// SQLite reported an error.
     case database(SQLiteError, path: String)
-    /// The file is no database, or does not hold together; with what a person can do about it.
+    /// The file is not a database or is damaged; carries advice for a person.
     case damaged(SQLiteError, path: String, advice: String)
-    /// A backup cannot be made, and so what wanted one was not done.
+    /// A backup cannot be made, so the operation that needs it was not done.
     case backup(BackupError, path: String)
-    /// A wipe could not remove what the state directory has of the same data.
+    /// A wipe could not remove the backups in the state directory.
     case copies(BackupError)
 
-    /// The same as a worker's failure.
+    /// The error as a worker's failure.
     public var failure: Failure {
         let category: Failure.Category =
             switch self {
@@ -51,10 +52,11 @@ public enum HealthStoreError: Error, Sendable {
                 .configuration
             case .rotating, .upgrading: .unreachable
             case .rotation(let error, _): error.isTemporary ? .unreachable : .configuration
-            // A new login puts another in its place.
+            // A new login replaces what is damaged.
             case .sealing(let error, _) where error.isOfLogin: .credential
             case .loggedOut, .changedHands: .credential
-            // As for the history beside it, which the same fault makes unreachable.
+            // The same fault makes the history in this directory unreachable, so the category is
+            // the same.
             case .directory(let error): error.isDisk ? .disk : .unreachable
             case .sealing, .damaged: .disk
             case .backup(let error, _), .copies(let error): error.isDisk ? .disk : .unreachable
@@ -70,7 +72,7 @@ public enum HealthStoreError: Error, Sendable {
         return Failure(category, description)
     }
 
-    /// Whether the same call may succeed a little later: another process holds the file.
+    /// Whether the same call may succeed a little later, because another process holds the file.
     public var isBusy: Bool {
         switch self {
         case .database(let error, _): error.isBusy

@@ -1,6 +1,5 @@
 extension HealthSchema {
-    /// What is known of the last reading of a source, the clock of its days, and which samples are
-    /// aggregates.
+    /// The last reading of each source, the time zone of days, and which samples are aggregates.
     static let intake = """
         -- What the file had in it, and what tells its content from another (`LastReading`); NULL
         -- for one that an earlier version read.

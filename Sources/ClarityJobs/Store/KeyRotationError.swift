@@ -1,28 +1,29 @@
-/// Why the master key cannot be changed.
+/// The reason why the master key cannot be changed.
 public enum KeyRotationError: Error, Hashable, Sendable {
-    /// There is no health data yet, so that there is no key to change.
+    /// There is no health data yet, so there is no key to change.
     case nothingKept
     /// Other processes use the health data.
     case inUse
-    /// Somebody reads the file, so that what the former key opens could not be removed from its log.
+    /// Another process reads the file, so its log could not be cleared of what the former key
+    /// decrypts.
     case logInUse
-    /// The key is where this program does not write; carries the place in words.
+    /// The key is in a place to which this program does not write; carries the place in words.
     case keyIsElsewhere(String)
-    /// The place named for the new key has none; carries the place in words.
+    /// There is no key in the place named for the new key; carries the place in words.
     case noNewKey(String)
-    /// The new key is the present one.
+    /// The new key is the current one.
     case sameKey
-    /// The change that was cut short has another new key than the one given now.
+    /// The change that was cut short has a different new key from the one given now.
     case otherNewKey
-    /// The change that was cut short was given its key, and was not given one now.
+    /// The change that was cut short was given its new key, and none is given now.
     case newKeyNeeded
-    /// The change that was cut short made its key, which is gone; carries the file.
+    /// The change that was cut short made its new key, which is missing; carries the file.
     case newKeyLost(String)
 
-    /// The change that was cut short still needs the former key, which is not there any more.
+    /// The change that was cut short still needs the former key, which is missing.
     case formerKeyNeeded
 
-    /// Whether the same may succeed a little later.
+    /// Whether the same call may succeed a little later.
     var isTemporary: Bool { self == .inUse || self == .logInUse }
 
     func description(_ path: String) -> String {

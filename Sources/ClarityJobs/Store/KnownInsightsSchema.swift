@@ -1,5 +1,6 @@
 extension HealthSchema {
-    /// Which insights were known when one was asked for, so that none of them is taken for it.
+    /// The insights that were known when one was requested, so that none of them is mistaken for
+    /// it.
     static let knownInsights = """
         -- A JSON array of the ids from around the time of the first send.
         ALTER TABLE insight_requests ADD COLUMN known_ids TEXT;

@@ -1,6 +1,6 @@
 extension HealthSchema {
-    /// What every reading of a source came to, in which order samples are sent, what went over metered
-    /// connections, and what the backend said of a sample.
+    /// The results of every reading of a source, the order in which samples are sent, the bytes
+    /// sent over metered connections, and what the backend said about a sample.
     static let ledger = """
         -- One row a reading of a source; `tag` is a keyed hash of the source. Old ones are summed up in
         -- one row a source, and in the one without a tag, which also has what no reading brought: the

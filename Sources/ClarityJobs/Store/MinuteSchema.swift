@@ -1,5 +1,5 @@
 extension HealthSchema {
-    /// The steps of the last weeks by minute.
+    /// The steps of the last weeks, minute by minute.
     static let minutes = """
         -- `day` is the days since 1970-01-01; `sealed` holds the steps of each of its minutes.
         CREATE TABLE minutes (

@@ -1,8 +1,8 @@
 extension HealthSchema {
-    /// A name for each CHECK, and no `IN (...)`, for which SQLite builds a b-tree with every row
-    /// that is written.
+    /// Gives each CHECK a name, and removes `IN (...)`, for which SQLite builds a b-tree with every
+    /// row that it writes.
     ///
-    /// Only the texts change, as in `sending`: each allows the rows that the former one allowed.
+    /// Only the texts change, as in `sending`: each allows the same rows as the former one.
     static let named = """
         PRAGMA writable_schema = ON;
         WITH RECURSIVE

@@ -1,9 +1,9 @@
 extension HealthSchema {
-    /// What makes pulled metrics readable by type and time, and one body with the outbox's samples.
+    /// Makes pulled metrics readable by type and time, and together with the outbox's samples.
     ///
-    /// Needs no key: the numbers of a metric stand in front of its JSON in `sealed`, where a row of
-    /// before has the JSON alone. Such a row is read as it is, and gets its numbers and its `sample`
-    /// when the backend lists it the next time.
+    /// It needs no key. The encrypted value of a metric has the metric's numbers before its JSON;
+    /// an earlier row has only the JSON. Such a row is read as it is. It gets its numbers and its
+    /// `sample` when the backend lists it the next time.
     static let pulled = """
         -- The outbox's own row of the same metric; NULL where there is none or it is not known.
         ALTER TABLE metrics ADD COLUMN sample INTEGER REFERENCES outbox (id) ON DELETE SET NULL;

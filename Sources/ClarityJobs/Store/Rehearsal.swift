@@ -2,24 +2,24 @@ public import ClarityScheduler
 public import ClaritySystem
 import SQLite
 
-// A store to rehearse with: it starts as the real one is and vanishes with its last reference.
+// A store for rehearsals: it starts as a copy of the real one and vanishes with its last reference.
 
 extension HealthStore {
-    /// A private copy of a state directory's store, or an empty one where there is none.
+    /// Opens a private copy of a state directory's store, or an empty store if there is none.
     ///
-    /// Nothing in the state directory changes, appears or vanishes, the files beside the database
-    /// included. Without a store and a key the copy has a key of its own.
+    /// Nothing in the state directory changes, appears or vanishes, including the files beside the
+    /// database. If there is neither a store nor a key, the copy gets a key of its own.
     ///
-    /// - Parameter environment: as for opening the store; `TMPDIR` says where files may lie for a
-    ///   moment, in a folder of mode 0700 and as sealed as they are, else `/tmp`.
-    /// - Throws: as opening the store would.
+    /// - Parameter environment: as for opening the store. `TMPDIR`, or `/tmp` by default, is where
+    ///   files may lie for a moment, in a folder of mode 0700 and still encrypted.
+    /// - Throws: what opening the store throws.
     public static func rehearsal(
         of stateDirectory: String, environment: [String: String],
         clock: any WallClock = SystemClock()
     ) throws(HealthStoreError) -> HealthStore {
         let file = HealthFile(in: stateDirectory)
         try file.check()
-        // Until the copy is made: nobody changes the key meanwhile.
+        // Held until the copy is made, so that nobody changes the key in the meantime.
         let lock = try StoreLock.share(of: file, makesFile: false)
         defer { withExtendedLifetime(lock) {} }
         let key = try HealthStore.key(of: file, environment) {

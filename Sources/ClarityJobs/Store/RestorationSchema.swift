@@ -1,5 +1,5 @@
 extension HealthSchema {
-    /// When the file was put back to an earlier state.
+    /// The times at which the file was restored to an earlier state.
     static let restorations = """
         -- What was measured before `until_s` and comes from a source only now may have been sent
         -- between the backup and the restore, where the backend would keep both.

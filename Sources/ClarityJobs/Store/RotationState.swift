@@ -1,12 +1,12 @@
 import ClarityScheduler
 import SQLite
 
-/// How far a change of the master key has come, as the file has it.
+/// The progress of a change of the master key, as the file records it.
 struct RotationState: Sendable {
     enum Phase: String, Sendable {
-        /// Rows are being sealed anew.
+        /// Rows are being encrypted again.
         case rows
-        /// Every row is the new key's, which has to be put in the place of the former one.
+        /// Every row is encrypted with the new key, which must now replace the former one.
         case placing
     }
 
@@ -14,19 +14,20 @@ struct RotationState: Sendable {
 
     var phase = Phase.rows
     let begunAt: Instant
-    /// Sealed with the new key.
+    /// Encrypted with the new key.
     let proof: [UInt8]
     /// Whether the new key was made here and is in a file beside the former one.
     let isNewInFile: Bool
-    /// Whether the former key is the state directory's own file.
+    /// Whether the former key is in the state directory's own file.
     let wasFormerInFile: Bool
-    /// The table that is being gone through, and its last row that was.
+    /// The table in progress, and its last row that is done.
     var table = ""
     var row: Int64 = 0
-    /// What was sealed anew, and what could not be since it is damaged.
+    /// The number of rows that were encrypted again, and of rows that could not be because they are
+    /// damaged.
     var rows: Int64 = 0
     var damaged: Int64 = 0
-    /// The hash that the audit log's last entry of those chained anew had before.
+    /// The former hash of the last audit entry that was chained again.
     var formerHash: [UInt8]?
 
     init(
@@ -38,7 +39,7 @@ struct RotationState: Sendable {
         self.wasFormerInFile = wasFormerInFile
     }
 
-    /// The change that is under way or was cut short; `nil` when there is none.
+    /// Reads the change that is in progress or was cut short; `nil` if there is none.
     init?(_ connection: Connection) throws {
         let found = try connection.first(
             """

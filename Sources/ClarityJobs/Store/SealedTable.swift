@@ -1,9 +1,10 @@
 import SQLite
 
-/// What of a table is sealed or hashed under the master key, and for which row.
+/// The parts of a table that are encrypted or hashed with the master key, and the identity of its
+/// rows.
 ///
-/// A table that keeps either must be among `all`: the change of the master key goes by it, and so do
-/// the tests that damage every sealed value there is.
+/// Every table with such parts must be in `all`: the change of the master key relies on it, and so
+/// do the tests that damage every encrypted value.
 struct SealedTable: Sendable {
     /// A column of a row's identity.
     enum Part: Hashable, Sendable {
@@ -14,22 +15,23 @@ struct SealedTable: Sendable {
     }
 
     let name: String
-    /// The column that names the table for which the value was sealed; `nil` for this one.
+    /// The column that names the table for which the value was encrypted; `nil` if it is this
+    /// table.
     var origin: String?
-    /// What the row's identity is made of, in order.
+    /// The parts of the row's identity, in order.
     var identity: [Part] = []
-    /// Which part is the row's name for people; `nil` for its number.
+    /// The index of the part that names the row for people; `nil` to use the row's number.
     var label: Int?
-    /// Whether it has a column `sealed`; NULL there means that the value was removed.
+    /// Whether the table has a column `sealed`. NULL there means that the value was removed.
     var isSealed = true
     /// The column with a keyed hash.
     var tag: String?
-    /// The column that has a `Sealer.hexTag` in the place of a text. Of the archive only a metric's
+    /// The column that holds a `Sealer.hexTag` instead of a text. In `archive`, only a metric's
     /// version has one.
     var hexTag: String?
 
-    /// Every table with something under the key, but for the audit log, which is chained, and for
-    /// the canary and the former keys, which turn last.
+    /// Every table with something that depends on the key, except the audit log, which is chained,
+    /// and the canary and the former keys, which change last.
     static let all: [SealedTable] = [
         SealedTable(name: "owner"),
         SealedTable(name: "session"),
@@ -65,19 +67,19 @@ struct SealedTable: Sendable {
         [.text(id), .text("type"), .integer("timestamp_ms")]
     }
 
-    /// A row with what is under the key in it.
+    /// A row, with its parts that depend on the key.
     struct Entry {
-        /// Its number in the table, by which rows are gone through.
+        /// Its number in the table, by which the rows are ordered.
         let number: Int64
         let sealed: [UInt8]?
         let tag: [UInt8]?
-        /// What is in the column of `hexTag`; `nil` in a row that has none.
+        /// The content of the column `hexTag`; `nil` in a row that has none.
         fileprivate let hexTag: String?
         fileprivate let title: String
         fileprivate let parts: [Value]
     }
 
-    /// The rows after `number` in their order, at most `limit`.
+    /// Returns the rows after `number` in their order, at most `limit`.
     func entries(
         after number: Int64, limit: Int, _ connection: Connection
     ) throws -> [Entry] {
@@ -109,8 +111,8 @@ struct SealedTable: Sendable {
         }
     }
 
-    /// The identity for which the entry's value is sealed, with `tag` and `hexTag` in the place of its
-    /// own.
+    /// Returns the identity for which the entry's value is encrypted, with `tag` and `hexTag` in
+    /// place of the entry's own.
     func identity(
         of entry: Entry, tag: [UInt8]? = nil, hexTag: String? = nil
     ) -> RowIdentity {
@@ -129,18 +131,18 @@ struct SealedTable: Sendable {
         return row
     }
 
-    /// What sealing a row anew changes.
+    /// What changes when a row is encrypted again.
     enum Change {
-        /// The master key: from one sealer to the one that follows it. In a file that is to be brought
-        /// into the padded form yet, texts stand where its tags will be.
+        /// The master key, from one sealer to the next. `hasHexTags` is `false` in a file that
+        /// still needs `FormUpgrade`, whose columns hold texts where the tags will be.
         case key(from: Sealer, to: Sealer, hasHexTags: Bool)
-        /// The form: values are padded, and tags replace texts that follow from a value.
+        /// The form: values are padded, and tags replace texts that depend on a value.
         case form(Sealer)
     }
 
-    /// Seals an entry anew.
+    /// Encrypts an entry again.
     ///
-    /// - Returns: `false` for one whose value does not open; it stays as damaged as it is.
+    /// - Returns: `false` if the value cannot be decrypted; the value then stays as it is.
     func reseal(_ entry: Entry, _ change: Change, _ connection: Connection) throws -> Bool {
         let (former, next): (Sealer, Sealer)
         var (newTag, newHexTag) = (entry.tag, entry.hexTag)

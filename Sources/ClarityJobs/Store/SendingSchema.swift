@@ -1,10 +1,11 @@
 extension HealthSchema {
-    /// Which attempt sends a batch, what the backend has and says no more about, and whose processing
-    /// failed.
+    /// The attempt that sends a batch, the samples that the backend has and says no more about, and
+    /// those whose processing failed.
     ///
-    /// Only constraints change beside the new columns, so that no row is written: their text is
-    /// replaced where SQLite keeps it (https://sqlite.org/lang_altertable.html, section 7). They
-    /// compare with OR, since `IN (...)` makes SQLite build a b-tree for every row that is written.
+    /// Besides the new columns only constraints change, so that no row is written: their text is
+    /// replaced where SQLite stores it (https://sqlite.org/lang_altertable.html, section 7). They
+    /// compare with OR, because `IN (...)` makes SQLite build a b-tree for every row that it
+    /// writes.
     static let sending = """
         -- The attempt that sends the batch, as `UploadOwner` knows it; NULL for a batch that an
         -- earlier version made.

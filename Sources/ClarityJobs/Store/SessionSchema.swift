@@ -1,6 +1,6 @@
 extension HealthSchema {
-    /// What a login leaves beside the session: whose time with the file it is, how the session
-    /// fares, and how often a login was tried.
+    /// What a login stores besides the session: the tenancy of the file, the record of the session,
+    /// and the attempts to log in.
     static let sessions = """
         -- `number` rises when a logout removes everything: who began before may write no more.
         -- `is_vacant` from then until somebody logs in.

@@ -1,15 +1,15 @@
 import ClaritySystem
 @preconcurrency import Glibc
 
-/// The right to use a state directory's health data: shared by all who work with it, or one process's
-/// alone while it changes the master key.
+/// The right to use a state directory's health data. All processes that work with the data share
+/// it; a process that changes the master key holds it alone.
 ///
-/// A lock (flock(2)) on `health.lock`, which ends with the last reference to it or, by the kernel, with
-/// the process. The bytes of the same file say which attempts live (`UploadOwner`). On a file of its
-/// own, since SQLite's own locks on the database would be lost with any other descriptor of it that
-/// this process closes.
+/// It is a lock (flock(2)) on `health.lock`. It ends with the last reference to it, or the kernel
+/// ends it with the process. The bytes of the same file show which attempts are alive
+/// (`UploadOwner`). The lock has a file of its own, because SQLite's own locks on the database
+/// would be lost when this process closes any other descriptor of the database.
 final class StoreLock: Sendable {
-    /// How long another process is waited for.
+    /// How long to wait for another process.
     static let patience = Duration.seconds(2)
 
     private let descriptor: Int32
@@ -21,7 +21,7 @@ final class StoreLock: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The note of the audit log's end (`AuditMark`), which the file holds; empty where there is none.
+    /// The note of the audit log's end (`AuditMark`), which the file holds; empty if there is none.
     var note: [UInt8] {
         var content = [UInt8](repeating: 0, count: 256)
         let count = pread(descriptor, &content, content.count, 0)
@@ -30,18 +30,18 @@ final class StoreLock: Sendable {
 
     /// Replaces the note, in one write.
     ///
-    /// - Returns: `false` when it could not be written.
+    /// - Returns: `false` if it could not be written.
     func write(note: [UInt8]) -> Bool {
         pwrite(descriptor, note, note.count, 0) == note.count
             && ftruncate(descriptor, off_t(note.count)) == 0
     }
 
-    /// Takes a share.
+    /// Takes the lock shared.
     ///
-    /// - Parameter makesFile: whether the lock's file is made where there is none; without one
+    /// - Parameter makesFile: whether to create the lock file if there is none. Without a lock file
     ///   nobody has ever changed the key here.
-    /// - Returns: `nil` when there is no file and none was to be made.
-    /// - Throws: `rotating` while another process has the lock alone.
+    /// - Returns: `nil` if there is no file and none was to be created.
+    /// - Throws: `rotating` while another process holds the lock alone.
     static func share(
         of file: HealthFile, makesFile: Bool, patience: Duration = patience
     ) throws(HealthStoreError) -> StoreLock? {
@@ -52,7 +52,7 @@ final class StoreLock: Sendable {
 
     /// Takes the lock alone.
     ///
-    /// - Throws: `rotation(.inUse)` while another process has a share, `rotating` never.
+    /// - Throws: `rotation(.inUse)` while another process holds the lock; never `rotating`.
     static func alone(
         of file: HealthFile, patience: Duration = patience
     ) throws(HealthStoreError) -> StoreLock {
@@ -75,9 +75,9 @@ final class StoreLock: Sendable {
 
     /// Locks one byte of the file until the last reference to this lock ends.
     ///
-    /// A lock of the open file description (fcntl_locking(2)), which flock(2) does not see.
+    /// It is a lock of the open file description (fcntl_locking(2)), which flock(2) does not see.
     ///
-    /// - Returns: false when another process has locked that byte.
+    /// - Returns: `false` if another process has locked that byte.
     func lock(byte: Int64) throws(HealthStoreError) -> Bool {
         var range = StoreLock.range(byte)
         guard fcntl(descriptor, StoreLock.setLock, &range) != 0 else { return true }
@@ -87,7 +87,7 @@ final class StoreLock: Sendable {
         return false
     }
 
-    /// Whether anybody has locked a byte of a file's lock.
+    /// Whether any process has locked a byte of the lock file.
     static func isLocked(byte: Int64, of file: HealthFile) throws(HealthStoreError) -> Bool {
         let descriptor = Glibc.open(file.lockPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -112,7 +112,7 @@ final class StoreLock: Sendable {
             l_pid: 0)
     }
 
-    /// Asks again until the lock is there or `patience` is over: flock(2) knows no end of waiting.
+    /// Polls until it gets the lock or `patience` is over, because flock(2) has no timeout.
     private func take(
         _ kind: Int32, of file: HealthFile, _ patience: Duration
     ) throws(HealthStoreError) -> Bool {

@@ -2,24 +2,24 @@ import ClarityScheduler
 import ClaritySystem
 import SQLite
 
-/// Everything that is settled before a store is opened for writing: whose files they are, which key
-/// there is, and whether it is theirs.
+/// Everything that is checked before a store is opened for writing: who owns the files, which key
+/// there is, and whether the key fits.
 ///
-/// As long as one of these is in doubt no byte of the state directory changes; the folder and its
-/// files are only closed to others.
+/// Until all of this is certain, no byte of the state directory changes; access to the folder and
+/// its files is only taken away from others.
 struct StoreOpening {
     let file: HealthFile
     let key: MasterKey
-    /// Held as long as the store is used.
+    /// Held while the store is used.
     let lock: StoreLock
 
-    /// Whether the rows of an earlier release were sealed anew for it.
+    /// Whether the rows of an earlier release were encrypted again.
     private(set) var wasUpgraded = false
 
-    /// Settles everything; a file of an earlier release is brought into the present form, with nobody
-    /// else using it meanwhile.
+    /// Runs all checks. It upgrades a file of an earlier release while nobody else uses the file.
     ///
-    /// - Parameter patience: how long others are waited for that use a file of an earlier release.
+    /// - Parameter patience: how long to wait for other processes that use a file of an earlier
+    ///   release.
     /// - Throws: what `HealthStore.init` throws.
     init(
         _ directory: String, _ environment: [String: String], actor: AuditActor,
@@ -28,7 +28,7 @@ struct StoreOpening {
         var opening: StoreOpening? = try StoreOpening(directory, environment, patience)
         var wasUpgraded = false
         if let file = opening?.file, try FormUpgrade.isOwed(by: file) {
-            // The share is given back: nobody can have the lock alone beside it.
+            // The shared lock is released, because nobody can hold the lock alone beside it.
             opening = nil
             let alone = try FormUpgrade.alone(with: file, patience)
             let key = try HealthStore.key(of: file, environment) {
@@ -61,7 +61,7 @@ struct StoreOpening {
         file = HealthFile(in: directory)
         try file.check()
         let known = try FormUpgrade.share(of: file, patience)
-        // Asked again: a restore may have been cut short while this one waited.
+        // Checked again, because a restore may have been cut short while this process waited.
         try file.demandWhole()
         let first = try HealthStore.key(of: file, environment) {
             source throws(MasterKeyError) in try source.create()
@@ -76,21 +76,21 @@ struct StoreOpening {
             throw .rotating(path: file.path)
         }
         lock = made
-        // Asked again: before there was a lock the key may have been changed since.
+        // Read again, because the key may have been changed before there was a lock.
         key = try HealthStore.key(of: file, environment) {
             source throws(MasterKeyError) in try source.create()
         }
     }
 }
 
-/// Whether a key is that of a file, found out without a trace in the file or beside it.
+/// Checks whether a key is a file's key, without leaving a trace in the file or beside it.
 struct KeyCheck {
-    /// What a file's canary says of a key.
+    /// What a file's canary says about a key.
     private enum Answer {
         case opens
-        /// It is sealed with another key; a change of keys may be the reason.
+        /// The canary was encrypted with another key; a change of keys may be the reason.
         case otherwise(isRotation: Bool)
-        /// There is none, or the file is not one of ours: opening it will say so.
+        /// There is no canary, or the file is not ours: opening it reports that.
         case unknown
     }
 
@@ -102,15 +102,17 @@ struct KeyCheck {
         drafts = temporaryFolder(environment)
     }
 
-    /// - Throws: `wrongKey` for a key that is not the file's, `rotationUnfinished` when that may be
-    ///   since a change of keys was cut short; `database` when the file cannot be copied.
+    /// Checks that a key is the file's key.
+    ///
+    /// - Throws: `wrongKey` if it is not; `rotationUnfinished` if the reason may be that a change
+    ///   of keys was cut short; `database` if the file cannot be copied.
     func demand(_ key: MasterKey) throws(HealthStoreError) {
         guard file.exists else { return }
         let sealer: Sealer
         do throws(MasterKeyError) { sealer = try Sealer(key) } catch { throw .key(error) }
         var answer = inFile(sealer)
         if case .opens = answer { return }
-        // What the file says may be out of date as long as there is a log.
+        // What the file says may be out of date while there is a log.
         if file.hasLog { answer = try inCopy(sealer) }
         switch answer {
         case .opens, .unknown: return
@@ -119,12 +121,12 @@ struct KeyCheck {
         }
     }
 
-    /// Reads the file as it lies there, without its log.
+    /// Reads the file as it is, without its log.
     private func inFile(_ sealer: Sealer) -> Answer {
         do throws(SQLiteError) {
             return answer(try Connection(path: file.path, access: .immutable), sealer)
         } catch {
-            // Whoever opens the file in the ordinary way hears of it.
+            // Opening the file in the ordinary way reports the error.
             return .unknown
         }
     }
@@ -151,13 +153,13 @@ struct KeyCheck {
         do {
             return try RotationState(connection) != nil
         } catch {
-            // An earlier version's file knows of no change of the key.
+            // A file of an earlier version has no record of a change of the key.
             return false
         }
     }
 }
 
-/// Where files may lie for a moment, as sealed as they are.
+/// Returns the folder for temporary files, whose content stays encrypted.
 func temporaryFolder(_ environment: [String: String]) -> String {
     environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
 }

@@ -1,25 +1,25 @@
 import SQLite
 
-/// One user's time with a store: from the first login, or from a logout that removed everything, to
-/// the next such logout.
+/// The time during which a store belongs to one user: from the first login, or from a logout that
+/// removed everything, to the next such logout.
 ///
-/// Within one tenancy a store has at most one owner (`HealthStore.save` sees to it), so that who
-/// writes or takes rows in the tenancy that it found at opening does so for that owner: nobody else's
-/// rows can get in between, and what was removed does not come back from a process that still has it
-/// in memory.
+/// A store has at most one owner within a tenancy (`HealthStore.save` ensures it). A process that
+/// reads or writes rows in the tenancy that it found when it opened the store therefore does so for
+/// that owner. No other user's rows can come in between, and a process that still has removed data
+/// in memory cannot write it back.
 struct Tenancy: Hashable, Sendable {
-    /// Counts from 1.
+    /// The number of the tenancy, from 1.
     let number: Int64
 
-    /// The tenancy of now.
+    /// Reads the current tenancy.
     init(_ connection: Connection) throws(SQLiteError) {
         number = try connection.first("SELECT number FROM tenancy") { $0.integer(0) } ?? 1
     }
 
-    /// Makes sure that it is still this one.
+    /// Checks that this tenancy is still the current one.
     ///
-    /// - Parameter allowsVacancy: whether that is also so after a logout that removed everything,
-    ///   before anybody has logged in.
+    /// - Parameter allowsVacancy: whether the check also passes after a logout that removed
+    ///   everything, before anybody has logged in.
     /// - Throws: `HealthStoreError.changedHands` or `.loggedOut`.
     func check(_ connection: Connection, allowsVacancy: Bool) throws {
         let query = "SELECT number, is_vacant FROM tenancy"
@@ -30,12 +30,12 @@ struct Tenancy: Hashable, Sendable {
         if isVacant, !allowsVacancy { throw HealthStoreError.loggedOut }
     }
 
-    /// Somebody has logged in.
+    /// Records that somebody has logged in.
     static func begin(_ connection: Connection) throws(SQLiteError) {
         try connection.run("UPDATE tenancy SET is_vacant = 0 WHERE is_vacant = 1")
     }
 
-    /// Everything of the user was removed.
+    /// Records that everything of the user was removed.
     static func end(_ connection: Connection) throws(SQLiteError) {
         try connection.run("UPDATE tenancy SET number = number + 1, is_vacant = 1")
     }

@@ -1,44 +1,46 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// Talks to one backend, as the person who is logged in.
+/// A client of one backend, for the user who is logged in.
 ///
-/// A call is repeated within itself as `APIError`'s table says, and once more after the session was
-/// renewed because the backend refused its token. What an error means for the run is its `outcome`.
+/// Within a call, the client retries errors as `APIError.ruling` says. It retries once more after
+/// it has renewed the session because the backend refused the access token. `APIError.outcome` says
+/// what an error means for the run.
 public actor APIClient {
-    /// How long before its end a session is renewed: 60 s.
+    /// How long before its expiry a session is renewed: 60 s.
     public static var renewalMargin: Duration { .seconds(60) }
 
-    /// How long to wait before asking again for the right to renew the session: 20 ms.
+    /// The wait between two attempts to lock the session for renewal: 20 ms.
     static let lockWait = Duration.milliseconds(20)
 
-    /// How long the right to renew the session is asked for: 5 min, longer than a renewal with all its
-    /// tries takes. Who has it for longer hangs.
+    /// How long the client tries to lock the session for renewal: 5 min. A renewal with all its
+    /// tries takes less, so a process that holds the lock for longer hangs.
     static let lockPatience = Duration.seconds(300)
 
-    /// The most bytes of an answer that are looked at: 16 MiB.
+    /// The largest answer body that the client accepts: 16 MiB.
     static let largestAnswer = 16 * 1024 * 1024
 
     let base: String
     let choice: DialectChoice
     let memory: any DialectMemory
-    /// The dialect that was found out, and whether it was asked for a second time.
+    /// The dialect in use, once it is known from `memory` or from the backend.
     var spoken: Dialect?
+    /// Whether the client has detected the dialect again because a path was missing.
     var hasAskedAnew = false
     let transport: any HTTPTransport
     let sessions: any SessionStore
     let clock: any WallClock
     let retryWait: Duration
-    /// What the backend said with the last answer to an upload, when that was a refusal.
+    /// The backend's words in its last answer to an upload, if it refused that upload.
     var refusalWords: RefusalWords?
     var renewal: Task<Result<Session, APIError>, Never>?
 
     /// Creates a client of the backend at `base`, such as `https://host/api/v1`.
     ///
     /// - Parameters:
-    ///   - dialect: with `auto` the backend is asked, before the first call that needs to know, and
-    ///     `memory` keeps its answer.
-    ///   - retryWait: the wait after a first failed try, 1 s in standard; it doubles with each
+    ///   - dialect: with `auto`, the client asks the backend before the first call that depends on
+    ///     the dialect, and stores the answer in `memory`.
+    ///   - retryWait: the wait after the first failed try, 1 s by default; it doubles with each
     ///     further one.
     public init(
         base: String, dialect: DialectChoice, memory: any DialectMemory,

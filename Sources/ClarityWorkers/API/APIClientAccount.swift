@@ -1,13 +1,13 @@
 public import ClarityJobs
 
-// Calls about the account. Those that a dialect lacks throw `APIError.notOffered`.
+// Account calls. A call that the dialect does not offer throws `APIError.notOffered`.
 
 extension APIClient {
-    /// Makes an account; nobody is logged in by it.
+    /// Creates an account, without logging in.
     ///
-    /// - Throws: `APIError.passwordRefused`, before anything is sent where the backend's rule is
-    ///   known; `.accountExists`; `.signupClosed`; `.refused` when the backend wants a field that
-    ///   is not there.
+    /// - Throws: `APIError.passwordRefused`, with nothing sent if the password breaks the dialect's
+    ///   `passwordRule`; `.accountExists`; `.signupClosed`; `.refused` if the dialect requires a
+    ///   field that is missing.
     public func register(
         _ registration: Registration
     ) async throws(APIError) -> RegistrationResult {
@@ -20,7 +20,7 @@ extension APIClient {
         return try AnswerReader(.register).registration(body)
     }
 
-    /// Asks whose account it is.
+    /// Returns the profile of the account that is logged in.
     public func me() async throws(APIError) -> UserProfile {
         let body = try await answer(to: .me) { requests, token throws(APIError) in
             try requests.me(token: token)
@@ -28,7 +28,7 @@ extension APIClient {
         return try AnswerReader(.me).profile(body)
     }
 
-    /// Changes the account's name or e-mail address; `nil` leaves one as it is.
+    /// Changes the account's name or e-mail address; `nil` leaves it unchanged.
     public func updateMe(
         displayName: String? = nil, email: String? = nil
     ) async throws(APIError) -> UserProfile {
@@ -43,17 +43,18 @@ extension APIClient {
 
     /// Confirms the e-mail address with the code that was mailed to it.
     ///
-    /// - Throws: `APIError.codeRefused`; `.notLoggedIn` where the backend wants to know who asks.
+    /// - Throws: `APIError.codeRefused`; `.notLoggedIn` if the backend requires a session for this
+    ///   call.
     public func verifyEmail(_ email: String, code: Secret) async throws(APIError) {
         try await settle(.verifyEmail, [.email: .text(email), .code: .secret(code)])
     }
 
-    /// Has the code for `verifyEmail` mailed again.
+    /// Requests another mail with the code for `verifyEmail`.
     public func resendVerification(to email: String) async throws(APIError) {
         try await settle(.resendVerification, [.email: .text(email)])
     }
 
-    /// Has a code for `resetPassword` mailed.
+    /// Requests a mail with the code for `resetPassword`.
     public func forgotPassword(_ email: String) async throws(APIError) {
         try await settle(.forgotPassword, [.email: .text(email)])
     }
@@ -72,7 +73,7 @@ extension APIClient {
             [.email: .text(email), .code: .secret(code), .newPassword: .secret(newPassword)])
     }
 
-    /// Makes a call whose answer says nothing beyond its success.
+    /// Makes a call and ignores the body of its answer.
     private func settle(
         _ call: APICall, _ values: [BodyField: APIRequests.FieldValue]
     ) async throws(APIError) {
@@ -82,9 +83,9 @@ extension APIClient {
     }
 }
 
-// MARK: - What a login grants
+// MARK: - Login tokens
 
-/// The tokens of a login, with whose they are.
+/// The tokens that a login returned, and the user whom they belong to.
 struct Grant {
     var user: UserProfile
     var accessToken: Secret
@@ -93,7 +94,7 @@ struct Grant {
 }
 
 extension APIClient {
-    /// Reads the answer to a login; asks whose the tokens are when it does not say.
+    /// Reads the answer to a login; finds the user by other means if the answer does not name one.
     func grant(by answer: HTTPResponse) async throws(APIError) -> Grant {
         let wire = try AnswerReader(.login).decode(LoginWire.self, from: answer.body)
         if wire.tokens == nil, wire.secondFactorToken != nil { throw .secondFactorRequired }
@@ -109,7 +110,7 @@ extension APIClient {
             tokens: tokens)
     }
 
-    /// Who logged in: whom the answer names, else whom `/auth/me` does, else the token itself.
+    /// Returns the user who logged in: from the answer, else from `/auth/me`, else from the token.
     private func owner(
         of token: Secret, named user: UserProfile?
     ) async throws(APIError) -> UserProfile {
@@ -122,10 +123,10 @@ extension APIClient {
         } catch .cancelled {
             throw .cancelled
         } catch .unauthorized {
-            // It has just been given out: what is refused here is not the person.
+            // The backend has just issued this token: its refusal says nothing about the user.
             fault = .tokenUnclear
         } catch .decoding {
-            // The login is at fault, that asked for more than it said.
+            // Keep the login's fault: its own answer should have named the user.
         } catch {
             fault = error
         }

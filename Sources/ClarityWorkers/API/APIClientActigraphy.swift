@@ -1,11 +1,11 @@
 public import ClarityJobs
 public import ClarityScheduler
 
-/// The steps of minutes.
+/// A recording of steps, one count for each minute.
 public struct StepRecording: PrivateValue {
-    /// The minutes with their instants, in the order of time; some may be missing.
+    /// The minutes with their instants, in order of time; minutes may be missing.
     public var minutes: [MovementWeek.Minute]
-    /// What else should be known, as texts.
+    /// Additional metadata, as text.
     public var metadata: [String: String]
 
     /// Creates a recording.
@@ -14,7 +14,7 @@ public struct StepRecording: PrivateValue {
         self.metadata = metadata
     }
 
-    /// Creates a recording of one minute after the other.
+    /// Creates a recording of consecutive minutes from `start` on.
     public init(start: Instant, counts: [Int], metadata: [String: String] = [:]) {
         self.init(
             counts.enumerated().map {
@@ -23,10 +23,10 @@ public struct StepRecording: PrivateValue {
             }, metadata: metadata)
     }
 
-    /// The body: a count and a timestamp for each minute.
+    /// Returns the request body: a count and a timestamp for each minute.
     ///
-    /// - Throws: `APIError.refused` beyond the limits, and for counts below 0 or above
-    ///   `MovementWeek.mostSteps`.
+    /// - Throws: `APIError.refused` if the recording is outside `limits`, or a count is below 0 or
+    ///   above `MovementWeek.mostSteps`.
     func body(_ limits: Dialect.AnalysisLimits) throws(APIError) -> [UInt8] {
         guard limits.steps.contains(minutes.count) else {
             throw .refused(
@@ -61,7 +61,7 @@ public struct StepRecording: PrivateValue {
     }
 }
 
-/// Measurements of movement.
+/// A recording of movement measurements.
 public struct ActigraphyRecording: PrivateValue {
     /// One measurement.
     public struct Point: PrivateValue {
@@ -77,9 +77,9 @@ public struct ActigraphyRecording: PrivateValue {
     }
 
     public var points: [Point]
-    /// Points a minute, above 0.
+    /// Points per minute; above 0.
     public var samplingRate: Double
-    /// The hours that it covers.
+    /// The hours that the recording covers.
     public var hours: Int
 
     /// Creates a recording.
@@ -121,25 +121,26 @@ public struct ActigraphyRecording: PrivateValue {
 }
 
 extension APIClient {
-    /// The form of a week that the backend analyses.
+    /// Returns the form in which the backend accepts a week for analysis.
     func analysisForm() async throws(APIError) -> AnalysisForm {
         try await requests.dialect.analysisForm
     }
 
-    /// Has the steps of a recording analysed. Never sent twice after an error that leaves open
-    /// whether it arrived.
+    /// Requests an analysis of a step recording.
+    ///
+    /// The client does not repeat the request after an error that leaves open whether it arrived.
     public func analyse(_ recording: StepRecording) async throws(APIError) -> Analysis {
         let content = try recording.body(try await requests.dialect.analysisLimits)
         return try await analysis(.analyseSteps, content)
     }
 
-    /// Has the movements of a recording analysed; as with steps.
+    /// Requests an analysis of a movement recording, under the same rule as for steps.
     public func analyse(_ recording: ActigraphyRecording) async throws(APIError) -> Analysis {
         let content = try recording.body(try await requests.dialect.analysisLimits)
         return try await analysis(.analyseActigraphy, content)
     }
 
-    /// Asks what became of an analysis; `notFound` is a state, no error.
+    /// Returns the state of an analysis; `Analysis.State.notFound` is a state, not an error.
     public func analysis(_ id: String) async throws(APIError) -> Analysis {
         let body = try await answer(to: .analysis) { requests, token throws(APIError) in
             try requests.request(.analysis, id: id, token: token)
@@ -147,7 +148,7 @@ extension APIClient {
         return try AnswerReader(.analysis).analysis(body)
     }
 
-    /// Asks how the part of the backend is that analyses.
+    /// Returns the health of the backend's analysis service.
     public func actigraphyHealth() async throws(APIError) -> ServiceHealth {
         try await health(.actigraphyHealth)
     }

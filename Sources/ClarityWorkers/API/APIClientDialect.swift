@@ -1,10 +1,11 @@
 import ClarityScheduler
 
 extension APIClient {
-    /// What builds the requests, in the dialect that is spoken; asks the backend for it when it is
-    /// to be found out and nobody remembers it.
+    /// The request builder for the dialect in use.
     ///
-    /// - Throws: what asking failed with: an outage says nothing about the dialect.
+    /// With `auto`, asks the backend for its dialect if neither this client nor `memory` knows it.
+    ///
+    /// - Throws: the error that detection failed with. An outage says nothing about the dialect.
     var requests: APIRequests {
         get async throws(APIError) {
             APIRequests(base: base, dialect: try await dialect())
@@ -21,9 +22,9 @@ extension APIClient {
         return try await askDialectAnew()
     }
 
-    /// Asks which dialect the backend speaks, whatever is remembered, and remembers the answer.
+    /// Asks the backend which dialect it speaks, whatever is remembered, and remembers the answer.
     ///
-    /// With a dialect that the job file names nothing is asked.
+    /// Sends nothing if the job file names the dialect.
     @discardableResult
     func askDialectAnew() async throws(APIError) -> Dialect {
         if case .fixed(let dialect) = choice { return dialect }
@@ -34,7 +35,8 @@ extension APIClient {
         return dialect
     }
 
-    /// The answer to a greeting, a refusal for which there is nothing at its path included.
+    /// Returns the answer to a greeting. A refusal is an answer too: a missing path identifies a
+    /// dialect.
     private func answered(_ greeting: HTTPRequest) async throws(APIError) -> HTTPResponse {
         try await repeated(greeting, isRepeatable: true) { response, now in
             switch response.status {
@@ -44,8 +46,11 @@ extension APIClient {
         }
     }
 
-    /// What to throw in the place of `error`, which says that a path is missing that must be there:
-    /// when it turns out that the backend speaks another dialect now, that.
+    /// Returns `dialectChanged` if the backend turns out to speak another dialect now, else
+    /// `error`.
+    ///
+    /// Asks the backend only for `noSuchCall`, which says that a path is missing that the dialect
+    /// must have, and at most once in the client's life.
     func explained(_ error: APIError) async -> APIError {
         guard case .noSuchCall = error, choice == .auto, let before = spoken, !hasAskedAnew else {
             return error
@@ -74,7 +79,7 @@ extension APIClient {
         } catch let failure as Failure {
             throw .store(failure)
         } catch {
-            // An error's own text could hold anything.
+            // The error's own text could contain anything.
             let type = type(of: error)
             throw .store(Failure(.disk, "cannot \(verb) the dialect: error of type `\(type)`"))
         }

@@ -1,15 +1,15 @@
 public import ClarityJobs
 
-/// What an insight is made of.
+/// The input for an insight.
 public struct InsightRequest: PrivateValue {
-    /// How much is written.
+    /// The length of the insight.
     public enum Length: String, Sendable {
         case comprehensive, brief
     }
 
-    /// The numbers of an analysis by their names, finite.
+    /// The numbers of an analysis by name; all must be finite.
     public var results: [String: Double]
-    /// What else should be known; cut to 500 characters.
+    /// Additional context; the request carries its first 500 characters.
     public var context: String?
     public var length: Length
     public var includesRecommendations: Bool
@@ -28,10 +28,10 @@ public struct InsightRequest: PrivateValue {
         self.language = language
     }
 
-    /// The body, with the results in the order of their names: the same request is the same bytes.
+    /// Returns the request body. Results are sorted by name, so equal requests have equal bytes.
     ///
-    /// - Throws: `APIError.refused` for a number that is not finite: what is no number counts as an
-    ///   outage at the backend, and five of those close it to everybody.
+    /// - Throws: `APIError.refused` for a number that is not finite. The backend counts such a
+    ///   request as an outage of its own, and after five of those it refuses everybody.
     func body() throws(APIError) -> [UInt8] {
         guard results.values.allSatisfy(\.isFinite) else {
             throw .refused("a result to make an insight of is no finite number")
@@ -53,9 +53,11 @@ public struct InsightRequest: PrivateValue {
 }
 
 extension APIClient {
-    /// Has an insight made. Never sent twice: a second request makes a second insight.
+    /// Requests an insight.
     ///
-    /// The answer may already be it, or name the one that is being made.
+    /// A second request makes a second insight, so the client does not repeat one that may have
+    /// arrived. The answer is either the finished insight, or names the one that the backend is
+    /// still making.
     public func generateInsight(_ request: InsightRequest) async throws(APIError) -> Insight {
         let content = try request.body()
         let body = try await answer(to: .generateInsight) { requests, token throws(APIError) in
@@ -64,17 +66,17 @@ extension APIClient {
         return try AnswerReader(.generateInsight).insight(body)
     }
 
-    /// Whether an insight can be had in full by its id.
+    /// Returns whether the backend can return a full insight by its id.
     public func givesInsightsInFull() async throws(APIError) -> Bool {
         try await requests.dialect.givesInsightsInFull
     }
 
-    /// The numbers of an analysis of which the backend makes an insight; `nil`: whichever there are.
+    /// Returns the numbers of an analysis that the backend makes an insight of; `nil`: any numbers.
     public func insightNumbers() async throws(APIError) -> Set<String>? {
         try await requests.dialect.insightNumbers
     }
 
-    /// Reads one insight in full.
+    /// Returns one insight in full.
     public func insight(_ id: String) async throws(APIError) -> Insight {
         let body = try await answer(to: .insight) { requests, token throws(APIError) in
             try requests.request(.insight, id: id, token: token)
@@ -82,10 +84,10 @@ extension APIClient {
         return try AnswerReader(.insight).insight(body)
     }
 
-    /// Reads a page of a person's insights.
+    /// Returns a page of a user's insights.
     ///
-    /// Only `hasMore` and the rows say whether there is another page; the totals of the deployed
-    /// backend are wrong and are not read.
+    /// Only `hasMore` and the rows say whether there is another page: the deployed backend's totals
+    /// are wrong, and the client does not read them.
     public func insightsPage(
         user: String, limit: Int, offset: Int
     ) async throws(APIError) -> InsightsPage {
@@ -95,12 +97,12 @@ extension APIClient {
         return try AnswerReader(.insightHistory).insights(body)
     }
 
-    /// Asks how the part of the backend is that makes insights.
+    /// Returns the health of the backend's insight service.
     public func insightStatus() async throws(APIError) -> ServiceHealth {
         try await health(.insightStatus)
     }
 
-    /// Asks how the backend is; it may say that all is well whatever happens.
+    /// Returns the health that the backend reports; it may report itself healthy whatever happens.
     public func serviceHealth() async throws(APIError) -> ServiceHealth {
         try await health(.serviceHealth)
     }

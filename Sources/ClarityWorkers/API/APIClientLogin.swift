@@ -4,13 +4,14 @@ import ClarityScheduler
 // Logging in and out.
 
 extension APIClient {
-    /// Logs in and keeps the session in the place of any earlier one.
+    /// Logs in and stores the session in place of any earlier one.
     ///
-    /// The login is sent once, whatever becomes of it, and counted before: two in 15 minutes for one
-    /// address and no more, by all processes together. Even a refusal of the password may be the
-    /// backend's outage in one dialect, and counts towards its lock of the account all the same.
+    /// The client sends the login once, whatever its outcome, and counts it before sending: at most
+    /// two in 15 minutes for one address, by all processes together. In one dialect, a refused
+    /// password may mean an outage of the backend, and still counts towards the backend's lock of
+    /// the account.
     ///
-    /// Which dialect the backend speaks is asked anew before, unless the job file says it.
+    /// Before the login, the client detects the dialect again, unless the job file names it.
     ///
     /// - Throws: `APIError.loginsUsedUp` with no login sent; `.unauthorized` or `.loginUnclear` for
     ///   wrong credentials.
@@ -39,8 +40,8 @@ extension APIClient {
             throw error
         }
         let session = try await session(from: response, email: email)
-        // The right password sets back what the backend counts towards its lock. A login that no
-        // person asked for counts all the same: a session that never lasts must not log in for ever.
+        // The right password resets the backend's count towards its lock. A login that no person
+        // requested still counts here: sessions that never last must not cause logins forever.
         if !isAgain { try store("keep") { try sessions.withdrawLogin(number) } }
         let now = clock.now
         try store("keep") { try sessions.save(session, at: now, isAgain: isAgain) }
@@ -49,7 +50,7 @@ extension APIClient {
 
     /// Logs in again with the credentials that the store has.
     ///
-    /// - Throws: `error` when it has none, what the login failed with otherwise.
+    /// - Throws: `error` if it has none, otherwise the error of the login.
     func logInAgain(orElse error: APIError) async throws(APIError) -> Session {
         let credentials = try store("read") { try sessions.credentials() }
         guard let credentials else { throw error }
@@ -65,16 +66,16 @@ extension APIClient {
         try store("read") { try sessions.credentials() } != nil
     }
 
-    /// Ends the session at the backend, as far as it answers, and forgets it in any case.
+    /// Ends the session at the backend, if the backend answers, and forgets it in any case.
     ///
-    /// - Throws: `notLoggedIn` with nothing sent; what the backend's side failed with, with the
-    ///   session forgotten all the same.
+    /// - Throws: `notLoggedIn` with nothing sent; otherwise the error of the request to the
+    ///   backend, after the session was forgotten.
     public func logout() async throws(APIError) {
         var fault: APIError?
         do throws(APIError) {
             try await endSession()
         } catch .notLoggedIn {
-            // Nothing is forgotten then.
+            // The store stays as it is.
             throw .notLoggedIn
         } catch {
             fault = error
@@ -83,22 +84,22 @@ extension APIClient {
         if let fault { throw fault }
     }
 
-    /// Tells the backend that the session is to end; what is kept here stays.
+    /// Asks the backend to end the session; the stored session stays.
     ///
-    /// An access token that has ended is renewed first: without it the backend would not hear that
-    /// the refresh token is to end, and that one lives for long.
+    /// An expired access token is renewed first. Without a valid one, the backend would not learn
+    /// that the refresh token is to end, and a refresh token lives long.
     public func endSession() async throws(APIError) {
         do throws(APIError) {
             try await revoke(try await session())
         } catch .sessionEnded {
-            // The backend has ended it already, which is what was wanted.
+            // The backend has already ended the session.
         } catch  where error.isRenewalUnclear {
-            // One backend answers so for a refresh token that has ended. The session cannot be used
-            // again in any case.
+            // One backend gives this answer for an expired refresh token. The session cannot be
+            // used again in any case.
         }
     }
 
-    /// Tells the backend that `session` is to end, or the one that had to come in its place.
+    /// Asks the backend to end `session`, or the session that had to replace it.
     private func revoke(_ session: Session) async throws(APIError) {
         let requests = try await requests
         func request(_ session: Session) throws(APIError) -> HTTPRequest {
@@ -117,7 +118,7 @@ extension APIClient {
     }
 }
 
-// MARK: - A login's answer
+// MARK: - Login answers
 
 extension APIClient {
     private func session(
@@ -130,7 +131,7 @@ extension APIClient {
             expiresAt: clock.now + life(of: granted.tokens))
     }
 
-    /// Sends a login, which must not be repeated, however it ends.
+    /// Sends a login once: a login must never be repeated, however it ends.
     private func sendOnce(
         _ request: HTTPRequest, in dialect: Dialect
     ) async throws(APIError) -> HTTPResponse {
@@ -149,7 +150,7 @@ extension APIClient {
 }
 
 extension APIError {
-    /// Whether the backend did not renew a session and may mean that it has ended.
+    /// Whether a session was not renewed for a reason that may be its end.
     fileprivate var isRenewalUnclear: Bool {
         switch self {
         case .renewalUnclear, .renewalRefused: true
@@ -157,7 +158,7 @@ extension APIError {
         }
     }
 
-    /// Whether nothing of a request can have left this machine, or reached anybody but a proxy.
+    /// Whether no part of a request can have left this machine or reached anyone but a proxy.
     fileprivate var wasNeverSent: Bool {
         switch self {
         case .offline, .tls, .refused: true

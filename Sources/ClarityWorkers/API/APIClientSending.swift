@@ -2,11 +2,12 @@ import ClarityJobs
 import ClarityScheduler
 
 extension APIClient {
-    /// Sends what `build` makes of the requests and of a token, where the call takes one along;
-    /// renews the session once when the backend refuses it.
+    /// Makes a call and returns the body of its answer.
     ///
-    /// A token that is refused again right after its renewal ends the call, not the stored session:
-    /// the backend has just confirmed that one.
+    /// `build` makes the request. It gets an access token if the call needs one, else `nil`. If the
+    /// backend refuses the token, the session is renewed once. A token that is refused right after
+    /// its renewal ends the call but not the stored session: the backend has just confirmed that
+    /// session.
     func answer(
         to call: APICall,
         _ build: (APIRequests, Secret?) throws(APIError) -> HTTPRequest
@@ -21,21 +22,23 @@ extension APIClient {
         return try await authorized(build(requests, session.accessToken), by: session).body
     }
 
-    /// Makes sure of the dialect and of a session: what a call fails with afterwards is about the
-    /// call itself.
+    /// Makes sure that the dialect is known and that there is a session, so that a later error is
+    /// about the call itself.
     public func prepare() async throws(APIError) {
         _ = try await requests
         _ = try await session()
     }
 
-    /// What leaves something at the backend, and must not be thought to have arrived when it never
-    /// left.
+    /// The calls that leave something at the backend. Their content must not count as possibly sent
+    /// if it never left this machine.
     private static var leaving: Set<APICall> {
         [.uploadMetrics, .uploadSamples, .analyseSteps, .analyseActigraphy, .generateInsight]
     }
 
-    /// The session for a call that is yet to be made, or was refused for its token. Whatever
-    /// renewing it fails with, what the call brings did not arrive, and is not why.
+    /// Returns the session for a call that was not made yet, or whose token the backend refused.
+    ///
+    /// An error of the renewal becomes `withoutSession` if it could be taken for an error of a call
+    /// that may have arrived. The call's content did not arrive, and is not the cause.
     private func session(
         for call: APICall?, _ session: () async throws(APIError) -> Session
     ) async throws(APIError) -> Session {
@@ -47,8 +50,8 @@ extension APIClient {
         }
     }
 
-    /// Sends a request that carries the token of `session`; renews the session once when the
-    /// backend refuses it.
+    /// Sends a request with the token of `session`; renews the session once if the backend refuses
+    /// the token.
     func authorized(
         _ request: HTTPRequest, by session: Session
     ) async throws(APIError) -> HTTPResponse {
@@ -68,12 +71,12 @@ extension APIClient {
         }
     }
 
-    /// Sends a request until it is answered with success or its tries are used up.
+    /// Sends a request until the backend answers with success or the tries are used up.
     ///
-    /// A request that must not be made twice is sent again only after errors that say that it did
-    /// not arrive. One of a call of which the backend counts the requests is not sent again once it
-    /// was answered: whoever keeps to a budget counts one request a call. And one that carries the
-    /// token of a session is not sent again after a logout.
+    /// A request that must not be made twice is sent again only after errors that show that it did
+    /// not arrive. If the backend counts the requests of this call, an answered request is not sent
+    /// again: budgets count one request for each call. A request with a session's token is not sent
+    /// again after a logout.
     func exchange(
         _ request: HTTPRequest, by session: Session? = nil
     ) async throws(APIError) -> HTTPResponse {
@@ -126,7 +129,7 @@ extension APIClient {
             if Task.isCancelled { throw .cancelled }
             await clock.sleep(for: wait)
             if Task.isCancelled { throw .cancelled }
-            // What the request came to so far stays the answer: it may have arrived.
+            // After a logout, report the last error: that try may have arrived.
             if let session, try kept()?.userID != session.userID { throw error }
         }
     }

@@ -1,27 +1,29 @@
 public import ClarityJobs
 import ClarityScheduler
 
-// The session: renewed in time, by one at a time, and replaced where there is a password to.
+// The session is renewed before it expires, by one process at a time, and replaced by a new login
+// if the store has credentials.
 //
-// That a session ends after 15 minutes of idleness is a rule for people who sit before the app; jobs
-// run when nobody does, and it does not apply to them.
+// The rule that a session ends after 15 minutes of inactivity is for people who use the app. Jobs
+// run when nobody uses it, so the rule does not apply to them.
 
 extension APIClient {
-    /// The session, renewed when it ends within `renewalMargin`.
+    /// Returns the session, renewed first if it expires within `renewalMargin`.
     ///
-    /// When there is none, or the backend has ended it, one login takes its place where the store has
-    /// credentials for it.
+    /// If there is no session, or the backend has ended it, one login replaces it, provided that
+    /// the store has credentials.
     ///
-    /// - Throws: `APIError.notLoggedIn` when there is none, `.sessionEnded`, or what the renewal or
-    ///   the login failed with. An error of the backend (5xx) ends no session: it may be an outage.
+    /// - Throws: `APIError.notLoggedIn` if there is no session, `.sessionEnded`, or the error of
+    ///   the renewal or login. An error of the backend (5xx) does not end a session: it may be an
+    ///   outage.
     public func session() async throws(APIError) -> Session {
         if let session = try kept() {
             guard !isFresh(session) else { return session }
             do throws(APIError) {
                 return try await renewed(insteadOf: session)
             } catch {
-                // Until its access token ends the session is as good as before. A session that the
-                // backend has ended is no longer kept.
+                // The session is usable until its access token expires. A session that the backend
+                // has ended is no longer stored.
                 guard error.ruling.isTransient, session.expiresAt > clock.now,
                     let kept = try kept(),
                     kept.accessToken == session.accessToken
@@ -29,20 +31,20 @@ extension APIClient {
                 return session
             }
         }
-        // Asked first, so that without credentials nobody waits for a turn.
+        // Check first, so that without credentials nobody waits for the lock.
         guard try hasCredentials() else { throw .notLoggedIn }
         return try await renewed(insteadOf: nil)
     }
 
-    /// A session other than `old`: one that was renewed meanwhile, here or by another process, or
-    /// one that this call renews. Calls that come meanwhile wait for the same renewal.
+    /// Returns a session other than `old`: one that this or another process has renewed in the
+    /// meantime, or one that this call renews. Concurrent calls wait for the same renewal.
     func renewed(insteadOf old: Session?) async throws(APIError) -> Session {
         if let renewal { return try await renewal.value.get() }
         let current = try kept()
         if let current, current.accessToken != old?.accessToken, isFresh(current) { return current }
         if current == nil, old != nil, try !hasCredentials() { throw .notLoggedIn }
-        // A task of its own: a renewal that one caller's cancellation broke off could cost the
-        // session, when the backend has already replaced the refresh token.
+        // A task of its own: if one caller's cancellation interrupted the renewal, the session
+        // could be lost, because the backend may already have replaced the refresh token.
         let renewal = Task { await self.renew(current) }
         self.renewal = renewal
         let result = await renewal.value
@@ -54,7 +56,7 @@ extension APIClient {
         do throws(APIError) {
             let lock = try await lockSession()
             defer { withExtendedLifetime(lock) {} }
-            // What another process made of it while this one waited.
+            // Another process may have changed the session while this one waited.
             guard let session = try kept() else {
                 return .success(try await logInAgain(orElse: .notLoggedIn))
             }
@@ -84,17 +86,18 @@ extension APIClient {
         return try other(than: session, orElse: .notLoggedIn)
     }
 
-    /// What to use when `session` could not be renewed.
+    /// Returns the session to use after `session` could not be renewed.
     ///
-    /// A refusal ends it. An error of the backend does not, for it may be an outage; but one dialect
-    /// gives it for a refresh token that has ended too. So when it lasts the person is asked to log
-    /// in, or one login is tried where there is a password, and the session stays until that works.
+    /// A refusal ends the session. An error of the backend does not, because it may be an outage;
+    /// but one dialect also answers so for an expired refresh token. If the error lasts, the user
+    /// is asked to log in, or the client tries one login if the store has credentials. The session
+    /// stays until a login succeeds.
     private func afterRefusal(
         of session: Session, _ error: APIError
     ) async throws(APIError) -> Session {
         let (now, reason) = (clock.now, error.ruling.sentence)
         if error.endsSession {
-            // The error's own words are about a login.
+            // The sentence of `error` is about a login.
             let end = "the backend refused to renew the session"
             guard try store("forget", { try sessions.remove(session, because: end, at: now) })
             else { return try other(than: session, orElse: .sessionEnded) }
@@ -112,7 +115,7 @@ extension APIClient {
         }
     }
 
-    /// The session that took the place of `session` meanwhile.
+    /// Returns the session that has replaced `session`; throws `error` if there is none.
     private func other(
         than session: Session, orElse error: APIError
     ) throws(APIError) -> Session {
@@ -120,9 +123,11 @@ extension APIClient {
         return other
     }
 
-    /// Waits until no other process renews the session. A token to renew it with is good once: the
-    /// second of two that send it is refused, maybe before the first has its answer, and could only
-    /// take the session for ended.
+    /// Locks the session against renewal by other processes; waits up to `lockPatience`.
+    ///
+    /// A refresh token works once. If two processes sent the same one, the backend would refuse the
+    /// second, maybe before the first has its answer, and the second process would have to conclude
+    /// that the session has ended.
     private func lockSession() async throws(APIError) -> any AnyObject & Sendable {
         let end = clock.elapsed + APIClient.lockPatience
         while true {
@@ -139,7 +144,7 @@ extension APIClient {
     }
 }
 
-// MARK: - What is kept
+// MARK: - The stored session
 
 extension APIClient {
     private func isFresh(_ session: Session) -> Bool {
@@ -147,7 +152,7 @@ extension APIClient {
     }
 
     func life(of tokens: TokensWire) -> Duration {
-        // At most a year: a number that a server made up must not overflow an instant.
+        // At most a year, so that a number that the server made up cannot overflow an instant.
         .milliseconds(Int64(min(max(tokens.expiresIn, 0), 365 * 86_400) * 1000))
     }
 
@@ -167,7 +172,7 @@ extension APIClient {
         } catch let failure as Failure {
             throw .store(failure)
         } catch {
-            // An error's own text could hold anything.
+            // The error's own text could contain anything.
             let type = type(of: error)
             throw .store(Failure(.disk, "cannot \(verb) the session: error of type `\(type)`"))
         }
@@ -175,8 +180,8 @@ extension APIClient {
 }
 
 extension Session {
-    /// The session with new tokens. A backend that keeps the refresh token as it is may give the same
-    /// or none.
+    /// Returns the session with new tokens. A backend that does not replace the refresh token may
+    /// return the same one or none.
     fileprivate func renewed(
         by tokens: TokensWire, life: Duration, at now: Instant
     ) -> Session {
@@ -189,8 +194,8 @@ extension Session {
 }
 
 extension APIError {
-    /// The status of an answer to a renewal that may be an outage, and may be what a refresh token
-    /// that has ended gets; `nil` for other errors.
+    /// The status of an answer to a renewal that may mean an outage or an expired refresh token;
+    /// `nil` for other errors.
     fileprivate var troubleStatus: Int? {
         switch self {
         case .server(let status, _), .unavailable(let status): status
@@ -199,7 +204,7 @@ extension APIError {
         }
     }
 
-    /// Whether it is worth telling of the session: nothing of ours was in the way.
+    /// Whether the session's record notes the error: not a cancellation, nor a fault of our store.
     fileprivate var isTold: Bool {
         switch self {
         case .cancelled, .store: false
@@ -207,7 +212,7 @@ extension APIError {
         }
     }
 
-    /// Whether an answer to a renewal says that the refresh token is worth nothing any more.
+    /// Whether an answer to a renewal says that the refresh token is no longer valid.
     fileprivate var endsSession: Bool {
         switch self {
         case .unauthorized, .forbidden, .validation, .rejected(status: 400): true

@@ -1,6 +1,7 @@
 public import ClarityJobs
 
-/// Builds every request that the client sends; pure, so that a dry run prints the same ones.
+/// Builds every request that the client sends, without side effects: a dry run prints the same
+/// ones.
 public struct APIRequests: Hashable, Sendable {
     private let base: String
     let dialect: Dialect
@@ -11,18 +12,18 @@ public struct APIRequests: Hashable, Sendable {
         self.dialect = dialect
     }
 
-    /// What a field of a body holds.
+    /// The value of a body's field.
     enum FieldValue {
         case text(String)
         case secret(Secret)
         case flag(Bool)
     }
 
-    /// A request of a call, without a body.
+    /// Returns the request of a call, with `body` as its JSON body unless it is `nil`.
     ///
     /// - Parameters:
-    ///   - id: what the path names.
-    ///   - token: goes along when the call takes one.
+    ///   - id: the id in the path.
+    ///   - token: the access token; left out if the call takes none.
     /// - Throws: `APIError.notOffered`.
     func request(
         _ call: APICall, id: String = "", query: [(name: String, value: String)] = [],
@@ -42,9 +43,10 @@ public struct APIRequests: Hashable, Sendable {
         return request.authorized(by: token)
     }
 
-    /// A request of a call whose body is some of `values`, as the dialect wants them.
+    /// Returns the request of a call whose body holds those of `values` that the dialect has fields
+    /// for.
     ///
-    /// - Throws: `APIError.notOffered`; `.refused` when the dialect wants a field that is not there.
+    /// - Throws: `APIError.notOffered`; `.refused` if a field is missing that the dialect requires.
     func request(
         _ call: APICall, _ values: [BodyField: FieldValue], token: Secret? = nil
     ) throws(APIError) -> HTTPRequest {
@@ -66,10 +68,10 @@ public struct APIRequests: Hashable, Sendable {
         return try request(call, body: json.bytes, token: token)
     }
 
-    /// An id of a user as the dialect has it.
+    /// Returns a user's id in the dialect's spelling.
     func userID(_ id: String) -> String { dialect.lowersUserIDs ? id.lowercased() : id }
 
-    /// What shows which dialect the backend speaks; any dialect builds the same.
+    /// The request whose answer identifies the backend's dialect; the same for every dialect.
     var greeting: HTTPRequest {
         var request = HTTPRequest(
             .get, base + Dialect.greetingPath,
@@ -82,7 +84,7 @@ public struct APIRequests: Hashable, Sendable {
 // MARK: - The session
 
 extension APIRequests {
-    /// `POST` of a person's credentials.
+    /// `POST` of a user's credentials.
     func login(email: String, password: Secret) throws(APIError) -> HTTPRequest {
         try request(
             .login,
@@ -99,14 +101,14 @@ extension APIRequests {
         try request(.logout, [.refreshToken: .secret(refreshToken)], token: token)
     }
 
-    /// `GET` of who the token belongs to.
+    /// `GET` of the account that the token belongs to.
     func me(token: Secret?) throws(APIError) -> HTTPRequest { try request(.me, token: token) }
 }
 
 // MARK: - Health data and insights
 
 extension APIRequests {
-    /// What an upload by `route` must keep to; without one by the dialect's standard route.
+    /// Returns the rules for uploads by `route`, or by the dialect's standard route if it is `nil`.
     ///
     /// - Throws: `APIError.notOffered`.
     func uploadRules(_ route: UploadRoute?) throws(APIError) -> UploadRules {
@@ -115,15 +117,15 @@ extension APIRequests {
 
     /// `POST` of a batch of samples by its route.
     ///
-    /// - Throws: `APIError.validation` with the indices of metrics that cannot be written, and
-    ///   `.requestTooLarge` beyond the limits of the route; `.notOffered`.
+    /// - Throws: `APIError.validation` with the indices of metrics that cannot be written;
+    ///   `.requestTooLarge` if the batch exceeds the limits of the route; `.notOffered`.
     public func upload(_ batch: UploadBatch, token: Secret?) throws(APIError) -> HTTPRequest {
         let door = try dialect.door(batch.route)
         return try request(
             door.call, body: try door.body(batch, userID: userID(batch.userID)), token: token)
     }
 
-    /// `GET` of how far the backend is with an upload.
+    /// `GET` of the progress of an upload.
     func processing(
         _ id: String, route: UploadRoute = .metrics, token: Secret?
     ) throws(APIError) -> HTTPRequest {
@@ -132,21 +134,21 @@ extension APIRequests {
 
     /// `GET` of a page of the health data that the backend has.
     ///
-    /// - Parameter cursor: what the page before named as its successor; where the backend counts
-    ///   rows that is how many came before.
+    /// - Parameter cursor: the cursor that the previous page named. If the backend pages by offset,
+    ///   the number of rows before this page.
     func healthDataPage(
         limit: Int, cursor: String?, token: Secret?
     ) throws(APIError) -> HTTPRequest {
         var query = [("limit", String(limit))]
         switch dialect.paging {
         case .cursor: if let cursor { query.append(("cursor", cursor)) }
-        // Named even for the first page: only then does the backend say where the next one is.
+        // Sent even for the first page: only then does the backend say where the next one is.
         case .offset: query.append(("offset", cursor ?? "0"))
         }
         return try request(.healthData, query: query, token: token)
     }
 
-    /// `GET` of a page of a person's insights, newest first.
+    /// `GET` of a page of a user's insights, newest first.
     func insightsPage(
         user: String, limit: Int, offset: Int, token: Secret?
     ) throws(APIError) -> HTTPRequest {
@@ -156,8 +158,8 @@ extension APIRequests {
     }
 }
 
-/// `text` with every byte that RFC 3986 does not call unreserved as `%XX`: an id that a server
-/// made up cannot leave its place in a path, and a `+` stays a plus.
+/// Returns `text` with every byte as `%XX` that RFC 3986 does not call unreserved. So an id that a
+/// server made up cannot leave its path segment, and a `+` stays a plus.
 private func percentEncoded(_ text: String) -> String {
     var encoded = ""
     for byte in text.utf8 {

@@ -1,6 +1,6 @@
 public import ClarityJobs
 
-/// What a new account is made of; each backend takes what it has a field for.
+/// The data of a new account; each backend gets the fields that it has.
 public struct Registration: PrivateValue {
     public var email: String
     public var password: Secret
@@ -8,7 +8,7 @@ public struct Registration: PrivateValue {
     public var lastName: String?
     public var displayName: String?
     public var phoneNumber: String?
-    /// Whether the person accepts the terms and the privacy policy.
+    /// Whether the user accepts the terms and the privacy policy.
     public var acceptsTerms: Bool
 
     /// Creates a registration.

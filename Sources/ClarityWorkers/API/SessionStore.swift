@@ -1,7 +1,7 @@
 public import ClarityJobs
 public import ClarityScheduler
 
-/// What a login takes.
+/// The e-mail address and password of a login.
 public struct LoginCredentials: Hashable, Sendable, PrivateValue {
     public var email: String
     public var password: Secret
@@ -13,34 +13,37 @@ public struct LoginCredentials: Hashable, Sendable, PrivateValue {
     }
 }
 
-/// Keeps the session between processes, and counts the logins of all of them.
+/// Stores the session for all processes, and counts their logins.
 public protocol SessionStore: Sendable {
-    /// The session that is kept; `nil` when there is none.
+    /// Returns the stored session; `nil` if there is none.
     func load() throws -> Session?
-    /// Keeps the session of a login in place of any other; it is durable when this returns.
+    /// Stores the session of a login in place of any other; it is durable on return.
     ///
-    /// `isAgain` is that of a login in the place of a session that has ended: it throws when somebody
-    /// has logged out meanwhile, which such a login must not undo.
+    /// `isAgain` marks a login that replaces a session that has ended. Such a login must not undo a
+    /// logout: this throws if somebody has logged out in the meantime.
     func save(_ session: Session, at now: Instant, isAgain: Bool) throws
-    /// Keeps `renewed` in place of `old`; `false` when `old` is not kept any more, and what is kept
-    /// instead stays.
+    /// Stores `renewed` in place of `old`. Returns `false`, with nothing changed, if `old` is no
+    /// longer the stored session.
     func replace(_ old: Session, with renewed: Session, at now: Instant) throws -> Bool
-    /// Forgets a session that the backend has ended; `false` when it is not kept any more.
+    /// Removes a session that the backend has ended. Returns `false` if it is no longer stored.
     func remove(_ session: Session, because reason: String, at now: Instant) throws -> Bool
-    /// Forgets the session, if there is one, and who logged in.
+    /// Removes the session, if there is one, and the record of who logged in.
     func clear() throws
-    /// The right to renew the session, for as long as the object lives; `nil` while another process
-    /// has it.
+    /// Locks the session for renewal, as long as the returned object lives. Returns `nil` while
+    /// another process holds the lock.
     func lock() throws -> (any AnyObject & Sendable)?
-    /// Notes a renewal or login that failed. `isTrouble` counts it to the renewals in a row that met
-    /// an error of the backend; what these are by then is returned.
+    /// Records a renewal or login that failed.
+    ///
+    /// `isTrouble` adds it to the consecutive renewals that met an error of the backend. Returns
+    /// the state of that series.
     func noteRefusal(
         _ reason: String, isTrouble: Bool, at now: Instant
     ) throws -> SessionRecord.Trouble?
-    /// Asks for a login, which is written down before this returns.
+    /// Asks for permission to log in. A granted login is recorded before this returns.
     func reserveLogin(email: String, at now: Instant) throws -> LoginReservation
-    /// Strikes out a login that was certainly not sent.
+    /// Removes a login from the count.
     func withdrawLogin(_ number: Int64) throws
-    /// What to log in with again when the session has ended; `nil` when a person has to.
+    /// Returns the credentials to log in with after the session has ended; `nil` if a person has
+    /// to.
     func credentials() throws -> LoginCredentials?
 }

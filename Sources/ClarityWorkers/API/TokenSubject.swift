@@ -1,22 +1,22 @@
 import ClarityJobs
 import FoundationEssentials
 
-/// Whom an access token names, for a backend that says it nowhere else.
+/// Reads the user's id from an access token, for a backend that returns it nowhere else.
 ///
-/// The `sub` of a JSON Web Token (RFC 7519). Its signature is not looked at: the token came from the
-/// backend itself over a connection that is trusted, and to whom it belongs decides where rows are
-/// kept here, not what anybody may do there.
+/// The id is the `sub` of a JSON Web Token (RFC 7519). Its signature is not checked: the token came
+/// from the backend itself over a trusted connection, and the id decides where rows are kept on
+/// this machine, not what anybody may do at the backend.
 enum TokenSubject {
     /// The longest token that is read: 16 KiB.
     static let longestToken = 16 * 1024
-    /// The longest id that is taken, in bytes.
+    /// The longest id that is accepted, in bytes.
     static let longestID = 256
 
     private struct Claims: Decodable {
         let sub: String
     }
 
-    /// The id; `nil` for a token of another form, which is nothing wrong with it.
+    /// Returns the id; `nil` for a token of another form, which is not an error.
     static func read(_ token: Secret) -> String? {
         let text = token.reveal().utf8
         guard text.count <= longestToken else { return nil }
@@ -26,17 +26,17 @@ enum TokenSubject {
             let subject = try JSONDecoder().decode(Claims.self, from: Data(bytes)).sub
             return isUsable(subject) ? subject : nil
         } catch {
-            // What is no JSON names nobody.
+            // A token without JSON names nobody.
             return nil
         }
     }
 
-    /// Whether an id can be a user's: of 1 to 256 visible characters of ASCII.
+    /// Whether `id` can be a user's id: 1 to 256 visible ASCII characters.
     static func isUsable(_ id: String) -> Bool {
         (1...longestID).contains(id.utf8.count) && id.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
-    /// RFC 4648, section 5, without padding, as RFC 7515 has it; `nil` for anything else.
+    /// Decodes unpadded base64url (RFC 4648, section 5; RFC 7515); `nil` for anything else.
     static func base64URLDecoded(_ digits: some Collection<UInt8>) -> [UInt8]? {
         guard digits.count % 4 != 1 else { return nil }
         var bytes: [UInt8] = []

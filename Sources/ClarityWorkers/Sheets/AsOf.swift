@@ -1,13 +1,15 @@
 import ClarityScheduler
 
-/// When what is shown was true, in words.
+/// Describes the age of the data that is shown.
 enum AsOf {
-    /// From which age on something is called stale.
+    /// The age from which data counts as stale: 24 hours.
     static let staleAge = Duration.seconds(24 * 3600)
 
-    /// `3 h ago`: minutes below two hours, hours below two days, else days, rounded down.
+    /// Returns the age of an instant, such as `3 h ago`: minutes below two hours, hours below two
+    /// days, else days, rounded down.
     ///
-    /// An instant that lies ahead, as after the clock was put back, is told as it is.
+    /// An instant that lies ahead, as after the clock was set back, is returned as it is, such as
+    /// `at 2026-11-21T06:00:00Z`.
     static func age(of instant: Instant, at now: Instant) -> String {
         let seconds = (now - instant).components.seconds
         switch seconds {
@@ -19,13 +21,13 @@ enum AsOf {
         }
     }
 
-    /// `synced 3 h ago`, with `, stale` from a day on; `never synced` for none.
+    /// Returns `synced 3 h ago`, with `, stale` from an age of a day; `never synced` for `nil`.
     static func text(_ word: String, _ instant: Instant?, at now: Instant) -> String {
         guard let instant else { return "never \(word)" }
         return "\(word) \(age(of: instant, at: now))" + (isStale(instant, at: now) ? ", stale" : "")
     }
 
-    /// `synced 3 h ago (2026-11-21T06:00:00Z)`.
+    /// Returns `synced 3 h ago (2026-11-21T06:00:00Z)`.
     static func fullText(_ word: String, _ instant: Instant?, at now: Instant) -> String {
         guard let instant else { return "never \(word)" }
         let text = text(word, instant, at: now)

@@ -1,10 +1,11 @@
-/// Rows as comma-separated values (RFC 4180).
+/// Writes rows as comma-separated values (RFC 4180).
 enum CSVText {
-    /// A record without its end, which is CR LF.
+    /// Returns a record without its line end, which is CR LF.
     ///
-    /// A field with a comma, a quote or an end of a line stands in quotes, and a quote in it is
-    /// doubled. A text that a spreadsheet would take for a formula (`=`, `+`, `-`, `@` in front, but
-    /// for a number) gets an apostrophe in front, for it may come from elsewhere.
+    /// A field that contains a comma, a quote or a line end is quoted, and each quote in it is
+    /// doubled. A field may come from elsewhere, so one that a spreadsheet would take for a formula
+    /// gets an apostrophe in front: a field that is not a number and starts with `=`, `+`, `-`,
+    /// `@`, a tab or a carriage return.
     static func record(_ fields: [String]) -> String {
         fields.map(field).joined(separator: ",")
     }

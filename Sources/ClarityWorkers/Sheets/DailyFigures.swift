@@ -1,11 +1,11 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// What a measure's values of one day come to.
+/// The summary of a measure's values on one day.
 struct DayFigure: Hashable {
-    /// The date, as the days from 1970-01-01 to it.
+    /// The date, in days since 1970-01-01.
     var day: Int
-    /// How many values.
+    /// The number of values.
     var count: Int
     var least: Double
     var most: Double
@@ -13,7 +13,7 @@ struct DayFigure: Hashable {
 
     var mean: Double { sum / Double(count) }
 
-    /// What stands for the day: the mean, or the total.
+    /// Returns the value that stands for the day: the mean or the total.
     func value(of measure: Measure) -> Double { measure.summing == .mean ? mean : sum }
 
     fileprivate mutating func add(_ number: Double) {
@@ -31,18 +31,22 @@ struct DayFigure: Hashable {
     }
 }
 
-/// Brings metrics together day by day, on the clock of one zone.
+/// Combines metrics day by day, in one time zone.
 ///
-/// A value belongs to the day in which it begins; a night or a nap to the day in which it ends, and a
-/// day's activity to the day in whose midst it lies. Of several versions of the same day or night, by
-/// which more than half of the shorter is meant, one counts: the one that is true as of later, else
-/// the one with more in it. Where a day's activity is known as a whole, it is the total, and single
-/// values of the same day are not added to it.
+/// A value belongs to the day in which it begins, and a night or a nap to the day in which it ends.
+/// A day's activity belongs to the day that contains its midpoint.
+///
+/// Two records are versions of the same day or night if they have the same start and end, or if
+/// they overlap by more than half of the shorter one. Only one version counts: the one with the
+/// later `asOf`, else the one with the larger amount. If a record covers the whole activity of a
+/// day, its total is the day's total: single values of the same day are not added to it.
 struct DailyFigures {
-    /// From which length on an activity is a day's: the shortest day has 23 hours.
+    /// The shortest activity that counts as a whole day: 18 hours. The shortest day has 23 hours.
     private static let wholeDay = Duration.seconds(18 * 3600)
-    /// How long before a date a night or a day of it may begin: a night on the day before it, and maybe
-    /// a day earlier in another time zone; a day of another time zone less than a day before.
+    /// Returns how long before a date a record of that date may begin.
+    ///
+    /// A night may begin on the day before, and in another time zone maybe a day earlier. A day of
+    /// another time zone begins less than a day before.
     static func lead(of group: MetricGroup) -> Duration {
         switch group {
         case .sleep: .seconds(172_800)
@@ -61,17 +65,17 @@ struct DailyFigures {
         days = LocalDays(zone: zone)
     }
 
-    /// The number of the day in which an instant lies.
+    /// Returns the number of the day that contains an instant.
     mutating func number(at instant: Instant) -> Int {
         days.day(at: instant.secondsSince1970).number
     }
 
-    /// When a day begins.
+    /// Returns the start of a day.
     mutating func start(of number: Int) -> Instant {
         Instant(secondsSince1970: days.day(number).start)
     }
 
-    /// The number of the day that a record belongs to.
+    /// Returns the number of the day that a record belongs to.
     mutating func day(of record: MetricRecord) -> Int {
         guard isWhole(record) else { return number(at: record.start) }
         return number(
@@ -93,7 +97,7 @@ struct DailyFigures {
         }
     }
 
-    /// The days of each measure in their order; a day without a value is left out.
+    /// Returns the days of each measure in ascending order, without the days that have no value.
     mutating func figures() -> [Measure: [DayFigure]] {
         var result: [Measure: [Int: DayFigure]] = [:]
         for record in DailyFigures.latest(of: wholes) {
@@ -117,11 +121,11 @@ struct DailyFigures {
         return result.mapValues { $0.values.sorted { $0.day < $1.day } }
     }
 
-    /// Of each day or night the version that counts.
+    /// Returns the version that counts for each day or night.
     static func latest(of records: [MetricRecord]) -> [MetricRecord] {
         var kept: [MetricRecord] = []
         for record in records.sorted(by: { ($0.start, $0.end) < ($1.start, $1.end) }) {
-            // What began before the last few can have nothing in common with it.
+            // Earlier records than the last eight cannot overlap this one.
             let near = kept.indices.suffix(8).first { record.isSame(as: kept[$0]) }
             guard let near else {
                 kept.append(record)
@@ -142,14 +146,14 @@ struct DailyFigures {
 }
 
 extension MetricRecord {
-    /// Whether both are of the same day or night.
+    /// Whether both records are versions of the same day or night.
     fileprivate func isSame(as other: MetricRecord) -> Bool {
         let common = min(end, other.end) - max(start, other.start)
         let shorter = min(end - start, other.end - other.start)
         return start == other.start && end == other.end || common > shorter / 2
     }
 
-    /// Whether it counts and not `other`, which is of the same time.
+    /// Whether this version counts instead of `other`, a version of the same day or night.
     fileprivate func counts(before other: MetricRecord) -> Bool {
         if asOf != other.asOf {
             guard let asOf else { return false }
@@ -158,7 +162,7 @@ extension MetricRecord {
         return amount > other.amount
     }
 
-    /// What grows while a day or a night goes on.
+    /// A number that grows while a day or a night goes on.
     private var amount: Double {
         numbers[.totalSleep] ?? numbers[.steps] ?? numbers[.activeEnergy] ?? numbers[.distance] ?? 0
     }

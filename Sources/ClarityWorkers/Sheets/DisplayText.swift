@@ -1,34 +1,37 @@
-/// Text as it stands on a terminal.
+/// Prepares text for a terminal.
 enum DisplayText {
-    /// The most bytes of a text from elsewhere that are shown.
+    /// The maximum size of an external text that is shown, in bytes: 64 KiB.
     static let limit = 64 << 10
 
-    /// The columns that a character takes: 2 for wide ones of East Asia and for emoji, 0 for what is
-    /// written onto the one before.
+    /// Returns the columns that a character takes: 2 for wide East Asian characters and for emoji,
+    /// 0 for combining, format and control characters.
     static func width(of character: Character) -> Int {
         var width = 0
         for scalar in character.unicodeScalars {
-            // What follows a joiner or the sign for colours belongs to the same picture.
+            // Scalars after a joiner belong to the same glyph, so the widest scalar decides. U+FE0F
+            // selects the emoji form.
             width = max(width, DisplayText.width(of: scalar))
             if scalar.value == 0xFE0F { width = 2 }
         }
         return width
     }
 
-    /// The columns that a text takes.
+    /// Returns the columns that a text takes.
     static func width(of text: some StringProtocol) -> Int {
         text.reduce(0) { $0 + width(of: $1) }
     }
 
-    /// A text from elsewhere without what steers a terminal or turns the direction of the text, each
-    /// of which becomes U+FFFD; its ends of lines stay. At most `limit` bytes of it.
+    /// Returns an external text without characters that control a terminal or change the direction
+    /// of the text. Each of them becomes U+FFFD, and a tab becomes a space.
+    ///
+    /// Line ends stay. A text of more than `limit` bytes is cut there, and `...` is added.
     static func harmless(_ text: String) -> String {
         var shown = String.UnicodeScalarView()
         for scalar in prefix(of: text).unicodeScalars {
             switch scalar.properties.generalCategory {
             case .control where scalar == "\n": shown.append(scalar)
             case .control where scalar == "\t": shown.append(" ")
-            // Both join what is one picture or one word.
+            // Both joiners (U+200D, U+200C) are parts of emoji and of words.
             case .format where scalar.value == 0x200D || scalar.value == 0x200C:
                 shown.append(scalar)
             case .control, .format, .lineSeparator, .paragraphSeparator: shown.append("\u{FFFD}")
@@ -43,23 +46,26 @@ enum DisplayText {
         return String(decoding: text.utf8.prefix(limit), as: UTF8.self) + "..."
     }
 
-    /// The same on one line.
+    /// Returns an external text as one line, made harmless in the same way.
     static func line(_ text: String) -> String {
         harmless(text).split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 
-    /// The beginning of a text on one line, of more characters than `width` columns have room for
-    /// where the text has them: a text of a page is not gone through for one line of it.
+    /// Returns the beginning of a text as one line. If the text is long enough, the result has more
+    /// characters than `width` columns can hold.
+    ///
+    /// Only the beginning is processed, so that one line of a long text is cheap.
     static func firstLine(_ text: String, width: Int) -> String {
         line(String(text.unicodeScalars.prefix(max(1024, 8 * width))))
     }
 
-    /// A text in lines of at most `width` columns, at least 8, broken between words; a longer word
-    /// is broken where it must be. Each end of a line in the text ends one.
+    /// Wraps a text into lines of at most `width` columns, of which at least 8 remain beside
+    /// `indent`. Lines break between words; a word that is longer than a line is broken where it
+    /// must be. Each line end in the text ends a line.
     ///
     /// - Parameters:
-    ///   - first: what stands before the first line.
-    ///   - indent: how far the lines after it are moved in.
+    ///   - first: the text in front of the first line.
+    ///   - indent: the indentation of the lines after it, in columns.
     static func wrapped(
         _ text: String, width: Int, first: String = "", indent: Int = 0
     ) -> [String] {
@@ -94,9 +100,9 @@ enum DisplayText {
         return lines
     }
 
-    /// As much of a line as takes at most `width` columns, with `...` at its end where it is more.
+    /// Returns a line cut to at most `width` columns, with `...` at its end if it was longer.
     static func cut(_ line: String, to width: Int) -> String {
-        // Where the line is cut if it is too long, which is known a few characters later.
+        // Where to cut the line if it turns out to be too long.
         var cut = line.startIndex
         var used = 0
         for index in line.indices {

@@ -2,15 +2,16 @@ import ClarityJobs
 import ClarityScheduler
 import JSON
 
-// What the numbers of a row of the backend's are.
+// Extracts the numbers from one of the backend's rows.
 
 extension MetricNumbers {
-    /// The most bytes of a row that are looked at: 1 MiB; a larger one has no numbers.
+    /// The maximum size of a row that is parsed, in bytes: 1 MiB. A larger row has no numbers.
     private static var rowLimit: Int { 1 << 20 }
 
-    /// Takes the numbers from a row: one number (`type`, `value`), or a whole metric with its payload.
+    /// Takes the numbers from a row, which has one number (`type`, `value`) or a whole metric with
+    /// its payload.
     ///
-    /// A number that the contract's payloads do not have stays in the JSON alone.
+    /// Numbers that the contract's payloads do not define stay in the JSON only.
     init(row json: [UInt8], type: String) {
         self.init()
         let row: JSON
@@ -52,7 +53,7 @@ extension MetricNumbers {
 }
 
 extension Measure {
-    /// The measure of a type that is one number.
+    /// Creates the measure of a type that consists of one number; `nil` for other types.
     fileprivate init?(oneNumberOf type: String) {
         switch type {
         case "blood_oxygen": self = .oxygenSaturation
@@ -80,10 +81,10 @@ extension JSON {
         return text
     }
 
-    /// The instant that a text says.
+    /// The value as an instant in RFC 3339; `nil` for anything else.
     var instant: Instant? { text.flatMap { Instant(rfc3339: $0) } }
 
-    /// The texts of a list, without what is none.
+    /// The texts in a list, without its other elements; empty for anything else.
     var texts: [String] {
         guard case .array(let elements) = self else { return [] }
         return elements.compactMap(\.text)

@@ -1,18 +1,19 @@
-/// What is written for an insight's id in a list: as much of it as tells it from all others.
+/// Abbreviates insight ids for a list: each name is a prefix that distinguishes its id from all
+/// others.
 struct InsightNames {
-    /// The fewest characters: fewer are hard to tell apart for a person.
+    /// The minimum length of a name: a person can hardly tell shorter ones apart.
     static let least = 8
 
     private var names: [String: String] = [:]
 
-    /// The names of `ids`, among which each is the only one that begins so, or is the id itself.
+    /// Creates names for `ids`. Each name is a prefix that no other id has, or the whole id.
     init(_ ids: [String]) {
         let sorted = ids.map { Array($0.unicodeScalars) }.sorted {
             $0.lexicographicallyPrecedes($1)
         }
         for (index, id) in sorted.enumerated() {
             var common = 0
-            // What has the most in common with it stands beside it.
+            // The id with the longest common prefix is a neighbour in the sorted list.
             if index > 0 { common = InsightNames.common(id, sorted[index - 1]) }
             if index + 1 < sorted.count {
                 common = max(common, InsightNames.common(id, sorted[index + 1]))
@@ -22,7 +23,7 @@ struct InsightNames {
         }
     }
 
-    /// The name of an id; of one that is not known the id itself.
+    /// Returns the name of an id, or the id itself if it is unknown.
     subscript(id: String) -> String { names[id] ?? id }
 
     private static func common(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {

@@ -2,13 +2,13 @@ import ClarityJobs
 import ClarityScheduler
 import JSON
 
-// The insights that are kept, and one of them.
+// The list of stored insights, and a single insight.
 
 extension SheetReader {
-    /// The most insights that are listed.
+    /// The maximum number of insights in a list.
     private static var insightLimit: Int { 1000 }
 
-    /// The insights, latest first; the last 1,000.
+    /// Returns the last 1,000 insights, latest first.
     public func insights() throws -> Sheet {
         let rows = try store.rows(of: .insights, limit: SheetReader.insightLimit)
         var sheet = Sheet()
@@ -42,7 +42,7 @@ extension SheetReader {
         return sheet
     }
 
-    /// One insight by its id or by what its id alone begins with; `nil` where there is none such.
+    /// Returns an insight by its id, or by a prefix that only this id has; `nil` if there is none.
     public func insight(_ id: String) throws -> Sheet? {
         guard let row = try store.insight(named: id) else { return nil }
         let insight = InsightText(row.row)
@@ -58,7 +58,7 @@ extension SheetReader {
         return sheet
     }
 
-    /// `2026-11-21 16:26Z`.
+    /// Returns an instant as `2026-11-21 16:26Z`.
     private static func minute(of instant: Instant) -> String {
         "\(instant)".prefix(16).split(separator: "T").joined(separator: " ") + "Z"
     }
@@ -69,7 +69,7 @@ extension SheetReader {
 }
 
 extension JSON {
-    /// The object with one member more.
+    /// Returns the object with one more member. Other values are returned as they are.
     func adding(_ name: String, _ value: JSON) -> JSON {
         guard case .object(let members) = self else { return self }
         return .object(members + [Member(name: name, value: value)])

@@ -2,17 +2,17 @@ import ClarityJobs
 import ClarityScheduler
 import JSON
 
-/// An insight as it is kept, whether it is a line of the history or the whole text.
+/// A stored insight: an entry of the history or the full text.
 struct InsightText {
     let id: String
     let madeAt: Instant
     var narrative = ""
     var keyPoints: [String] = []
     var recommendations: [String] = []
-    /// How many there are where only that is known.
+    /// The counts that the backend gives for the two lists; `nil` if it gives none.
     var keyPointCount: Int?
     var recommendationCount: Int?
-    /// 0 to 1; `nil` where the backend does not say.
+    /// The confidence from 0 to 1; `nil` if the backend gives none.
     var confidence: Double?
 
     init(_ row: CachedRow) {
@@ -23,7 +23,7 @@ struct InsightText {
         } catch {
             return
         }
-        // A whole one may have been kept with its envelope.
+        // A full insight may be stored with its envelope.
         if let data = json["data"], case .object = data { json = data }
         narrative = json["narrative"]?.text ?? ""
         keyPoints = json["key_insights"]?.texts ?? []
@@ -48,7 +48,7 @@ struct InsightText {
         return object
     }
 
-    /// The whole for people, without when it was synced.
+    /// Returns the insight as lines for people, without the time of its sync.
     func lines(_ style: PageStyle) -> [String] {
         var heading = "insight \(DisplayText.line(id)), made \(madeAt)"
         if confidence != nil { heading += ", confidence \(confidenceText)" }

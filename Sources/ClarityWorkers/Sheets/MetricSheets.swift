@@ -2,13 +2,14 @@ public import ClarityJobs
 import ClarityScheduler
 import JSON
 
-// Which metrics there are, and the days of one of them.
+// The list of stored metrics, and the days of one of them.
 
 extension SheetReader {
-    /// The fewest columns for which names of measures are broken into lines; most fit into them.
+    /// The minimum number of columns in which the names of measures are wrapped. Most names fit
+    /// into it.
     private static let leastNameRoom = 24
 
-    /// Which types of metrics there are, how many, and from when to when.
+    /// Returns the types of metrics with their numbers and their first and last dates.
     public func metrics() throws -> Sheet {
         let stocks = try store.metricStocks()
         let standing = try standing()
@@ -45,7 +46,7 @@ extension SheetReader {
         return sheet
     }
 
-    /// The types with the names of their measures, which go on below where they are more than fit.
+    /// Returns the table of types. Names of measures that do not fit continue on the next line.
     private func stockTable(_ rows: [[String]]) -> [String] {
         let heading = ["TYPE", "COUNT", "FROM", "TO", "WITH"]
         let others = PageStyle.widths(([heading] + rows).map { Array($0.dropLast()) })
@@ -63,7 +64,7 @@ extension SheetReader {
         return style.table(heading, wrapped, right: [1])
     }
 
-    /// The days of a group or of one measure.
+    /// Returns the days of a group or of one measure.
     public func metrics(_ selection: MetricSelection, since: Since) throws -> Sheet {
         var figures = DailyFigures(selection.group, in: zone)
         let today = figures.number(at: now)
@@ -124,7 +125,7 @@ extension SheetReader {
         sheet.page = .array(objects)
     }
 
-    /// A measure for people: what it is, a bar a day, and a line a day.
+    /// Returns a measure for people: a heading, a row of bars with one bar a day, and a line a day.
     private func block(
         _ measure: Measure, _ days: [DayFigure], _ span: ClosedRange<Int>
     ) -> [String] {
@@ -142,7 +143,7 @@ extension SheetReader {
     }
 }
 
-/// A day of a measure in each form.
+/// One day of a measure, in each output form.
 private struct MetricRow {
     private let measure: Measure
     private let figure: DayFigure
@@ -165,7 +166,7 @@ private struct MetricRow {
             : start + [text(figure.sum)]
     }
 
-    /// The values under their names.
+    /// The values with their names.
     private var values: [JSON.Member] {
         var members = [
             JSON.Member(name: "day", value: .string(day)),
@@ -181,7 +182,7 @@ private struct MetricRow {
 
     var json: JSON { .object(values) }
 
-    /// The same with what it is of.
+    /// The values with their measure and unit.
     var record: JSON {
         .object(
             [

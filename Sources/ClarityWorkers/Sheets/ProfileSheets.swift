@@ -2,13 +2,13 @@ import ClarityJobs
 public import ClarityScheduler
 import JSON
 
-// Whose data it is, and the versions that lost against later ones.
+// The account's profile, and the archived versions that lost against others.
 
 extension SheetReader {
-    /// The most archived versions that are listed.
+    /// The maximum number of archived versions in a list.
     private static var archiveLimit: Int { 1000 }
 
-    /// The account; `nil` before it was pulled.
+    /// Returns the account's profile; `nil` if it was never pulled.
     public func profile() throws -> Sheet? {
         guard let (bytes, syncedAt) = try store.profile() else { return nil }
         var sheet = Sheet()
@@ -35,9 +35,9 @@ extension SheetReader {
         return sheet
     }
 
-    /// The archived versions, last archived first; the last 1,000. No value is opened.
+    /// Returns the last 1,000 archived versions, last archived first. No value is decrypted.
     ///
-    /// - Parameter type: the backend's name of a type.
+    /// - Parameter type: the backend's name of a type; `nil` for all types.
     public func archive(type: String?, since: Instant?) throws -> Sheet {
         let versions = try store.archivedVersions(
             type: type, since: since, limit: SheetReader.archiveLimit)
@@ -59,7 +59,7 @@ extension SheetReader {
         return sheet
     }
 
-    /// One archived version with its content; `nil` for a number that there is not.
+    /// Returns an archived version with its content; `nil` if no version has this number.
     public func archived(_ number: Int64) throws -> Sheet? {
         guard let (version, bytes) = try store.archivedVersion(number) else { return nil }
         let content = SheetReader.parsed(bytes)
@@ -80,7 +80,7 @@ extension SheetReader {
         return sheet
     }
 
-    /// JSON as it is kept; null where it is none.
+    /// Parses stored JSON; the result is null if the bytes are not JSON.
     private static func parsed(_ bytes: [UInt8]) -> JSON {
         do throws(JSONFault) {
             return try JSONParser.parse(bytes)

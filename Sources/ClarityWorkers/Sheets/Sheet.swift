@@ -1,7 +1,7 @@
 public import ClarityJobs
 import JSON
 
-/// How what was read is written.
+/// The form in which data is written.
 public enum SheetForm: String, CaseIterable, Sendable {
     case table
     case json
@@ -9,27 +9,28 @@ public enum SheetForm: String, CaseIterable, Sendable {
     case csv
 }
 
-/// What a command that reads has to show, in each form.
+/// The output of a command that reads data, in each form.
 ///
-/// It has health data in it and is for the standard output of whoever asked, and nothing else.
+/// It contains health data. It may go to the standard output of the person who asked, and nowhere
+/// else.
 public struct Sheet: Sendable, PrivateValue {
-    /// For people.
+    /// The lines for people.
     var lines: [String] = []
-    /// The whole as one document.
+    /// The whole output as one JSON document.
     var page: JSON = .null
-    /// The same, each a line.
+    /// The output as JSON objects, one a line.
     var records: [JSON] = []
-    /// The same as rows of texts under a heading.
+    /// The output as rows of text, the heading first.
     var cells: [[String]] = []
-    /// What was read, by kind, for the audit log.
+    /// The number of entries read, by kind, for the audit log.
     public internal(set) var counts: [String: Int64] = [:]
-    /// What does not open.
+    /// The rows that cannot be decrypted.
     public internal(set) var damaged: [SealingError] = []
 
     init() {}
 
-    /// The text of a form, with the ends of its lines; of `table` without the damage, which belongs
-    /// to the error output.
+    /// Returns the text in a form, with its line ends. The lines of `table` do not report damaged
+    /// rows: that report belongs on the error output.
     public func text(_ form: SheetForm) -> String {
         switch form {
         case .table: lines.map { $0 + "\n" }.joined()
@@ -39,7 +40,8 @@ public struct Sheet: Sendable, PrivateValue {
         }
     }
 
-    /// The damaged rows in one line: how many, and the first by name; `nil` for none.
+    /// The damaged rows in one line: their number and the first one's name; `nil` if there are
+    /// none.
     public var damageLine: String? {
         guard let first = damaged.first else { return nil }
         let name = DisplayText.cut(
@@ -50,38 +52,40 @@ public struct Sheet: Sendable, PrivateValue {
     }
 }
 
-/// How a table for people is written.
+/// The style of a table for people.
 public struct PageStyle: Sendable {
-    /// The columns that there are.
+    /// The available columns.
     public var width: Int
-    /// Whether headings may stand out.
+    /// Whether the text has no bold and no colours.
     public var isPlain: Bool
 
-    /// Creates a style.
+    /// Creates a style. A width below 20 counts as 20.
     public init(width: Int, isPlain: Bool) {
         self.width = max(20, width)
         self.isPlain = isPlain
     }
 
-    /// A heading: bold where that may be.
+    /// Returns a heading, cut to the width; in bold unless the style is plain.
     func heading(_ text: String) -> String {
         let text = DisplayText.cut(text, to: width)
         return isPlain ? text : "\u{1B}[1m\(text)\u{1B}[0m"
     }
 
-    /// What is stale or missing: in another colour where that may be.
+    /// Returns a warning about stale or missing data, cut to the width; in colour unless the style
+    /// is plain.
     func warning(_ text: String) -> String {
         let text = DisplayText.cut(text, to: width)
         return isPlain ? text : "\u{1B}[33m\(text)\u{1B}[0m"
     }
 
-    /// Rows under a heading, each column as wide as its widest cell, no line wider than there is
-    /// room.
+    /// Returns rows under a heading. Each column is as wide as its widest cell, and no line is
+    /// wider than the style.
     ///
-    /// - Parameter right: the columns of numbers, which end at the same place.
+    /// - Parameter right: the columns of numbers, which are aligned to the right.
     func table(_ heading: [String], _ rows: [[String]], right: Set<Int> = []) -> [String] {
         guard !rows.isEmpty else { return [] }
-        // Of a long text no more is measured, and no shorter one moved, than there is room for.
+        // Cells are cut before they are measured. A long text costs no more than its visible part,
+        // and other cells are not padded beyond the width.
         let rows = ([heading] + rows).map { $0.map { DisplayText.cut($0, to: width) } }
         let widths = PageStyle.widths(rows)
         let lines = rows.map { row in
@@ -98,7 +102,7 @@ public struct PageStyle: Sendable {
         return [self.heading(lines[0])] + lines.dropFirst()
     }
 
-    /// How wide each column is: as its widest cell.
+    /// Returns the width of each column, which is that of its widest cell.
     static func widths(_ rows: [[String]]) -> [Int] {
         (rows.first ?? []).indices.map { column in
             rows.map { DisplayText.width(of: $0[column]) }.max() ?? 0
@@ -106,8 +110,8 @@ public struct PageStyle: Sendable {
     }
 }
 
-/// A number with a fixed count of decimals, 0 to 3; in the standard library's own form where it is
-/// beyond 2^53.
+/// Formats a number with 0 to 3 decimals. A number that is too large for that (2^53 and beyond,
+/// counted in its last decimal) has the standard library's own form.
 func fixedText(_ number: Double, decimals: Int) -> String {
     let scale = [1, 10, 100, 1000][min(max(decimals, 0), 3)]
     let scaled = (number.magnitude * Double(scale)).rounded()
@@ -120,7 +124,7 @@ func fixedText(_ number: Double, decimals: Int) -> String {
     return "\(sign)\(count / scale).\(zeros)\(fraction)"
 }
 
-/// A number for programs, rounded to a thousandth.
+/// Returns a number for programs, rounded to a thousandth.
 func roundedJSON(_ number: Double) -> JSON {
     let rounded = (number * 1000).rounded() / 1000
     return Int64(exactly: rounded).map { .integer($0) } ?? .number(rounded)

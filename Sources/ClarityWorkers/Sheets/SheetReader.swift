@@ -2,14 +2,14 @@ public import ClarityJobs
 public import ClarityScheduler
 import JSON
 
-/// Reads what is kept on this machine, for people and for programs; never asks a backend.
+/// Reads the data on this machine for people and programs, and never contacts a backend.
 public struct SheetReader {
     let store: HealthStore
     let now: Instant
-    /// On whose clock days are told apart.
+    /// The time zone of the days.
     let zone: Zone
     let style: PageStyle
-    /// Which form is wanted; lines for people are made for `table` alone where they cost something.
+    /// The form to produce. Lines for people that are costly are made for `table` only.
     let form: SheetForm
 
     /// Creates a reader as of `now`.
@@ -23,12 +23,12 @@ public struct SheetReader {
         self.style = style
     }
 
-    /// The instant as of which somebody wants to read.
+    /// Returns the instant as of which to read.
     ///
     /// - Parameters:
-    ///   - text: an instant in RFC 3339, or a date, which is that day to its end, or to `now` when it
-    ///     has not ended yet; anything else is `now`.
-    ///   - zone: on whose clock days are told apart.
+    ///   - text: an instant in RFC 3339, or a date. A date means the end of that day, or `now` if
+    ///     that day is today. Anything else means `now`.
+    ///   - zone: the time zone of the days.
     public static func present(_ text: String?, in zone: Zone, now: Instant) -> Instant {
         guard let text else { return now }
         if let instant = Instant(rfc3339: text) { return instant }
@@ -39,15 +39,15 @@ public struct SheetReader {
         return isToday ? now : Instant(millisecondsSince1970: day.end * 1000 - 1)
     }
 
-    /// From when on somebody wants to read: the start of a day.
+    /// The first day to read.
     public enum Since: Hashable, Sendable {
-        /// So many days, today among them.
+        /// The number of days, including today.
         case days(Int)
         /// A date.
         case date(CivilDay)
 
-        /// Reads `30d`, or a date such as `2026-01-31`; `nil` for anything else, and for more than
-        /// 200 years.
+        /// Parses a span such as `30d`, or a date such as `2026-01-31`; `nil` for anything else,
+        /// and for a span of more than 100 years.
         public init?(_ text: String) {
             if let span = Duration(text: text), span > .zero {
                 let seconds = span.components.seconds
@@ -60,7 +60,8 @@ public struct SheetReader {
         }
     }
 
-    /// The metrics of a group, flattened on the way where they are of an earlier version.
+    /// Reads the metrics of a group. The numbers of rows that an earlier version stored are
+    /// extracted on the way.
     func metrics(
         _ group: MetricGroup, in span: Range<Instant>, _ sheet: inout Sheet,
         each: (MetricRecord) -> Void
@@ -76,19 +77,19 @@ public struct SheetReader {
         if count > 0 { sheet.counts[group.rawValue, default: 0] += count }
     }
 
-    /// When metrics were last synced and sources last read.
+    /// Returns when metrics were last synced and when sources were last read.
     func standing() throws -> (synced: Instant?, read: Instant?) {
         (try store.pullRecord(of: .metrics).endedAt, try store.lastSourceReading())
     }
 
-    /// Lines for people about both.
+    /// Returns lines for people about both times.
     func lines(of standing: (synced: Instant?, read: Instant?)) -> [String] {
         var lines = [line("synced", standing.synced)]
         if standing.read != nil { lines.append(line("sources read", standing.read)) }
         return lines
     }
 
-    /// `synced 3 h ago (2026-11-21T06:00:00Z)`, which stands out when that is long ago.
+    /// Returns `synced 3 h ago (2026-11-21T06:00:00Z)`, as a warning if that is stale.
     func line(_ word: String, _ instant: Instant?) -> String {
         let line = AsOf.fullText(word, instant, at: now)
         return AsOf.isStale(instant, at: now)

@@ -1,16 +1,16 @@
-/// A row of bars, one a value.
+/// A row of bars, one for each value.
 struct Sparkline {
     private static let bars: [Character] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
 
-    /// The bars of values, the least as the lowest and the most as the highest; all of them in the
-    /// middle where they are equal. A value that is missing is a space.
+    /// Returns the bars of values, the lowest for the least value and the highest for the greatest
+    /// one. Equal values have bars of middle height. A missing value is a space.
     ///
-    /// - Parameter width: how many columns there are; of more values the last ones are shown.
+    /// - Parameter width: the number of columns; if there are more values, the last ones are shown.
     static func text(_ values: [Double?], width: Int = .max) -> String {
         let shown = values.suffix(width)
         let known = shown.compactMap { $0 }.filter(\.isFinite)
         guard let least = known.min(), let most = known.max() else { return "" }
-        // In halves, since the whole may be more than a number can be.
+        // Halved, because the whole span may exceed the range of a `Double`.
         let span = most / 2 - least / 2
         return String(
             shown.map { value -> Character in

@@ -5,21 +5,21 @@ import JSON
 // A day on one screen.
 
 extension SheetReader {
-    /// How far back a resting heart rate is looked for, in days.
+    /// The number of days to look back for a resting heart rate.
     private static var restingDays: Int { 14 }
 
-    /// What was last known of a measure.
+    /// The last known value of a measure.
     private struct Item {
         let label: String
         let measure: Measure
         var figure: DayFigure?
-        /// Whether the backend listed it, or a source alone had it.
+        /// Whether the value came from the backend and not only from a source.
         var isPulled = false
         var asOf: Instant?
     }
 
-    /// The day of `now`: its steps, the resting heart rate, the last night, the latest insight, and
-    /// what else is known of the day.
+    /// Returns the day of `now`: its steps, the resting heart rate, the last night, the latest
+    /// insight, and the other known values of the day.
     public func summary() throws -> Sheet {
         var sheet = Sheet()
         let standing = try standing()
@@ -27,12 +27,12 @@ extension SheetReader {
         for group in MetricGroup.allCases {
             var figures = DailyFigures(group, in: zone)
             let today = figures.number(at: now)
-            // Nothing but the day itself where much is measured.
+            // The other groups have too many values to read more than the day itself.
             let back = group == .activity ? SheetReader.restingDays : 0
             var newest: MetricRecord?
             let begin = figures.start(of: today - back) - DailyFigures.lead(of: group)
             try metrics(group, in: begin..<figures.start(of: today + 1), &sheet) { record in
-                // A day of another time zone that begins today may be tomorrow's.
+                // A day of another time zone that begins today may belong to tomorrow.
                 guard figures.day(of: record) <= today else { return }
                 figures.add(record)
                 if newest.map({ record.end >= $0.end }) ?? true { newest = record }
@@ -71,7 +71,7 @@ extension SheetReader {
         }
     }
 
-    /// The order on the screen; these first are told of even where they are missing.
+    /// The first measures on the screen, in order. They are shown even if they are missing.
     private static let leading: [Measure] = [.steps, .restingHeartRate, .totalSleep]
 
     private static func order(_ measure: Measure) -> Int {
@@ -147,11 +147,11 @@ extension SheetReader {
         }
     }
 
-    /// A value with its unit, as a person says it.
+    /// Returns a value with its unit, as a person would say it.
     private static func shown(_ value: Double, _ item: Item) -> String {
         let number = fixedText(value, decimals: item.measure.decimals)
         switch item.measure {
-        // A backend may say any number; beyond that it is no night.
+        // A backend may send any number; a larger one is not a night.
         case .totalSleep where value.magnitude < 1e9:
             let minutes = Int(value.rounded())
             return "\(minutes / 60) h \(minutes % 60) min"

@@ -2,31 +2,31 @@
 public enum SourceError: Error, Hashable, Sendable {
     /// There is no such file or folder.
     case missing(path: String)
-    /// This user may not read it.
+    /// This user is not allowed to read it.
     case noPermission(path: String)
     /// A socket, a device or a pipe.
     case notAFile(path: String)
-    /// A file of no bytes, as a phone that runs out of space can make it.
+    /// An empty file, as a phone that runs out of space can make it.
     case empty(path: String)
     /// Neither a zip archive nor the text of an export.
     case notAnExport(path: String)
     /// A zip archive or a folder without an export in it.
     case noExportInside(path: String)
-    /// A zip archive that breaks off before the export in it is found.
+    /// A zip archive that breaks off or is damaged before the export in it.
     case damaged(path: String, reason: String)
     /// A file where a folder should be.
     case notAFolder(path: String)
     /// A folder where one file should be named.
     case notOneFile(path: String)
-    /// A file with more bytes than are read of its kind.
+    /// A file that is larger than the limit for its kind.
     case tooLarge(path: String, limit: Int)
-    /// No file of Health Auto Export.
+    /// Not a file of Health Auto Export.
     case notAnAutoExport(path: String)
-    /// A file, or a folder, of none of the kinds that can be told by their contents.
+    /// A file or folder of no kind that can be recognised by its contents.
     case unknownKind(path: String)
-    /// Its days would follow another time zone than those of the account.
+    /// Its days would follow another time zone than the account's.
     case otherTimeZone(path: String, named: String, settled: String)
-    /// The system refused to open or to read it.
+    /// The system refused to open or read it.
     case unreadable(path: String, reason: String)
 }
 

@@ -1,68 +1,70 @@
 public import ClarityJobs
 public import ClarityScheduler
 
-/// What one reading of a source found: counts and places. Names of sources are in `bySource` alone,
-/// and values in `stepMinutes`, which shows none as text.
+/// The counts and positions that one reading of a source found.
 ///
-/// Every top-level record ends in exactly one count, so that nothing is lost in silence:
+/// Only `bySource` holds names of sources, and only `stepMinutes` holds values, which it never
+/// shows as text.
+///
+/// Every top-level record ends in exactly one count, so that none is lost silently:
 /// `recordsRead + nestedTaken == samples + pairedPartners + folded + repeated + Σ unmapped
 /// + Σ refused`.
 public struct SourceReport: Hashable, Sendable {
     /// The records at the top level of the source.
     public var recordsRead: Int64 = 0
-    /// The records inside a correlation that were passed over: the top level repeats them.
+    /// The records inside a correlation that were skipped because the top level repeats them.
     public var nestedSkipped: Int64 = 0
-    /// The blood pressure readings inside a correlation that the top level does not repeat, and
-    /// that were therefore taken from there.
+    /// The blood pressure readings that were taken from a correlation because the top level does
+    /// not repeat them.
     public var nestedTaken: Int64 = 0
-    /// The samples that were handed over as measurements, by kind.
+    /// The samples that were passed on as measurements, by kind.
     public var samplesByKind: [SampleKind: Int64] = [:]
-    /// The readings that became part of a sample with another reading: one for each blood pressure.
+    /// The readings that were paired with another one into a sample: one for each blood pressure.
     public var pairedPartners: Int64 = 0
-    /// The records that went into a day or a night.
+    /// The records that became part of a day or a night.
     public var folded: Int64 = 0
-    /// The records for a day that were exact copies of one before them, and count once: most but not
-    /// all of those in the file, see `RecentRecords`.
+    /// The records for a day that were exact copies of another record of their source; only one
+    /// counts.
     public var repeated: Int64 = 0
-    /// The days and nights that were handed over, by kind.
+    /// The days and nights that were made, by kind.
     public var made: [SampleKind: Int64] = [:]
-    /// The days and nights that had not ended when the source was made, or all of them when it broke
-    /// off, by kind: a later source has them whole.
+    /// The days and nights that had not ended when the source was made, or all of them if it broke
+    /// off, by kind. A later source has them complete.
     public var unfinished: [SampleKind: Int64] = [:]
-    /// Whether the records end when they are read, since the source does not say when it was made: what
-    /// is unfinished then would be whole in a later reading of the very same source.
+    /// Whether the records end when they are read, because the source does not say when it was
+    /// made. What is unfinished then may be complete at a later reading of the same source.
     public var endsNow = false
-    /// The nights of which only the time in bed is known, and of which none is made.
+    /// The nights of which only the time in bed is known; they are not made.
     public var nightsWithoutSleep: Int64 = 0
-    /// The records at the top level by the name of their source; at most 4,096 names. To be shown to
-    /// the person whose they are, and nowhere kept.
+    /// The records at the top level by the name of their source; at most 4,096 names. For the
+    /// person whose data they are, and never stored.
     public var bySource: [String: Int64] = [:]
-    /// The steps by minute of the last eight days, those that have any.
+    /// The steps by minute of the last eight days; days without steps are left out.
     public var stepMinutes: [StepDay] = []
-    /// The records of days, which are merged with those of other sources; `nil` for none.
+    /// The records of days, to be merged with those of other sources; `nil` if there are none.
     var days: DayRecords?
     /// The records of types that CLARITY has no field for, by HealthKit type.
     public var unmapped: [String: Int64] = [:]
-    /// The records that could not be a sample, by reason, such as `bad date`, `in the future`,
+    /// The records that could not become a sample, by reason, such as `bad date`, `in the future`,
     /// `unknown unit` or `blood pressure without its other half`.
     public var refused: [String: Int64] = [:]
-    /// When the first of the records that were refused as in the future is no longer: a reading of the
-    /// same text from then on finds more.
+    /// The instant at which the first record that was refused as in the future is due. A reading of
+    /// the same text from then on finds more.
     public var dueAt: Instant?
-    /// What was wrong with the text and was read nevertheless, by name.
+    /// The faults in the text that did not stop the reading, by name.
     public var malformations: [String: Int64] = [:]
-    /// Where each malformation was first met: its byte in the text.
+    /// The byte in the text at which each malformation was first found.
     public var firstOffsets: [String: Int64] = [:]
-    /// Where each malformation was met: at most the first eight places, ascending.
+    /// The bytes at which each malformation was found: at most the first eight, ascending.
     public var offsets: [String: [Int64]] = [:]
-    /// The elements of the text by name, such as `Workout`; what no export is known to have counts
-    /// as `(other elements)`.
+    /// The elements of the text by name, such as `Workout`. Elements that no export is known to
+    /// have are counted as `(other elements)`.
     public var elements: [String: Int64] = [:]
-    /// The files that lie beside the text in its archive or folder and are not read, by sort:
+    /// The files beside the text in its archive or folder, which are not read, by sort:
     /// `electrocardiograms`, `workout routes`, `clinical records`, `clinical documents`, `others`.
     public var attachments: [String: Int64] = [:]
-    /// Where and why reading ended too early; `nil` for a whole source. All that was read before
-    /// stands.
+    /// The position and reason of an early end; `nil` for a complete source. Everything read before
+    /// that position counts.
     public var brokeAt: SourceBreak?
     /// The bytes of text that were read, uncompressed.
     public var bytesRead: Int64 = 0
@@ -70,13 +72,13 @@ public struct SourceReport: Hashable, Sendable {
     /// Creates an empty report.
     public init() {}
 
-    /// Says that a record is in the future until an instant.
+    /// Notes that a record is in the future until `instant`.
     mutating func note(due instant: Instant) { dueAt = min(dueAt ?? instant, instant) }
 
-    /// The measurements that were handed over.
+    /// The number of measurements that were passed on.
     public var samples: Int64 { samplesByKind.values.reduce(0, +) }
 
-    /// The records that no count explains; 0, or there is a fault in the reader.
+    /// The records that no count explains; if this is not 0, the reader has a fault.
     public var unexplained: Int64 {
         recordsRead + nestedTaken - samples - pairedPartners - folded - repeated
             - unmapped.values.reduce(0, +)
@@ -84,13 +86,13 @@ public struct SourceReport: Hashable, Sendable {
     }
 }
 
-/// The place where a source stopped being readable.
+/// The position at which a source became unreadable.
 public struct SourceBreak: Hashable, Sendable {
     /// The byte in the uncompressed text at which reading ended.
     public var byteOffset: Int64
-    /// Why, as a fragment: `the file ends inside a tag`.
+    /// The reason, as a fragment: `the file ends inside a tag`.
     public var reason: String
-    /// Whether the disk did not give the bytes; else they are the source's fault.
+    /// Whether the disk failed to deliver the bytes; otherwise the source is at fault.
     public var isOfDisk: Bool
 
     /// Creates a break.
@@ -101,11 +103,11 @@ public struct SourceBreak: Hashable, Sendable {
     }
 }
 
-/// How far a reading has come.
+/// The progress of a reading.
 public struct SourceProgress: Hashable, Sendable {
     /// The bytes of text read so far, uncompressed.
     public var bytesRead: Int64
-    /// The bytes of the whole text, when the source says so.
+    /// The bytes of the whole text, if the source says so.
     public var bytesTotal: Int64?
     /// The records read so far.
     public var recordsRead: Int64

@@ -5,12 +5,13 @@ extension AnalysisResult {
     /// The longest name of a number, in bytes.
     private static let longestName = 64
 
-    /// Reads what an analysis came to, wherever a dialect has it: the numbers under `pat_features`,
-    /// at the top or within `analysis`, else those of `analysis` itself; the point of the movement
-    /// under `activity_embedding` or `embedding`.
+    /// Reads the result of an analysis from the answer of any dialect.
     ///
-    /// Of what is not a number by a plain name nothing is taken, and of numbers beyond `mostNumbers`
-    /// those first in the order of their names.
+    /// The numbers are under `pat_features`, at the top or inside `analysis`, else in `analysis`
+    /// itself. The embedding of the movement is under `activity_embedding` or `embedding`.
+    ///
+    /// Members that are not numbers, or whose names are not plain, are ignored. If there are more
+    /// than `mostNumbers`, the first in the order of their names are taken.
     init(of analysis: Analysis) {
         let answer: JSON
         do {
@@ -58,7 +59,7 @@ extension AnalysisResult {
 }
 
 extension JSON {
-    /// The member's value; `nil` also where it is null.
+    /// Returns the member's value; `nil` if it is missing or null.
     fileprivate func member(_ name: String) -> JSON? {
         self[name].flatMap { $0 == .null ? nil : $0 }
     }

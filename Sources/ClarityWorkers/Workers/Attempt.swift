@@ -1,11 +1,11 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// One attempt from its order to its outcome.
+/// Runs an attempt from its order to its outcome.
 public enum Attempt {
-    /// Opens the store, connects the client and lets the kind's worker work; never throws.
+    /// Opens the store, connects the client and runs the worker of the order's kind; never throws.
     ///
-    /// - Parameter transport: makes what the client sends with; called once.
+    /// - Parameter transport: makes the client's transport; called at most once.
     public static func run(
         _ order: AttemptOrder, environment: [String: String], clock: any WallClock,
         transport: () throws -> any HTTPTransport,

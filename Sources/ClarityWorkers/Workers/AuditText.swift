@@ -1,11 +1,11 @@
 public import ClarityJobs
 import ClarityScheduler
 
-// The audit log's entries, for people and for programs.
+// Entries of the audit log, for people and for programs.
 
 extension AuditRecord {
-    /// One object: `number`, `hash` and `at`, and of an entry that opens what it tells. One that
-    /// does not has `damaged` in the place of it.
+    /// An object with `number`, `hash`, `at` and the entry's content. An entry that cannot be
+    /// decrypted has `damaged` instead of its content.
     public var json: String { String(decoding: jsonBytes, as: UTF8.self) }
 
     var jsonBytes: [UInt8] {
@@ -33,8 +33,8 @@ extension AuditRecord {
         return json.bytes
     }
 
-    /// What may leave this machine: kinds and counts, and what places the entry in the chain; nothing that
-    /// names the account, a job or a run.
+    /// The part of the entry that may leave this machine: its kinds and counts, and its position in
+    /// the chain. It does not name the account, a job or a run.
     var uploadedBytes: [UInt8] {
         var json = JSONWriter()
         json.object { json in
@@ -52,8 +52,8 @@ extension AuditRecord {
         return json.bytes
     }
 
-    /// One line: `12  2026-11-20T06:00:00Z  sent  heart_rate 100  (the backend took it)  upload run 7
-    /// attempt 1`.
+    /// One line:
+    /// `12  2026-11-20T06:00:00Z  sent  heart_rate 100  (the backend took it)  upload run 7`.
     public var line: String {
         guard let entry else { return "\(number)  \(at)  damaged" }
         var parts = ["\(number)", "\(at)", entry.action.rawValue]
@@ -83,8 +83,8 @@ extension AuditProof {
             "the log is sound: \(count) \(count == 1 ? "entry" : "entries")\(since), head \(head)"
     }
 
-    /// An object with `sound`, `entries`, `pruned` and `head`; of a broken log also `broken_at` and
-    /// `reason`.
+    /// An object with `sound`, `entries`, `pruned` and `head`; for a broken log also `broken_at`
+    /// and `reason`.
     public var json: String {
         var json = JSONWriter()
         json.object { json in

@@ -1,12 +1,15 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// Sends the audit log's entries to a place of the job's own, each once as far as that can be known.
+/// Uploads the entries of the audit log to the job's own URL, each once as far as possible.
 ///
-/// The last entry that the receiver confirmed with a status of 2xx is remembered. An answer that
-/// was lost makes the same entries come again: their numbers and hashes tell. An entry goes with its
-/// kinds and counts alone: no value, no account, no job, no run. What the log's own check says goes first: a log that is broken is sent all the same, and the
-/// attempt ends with a note of it.
+/// The store remembers the last entry that the receiver confirmed with a status of 2xx. If an
+/// answer is lost, the worker sends the same entries again; their numbers and hashes show that they
+/// are duplicates. An entry contains only its kinds and counts: no value, no account, no job and no
+/// run.
+///
+/// The worker verifies the log first. It uploads a broken log too, and notes that the log is
+/// broken.
 public struct AuditUploadWorker: KindWorker {
     /// Creates the worker.
     public init() {}
@@ -39,7 +42,7 @@ public struct AuditUploadWorker: KindWorker {
         }
     }
 
-    /// One object a line.
+    /// Returns a request with one object a line (NDJSON).
     static func request(_ url: String, _ records: [AuditRecord]) -> HTTPRequest {
         let body = records.flatMap { $0.uploadedBytes + [UInt8(ascii: "\n")] }
         return HTTPRequest(
@@ -47,7 +50,7 @@ public struct AuditUploadWorker: KindWorker {
             body: body)
     }
 
-    /// What an answer means; `nil` when the entries were taken.
+    /// Returns the outcome of an answer; `nil` if the receiver took the entries.
     static func refusal(status: Int) -> Outcome? {
         let answer = "the audit log's receiver answers \(status)"
         return switch status {
@@ -61,7 +64,8 @@ public struct AuditUploadWorker: KindWorker {
         }
     }
 
-    /// What a request without an answer means. The words of the error are about the backend.
+    /// Returns the outcome of a request without an answer, in words of its own: those of the error
+    /// are about the backend.
     static func outcome(of error: TransportError) -> Outcome {
         let who = "the audit log's receiver"
         switch error {

@@ -2,7 +2,7 @@ public import ClarityJobs
 import ClarityScheduler
 public import ClaritySystem
 
-// Backups for people and for programs; no value is in any of it, and no key.
+// Backups for people and for programs, without any value or key.
 
 extension StateBackup.Receipt {
     /// Lines for people.
@@ -20,7 +20,7 @@ extension StateBackup.Receipt {
         return lines.map(\.forReport)
     }
 
-    /// The backup's object, with `key_place` where there is health data.
+    /// The backup's object, with `key_place` if it contains health data.
     public var json: String {
         var json = JSONWriter()
         json.object { json in
@@ -57,10 +57,10 @@ extension Backup {
 public struct BackupList {
     private let entries: [BackupFolder.Entry]
 
-    /// Takes the entries in the order in which they are shown.
+    /// Creates a list of entries, in the order in which they are shown.
     public init(_ entries: [BackupFolder.Entry]) { self.entries = entries }
 
-    /// A table under a heading; without backups there are no lines.
+    /// A table under a heading; empty if there are no backups.
     public var lines: [String] {
         guard !entries.isEmpty else { return [] }
         var rows = [["BACKUP", "REASON", "FILES", "BYTES", "KEY"]]
@@ -88,7 +88,7 @@ public struct BackupList {
         }
     }
 
-    /// An object for each: those of `Backup`, or `name` and `fault`.
+    /// One object for each entry: a backup's members, or `name` and `fault`.
     public var objects: [String] {
         entries.map { entry in
             var json = JSONWriter()

@@ -1,10 +1,11 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// Reads the sources into the outbox and sends what the backend does not have yet.
+/// Reads the sources into the outbox and uploads the samples that the backend does not have yet.
 ///
-/// A source that cannot be read, or not to its end, does not hold back the others nor what was read
-/// of it; the attempt fails with it when everything else is done.
+/// If a source cannot be read, or not to its end, the worker still reads the other sources and
+/// uploads what it has. When everything else is done, the attempt fails with that source's error.
+/// If none of the sources exists, the run waits for a source instead.
 public struct BulkUploadWorker: KindWorker {
     /// Creates the worker.
     public init() {}
@@ -23,7 +24,7 @@ public struct BulkUploadWorker: KindWorker {
             }
             try await upload(context, plan)
         } catch {
-            // The run ends with the later failure, and still says what else was wrong.
+            // The run ends with the later failure; the note keeps the earlier one.
             if let broken { context.note(broken.reason) }
             throw error
         }
@@ -38,9 +39,10 @@ public struct BulkUploadWorker: KindWorker {
 
     private func upload(_ context: WorkContext, _ plan: UploadPlan) async throws {
         let account = try context.store.outboxAccount()
-        // Nobody is asked anything for nothing; what our own rules keep back may not be nothing.
+        // Contacts the backend only if there may be something to send. Samples that are set aside
+        // or rejected count, because the current rules may accept them.
         let mayWait = account.waiting + account.setAside + account.rejected > 0
-        // Before the backend is asked what it speaks: without a login that would be in vain.
+        // Checks the session before the dialect is detected: without a session that is useless.
         if account.waiting > 0 { _ = try await context.client.session() }
         let rules =
             mayWait ? try await BatchRules.all(context, plan.route, resends: plan.resends) : []
@@ -55,13 +57,13 @@ public struct BulkUploadWorker: KindWorker {
     }
 }
 
-/// What the job file says of how samples are sent.
+/// The job file's settings for an upload.
 struct UploadPlan {
-    /// The samples of one request; `nil`: as many as the backend takes.
+    /// The number of samples in a request; `nil` means as many as the backend accepts.
     var batchSize: Int?
-    /// `nil`: the dialect's standard.
+    /// The route of new batches; `nil` means the dialect's default.
     var route: UploadRoute?
-    /// Whether a batch that may have arrived is sent again where that could double it.
+    /// Whether a batch that was possibly sent is sent again if that could duplicate it.
     var resends: Bool
     var limits: UploadLimits
 
@@ -76,8 +78,11 @@ struct UploadPlan {
 }
 
 extension WorkContext {
-    /// Tells where all samples are, and of which the backend may have more than one. Only at a good
-    /// end, since a failure is one line; and not in a rehearsal, in which they are where they were.
+    /// Notes the number of samples in each state, and of those that the backend may have more than
+    /// once.
+    ///
+    /// Called only after success, because a failure is one line. A dry run notes nothing, because
+    /// its samples stay where they are.
     func noteAccount() throws(HealthStoreError) {
         guard !isRehearsal else { return }
         let account = try store.outboxAccount()

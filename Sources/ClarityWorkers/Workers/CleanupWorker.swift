@@ -1,15 +1,18 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// Removes local copies that have outlived their retention, and gives the space back.
+/// Removes local copies that are older than their retention, and returns the space to the file
+/// system.
 ///
-/// What the backend has not confirmed is never touched. It goes kind after kind in portions, each of
-/// which is one transaction with its entry in the audit log, so that it can be killed at any point;
-/// the next run goes on. The receipt is a note: how many of each kind, and a digest that a dry run
-/// before it, over the same store, has too. The history of runs has a retention of its own, which the
-/// scheduler keeps and `store: history:` sets; none of it is in the receipt.
+/// Data that the backend has not confirmed is never removed. The worker removes one kind after the
+/// other, in portions. Each portion of the store is one transaction with its entry in the audit
+/// log, so the worker can be killed at any point, and the next run continues.
+///
+/// The receipt is a note: the number removed of each kind, and a digest. A dry run over the same
+/// store gives the same digest. The history of runs is not in the receipt: the scheduler enforces
+/// its retention, which `store: history:` sets.
 public struct CleanupWorker: KindWorker {
-    /// How many files go before they are noted.
+    /// The number of files that are removed before the audit log records them.
     private static let filesAtOnce = 100
 
     /// Creates the worker.
@@ -63,7 +66,8 @@ public struct CleanupWorker: KindWorker {
         var isMore = true
         while isMore {
             let step = try context.store.compact()
-            // A page or two that its own records left is no result of a cleanup that removed nothing.
+            // If nothing else was removed, a page or two that the cleanup's own records freed is
+            // not a result.
             let isResult = receipt.count > 0 || step.freed > 65_536
             counts.add(isResult ? step.freed : 0, to: "bytes_freed")
             isMore = step.isMore
@@ -71,7 +75,8 @@ public struct CleanupWorker: KindWorker {
         }
     }
 
-    /// A folder that cannot be read keeps what it has, and is told of; the others are gone through.
+    /// Removes old files from the spool folders. A folder that cannot be read keeps its files and
+    /// is noted; the others are still cleaned.
     private func removeFiles(
         before cutoff: Instant, _ options: WorkOptions, _ receipt: inout PruneReceipt,
         _ counts: inout WorkCounts, _ context: WorkContext
@@ -91,7 +96,7 @@ public struct CleanupWorker: KindWorker {
                     try context.checkTime()
                 }
             } catch SourceError.missing {
-                // What was never there has nothing to be removed.
+                // A folder that never existed has nothing to remove.
             } catch is SourceError {
                 unreadable += 1
             }
@@ -103,7 +108,7 @@ public struct CleanupWorker: KindWorker {
         }
     }
 
-    /// Removes a portion of files, and notes as many as are gone; a rehearsal only counts them.
+    /// Removes a portion of files and records those that are gone; a dry run only counts them.
     private func remove(
         _ files: ArraySlice<SpoolRemains.File>, of remains: SpoolRemains,
         _ receipt: inout PruneReceipt, _ context: WorkContext
@@ -134,7 +139,8 @@ public struct CleanupWorker: KindWorker {
 }
 
 extension PruneReceipt {
-    /// A line for each kind of which there is something: how many, from when, and how large.
+    /// One line for each kind that lost entries: their number, their oldest and newest time, and
+    /// their size.
     fileprivate var lines: [String] {
         PrunedKind.allCases.compactMap { kind in
             let part = self[kind]

@@ -1,25 +1,24 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Brings the days of all sources of an account into the outbox.
+/// Merges the days of all sources of an account into the outbox.
 struct DayIntake {
     let store: HealthStore
-    /// On whose clock the account's days are.
+    /// The time zone of the account's days.
     let zone: Zone
     let now: Instant
 
-    /// Keeps what a source knows of days.
+    /// Stores a source's contribution to the days.
     ///
     /// - Parameters:
-    ///   - since: the instant before which nothing of it is wanted; of a day that begins before it
-    ///     nothing is kept.
-    ///   - isAnew: whether its days are merged again although nothing has changed.
+    ///   - since: the earliest start of a wanted day; `nil` means any. Earlier days are not stored.
+    ///   - isAnew: whether its days are merged again even if nothing has changed.
     func keep(
         _ days: DayRecords, of entry: String, since: Instant?, isAnew: Bool = false
     ) throws {
         let layers = days.layers(since: since.map(firstDay) ?? .min)
         var keys = Set(layers.keys)
-        // What an export does not have any more is gone.
+        // A complete source also clears the periods that it no longer has.
         if days.isAll { keys.formUnion(try store.contributionKeys(of: entry)) }
         try store.contribute(keys, of: entry) { key, kept in
             days.updated(key, layers[key], kept: kept, isAnew: isAnew)
@@ -28,7 +27,7 @@ struct DayIntake {
 
     /// Merges the days that have changed, whichever source changed them.
     ///
-    /// - Parameter refuse: is told of each day that cannot be.
+    /// - Parameter refuse: called for each day that fails the check.
     func run(
         of reading: Reading?, _ report: inout SourceReport,
         _ refuse: (IntakeCheck.Refusal, Sample) -> Void
@@ -58,7 +57,8 @@ struct DayIntake {
             }
             return merged
         }
-        // The files are read again until the day is over, since nothing else need change then.
+        // An open day makes the next import read the files again: when the day is over, they may be
+        // unchanged.
         if isOpen, report.days?.isAll == false { report.endsNow = true }
         let made = counts.metrics + refused
         if made > 0 { report.made[.activity, default: 0] += made }
@@ -66,7 +66,7 @@ struct DayIntake {
         return counts
     }
 
-    /// The start of the first day that begins at or after an instant.
+    /// Returns the start of the first day that begins at or after an instant.
     private func firstDay(_ since: Instant) -> Int64 {
         var days = LocalDays(zone: zone)
         let seconds = since.secondsSince1970

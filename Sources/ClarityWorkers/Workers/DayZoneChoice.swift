@@ -1,23 +1,25 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Chooses the time zone that the days of an account follow when none is settled: at the first
-/// reading, and at the first one after a release that kept none or the machine's.
+/// Chooses the time zone that the days of an account follow when none is settled. That is the case
+/// at the first import, and at the first import after a release that stored no zone or the
+/// machine's.
 ///
-/// It is a named zone, else the one that was noted, else the machine's. Where there are days already,
-/// it is the first of these that most of the days follow: what is sent once must not be cut anew.
+/// The candidates are the named zones, then the zone that was stored, then the machine's. Without
+/// any days the first candidate wins. Otherwise the candidate that most of the days follow wins,
+/// and of several the first, because days that were sent must not be cut differently.
 struct DayZoneChoice {
-    /// The names that a person gave, the most important first.
+    /// The zones that a person named, the most important first.
     var named: [String]
-    /// What an earlier release noted.
+    /// The zone that an earlier release stored.
     var noted: String?
     var local: String
-    /// When the days that there are begin and end, in seconds since 1970.
+    /// The start and end of each existing day, in seconds since 1970.
     var days: [Range<Int64>]
 
-    /// The name of the zone; `nil` where none of them is known to this machine.
+    /// Returns the name of the zone; `nil` if this machine knows none of the candidates.
     ///
-    /// - Throws: `Failure` when there are days and none follows any of the zones.
+    /// - Throws: `Failure` if there are days and none of them follows any candidate.
     func zone(_ find: (String) -> Zone?) throws(Failure) -> String? {
         let candidates = (named + [noted, local].compactMap { $0 }).compactMap(find)
         guard let first = candidates.first, !days.isEmpty else {
@@ -37,7 +39,7 @@ struct DayZoneChoice {
         return best.zone.identifier
     }
 
-    /// How many of the days go from midnight to midnight in a zone.
+    /// Returns how many of the days go from midnight to midnight in a zone.
     private static func count(_ days: [Range<Int64>], in zone: Zone) -> Int {
         var local = LocalDays(zone: zone)
         return days.count { day in

@@ -2,14 +2,15 @@ import ClarityJobs
 public import ClarityScheduler
 import Synchronization
 
-/// Runs a worker over a copy of the store and a transport that sends nothing.
+/// Runs a worker with a copy of the store and a transport that sends nothing.
 ///
-/// The worker is the real one, so what is shown is what it would do: the sources are read, the
-/// batches made, the removals counted. Nothing is sent, and nothing in the state directory changes.
+/// The worker is the real one, so the output shows what it would do: it reads the sources, makes
+/// the batches and counts the removals. It sends nothing, and changes nothing in the state
+/// directory.
 public enum DryRun {
-    /// Shows what the order would do, a block of lines at a time.
+    /// Shows what the order would do, one block of lines at a time.
     ///
-    /// - Returns: how the work would have ended, as far as that can be known without the backend.
+    /// - Returns: how the work would have ended, as far as that is known without the backend.
     public static func run(
         _ order: AttemptOrder, environment: [String: String], clock: any WallClock,
         show: @escaping @Sendable (String) -> Void
@@ -20,14 +21,14 @@ public enum DryRun {
             let store = try HealthStore.rehearsal(
                 of: options.stateDirectory(), environment: environment, clock: clock)
             let rehearsal = RehearsalTransport(user: try store.load(), show: show)
-            // A metered budget is kept by what a run really sends.
+            // Measured as in a real run, because the metered budget depends on what is sent.
             let transport = MeasuredTransport(rehearsal)
             let client = APIClient(
                 base: base, dialect: dialect, memory: StoredDialects(store), transport: transport,
                 sessions: StoredSessions(store, backend: base), clock: clock,
                 retryWait: try options.retryWait())
             var order = order
-            // One round of questions: nothing moves while nothing is sent.
+            // Polls once, because nothing changes while nothing is sent.
             order.timeout = .zero
             order.warning = .zero
             let summary = Summary()
@@ -47,7 +48,7 @@ public enum DryRun {
     }
 }
 
-/// Gathers the reports of a rehearsal.
+/// Collects the reports of a dry run.
 private final class Summary: Sendable {
     private let reports = Mutex<(tally: Tally, notes: [String])>((Tally(), []))
 

@@ -2,7 +2,7 @@ public import ClarityJobs
 public import ClarityScheduler
 import ClaritySystem
 
-/// Reads one file, or a folder of them, into the outbox, for a person who waits.
+/// Imports a file, or a folder of files, into the outbox while a person waits.
 public struct FileImport: Sendable {
     private let store: HealthStore
     private let clock: any WallClock
@@ -10,12 +10,12 @@ public struct FileImport: Sendable {
     private let isReport: Bool
     private let changesZone: Bool
 
-    /// Takes what to read from the order's first source: its `path`, its `kind` unless that is to
-    /// be told by the contents, and the options of that kind.
+    /// Creates an import of the order's first source, with its `path`, its `kind` and the options
+    /// of that kind. Without a `kind`, the contents decide.
     ///
     /// - Parameters:
-    ///   - isReport: whether what is in the file is asked for, so that one which has nothing new is
-    ///     read as well.
+    ///   - isReport: whether a report of the contents is wanted, so that an unchanged file is read
+    ///     as well.
     ///   - changesZone: whether the days of the account follow the source's time zone from now on.
     public init(
         _ order: AttemptOrder, store: HealthStore, clock: any WallClock, zones: SourceZones,
@@ -28,11 +28,11 @@ public struct FileImport: Sendable {
         options = WorkOptions(order, zones: zones)
     }
 
-    /// Reads all there is; what can be read is in the outbox when this returns.
+    /// Reads everything; what could be read is in the outbox when this returns.
     ///
-    /// - Parameter progress: called now and then; what it throws ends the reading, and what was
-    ///   committed before stays.
-    /// - Throws: `SourceError`, `Failure`, `HealthStoreError`, and what `progress` throws.
+    /// - Parameter progress: called from time to time. An error that it throws ends the import;
+    ///   what was committed before stays.
+    /// - Throws: `SourceError`, `Failure`, `HealthStoreError`, and the errors of `progress`.
     public func run(
         progress: @escaping (ImportProgress) throws -> Void
     ) throws -> ImportAccount {
@@ -63,7 +63,7 @@ public struct FileImport: Sendable {
                 }
                 account.add(result, (source as? LooseSamples)?.faults)
             } catch let error as SourceError where sources.count > 1 {
-                // The others of the folder are read all the same.
+                // The other files of the folder are still read.
                 account.unread += 1
                 account.problem = account.problem ?? error.description
             }
@@ -82,13 +82,13 @@ public struct FileImport: Sendable {
     }
 }
 
-/// A source that is read although it has nothing new.
+/// A source that is read even if it has nothing new.
 private struct ReadAnew: SampleSource {
     let source: any SampleSource
 
     var name: String { source.name }
     var path: String { source.path }
-    /// A folder, of whose state nothing is noted and nothing asked.
+    /// A folder, so that no state is stored or looked up.
     var file: String { "/" }
     var reader: String { source.reader }
     var since: Instant? { source.since }
@@ -102,12 +102,12 @@ private struct ReadAnew: SampleSource {
     ) throws -> SourceReport { try source.read(progress: progress, each) }
 }
 
-/// How far an import has come.
+/// The progress of an import.
 public struct ImportProgress: Hashable, Sendable {
-    /// The file that is read, from 1, and how many there are.
+    /// The number of the file that is being read, from 1, and the number of files.
     public var file: Int
     public var files: Int
-    /// How far it is read.
+    /// The progress within that file.
     public var found: SourceProgress
 
     /// Creates a progress.
@@ -118,31 +118,31 @@ public struct ImportProgress: Hashable, Sendable {
     }
 }
 
-/// What an import came to.
+/// The result of an import.
 public struct ImportAccount: Sendable {
-    /// The last part of the path that was given.
+    /// The last component of the given path.
     public let name: String
     let kind: Origin.Kind
     /// The time zone that the days of the account follow.
     public let timeZone: String
     public internal(set) var files = 0
-    /// The files of a folder that could not be read.
+    /// The number of files of a folder that could not be read.
     public internal(set) var unread = 0
-    /// Why the first of those could not be.
+    /// Why the first of these files could not be read.
     public internal(set) var problem: String?
-    /// What was found, of all files together.
+    /// The combined report of all files.
     public internal(set) var report = SourceReport()
-    /// What became of it in the outbox.
+    /// What happened to the samples in the outbox.
     public internal(set) var enqueued = EnqueueCounts()
-    /// The days, nights and sums that can be none, by reason.
+    /// The days, nights and sums that were refused, by reason.
     public internal(set) var madeRefused: [String: Int64] = [:]
-    /// The files that were not read, since they are as they were when they were read.
+    /// The number of files that were not read, because they are unchanged since the last time.
     public internal(set) var unchanged = 0
-    /// When the last of those was read.
+    /// When the last of these files was read.
     public internal(set) var unchangedSince: Instant?
-    /// What is wrong with samples, a line each; the first 100.
+    /// Descriptions of the first 100 bad samples, one a line.
     public internal(set) var faults: [String] = []
-    /// How many samples are bad.
+    /// The number of bad samples.
     public internal(set) var faultCount = 0
 
     init(name: String, kind: Origin.Kind, timeZone: String) {
@@ -165,7 +165,8 @@ public struct ImportAccount: Sendable {
 }
 
 extension SourceReport {
-    /// Adds what another file of the same source had; the first break and the first places stay.
+    /// Adds the report of another file of the same source. The first break and the first offsets
+    /// stay.
     mutating func add(_ other: SourceReport) {
         recordsRead += other.recordsRead
         nestedSkipped += other.nestedSkipped

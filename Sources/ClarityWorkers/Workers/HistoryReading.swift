@@ -1,21 +1,21 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Reads the history of insights from its newest page on.
+/// Reads the history of insights, starting with the newest page.
 ///
-/// A pass ends with a page that is the last by `has_more` or has no row; the totals of a backend are
-/// not read. An insight that is made meanwhile pushes the others onto later pages: what comes twice
-/// is stored once, and shows that the list has moved, so that another pass follows from its front,
-/// until a page has nothing new. A backend that ignores the offset, or has nothing that can be kept,
-/// is not asked for ever.
+/// A pass ends with a page that has no rows, or that is the last according to `has_more`; the
+/// backend's totals are ignored. An insight that is made during a pass pushes the others to later
+/// pages. An insight that comes twice is stored once, and shows that the list has moved. Another
+/// pass then starts from the front, and ends with a page that has nothing new.
+///
+/// Limits end the reading of a backend that ignores the offset or has nothing to store.
 struct HistoryReading {
-    /// Pages without an insight that can be kept, one after the other, after which a backend is not
-    /// asked for more.
+    /// The number of pages in a row without an insight to store after which the reading fails.
     static let idlePageLimit = 10
-    /// Pages of which every insight was seen before, one after the other. More than one, since as
-    /// many insights as a page has may be made between two of them.
+    /// The number of pages in a row that have only known insights after which the reading stops.
+    /// More than one, because a whole page of insights may be made between two requests.
     static let knownPageLimit = 3
-    /// The passes from the front.
+    /// The maximum number of passes.
     static let passLimit = 5
 
     private let context: WorkContext
@@ -23,7 +23,7 @@ struct HistoryReading {
     private let pageSize: Int
     private var pull: Pull
     private var seen: Set<String> = []
-    /// What the backend is making, in the order of its coming.
+    /// The ids of the insights that the backend is still making, in the order in which they came.
     private(set) var unfinished: [String] = []
 
     init(_ context: WorkContext, user: String, pageSize: Int) {
@@ -42,9 +42,9 @@ struct HistoryReading {
         }
     }
 
-    /// Reads the pages that may have an insight generated since an instant; at most five.
+    /// Reads the pages that may have an insight generated since an instant, at most five.
     ///
-    /// - Returns: whether the backend is making one.
+    /// - Returns: whether the backend is still making an insight.
     mutating func readFront(since start: Instant) async throws -> Bool {
         var offset = 0
         for _ in 0..<5 {
@@ -59,7 +59,7 @@ struct HistoryReading {
 
     /// Reads all pages.
     ///
-    /// - Returns: whether the list has moved meanwhile.
+    /// - Returns: whether the list has moved during the pass.
     private mutating func firstPass() async throws -> Bool {
         var hasMoved = false
         var (offset, idlePages, knownPages, knownFrom) = (0, 0, 0, 0)
@@ -77,7 +77,7 @@ struct HistoryReading {
                 knownPages = 0
             }
             guard page.hasMore, page.size > 0 else { return hasMoved }
-            // What is not ready or not readable does not tell whether it was seen before.
+            // Unfinished and unreadable insights do not show whether a page was seen before.
             idlePages = page.rows > 0 ? 0 : idlePages + 1
             guard idlePages < HistoryReading.idlePageLimit else {
                 throw APIError.decoding(
@@ -87,7 +87,7 @@ struct HistoryReading {
         }
     }
 
-    /// Reads from the front up to a page that has nothing new.
+    /// Reads from the front to the first page that has nothing new.
     ///
     /// - Returns: whether there was anything new.
     private mutating func frontPass() async throws -> Bool {
@@ -102,11 +102,11 @@ struct HistoryReading {
         }
     }
 
-    /// What a page had.
+    /// The result of reading a page.
     private struct Page {
         /// The rows that count towards the offset.
         var size: Int
-        /// Those that can be kept, those of them that were not seen before, and those that were.
+        /// The rows that can be stored, those of them that are new, and those seen before.
         var rows: Int
         var fresh: Int
         var repeated: Int { rows - fresh }

@@ -1,11 +1,11 @@
 import ClarityScheduler
 
-/// What a person sees of an import that is under way: a bar that is drawn anew on a terminal, lines
-/// elsewhere. Decides on the text and on when there is a new one; draws nothing.
+/// Writes the progress of an import: a bar that is redrawn on a terminal, or lines elsewhere. It
+/// decides on the text and on when to show it, and draws nothing itself.
 public struct ImportProgressText: Sendable {
-    /// The least time between two bars.
+    /// The minimum time between two bars.
     static let pace = Duration.milliseconds(100)
-    /// From when on it is told how long the rest will take.
+    /// The time after which the remaining time is estimated.
     private static let firstEstimate = Duration.seconds(1)
 
     private let startedAt: Duration
@@ -13,11 +13,11 @@ public struct ImportProgressText: Sendable {
     private var lastStep: Int64 = 0
     private var lastFile = 1
 
-    /// Begins at `elapsed` on the clock that never steps.
+    /// Starts at `elapsed` on the monotonic clock.
     public init(at elapsed: Duration) { startedAt = elapsed }
 
-    /// The bar to draw now, at most `width` columns; `nil` where nothing is read yet, or it is too early
-    /// for another one.
+    /// Returns the bar to draw now, at most `width` columns wide; `nil` if nothing is read yet or
+    /// the last bar is too recent.
     public mutating func bar(
         _ progress: ImportProgress, at elapsed: Duration, width: Int
     ) -> String? {
@@ -46,7 +46,7 @@ public struct ImportProgressText: Sendable {
         return "[\(line)] \(text)"
     }
 
-    /// The line to write now; `nil` where less than another tenth of a file was read.
+    /// Returns the line to write now; `nil` until another tenth of a file is read.
     public mutating func line(_ progress: ImportProgress, name: String) -> String? {
         if progress.file != lastFile {
             lastFile = progress.file
@@ -69,7 +69,8 @@ public struct ImportProgressText: Sendable {
 
     private func percent(_ share: Double) -> Int64 { Int64(share * 100) }
 
-    /// By the share that is read so far.
+    /// Estimates the remaining time from the share that is read. `nil` for several files, in the
+    /// first second, and below 2 %.
     private func estimate(_ progress: ImportProgress, at elapsed: Duration) -> Duration? {
         let spent = elapsed - startedAt
         guard progress.files == 1, spent >= ImportProgressText.firstEstimate,

@@ -2,8 +2,8 @@ import ClarityJobs
 import ClarityScheduler
 import JSON
 
-// What an import came to, for people and for programs. Names of sources are in both only when they
-// are asked for: they are for who sits at the terminal.
+// The result of an import, for people and for programs. Both contain the names of sources only on
+// request, because those are for the person at the terminal.
 
 extension ImportAccount {
     /// One line for people.
@@ -33,7 +33,7 @@ extension ImportAccount {
         if !metrics.isEmpty {
             text += "; days, nights and sums: \(metrics.joined(separator: ", "))"
         }
-        // Of a text that breaks off no day is made, which the complaint says.
+        // A text that breaks off makes no day; the complaint says so.
         let unfinished = report.unfinished.values.reduce(0, +)
         if unfinished > 0, report.brokeAt == nil { text += "; \(unfinished) not over yet" }
         if unchanged > 0 { text += "; \(counted(Int64(unchanged), "file")) unchanged" }
@@ -45,7 +45,7 @@ extension ImportAccount {
 
     private var zoneLine: String { "days follow \(timeZone)" }
 
-    /// Why the file was not taken whole; `nil` when it was.
+    /// Why the file was not imported as a whole; `nil` if it was.
     public var complaint: String? {
         if let problem {
             let others = unread > 1 ? "; \(unread - 1) more could not be read" : ""
@@ -61,7 +61,7 @@ extension ImportAccount {
             .forReport
     }
 
-    /// The whole account in lines for people.
+    /// The whole report as lines for people.
     public var reportLines: [String] {
         var lines = [zoneLine]
         func list(_ title: String, _ entries: [(name: String, value: String)]) {
@@ -98,9 +98,10 @@ extension ImportAccount {
         return lines
     }
 
-    /// The account as an object.
+    /// Returns the result as a JSON object.
     ///
-    /// - Parameter isWhole: with the sources' names, which are the person's own.
+    /// - Parameter isWhole: whether to include the names of sources, which are personal, and the
+    ///   elements and attachments.
     public func json(isWhole: Bool, isPage: Bool) -> String {
         var members: [JSON.Member] = []
         func add(_ name: String, _ value: JSON) {
@@ -167,7 +168,7 @@ extension ImportAccount {
         Dictionary(uniqueKeysWithValues: counts.map { ($0.rawValue, $1) })
     }
 
-    /// The largest first, then by name.
+    /// Returns the counts with the largest first, then by name.
     private func ranked(_ counts: [String: Int64]) -> [(String, Int64)] {
         counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
     }

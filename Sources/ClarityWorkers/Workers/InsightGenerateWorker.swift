@@ -1,21 +1,23 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// Has an insight made of the newest analysis, once for each.
+/// Requests an insight for the newest analysis, once for each analysis.
 ///
-/// A request is written down before anything is sent: without a network it waits there for the next
-/// attempt. Of one that was not answered nobody knows whether it has led to an insight; so the history
-/// is looked through for one generated since, for `patience`, before it is sent again, and an insight
-/// that may then be there twice is counted. One that was known before the request is not taken for
-/// it; whether the one that is belongs to it nobody can say, which the run notes.
+/// The worker stores a request before it sends anything, so that a request without a network waits
+/// for the next attempt. If a request gets no answer, it may still have led to an insight. The
+/// worker then looks for an insight generated since in the history, for `patience`, before it sends
+/// the request again and counts an insight that may exist twice.
+///
+/// An insight that was known before the request is not taken for its result. Nobody can say whether
+/// the one that is found belongs to the request; the run notes that.
 public struct InsightGenerateWorker: KindWorker {
-    /// How long an insight whose request was not answered is waited for in the history.
+    /// How long the worker looks in the history for the insight of an unanswered request.
     static let patience = Duration.seconds(600)
     /// The longest wait between two looks.
     static let lookWait = Duration.seconds(120)
-    /// How long an insight that is being made is waited for.
+    /// How long the worker waits for an insight that the backend is making.
     static let longestMaking = Duration.seconds(86_400)
-    /// The wait before a run asks again for what is being made.
+    /// The wait before a run polls again for an insight that the backend is making.
     static let makingWait = Duration.seconds(300)
 
     /// Creates the worker.
@@ -45,7 +47,7 @@ public struct InsightGenerateWorker: KindWorker {
     }
 }
 
-/// What a job wants of an insight.
+/// The job's settings for an insight.
 struct InsightWish: Sendable {
     var length: InsightRequest.Length
     var language: String

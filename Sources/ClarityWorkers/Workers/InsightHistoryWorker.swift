@@ -1,10 +1,11 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// Pulls every insight that the backend has made, page by page, and the full text of those of which
-/// it is not kept yet, where the backend has it.
+/// Pulls all insights that the backend has made, page by page, and the full texts that are not
+/// stored yet if the backend provides them.
 ///
-/// What the backend is still making is asked for within the attempt's time, and by the next run.
+/// The worker polls for insights that the backend is still making, within the attempt's time. The
+/// next run continues.
 public struct InsightHistoryWorker: KindWorker {
     /// Creates the worker.
     public init() {}

@@ -2,16 +2,16 @@ import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 
-/// The requests for insights on their way.
+/// Sends the pending requests for insights, and follows them to their end.
 struct InsightMaking {
     private let context: WorkContext
     private var counts: WorkCounts
     private var texts: InsightTexts
-    /// How long until an insight that was not answered is worth another look; the shortest.
+    /// The shortest time until another look for the insight of an unanswered request.
     private var lookWait: Duration?
-    /// Whether one was still being made when it was last asked for.
+    /// Whether the backend was still making an insight at the last poll.
     private var isMaking = false
-    /// Whether one was begun that was not asked for yet.
+    /// Whether the backend has begun an insight that was not polled yet.
     private(set) var hasBegun = false
     private var idle = 0
 
@@ -22,13 +22,13 @@ struct InsightMaking {
         counts.add(0, to: "insights_generated")
     }
 
-    /// How long until something that is not there yet can be; `nil` when nothing is missing.
+    /// The time until a missing insight may exist; `nil` if none is missing.
     var wait: Duration? {
         guard isMaking else { return lookWait }
         return min(lookWait ?? InsightGenerateWorker.makingWait, InsightGenerateWorker.makingWait)
     }
 
-    /// Writes down a request for the newest analysis, unless one was asked for before.
+    /// Stores a request for the newest analysis, unless it already has one.
     mutating func queue(_ wish: InsightWish) throws {
         guard let (analysis, result) = try context.store.latestResult() else {
             return skip("no analysis is complete yet")
@@ -51,7 +51,7 @@ struct InsightMaking {
         }
     }
 
-    /// Brings a request as far as it gets for now.
+    /// Advances a request as far as possible for now.
     mutating func advance(_ request: KeptInsightRequest) async throws {
         switch request.state {
         case .queued: try await send(request)
@@ -67,19 +67,19 @@ struct InsightMaking {
                 "an insight is asked for again: the request before was not answered, and the "
                     + "history has none since")
             try await send(request)
-        // Asked for by the rounds.
+        // `round` polls for insights that are being made; the other states are final.
         case .generating, .completed, .failed, .unconfirmed: break
         }
     }
 
-    /// Whether an insight is being made that the backend has named.
+    /// Whether the backend is making an insight whose id is known.
     func isWaiting() throws -> Bool {
         try context.store.openInsightRequests().contains { $0.state == .generating }
     }
 
-    /// Asks once for each insight that is being made.
+    /// Polls once for each insight that is being made.
     ///
-    /// - Returns: whether another round is worth while.
+    /// - Returns: whether another round is worthwhile.
     mutating func round() async throws -> Bool {
         let open = try context.store.openInsightRequests().filter { $0.state == .generating }
         var ended = 0
@@ -120,13 +120,14 @@ struct InsightMaking {
         case (.generating, let id?):
             try context.store.generating(request, insight: id)
             hasBegun = true
-        // It comes to be known by the history.
+        // Without an id, the insight can only be found in the history.
         case (.generating, nil): shorten(to: InsightGenerateWorker.lookWait)
         case (.failed, _): try fail(request, "the backend could not make it")
         }
     }
 
-    /// The request as the dialect has it; `nil` for one that it cannot be made of, which ends here.
+    /// Returns the request as the dialect wants it; `nil` if it cannot be made. A request that
+    /// lacks numbers fails here.
     private mutating func body(
         of request: KeptInsightRequest
     ) async throws -> InsightRequest? {
@@ -134,7 +135,7 @@ struct InsightMaking {
         var numbers = matter.numbers
         if let wanted = try await context.client.insightNumbers() {
             numbers = numbers.filter { wanted.contains($0.key) }
-            // A number that is missing counts as 0 there, and an insight of that would be wrong.
+            // The backend counts a missing number as 0, which would make the insight wrong.
             guard numbers.count == wanted.count else {
                 try fail(
                     request,
@@ -149,7 +150,7 @@ struct InsightMaking {
             includesRecommendations: matter.includesRecommendations, language: matter.language)
     }
 
-    /// Looks through the history for the insight of a request that was not answered.
+    /// Looks in the history for the insight of an unanswered request; returns whether there is one.
     private mutating func find(_ request: KeptInsightRequest) async throws -> Bool {
         let sentAt = request.firstSentAt ?? context.clock.now
         let since = sentAt - KeptInsightRequest.clockMargin
@@ -168,7 +169,7 @@ struct InsightMaking {
         return true
     }
 
-    /// Whether an insight that is being made has ended.
+    /// Polls for an insight that is being made; returns whether it has ended.
     private mutating func ask(_ request: KeptInsightRequest) async throws -> Bool {
         let state = try await texts.fetch(request.insightID ?? "", for: request)
         let now = context.clock.now
@@ -194,7 +195,7 @@ struct InsightMaking {
         return true
     }
 
-    /// Days and counts of the samples that are kept of the analysis' week.
+    /// Returns the days of the analysis' week, and the number of stored samples of each kind.
     private func telling(of analysis: KeptAnalysis) throws -> String {
         let zone = try context.zones.dayZone(
             of: context.store, named: WorkOptions(context.order).namedZones.first)

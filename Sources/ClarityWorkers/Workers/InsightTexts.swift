@@ -1,28 +1,28 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Fetches insights in full, where the backend has them.
+/// Fetches full insights, if the backend provides them.
 struct InsightTexts {
-    /// The rounds in a row without an end after which what is being made is left to the next run;
-    /// with the waits between them half a minute and more.
+    /// The number of rounds in a row without a result after which the remaining insights are left
+    /// to the next run. With the waits between them, these rounds take more than half a minute.
     static let idleRounds = 8
 
     private let context: WorkContext
     private var counts: WorkCounts
-    /// What the backend is making.
+    /// The ids of the insights that the backend is still making.
     private var unfinished: [String]
     private var idle = 0
 
-    /// - Parameter unfinished: the ids of the insights that the backend is making.
+    /// - Parameter unfinished: the ids of the insights that the backend is still making.
     init(_ context: WorkContext, unfinished: [String] = []) {
         self.context = context
         self.unfinished = unfinished
         counts = WorkCounts(context)
     }
 
-    /// Fetches the texts that are not kept yet, the newest first.
+    /// Fetches the texts that are not stored yet, the newest first.
     ///
-    /// - Parameter most: how many are asked for.
+    /// - Parameter most: the maximum number of texts to fetch.
     mutating func fetch(most: Int) async throws {
         for id in try context.store.insightsWithoutText(limit: most) {
             try context.checkTime()
@@ -30,9 +30,9 @@ struct InsightTexts {
         }
     }
 
-    /// Asks once for each insight that is being made.
+    /// Polls once for each insight that the backend is still making.
     ///
-    /// - Returns: whether another round is worth while.
+    /// - Returns: whether another round is worthwhile.
     mutating func round() async throws -> Bool {
         let count = unfinished.count
         for id in unfinished {
@@ -43,10 +43,10 @@ struct InsightTexts {
         return !unfinished.isEmpty && idle < InsightTexts.idleRounds
     }
 
-    /// Fetches one insight, and keeps it when it is ready.
+    /// Fetches one insight, and stores it if it is ready.
     ///
-    /// - Returns: how far it is; `nil` for one that the backend does not give.
-    /// - Throws: an error that would meet every other one too.
+    /// - Returns: its state; `nil` if the backend does not provide it.
+    /// - Throws: an error that would affect every other insight too.
     mutating func fetch(
         _ id: String, for request: KeptInsightRequest? = nil
     ) async throws -> Insight.State? {
@@ -76,7 +76,8 @@ struct InsightTexts {
         return insight.state
     }
 
-    /// Of one that was asked for its request keeps the account: it may not be there yet.
+    /// Records a missing text. An insight that was requested may not exist yet; its request keeps
+    /// the record.
     private mutating func miss(_ id: String, for request: KeptInsightRequest?) throws {
         guard request == nil else { return }
         try context.store.noteMissingText(of: id, at: context.clock.now)

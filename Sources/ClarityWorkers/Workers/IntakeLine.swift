@@ -3,12 +3,13 @@ import ClarityScheduler
 import ClaritySystem
 import Synchronization
 
-/// The way of samples into the outbox: while the caller reads a source, one thread tags and seals what
-/// was read, and another writes it.
+/// The pipeline of samples into the outbox. While the caller reads a source, one thread tags and
+/// encrypts its samples, and another writes them.
 ///
-/// In portions, of which few are under way, so that whoever is quicker waits for the others.
+/// Samples move in portions. Only a few portions are under way, so that a fast stage waits for the
+/// others.
 struct IntakeLine: Sendable {
-    /// What is put on the line at once.
+    /// The samples that move through the pipeline together.
     private struct Portion: Sendable {
         var samples: [Sample] = []
         var aggregates: [(sample: Sample, asOf: Instant)] = []
@@ -23,10 +24,10 @@ struct IntakeLine: Sendable {
         }
     }
 
-    /// The line has ended because of its failure.
+    /// The pipeline ended because one of its threads failed.
     private struct Ended: Error {}
 
-    /// What one thread leaves for the others.
+    /// The results that the threads share.
     private struct State {
         var counts = EnqueueCounts()
         var failure: HealthStoreError?
@@ -49,18 +50,18 @@ struct IntakeLine: Sendable {
     }
 
     let store: HealthStore
-    /// The samples of one portion, at least 1.
+    /// The number of samples in a portion, at least 1.
     var portion = HealthStore.intakePortion
 
     init(_ store: HealthStore) { self.store = store }
 
-    /// Calls `read`, which hands over samples, and returns when all of them are in the outbox.
+    /// Calls `read`, which passes on samples, and returns when all of them are in the outbox.
     ///
-    /// An error ends everything: what was committed before it stays, nothing more is written once this
+    /// An error ends everything. What was committed before stays, nothing more is written once this
     /// returns, and no thread is left.
     ///
-    /// - Parameter reading: what it is counted as in the ledger.
-    /// - Throws: what `read` throws; `HealthStoreError`; `ThreadError`.
+    /// - Parameter reading: the reading that counts the samples in the ledger.
+    /// - Throws: the errors of `read`; `HealthStoreError`; `ThreadError`.
     func run<Result>(
         of reading: Reading? = nil,
         _ read: (_ each: (Sample, SampleNature) throws -> Void) throws -> Result
@@ -93,7 +94,8 @@ struct IntakeLine: Sendable {
         _ line: BlockingQueue<Portion>,
         _ read: (_ each: (Sample, SampleNature) throws -> Void) throws -> Result
     ) throws -> Result {
-        // Room for a portion at once: what grows by doubling takes up to twice as much.
+        // Reserves a whole portion at once: an array that grows by doubling takes up to twice as
+        // much.
         func empty() -> Portion {
             var portion = Portion()
             portion.samples.reserveCapacity(self.portion)

@@ -1,7 +1,7 @@
 public import ClarityJobs
 import ClarityScheduler
 
-// The master key's standing and its changes, for people and for programs; the key is in neither.
+// The master key's state and its changes, for people and for programs, without the key.
 
 extension KeyStatus {
     /// Lines for people.
@@ -28,7 +28,8 @@ extension KeyStatus {
         }
     }
 
-    /// An object with `place`, `since`, `changes`, and of a change that is not finished `rotation`.
+    /// An object with `place`, `since` and `changes`, and `rotation` while a change of the key is
+    /// unfinished.
     public var json: String {
         var json = JSONWriter()
         json.object { json in
@@ -64,7 +65,8 @@ extension KeyRotationReport {
         return lines.map(\.forReport)
     }
 
-    /// An object with `rows`, `damaged` and whether the key has to be put in its place.
+    /// An object with `rows` and `damaged`, and where they apply `resumed_from` and
+    /// `put_new_key_into`, which names where the new key belongs.
     public var json: String {
         var json = JSONWriter()
         json.object { json in

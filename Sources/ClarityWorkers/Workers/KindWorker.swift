@@ -3,15 +3,16 @@ public import ClarityScheduler
 
 /// Does the work of one kind of job.
 ///
-/// It works in steps that each leave the store whole, and between them heeds `checkTime`.
+/// It works in steps that each leave the store consistent, and calls `checkTime` between them.
 public protocol KindWorker: Sendable {
-    /// Works until nothing is left to do, or until it is told that its time ends.
+    /// Works until nothing is left to do, or until it is warned that its time ends.
     ///
-    /// - Throws: what `WorkOutcome` has a row for; everything else is a fault of this program.
+    /// - Throws: the errors that `outcome(of:)` has a row for; any other error is a fault of this
+    ///   program.
     func run(_ context: WorkContext) async throws -> Outcome
 }
 
-/// The workers by kind; the kinds are those of `clarityCatalogue`.
+/// Returns the worker of a kind; `nil` for a kind that is not in `clarityCatalogue`.
 public func kindWorker(for kind: JobKind) -> (any KindWorker)? {
     switch kind.rawValue {
     case "refresh": RefreshWorker()
@@ -42,9 +43,9 @@ public func work(_ context: WorkContext) async -> Outcome {
 }
 
 extension WorkContext {
-    /// The outcome of work that needs a session and has none.
+    /// Returns the outcome of work that needs a session and has none.
     fileprivate func awaitingLogin(after error: APIError) -> Outcome {
-        // A rehearsal says how it is, and its store is a copy that hears of no login.
+        // A dry run returns the error as it is: its store is a copy that gets no login.
         guard !isRehearsal else { return error.outcome }
         let reason =
             error == .notLoggedIn
@@ -52,7 +53,7 @@ extension WorkContext {
             : "waits for a login: \(error.ruling.sentence)"
         let failure = Failure(.credential, reason)
         do throws(HealthStoreError) {
-            // Where somebody has logged in meanwhile the next attempt has a session.
+            // If somebody has logged in meanwhile, the next attempt has a session.
             return try store.awaitLogin() ? .awaits(.login, failure) : .retry(after: nil, failure)
         } catch {
             return outcome(of: error)
@@ -60,7 +61,8 @@ extension WorkContext {
     }
 }
 
-/// The one table of what each error means for an attempt, in words that a report can hold.
+/// Returns what an error means for an attempt, in words that a report can hold. This is the only
+/// table of these outcomes.
 public func outcome(of error: any Error) -> Outcome {
     ruling(on: error).forReport
 }
@@ -75,7 +77,7 @@ private func ruling(on error: any Error) -> Outcome {
     case let later as SendLater: later.outcome
     case is WorkStopped:
         .retry(after: nil, Failure(.work, "its time ended before everything was done"))
-    // An error's own text could hold anything.
+    // The text of an unknown error could contain anything.
     default: .failure(Failure(.internalFault, "unexpected error of type `\(type(of: error))`"))
     }
 }
@@ -97,7 +99,7 @@ extension Failure {
 }
 
 extension SourceError {
-    /// The same as a worker's failure: what a person can set right is a matter of configuration.
+    /// The error as a worker's failure. Errors that a person can fix are configuration failures.
     var failure: Failure {
         switch self {
         case .missing, .noPermission, .notAFile, .notAFolder, .notAnExport, .noExportInside,

@@ -1,12 +1,12 @@
 public import ClarityJobs
 
-/// What a logout asks and tells.
+/// The texts of a logout.
 public enum LogoutText {
-    /// The question before everything is removed, which ends where the answer begins.
+    /// Returns the question before everything is removed. It ends where the answer begins.
     ///
     /// - Parameters:
-    ///   - email: whose data it is, when that is known.
-    ///   - unsent: how many samples the backend was never given.
+    ///   - email: the address of the account, if it is known.
+    ///   - unsent: the number of samples that were never sent to the backend.
     public static func question(email: String?, unsent: Int64) -> String {
         let loss =
             switch unsent {
@@ -24,7 +24,7 @@ public enum LogoutText {
         return words == ["y"] || words == ["yes"]
     }
 
-    /// The receipt for people: `logged out; removed:`, and a line for each kind.
+    /// Returns the receipt for people: `logged out; removed:`, and a line for each kind.
     public static func lines(_ receipt: WipeReceipt) -> [String] {
         let width = receipt.entries.map { String($0.count).count }.max() ?? 0
         return ["logged out; removed:"]
@@ -35,7 +35,8 @@ public enum LogoutText {
             }
     }
 
-    /// An object with `logged_out` and the counts in `removed`, which is null when the data stays.
+    /// Returns an object with `logged_out`, and with the counts in `removed`, which is null if the
+    /// data stays.
     public static func json(_ receipt: WipeReceipt?) -> String {
         var json = JSONWriter()
         json.object { json in

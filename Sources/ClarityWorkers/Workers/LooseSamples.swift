@@ -3,7 +3,7 @@ import ClarityScheduler
 import ClaritySystem
 import Synchronization
 
-/// A file of samples that somebody names, which stays where it is.
+/// A file of samples that a person names. It stays where it is.
 final class LooseSamples: SampleSource {
     let path: String
     let since: Instant?
@@ -20,7 +20,7 @@ final class LooseSamples: SampleSource {
     var name: String { Origin.name(of: path) }
     var reader: String { "samples \(programVersion)" }
 
-    /// What the last reading found.
+    /// The outcome of the last reading.
     var faults: SampleFile.Outcome? { outcome.withLock { $0 } }
 
     func read(
@@ -36,7 +36,8 @@ final class LooseSamples: SampleSource {
         return found.report
     }
 
-    /// By its name or, where that says nothing, by whether it begins as a list.
+    /// Whether the file is a list: by its name or, if the name does not say, by its first
+    /// character.
     private func isList(_ path: String) throws(SourceError) -> Bool {
         if SpoolFolder.takes(name) { return SpoolFolder.isList(name) }
         var head = [UInt8](repeating: 0, count: SourceSignature.length)

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Sends by another transport, and tells how many bytes of bodies went out, those of every try.
+/// Sends through another transport, and counts the bytes of all request bodies, retries included.
 public final class MeasuredTransport: HTTPTransport {
     private let transport: any HTTPTransport
     private let bytes = Atomic<Int64>(0)
 
-    /// Measures what goes by `transport`.
+    /// Creates a transport that measures `transport`.
     public init(_ transport: any HTTPTransport) { self.transport = transport }
 
-    /// The bytes of all bodies so far; a stream, which no upload of samples is, does not count.
+    /// The bytes of all bodies so far. Streams do not count; no upload of samples uses one.
     public var bodyBytes: Int64 { bytes.load(ordering: .relaxed) }
 
     public var executor: (any TaskExecutor)? { transport.executor }

@@ -2,24 +2,24 @@ public import ClarityJobs
 public import ClarityScheduler
 import ClaritySystem
 
-/// Where zones come from, and which is this machine's.
+/// The time zones that sources can name, and this machine's own.
 public struct SourceZones: Sendable {
     let zones: SystemZones
-    /// The one that days follow where nobody names one.
+    /// The zone that days follow if nobody names one.
     var local: String
-    /// The one that the days of the account follow, once it is settled.
+    /// The zone that the days of the account follow, once it is settled.
     var settled: String?
 
-    /// Takes both as the environment (`TZ`, `TZDIR`) and the machine have them.
+    /// Reads the zones as the environment (`TZ`, `TZDIR`) and the machine define them.
     public init(environment: [String: String]) {
         zones = SystemZones(environment: environment)
         local = LocalZone.identifier(environment: environment)
     }
 
-    /// The time zone that the days of an account follow: the settled one, else the one that the job
-    /// file names, the one that an earlier release noted, and this machine's.
+    /// Returns the time zone that the days of an account follow: the settled one, else the one that
+    /// the job file names, else the one that an earlier release stored, else this machine's.
     ///
-    /// - Parameter named: what the job file names.
+    /// - Parameter named: the zone that the job file names.
     public func dayZone(
         of store: HealthStore, named: String?
     ) throws(HealthStoreError) -> Zone {
@@ -30,9 +30,9 @@ public struct SourceZones: Sendable {
     }
 }
 
-/// One entry of the job file's `sources`: what is there, and how it is read.
+/// An entry of the job file's `sources`: where it is, and how to read it.
 struct Origin: Sendable {
-    /// What sort of files it has; the raw value is the kind in the job file.
+    /// The kind of its files; the raw value is the kind in the job file.
     enum Kind: String, CaseIterable, Sendable {
         case appleHealthExport = "apple-health-export"
         case healthAutoExport = "health-auto-export"
@@ -41,24 +41,24 @@ struct Origin: Sendable {
 
     var kind: Kind
     var path: String
-    /// Which time zone its days follow.
+    /// The time zone that its days follow.
     var zone: Zone
-    /// Why it is not read; `nil` for what is.
+    /// Why the entry is not read; `nil` if it is.
     var refusal: SourceError?
-    /// The names of the sources that count first where several tell of the same time.
+    /// The names of the sources to prefer if several cover the same time.
     var preferred: [String] = []
-    /// The instant before which nothing is wanted.
+    /// The earliest start of a wanted sample; `nil` means any.
     var since: Instant?
-    /// The zones that records name.
+    /// The zones that records can name.
     var zones: SystemZones
 
-    /// The last part of the path.
+    /// The last component of the path.
     var name: String { Origin.name(of: path) }
 
-    /// What is to be read, in its order: one file, or each of a folder.
+    /// Returns what to read, in order: one file, or each file of a folder.
     ///
-    /// A folder that cannot be read is one source whose reading says so, since the others of the
-    /// job file are read all the same.
+    /// A folder that cannot be read becomes a source whose reading fails, so that the other entries
+    /// of the job file are still read.
     func sources(now: Instant) -> [any SampleSource] {
         do throws(SourceError) {
             if let refusal { throw refusal }
@@ -109,9 +109,9 @@ extension WorkOptions {
         return origins
     }
 
-    /// Settles which time zone the days of the account follow, if none is settled yet.
+    /// Settles the time zone that the days of the account follow, if none is settled yet.
     ///
-    /// - Parameter isChange: whether the first source's time zone takes the place of the settled one.
+    /// - Parameter isChange: whether the first source's time zone replaces the settled one.
     mutating func settleZone(_ store: HealthStore, isChange: Bool = false) throws {
         if isChange, let name = option("sources.0.time_zone") { try store.changeDayZone(to: name) }
         let kept = try store.dayZone()
@@ -137,12 +137,12 @@ extension WorkOptions {
         return names
     }
 
-    /// What is to be read now, in the order of the job file.
+    /// Returns the sources to read now, in the order of the job file.
     func sources(now: Instant) throws(Failure) -> [any SampleSource] {
         try origins().flatMap { $0.sources(now: now) }
     }
 
-    /// The entry whose options begin with `prefix`, read as one of `kind`.
+    /// Returns the entry whose options begin with `prefix`, as one of `kind`.
     func origin(_ kind: Origin.Kind, _ prefix: String) throws(Failure) -> Origin {
         let name = option("\(prefix).time_zone") ?? zones.local
         guard let zone = zones.zones.zone(named: name) else {
@@ -155,7 +155,7 @@ extension WorkOptions {
             since: try since("\(prefix).since", in: zone), zones: zones.zones)
     }
 
-    /// Why a source with days of this time zone is not read.
+    /// Returns why a source with this time zone is not read; `nil` if it is.
     private func refusal(of zone: Zone, at path: String) -> SourceError? {
         guard let settled = zones.settled, settled != zone.identifier,
             zones.zones.zone(named: settled)?.hasSameClock(as: zone) != true
@@ -163,7 +163,7 @@ extension WorkOptions {
         return .otherTimeZone(path: path, named: zone.identifier, settled: settled)
     }
 
-    /// An instant, or the beginning of a date in a zone.
+    /// Returns an instant, or the start of a date in a zone; `nil` if the option is missing.
     private func since(_ key: String, in zone: Zone) throws(Failure) -> Instant? {
         guard let text = option(key) else { return nil }
         if let instant = Instant(rfc3339: text) { return instant }
@@ -175,14 +175,14 @@ extension WorkOptions {
 }
 
 extension FoldingRules {
-    /// What tells these rules from others: a file is read again under other ones. To be kept sealed,
-    /// since it names a place and devices.
+    /// A text that differs between different rules: a file is read again under other rules. It must
+    /// be stored encrypted, because it names a place and devices.
     var text: String {
         ([zone.identifier] + preferred).joined(separator: "\n")
     }
 }
 
-/// A folder that cannot be listed, as a source that cannot be read.
+/// A folder that cannot be listed, as a source whose reading fails.
 private struct UnreadableSource: SampleSource {
     let path: String
     let name: String

@@ -2,10 +2,11 @@ public import ClarityJobs
 import ClarityScheduler
 import JSON
 
-// Single samples of the outbox, and what a person wants done with them.
+// Single samples of the outbox, and a person's actions on them.
 
 extension OutboxEntry {
-    /// One line: `12  heart_rate  2026-10-01T08:00:00Z  set aside  failed 5 times  (the backend broke)`.
+    /// One line:
+    /// `12  heart_rate  2026-10-01T08:00:00Z  set aside  failed 5 times  (the backend broke)`.
     public var line: String {
         var parts = ["\(id)", kind, "\(start)", state.text]
         if failures > 0 { parts.append("failed \(failures == 1 ? "once" : "\(failures) times")") }
@@ -16,7 +17,7 @@ extension OutboxEntry {
     /// An object without the value, on one line.
     public var json: String { object.line }
 
-    /// All of them as one list.
+    /// Returns all entries as one list.
     public static func page(_ entries: [OutboxEntry]) -> String {
         JSON.array(entries.map(\.object)).page
     }
@@ -35,7 +36,7 @@ extension OutboxEntry {
 }
 
 extension OutboxSample {
-    /// Lines for people; the value only when it was read with it.
+    /// Lines for people, with the value only if it was read.
     public var lines: [String] {
         var lines = [
             "sample \(entry.id): \(entry.kind)", "  from \(entry.start) to \(entry.end)",
@@ -61,9 +62,9 @@ extension OutboxSample {
         return lines.map(\.forReport)
     }
 
-    /// The same as an object.
+    /// Returns the sample as an object.
     ///
-    /// - Parameter isPage: whether on several lines.
+    /// - Parameter isPage: whether to write it on several lines.
     public func json(isPage: Bool) -> String { isPage ? object.page : object.line }
 
     private var object: JSON {
@@ -89,7 +90,7 @@ extension OutboxSample {
 }
 
 extension Sample {
-    /// What was measured, for the person at the terminal alone.
+    /// The measured values, for the person at the terminal only.
     fileprivate var valueLines: [String] {
         var lines =
             switch value {
@@ -115,17 +116,18 @@ extension Sample {
     }
 }
 
-/// What a command would do with samples, and what it did.
+/// What a command does with samples.
 public enum OutboxWish: String, Sendable {
     case retry
     case discard
 
-    /// What is meant, a line for each kind and state.
+    /// Returns the affected samples, a line for each kind and state.
     public func lines(_ shares: [OutboxShare]) -> [String] {
         shares.map { "  \($0.count) \($0.kind) \($0.state.text)" }
     }
 
-    /// What a person should know before samples are sent again; `nil` when the backend has none of them.
+    /// Returns a warning before samples are sent again that the backend has or may have; `nil` if
+    /// there are none.
     public static func retryWarning(there: Int64, doubled: Int64) -> String? {
         guard there > 0 else { return nil }
         return doubled == 0
@@ -135,9 +137,9 @@ public enum OutboxWish: String, Sendable {
                 + "\(doubled) would be doubled"
     }
 
-    /// The question before it is done, which ends where the answer begins.
+    /// Returns the question before the action. It ends where the answer begins.
     ///
-    /// - Parameter isForgetting: whether samples are meant that were discarded before.
+    /// - Parameter isForgetting: whether the samples were discarded before.
     public func question(_ shares: [OutboxShare], isForgetting: Bool) -> String {
         let samples = OutboxWish.counted(shares.reduce(0) { $0 + $1.count })
         let wish =
@@ -152,7 +154,7 @@ public enum OutboxWish: String, Sendable {
         return (lines(shares) + ["\(wish) [y/N] "]).joined(separator: "\n")
     }
 
-    /// What was done, in one line.
+    /// Returns one line about what was done.
     public func summary(_ count: Int64, isForgetting: Bool) -> String {
         let samples = OutboxWish.counted(count)
         return switch self {
@@ -163,7 +165,7 @@ public enum OutboxWish: String, Sendable {
         }
     }
 
-    /// An object with the count under what was done.
+    /// Returns an object with the count, named after the action.
     public func json(_ count: Int64) -> String {
         let object: JSON =
             switch self {
@@ -173,7 +175,7 @@ public enum OutboxWish: String, Sendable {
         return object.line
     }
 
-    /// Whether steps are among them, whose minutes are kept apart from the outbox.
+    /// Whether there are steps among the samples. Their minutes are stored apart from the outbox.
     private static func haveMinutes(_ shares: [OutboxShare]) -> Bool {
         let kinds: Set = [SampleKind.steps.rawValue, SampleKind.activity.rawValue]
         return shares.contains { kinds.contains($0.kind) }

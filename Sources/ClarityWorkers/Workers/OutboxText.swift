@@ -2,10 +2,10 @@ public import ClarityJobs
 import ClarityScheduler
 import JSON
 
-// The outbox's sums, for people and for programs; no value is in either.
+// The sums of the outbox, for people and for programs, without any value.
 
 extension OutboxArithmetic {
-    /// The sums, then what they leave to be explained.
+    /// The sums, followed by their explanations and by everything that needs attention.
     public var lines: [String] {
         var lines: [String] = []
         if readings > 0 || counts[.read] > 0 {
@@ -75,9 +75,10 @@ extension OutboxArithmetic {
             .map { "  \(title): \($0.key) (\($0.value))" }
     }
 
-    /// An object: every count under its name, whether the sums hold, and what waits for a person.
+    /// Returns an object with every count under its name, whether the sums hold, and the samples
+    /// that need a person.
     ///
-    /// - Parameter isPage: whether on several lines.
+    /// - Parameter isPage: whether to write it on several lines.
     public func json(isPage: Bool) -> String { isPage ? object.page : object.line }
 
     private var object: JSON {
@@ -129,12 +130,12 @@ extension OutboxArithmetic {
 }
 
 extension OutboxState {
-    /// The state in a sentence.
+    /// The state as it reads in a sentence.
     public var text: String { self == .setAside ? "set aside" : rawValue }
-    /// The name for programs and on the command line.
+    /// The state's name for programs and on the command line.
     public var name: String { self == .setAside ? "set-aside" : rawValue }
 
-    /// The state of such a name.
+    /// Creates the state with this name; `nil` if there is none.
     public init?(name: String) {
         guard let state = OutboxState.allCases.first(where: { $0.name == name }) else { return nil }
         self = state
@@ -142,7 +143,7 @@ extension OutboxState {
 }
 
 extension OutboxProof {
-    /// The last line of a sound outbox.
+    /// The line that ends the report of a sound outbox.
     public var line: String {
         "the outbox is sound: \(counted(rows, "sample")), \(counted(readings, "reading"))"
     }
@@ -152,7 +153,7 @@ extension OutboxFinding {
     /// `rule: what`.
     public var line: String { "outbox-\(rule.rawValue): \(what)".forReport }
 
-    /// An object like those of the history's findings.
+    /// An object in the same form as the history's findings.
     public var json: String {
         let object: JSON = [
             "rule": .string("outbox-\(rule.rawValue)"), "offence": true, "what": .string(what),

@@ -2,15 +2,15 @@ import ClarityJobs
 public import ClarityScheduler
 import ClaritySystem
 
-/// Has the newest whole week of steps analysed, minute by minute, and keeps the result.
+/// Sends the newest whole week of steps to be analysed, minute by minute, and stores the result.
 ///
-/// The week ends with the newest day that is known to its end, and is analysed once, and anew when a
-/// later reading knows more of its minutes. It is written down before it leaves. What is left in the
-/// dark by an error is sent again by the next attempt, five times at most: an analysis follows from
-/// its recording alone, so that a second one of the same is the same, and does no harm.
+/// The week ends with the newest day that is known to its end. It is analysed once, and again when
+/// a later import knows more of its minutes. The request is stored before it is sent. If a send
+/// fails and may have arrived, the next attempt sends the week again, up to five sends in all. An
+/// analysis depends only on its recording, so a second one gives the same result and does no harm.
 ///
-/// The answer may have the result already; else it is asked for within the attempt's time, and then
-/// by this kind's and by `processing-status`' next run.
+/// The answer may contain the result. Otherwise the worker polls for it within the attempt's time,
+/// and after that the next run of this kind or of `processing-status` does.
 public struct PatAnalysisWorker: KindWorker {
     /// Creates the worker.
     public init() {}
@@ -20,7 +20,7 @@ public struct PatAnalysisWorker: KindWorker {
         let needed = try options.integer("minutes_needed")
         let giveUpAfter = try options.duration("give_up_after")
         let form = AnalysisForm(rawValue: try options.choice("form"))
-        // An analysis has no progress to see: it is asked for again although nothing has moved.
+        // An analysis reports no progress, so the worker polls again although nothing has moved.
         var poll = StatusPoll(
             context, giveUpAfter: giveUpAfter, asksUploads: false,
             idleRounds: InsightTexts.idleRounds)
@@ -33,7 +33,7 @@ public struct PatAnalysisWorker: KindWorker {
         return .success
     }
 
-    /// Sends the week, unless there is a reason not to.
+    /// Sends the week, unless there is a reason not to; returns whether it was sent.
     private func analyse(
         _ context: WorkContext, _ wanted: AnalysisForm?, _ needed: Int, _ poll: inout StatusPoll,
         _ counts: inout WorkCounts
@@ -108,14 +108,14 @@ public struct PatAnalysisWorker: KindWorker {
                 analysis, reason: "the backend could not analyse it", at: context.clock.now)
             context.note("the week to \(analysis.lastDay): the backend could not analyse it")
         default:
-            // Also an answer that says that it is done and leaves out what it came to.
+            // Includes an answer that reports completion without a result.
             try context.store.accept(
                 analysis, processingID: answer.id, at: context.clock.now)
         }
     }
 }
 
-/// How often the backend answered the sends of an analysis with which status, kept as
+/// The number of answers with each status that the sends of an analysis got, stored as
 /// `500=4 503=1`.
 struct SendAnswers {
     private var counts: [String: Int] = [:]
@@ -134,7 +134,7 @@ struct SendAnswers {
         counts.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
     }
 
-    /// Counts an answer; `nil` for a send that was not answered.
+    /// Counts an answer; `nil` stands for a send without an answer.
     mutating func add(_ status: Int?) {
         if let status { counts[String(status), default: 0] += 1 }
     }
@@ -156,7 +156,8 @@ struct SendAnswers {
 }
 
 extension ActigraphyRecording {
-    /// The minutes of a week as measurements, with the hours from the first to the last.
+    /// Creates a recording of a week's minutes. Its hours span the first minute to the last, at
+    /// most 168.
     init(_ week: MovementWeek) {
         let span =
             (week.known.last?.start ?? Instant(secondsSince1970: 0))
@@ -168,7 +169,7 @@ extension ActigraphyRecording {
 }
 
 extension APIError {
-    /// Whether what was sent is at fault, so that sending it again ends the same.
+    /// Whether the content was refused, so that sending it again has the same result.
     var isRefusalOfContent: Bool {
         switch self {
         case .validation, .requestTooLarge, .rejected, .conflict, .refused: true

@@ -1,15 +1,15 @@
 import ClarityScheduler
 
-/// Asks in rounds with waits between them, as long as the attempt has time for the next.
+/// Polls in rounds with waits between them, as long as the attempt has time for the next round.
 enum PollSchedule {
     /// The wait before the second round; it doubles up to `longestWait`.
     static let firstWait = Duration.seconds(1)
     static let longestWait = Duration.seconds(8)
 
-    /// Asks until `round` says that no other is worth while; what is open then is asked for by the
-    /// next run.
+    /// Polls until `round` returns that another one is not worthwhile. The next run polls for what
+    /// is still open.
     ///
-    /// - Parameter waitsFirst: whether the first round has a wait before it too, since something has
+    /// - Parameter waitsFirst: whether to wait before the first round too, because something has
     ///   only just begun.
     static func run(
         _ context: WorkContext, waitsFirst: Bool = false, _ round: () async throws -> Bool

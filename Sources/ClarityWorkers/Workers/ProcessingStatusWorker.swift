@@ -1,12 +1,12 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// Asks what became of the uploads and analyses that the backend took.
+/// Polls for the results of the uploads and analyses that the backend accepted.
 ///
-/// Each that is open is asked for once a round. As long as a round sees progress another follows
-/// after a short wait, within the attempt's time; what is still open then is asked for by the next
-/// run. A backend may never say that it is done: after `give_up_after` it is `unconfirmed`, which is
-/// not lost and not confirmed.
+/// A round asks once for each open upload and analysis. If a round sees progress, another one
+/// follows after a short wait, within the attempt's time. The next run polls for what is still
+/// open. Some backends never report the end: after `give_up_after` an upload or analysis becomes
+/// `unconfirmed`, which is neither lost nor confirmed.
 public struct ProcessingStatusWorker: KindWorker {
     /// Creates the worker.
     public init() {}

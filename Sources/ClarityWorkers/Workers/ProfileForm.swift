@@ -1,7 +1,8 @@
 import JSON
 
 extension UserProfile {
-    /// The profile as it is kept, by the contract's own names; without what the backend did not say.
+    /// The profile as it is stored, with the contract's names and without what the backend did not
+    /// send.
     var json: [UInt8] {
         let object: JSON = [
             "user_id": .string(userID), "email": .text(email), "display_name": .text(displayName),

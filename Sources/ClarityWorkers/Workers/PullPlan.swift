@@ -1,44 +1,45 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Which pages of metrics a pull asks for next, and when it may stop.
+/// Decides which pages of metrics a pull requests next, and when it may stop.
 ///
 /// | phase | begins | stops |
 /// |---|---|---|
-/// | recent | at the front of the list | after 2 pages in a row that brought nothing new, where the list runs from new to old; else at its end |
+/// | recent | at the front | after 2 pages in a row without news if newest first, else at its end |
 /// | whole | where the last one stopped, else at the front | at the end of the list |
 ///
-/// The recent phase comes first, so that a stretch of time which is short of going through everything
-/// has what is new. The whole phase follows when it is due: what was measured long ago and came or
-/// changed since stands far from the front, so that the recent phase never sees it. It is also due when
-/// a recent phase found news and was cut off: the next one would take its first pages for the end.
+/// The recent phase comes first, so that an attempt that is too short for the whole list still gets
+/// the news. The whole phase follows when it is due. Metrics that were measured long ago, and added
+/// or changed since, are far from the front, so the recent phase never sees them. The whole phase
+/// is also due after a recent phase that found news and was interrupted: the next recent phase
+/// would take its first pages for the end of the news.
 struct PullPlan: Hashable {
     enum Phase: Hashable {
         case recent
         case whole
     }
 
-    /// Pages in a row that brought nothing new, after which older ones bring nothing either.
+    /// The number of pages in a row without news after which older pages have none either.
     static let knownPages = 2
 
     private(set) var phase: Phase
-    /// Where the next page begins; `nil` at the front.
+    /// The cursor of the next page; `nil` at the front.
     private(set) var cursor: String?
-    /// Whether this phase has come to the end of the list.
+    /// Whether this phase has reached the end of the list.
     private(set) var isAtEnd = false
     private var unchanged = 0
     private var isDescending = true
     private var oldest: Instant?
 
-    /// The plan of a first attempt, or of one that goes on.
+    /// Creates the plan of a first attempt, or of one that continues.
     ///
     /// - Parameters:
-    ///   - checkpoint: what an earlier attempt of the run has left; one of an earlier version is the
-    ///     place alone.
-    ///   - record: what is known of former runs.
+    ///   - checkpoint: the checkpoint of an earlier attempt of the run. One from an earlier version
+    ///     consists of the cursor only.
+    ///   - record: the store's record of earlier pulls.
     init(checkpoint: String?, record: PullRecord) {
         if let checkpoint {
-            // What stands behind the words is the backend's own, blanks and all.
+            // The text after the words is the backend's own cursor, including any spaces.
             let parts = checkpoint.split(
                 separator: " ", maxSplits: 2, omittingEmptySubsequences: false
             ).map(String.init)
@@ -51,20 +52,21 @@ struct PullPlan: Hashable {
                     ? String(checkpoint.dropFirst(6)) : checkpoint
             }
         } else {
-            // Before anything was gone through the whole list is news.
+            // Before the first pull, the whole list is news.
             phase = record == PullRecord() ? .whole : .recent
             cursor = nil
         }
     }
 
-    /// A whole phase is due from `wholeEvery` after the last one on, and while one is under way.
+    /// Whether a whole phase is due: because `span` has passed since the last one, there was none,
+    /// or one is unfinished.
     static func isWholeDue(_ record: PullRecord, every span: Duration, at now: Instant) -> Bool {
         guard record.place == nil, let last = record.wholeAt else { return true }
-        // A clock that was put back leaves an instant later than now.
+        // After the clock was set back, the last one may be later than now.
         return now - last >= span || last > now
     }
 
-    /// The whole phase, from where the last one stopped.
+    /// Begins the whole phase where the last one stopped.
     mutating func beginWhole(at place: String?) {
         self = PullPlan(phase: .whole, cursor: place)
     }
@@ -74,18 +76,18 @@ struct PullPlan: Hashable {
         self.cursor = cursor
     }
 
-    /// What the next attempt goes on from; `nil` at the front.
+    /// The checkpoint from which the next attempt continues; `nil` at the front.
     var checkpoint: String? {
         cursor.map { phase == .whole ? "whole \($0)" : "recent \(unchanged) \($0)" }
     }
 
-    /// Notes a page.
+    /// Takes a page into account.
     ///
     /// - Parameters:
-    ///   - times: the instants of its rows, in their order.
-    ///   - hasNews: whether any of them was not known as it is.
-    ///   - next: where the next page begins; `nil` on the last.
-    /// - Returns: whether the phase goes on.
+    ///   - times: the instants of its rows, in order.
+    ///   - hasNews: whether any row is new or changed.
+    ///   - next: the cursor of the next page; `nil` on the last page.
+    /// - Returns: whether the phase continues.
     mutating func take(_ times: [Instant], hasNews: Bool, next: String?) -> Bool {
         for time in times {
             if let oldest, time > oldest { isDescending = false }

@@ -1,16 +1,16 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// Pulls what a person looks at first: the profile and the latest insights, then the metrics.
+/// Pulls the profile and the latest insights, which a person looks at first, and then the metrics.
 ///
-/// The profile and the insights are two requests and are read as they are; the metrics can be many
-/// pages. In this order a pull whose time ends has brought everything that is looked at first.
+/// The profile and the insights take one request each; the metrics may take many pages. In this
+/// order, a pull that runs out of time still has the profile and the insights.
 ///
-/// The metrics come page by page, by `PullPlan`. An attempt whose time ends says how far it came and
-/// leaves the place as its checkpoint, from which the run's next attempt goes on; the place of a pull
-/// through everything is also kept for the next run. One of what is new whose end was not seen, since
-/// its process was killed or its run failed, makes going through everything due at once; until that is
-/// done nothing counts as synced.
+/// A `PullPlan` selects the pages of metrics. An attempt that runs out of time reports how far it
+/// came, and its cursor becomes the checkpoint from which the run's next attempt continues. The
+/// cursor of a whole phase is also kept for the next run. If a recent phase found news and did not
+/// see their end, because its process was killed or its run failed, a whole phase is due at once.
+/// Until that is done, nothing counts as synced.
 public struct RefreshWorker: KindWorker {
     /// Creates the worker.
     public init() {}
@@ -30,8 +30,8 @@ public struct RefreshWorker: KindWorker {
         return .success
     }
 
-    /// Keeps the profile, which also shows whose rows the token would bring: another user's must not
-    /// come among ours.
+    /// Stores the profile, and checks that the token belongs to the session's user: another user's
+    /// rows must not mix with ours.
     private func profile(_ context: WorkContext, of session: Session) async throws {
         let profile = try await context.client.me()
         guard profile.userID.lowercased() == session.userID.lowercased() else {
@@ -44,9 +44,9 @@ public struct RefreshWorker: KindWorker {
     }
 }
 
-/// Pulls metrics page by page, as a `PullPlan` says.
+/// Pulls metrics page by page, as a `PullPlan` decides.
 private struct MetricsPull {
-    /// Pages without a row, one after the other, after which a backend is not asked for more.
+    /// The number of pages in a row without a row after which the pull fails.
     static let emptyPageLimit = 10
 
     private let context: WorkContext
@@ -84,8 +84,8 @@ private struct MetricsPull {
             throw error
         } catch {
             leave(plan)
-            // A place that the backend does not know any more would be asked for again each time,
-            // and some say so with a fault of their own.
+            // The backend may not know the cursor any more, and would be asked for it each time.
+            // Some backends report that as a server error.
             if plan.phase == .whole, plan.cursor != nil,
                 ClarityWorkers.outcome(of: error).isFinal
                     || pagesOfPhase == 0 && MetricsPull.isServerFault(error)
@@ -108,16 +108,17 @@ private struct MetricsPull {
         try context.store.notePull(of: .metrics, isWhole: true, at: context.clock.now)
     }
 
-    /// Notes that what is new was seen to where it ends: nothing is owed that was not before.
+    /// Records that the recent phase has seen where the news ends. A whole phase is then due only
+    /// if it was due before.
     private func noteEnd(ofRecent plan: PullPlan, _ record: PullRecord) throws {
         guard !plan.isAtEnd else { return try noteEnd() }
         var record = record
-        // Where going through everything is owed, more may be missing.
+        // While a whole phase is due, older rows may be missing, so nothing counts as synced.
         if record.wholeAt != nil { record.endedAt = context.clock.now }
         try context.store.keepPullRecord(record, of: .metrics)
     }
 
-    /// Works a phase off.
+    /// Runs a phase to its end.
     private mutating func work(_ plan: inout PullPlan, _ pull: inout Pull) async throws {
         var seen: Set<String> = []
         var emptyPages = 0
@@ -131,8 +132,8 @@ private struct MetricsPull {
                 page.rows.map(\.timestamp), hasNews: stored.added + stored.replaced > 0,
                 next: page.nextCursor)
             guard goesOn, let next = page.nextCursor else { return }
-            // A backend whose pages go in a circle would be read for ever, and so would one
-            // that always knows a next page of nothing.
+            // A backend whose pages form a circle would be read forever, and so would one whose
+            // next page always exists and is empty.
             guard seen.insert(next).inserted else {
                 throw APIError.decoding("health data: `pagination.next_cursor` comes again")
             }
@@ -147,13 +148,13 @@ private struct MetricsPull {
 }
 
 extension Outcome {
-    /// Whether trying the same again is of no use.
+    /// Whether a retry is useless.
     fileprivate var isFinal: Bool {
         if case .failure = self { true } else { false }
     }
 }
 
-/// Stores pages as they come, with their counts.
+/// Stores pages as they arrive, and counts their rows.
 struct Pull {
     private let context: WorkContext
     private var counts: WorkCounts
@@ -165,7 +166,8 @@ struct Pull {
 
     /// Stores a page of metrics.
     ///
-    /// - Parameter isRecent: whether the pull stops where nothing new follows; news are then no end.
+    /// - Parameter isRecent: whether the pull stops where nothing new follows. News on the page
+    ///   then make a whole phase due.
     mutating func store(_ page: HealthDataPage, isRecent: Bool) throws -> UpsertCounts {
         let rows = page.rows.map {
             CachedRow(

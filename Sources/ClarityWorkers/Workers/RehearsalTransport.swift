@@ -1,11 +1,11 @@
 public import ClarityJobs
 import Synchronization
 
-/// Shows each request instead of sending it, and answers as a backend would that has nothing to
-/// give and takes everything.
+/// Shows each request instead of sending it, and answers as a backend that has no data and accepts
+/// everything.
 ///
-/// It opens no socket. Pulls end after their first page, since what would follow depends on the
-/// answer; uploads are taken whole, so that every batch is shown.
+/// It opens no socket. Pulls end after their first page, because the next page depends on the
+/// answer. Uploads are accepted as a whole, so that every batch is shown.
 public final class RehearsalTransport: HTTPTransport {
     private let user: Session?
     private let show: @Sendable (String) -> Void
@@ -14,18 +14,18 @@ public final class RehearsalTransport: HTTPTransport {
     /// Creates a transport.
     ///
     /// - Parameters:
-    ///   - user: who is logged in, for the answers that name the account.
-    ///   - show: takes a block of lines for each request.
+    ///   - user: the session of the user, for answers that name the account.
+    ///   - show: called with a block of lines for each request.
     public init(user: Session?, show: @escaping @Sendable (String) -> Void) {
         self.user = user
         self.show = show
     }
 
-    /// How many requests were shown.
+    /// The number of requests that were shown.
     public var requests: Int { count.withLock { $0 } }
 
     public func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
-        // What the real transport refuses to send is refused here in the same words.
+        // Refuses what the real transport refuses to send, in the same words.
         _ = try Destination(request.url)
         let number = count.withLock { count in
             count += 1

@@ -2,14 +2,14 @@ public import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 
-/// What a restore has to know of the backend: whether it would keep a sample twice.
+/// Decides for a restore whether the backend would store a sample twice.
 public struct RestoredDoubling {
     private let backend: String?
     private let dialect: String?
     private let route: String?
     private let isHeld: Bool
 
-    /// Takes what the job file says; `nil` for what it does not.
+    /// Creates the decision from the job file's settings; `nil` for those that it does not have.
     public init(backend: String?, dialect: String?, route: String?, isHeld: Bool) {
         self.backend = backend
         self.dialect = dialect
@@ -17,8 +17,8 @@ public struct RestoredDoubling {
         self.isHeld = isHeld
     }
 
-    /// What the backend does, by the job file's dialect or by the one that the store remembers; one
-    /// that nobody knows is taken for one that keeps both.
+    /// Returns whether the backend would store a sample twice, by the job file's dialect or else by
+    /// the one that the store remembers. An unknown backend counts as one that would.
     public func callAsFunction(_ store: HealthStore) throws -> StateRestore.Doubling {
         let remembered = try backend.flatMap { try store.dialect(of: $0) }
         let known =
@@ -90,8 +90,10 @@ extension StateRestore.Report {
 
     private var placeText: String { aside.map { ", in \($0)" } ?? "" }
 
-    /// An object with `restored`, `not_restored`, `passed_over`, `aside`, `resumed`, and of health data
-    /// what became of it; with `pending` and `not_taken` where another restore comes first.
+    /// Returns an object with `restored`, `not_restored`, `passed_over`, `aside`, `resumed` and
+    /// `dry_run`. Health data adds `keeps_log`, `keeps_session`, `doubtful_samples` and
+    /// `held_samples`; an interrupted restore that is finished first adds `pending` and
+    /// `not_taken`.
     public func json(isRehearsal: Bool) -> String {
         var json = JSONWriter()
         json.object { json in

@@ -2,29 +2,29 @@ import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 
-/// A place that samples come from.
+/// A source of samples.
 protocol SampleSource: Sendable {
     /// The source's name for people.
     var name: String { get }
-    /// Where it is, as the job file or a person names it.
+    /// The path, as the job file or a person names it.
     var path: String { get }
-    /// The file whose state decides whether reading again finds anything new: `path` itself, or what
-    /// is read of a folder.
+    /// The file whose state decides whether reading again finds anything new: `path` itself, or the
+    /// file that is read inside a folder.
     var file: String { get }
-    /// What reads the file, with its version: another one may find something else in it.
+    /// The reader's name and version: another reader may find something else in the file.
     var reader: String { get }
-    /// The instant before which no sample that is wanted began; `nil`: all are wanted.
+    /// The earliest start of a wanted sample; `nil` means any.
     var since: Instant? { get }
 
-    /// What names the source among those that days are merged from: a folder of files is one.
+    /// The name of the source when days are merged: all files of a folder have the same one.
     var entry: String { get }
-    /// On whose clock its days are; `nil` for one that has none.
+    /// The time zone of its days; `nil` for a source without days.
     var dayZone: Zone? { get }
-    /// Whether it is read for its report, although it has nothing new.
+    /// Whether the source is read for its report even if it has nothing new.
     var isReadAnew: Bool { get }
 
-    /// Hands over each sample and gives the account of all records; throws on what `progress` and
-    /// `each` throw.
+    /// Passes on each sample and returns the report of all records; throws the errors of `progress`
+    /// and `each`.
     func read(
         progress: ((SourceProgress) throws -> Void)?,
         _ each: (Sample, SampleNature) throws -> Void
@@ -49,7 +49,8 @@ struct AppleHealthFile: SampleSource {
         String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
     }
     var dayZone: Zone? { rules.zone }
-    /// The number tells readings by what they make of a file: a file is read again by another one.
+    /// The number changes when the reader makes something else of a file, so that files are read
+    /// again.
     var reader: String { "apple-health-export 2 \(programVersion) \(rules.text)" }
 
     func read(

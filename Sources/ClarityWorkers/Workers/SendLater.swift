@@ -1,10 +1,10 @@
 import ClarityScheduler
 
-/// The work goes on later, at a time that is known.
+/// The work continues later, at a known time.
 struct SendLater: Error {
     let outcome: Outcome
 
-    /// The requests of the hour are used up, by our own count: nothing has failed.
+    /// By this program's own count the hour's requests are used up; nothing has failed.
     static func budget(_ wait: Duration) -> SendLater {
         SendLater(
             outcome: .snooze(
@@ -15,12 +15,12 @@ struct SendLater: Error {
                         + "in \(text(wait))")))
     }
 
-    /// A wait in whole seconds, none too few.
+    /// Returns a wait in whole seconds, rounded up.
     static func text(_ wait: Duration) -> String {
         Duration.seconds((wait.milliseconds + 999) / 1000).text
     }
 
-    /// The backend wants no more for now, although our count had room.
+    /// The backend accepts no more requests for now, although this program's count had room.
     static func refused(_ wait: Duration, _ failure: Failure) -> SendLater {
         SendLater(outcome: .retry(after: wait, failure))
     }

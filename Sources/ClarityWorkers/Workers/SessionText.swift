@@ -2,7 +2,7 @@ public import ClarityJobs
 public import ClarityScheduler
 import JSON
 
-// Who is logged in, for people and for programs; the tokens are in neither.
+// The session for people and for programs, without its tokens.
 
 extension Session {
     /// `logged in as you@example.com (USER-ID) until 2026-11-20T06:00:00Z`
@@ -11,13 +11,13 @@ extension Session {
     }
 }
 
-/// Who is logged in and how the session fares.
+/// The user who is logged in, and the state of the session.
 public struct SessionStatus: Sendable {
     private let session: Session
     private let record: SessionRecord?
     private let allowance: LoginAllowance
 
-    /// Reads it from a store; `nil` when nobody is logged in.
+    /// Reads the status from a store; `nil` if nobody is logged in.
     public init?(_ store: HealthStore, at now: Instant) throws(HealthStoreError) {
         guard let session = try store.load() else { return nil }
         self.session = session
@@ -25,8 +25,8 @@ public struct SessionStatus: Sendable {
         allowance = try store.loginAllowance(email: record?.email ?? session.email, at: now)
     }
 
-    /// What is worth knowing when nobody is logged in: why the last session ended, and how many
-    /// logins are left; nothing after a logout and before the first login.
+    /// Returns lines for when nobody is logged in: why the last session ended, and how many logins
+    /// are left. Empty after a logout and before the first login.
     public static func farewell(
         _ store: HealthStore, at now: Instant
     ) throws(HealthStoreError) -> [String] {
@@ -46,9 +46,9 @@ public struct SessionStatus: Sendable {
         ]
     }
 
-    /// An object with `email`, `user_id`, `backend`, `expires_at` (when the access token ends),
+    /// An object with `email`, `user_id`, `backend`, `expires_at` (when the access token expires),
     /// `logged_in_at`, `renewed_at`, `last_refusal` (`at`, `reason`), `logins_left` and
-    /// `next_login_at`; what is not known or never was is null.
+    /// `next_login_at`. Values that are unknown or do not exist are null.
     public var json: String {
         let refusal: JSON? = record?.refusal.map {
             ["at": .text($0.at), "reason": .string($0.reason)]

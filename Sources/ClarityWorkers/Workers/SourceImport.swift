@@ -1,34 +1,36 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Brings the samples of the sources into the outbox and accounts for every record.
+/// Imports the samples of the sources into the outbox, and accounts for every record.
 ///
 /// `samples_read` is the sum of `samples_queued`, `samples_duplicate`, `samples_paired`,
 /// `samples_folded`, `samples_repeated`, `samples_unmapped`, `samples_refused` and
-/// `samples_before_since`; the days and nights that were made of records are `metrics_made`, the sum of
-/// `metrics_queued`, `metrics_known`, `metrics_replaced`, `metrics_corrected`, `metrics_kept`,
-/// `metrics_refused` and `metrics_before_since`.
+/// `samples_before_since`. `metrics_made` counts the days and nights that were made of records. It
+/// is the sum of `metrics_queued`, `metrics_known`, `metrics_replaced`, `metrics_corrected`,
+/// `metrics_kept`, `metrics_refused` and `metrics_before_since`.
 struct SourceImport {
-    /// How many names a note holds, so that it is never cut.
+    /// The maximum number of names in a note, so that no note is cut.
     private static let namesPerNote = 8
-    /// How many notes one title may take: 160 names, where a decade's export has about 100.
+    /// The maximum number of notes with the same title: 160 names, where a decade's export has
+    /// about 100.
     private static let notesPerTitle = 20
 
     private let context: WorkContext
     private var counts: WorkCounts
     private var settling: SpoolSettling
-    /// What is to be told of the sources of one name that were read last.
+    /// The pending notes about the sources of one name that were read last.
     private var told: SourceNotes?
-    /// How many files of each source were not read again, and when the last of them was read.
+    /// The number of files of each source that were not read again, and when the last of them was
+    /// read.
     private var unchanged: [(name: String, files: Int, readAt: Instant)] = []
 
-    /// The marks of the files that an attempt of this run has counted and that are read again by the
-    /// next: a record counts once a run.
+    /// The marks of the files that an attempt of this run has counted and that the next attempt
+    /// reads again: a record counts once a run.
     private var counted: Set<Substring>
-    /// How many marks a checkpoint holds.
+    /// The maximum number of marks in a checkpoint.
     private static let mostMarks = 48
 
-    /// Whether there was none of the sources that were to be read.
+    /// Whether none of the sources to read exists.
     private(set) var hasNoSource = false
 
     init(_ context: WorkContext) {
@@ -38,14 +40,15 @@ struct SourceImport {
         settling = SpoolSettling(context)
     }
 
-    /// Reads all sources; what can be read of them is in the outbox when this returns. A file of a
-    /// spool folder is moved away when it was read, unless this is a rehearsal: what that read is in
-    /// no outbox.
+    /// Reads all sources; what could be read is in the outbox when this returns.
     ///
-    /// - Returns: the first source's failure; `nil` when all were read to their end.
-    /// - Throws: `WorkStopped`, or what the store fails with.
+    /// A file of a spool folder is moved away after it was read. A dry run leaves it, because its
+    /// samples are in no real outbox.
+    ///
+    /// - Returns: the first failure; `nil` if all sources were read to their end.
+    /// - Throws: `WorkStopped`, or an error of the store.
     mutating func run(_ sources: [any SampleSource]) throws -> Failure? {
-        // Also of those before one that ends all.
+        // Runs after an error too, for the sources before it.
         defer {
             describe()
             settling.note()
@@ -66,7 +69,7 @@ struct SourceImport {
         return failure
     }
 
-    /// Keeps the first failure, which the run then ends with; further ones are notes.
+    /// Keeps the first failure, with which the run ends. Later failures become notes.
     private func keep(_ next: Failure?, in failure: inout Failure?) {
         if failure == nil { failure = next } else if let next { context.note(next.reason) }
     }
@@ -76,7 +79,7 @@ struct SourceImport {
         let context = context
         let intake = SourceIntake(store: context.store, clock: context.clock)
         let result = try intake.read(source) { progress in
-            // Here too, since a file can be long and have nothing in it for us.
+            // Checks the time here too, because a long file may contain nothing for us.
             try context.checkTime()
             guard let total = progress.bytesTotal, total > 0 else { return }
             let percent = min(100, progress.bytesRead * 100 / total)
@@ -89,7 +92,7 @@ struct SourceImport {
             count(SourceReport(), EnqueueCounts())
         } else {
             count(result.report, result.enqueued)
-            // A file of a spool folder is moved away once it is read.
+            // A file of a spool folder is not read again: it is moved away.
             if result.isReadAgain, !(source is SpoolSource), counted.count < SourceImport.mostMarks
             {
                 counted.insert(mark)
@@ -97,7 +100,7 @@ struct SourceImport {
             }
         }
         if let readAt = result.unchangedSince {
-            // A folder can have a file for each day of years.
+            // A folder may have a file for each day of several years.
             if let last = unchanged.last, last.name == source.name {
                 unchanged[unchanged.count - 1] = (
                     last.name, last.files + 1, max(last.readAt, readAt)
@@ -151,7 +154,7 @@ struct SourceImport {
         counts.add(enqueued.metricsRefused, to: "metrics_refused")
     }
 
-    /// Tells of the sources of one name, and forgets them.
+    /// Writes the pending notes about the sources of one name.
     private mutating func describe() {
         guard let told else { return }
         self.told = nil
@@ -169,8 +172,8 @@ struct SourceImport {
         }
     }
 
-    /// All counts with their names, the largest first, as many lines as notes of bounded length take:
-    /// `StepCount (120), BodyMass (3)`.
+    /// Returns all counts with their names, the largest first, on as many lines as notes of limited
+    /// length need: `StepCount (120), BodyMass (3)`.
     private func listed(_ entries: [String: Int64]) -> [String] {
         let parts = entries.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
             .map { "\($0.key.cut(toBytes: 80)) (\($0.value))" }
@@ -185,10 +188,10 @@ struct SourceImport {
     }
 }
 
-/// What is told of sources of one name, such as the files of a folder: all of them together, or the
-/// many would crowd out what else there is to tell.
+/// The notes about sources of one name, such as the files of a folder. They are combined, because
+/// the notes of many files would crowd out all others.
 private struct SourceNotes {
-    /// The most names of one sort; what else there is counts together.
+    /// The maximum number of names of one sort; any others are counted together.
     private static let mostNames = 1024
 
     let name: String
@@ -203,7 +206,7 @@ private struct SourceNotes {
 
     mutating func add(_ result: IntakeResult) {
         let report = result.report
-        // Of a text that breaks off no day is made, which the failure says.
+        // A text that breaks off makes no day; the failure says so.
         if report.brokeAt == nil {
             for (kind, count) in report.unfinished {
                 unfinished[kind.rawValue, default: 0] += count

@@ -3,23 +3,23 @@ import ClarityScheduler
 import ClaritySystem
 import Synchronization
 
-/// What reading a source came to.
+/// The result of reading a source.
 struct IntakeResult: Sendable {
-    /// What was found in it; empty when it was not read.
+    /// The contents of the source; empty if it was not read.
     var report = SourceReport()
-    /// What became of it in the outbox.
+    /// What happened to the samples in the outbox.
     var enqueued = EnqueueCounts()
-    /// When the source was read in exactly this state, for which it was not read again.
+    /// When the source was read in exactly this state; `nil` if it was read now.
     var unchangedSince: Instant?
-    /// Its entry in the ledger, when it was read.
+    /// The entry in the ledger; `nil` if the source was not read.
     var reading: Reading?
     /// The days and nights that were refused before they were queued, by reason.
     var madeRefused: [String: Int64] = [:]
-    /// Whether the next attempt reads it again although it does not change: it broke off, or has
-    /// records that may be taken later.
+    /// Whether the next attempt reads the source again although it does not change: it broke off,
+    /// or it has records that may be accepted later.
     var isReadAgain = false
 
-    /// What the ledger is told beside what the portions brought.
+    /// The counts that the ledger gets in addition to those of the portions.
     var counts: ReadingCounts {
         var counts = ReadingCounts()
         counts[.read] = report.recordsRead + report.nestedTaken
@@ -29,7 +29,7 @@ struct IntakeResult: Sendable {
         counts[.unmapped] = report.unmapped.values.reduce(0, +)
         counts[.refused] = report.refused.values.reduce(0, +)
         counts[.beforeSince] = enqueued.beforeSince
-        // Those that were refused here are no longer among the source's own.
+        // The report no longer includes the days and nights that were refused here.
         counts[.made] = report.made.values.reduce(0, +) + enqueued.metricsRefused
         counts[.madeRefused] = enqueued.metricsRefused
         counts[.madeBeforeSince] = enqueued.metricsBeforeSince
@@ -45,7 +45,8 @@ struct IntakeResult: Sendable {
     }
 }
 
-/// What was refused before it was queued, which the source had counted as handed over.
+/// Samples that were refused before they were queued, although the source counted them as handed
+/// over.
 private struct IntakeRefusals {
     private(set) var aggregates: [String: Int64] = [:]
     private var measurements: [String: Int64] = [:]
@@ -69,14 +70,14 @@ private struct IntakeRefusals {
         }
     }
 
-    /// Counts the days of which a phone has totals of 0 alone.
+    /// Counts days for which a phone has only totals of 0.
     mutating func count(zeroSummaries count: Int64) {
         guard count > 0 else { return }
         aggregates["a day's totals of zero", default: 0] += count
         kindsMade[.activity, default: 0] += count
     }
 
-    /// Puts them where they belong in the account of the source.
+    /// Moves the refused samples to the right counts of the source's report.
     func settle(in report: inout SourceReport, _ counts: inout EnqueueCounts) {
         report.refused.merge(measurements, uniquingKeysWith: +)
         if let dueAt { report.note(due: dueAt) }
@@ -86,12 +87,15 @@ private struct IntakeRefusals {
     }
 }
 
-/// Brings what a source has into the outbox, unless it is known to have nothing new.
+/// Brings the contents of a source into the outbox, unless it is known to have nothing new.
 ///
-/// A file is read again when its stamp has changed and its content too. That it has not is found by its
-/// size and its mark, without looking for samples in it. The mark of a file that is read is made beside
-/// the reading; of one whose stamp is not settled before it, since a write between the two would show in
-/// neither: what is noted then is the mark, and the stamp only in doubt.
+/// A file is read again only if both its stamp and its content have changed. The content is
+/// unchanged if the size and the content mark are the same; to find that out, the file is not
+/// searched for samples.
+///
+/// The mark of a file that is read is computed at the same time. If the stamp is not settled, the
+/// mark is computed before, because neither would show a write between the two. The mark is then
+/// stored with an unsettled stamp.
 struct SourceIntake: Sendable {
     private let store: HealthStore
     private let clock: any WallClock
@@ -99,9 +103,8 @@ struct SourceIntake: Sendable {
     private let line: IntakeLine
 
     /// - Parameters:
-    ///   - since: the instant before which no sample that is wanted began; `nil`: what the source
-    ///     says.
-    ///   - portion: how many samples are written at once, for tests.
+    ///   - since: the earliest start of a wanted sample; `nil` means the source's own limit.
+    ///   - portion: the number of samples that are written at once, for tests.
     init(
         store: HealthStore, clock: any WallClock, since: Instant? = nil,
         portion: Int = HealthStore.intakePortion
@@ -114,17 +117,17 @@ struct SourceIntake: Sendable {
         self.line = line
     }
 
-    /// Reads a source; what can be read of it is in the outbox when this returns.
+    /// Reads a source; what could be read is in the outbox when this returns.
     ///
-    /// - Parameter progress: called on this thread, now and then; may throw to end the reading.
-    /// - Throws: what the source and `progress` throw; `HealthStoreError`; `ThreadError`. What was
-    ///   committed before stays.
+    /// - Parameter progress: called on this thread from time to time; may throw to end the reading.
+    /// - Throws: the errors of the source and of `progress`; `HealthStoreError`; `ThreadError`.
+    ///   What was committed before stays.
     func read(
         _ source: any SampleSource, progress: @escaping (SourceProgress) throws -> Void
     ) throws -> IntakeResult {
         let since = since ?? source.since
-        // A reading of fewer samples is another one: without a limit, or with an earlier one, there
-        // is more to find.
+        // A limit makes it another reader: without a limit, or with an earlier one, there is more
+        // to find.
         let reader = since.map { "\(source.reader) since \($0.secondsSince1970)" } ?? source.reader
         let read = { try take(source, since, progress) }
         let stamp = SourceStamp(path: source.file, reader: reader, at: clock.now)
@@ -135,14 +138,15 @@ struct SourceIntake: Sendable {
             return result
         }
         let last = try store.lastReading(of: source.path)
-        // What was in the future then may be taken now, although the content is the same.
+        // Records that were in the future then may be accepted now, although the content is the
+        // same.
         let isDue = last?.dueAt.map { $0 <= clock.now } ?? false
         if !isDue, stamp.isSettled, let readAt = try store.wasRead(source.path, stamp) {
             return IntakeResult(unchangedSince: readAt)
         }
         var result: IntakeResult
         let mark: ContentMark?
-        // Of another size it has another content.
+        // A file of another size has another content.
         if let last, let known = last.mark, last.bytes == stamp.bytes, last.reader == reader {
             mark = try self.mark(source.file, like: known, progress)
             if !isDue, mark == known, isStill(stamp, source.file) {
@@ -158,7 +162,7 @@ struct SourceIntake: Sendable {
             mark = try self.mark(source.file, like: last?.mark, progress)
             result = try read()
         }
-        // In doubt there is nothing but the mark to go by.
+        // If the stamp is not settled, only the mark can show a change.
         if result.isWhole, stamp.isSettled || mark != nil, isStill(stamp, source.file) {
             let reading = LastReading(
                 readAt: clock.now, reader: reader, bytes: stamp.bytes, mark: mark,
@@ -188,7 +192,7 @@ struct SourceIntake: Sendable {
         do {
             return try take(source, since, reading, progress)
         } catch {
-            // The first error is the one that matters; what stays open the next reading closes.
+            // The first error is the one that matters. The next reading closes what stays open.
             do { try store.interrupt(reading) } catch _ {}
             throw error
         }
@@ -237,18 +241,19 @@ struct SourceIntake: Sendable {
             report: report, enqueued: counts, reading: reading, madeRefused: refusals.aggregates)
     }
 
-    /// Makes the file's mark on this thread.
+    /// Computes the file's mark on this thread.
     private func mark(
         _ path: String, like other: ContentMark?, _ progress: (SourceProgress) throws -> Void
     ) throws -> ContentMark? {
         try ContentMark(ofFile: path, like: other) {
-            // Only for what it throws: nothing of the text is read yet.
+            // Called only so that it can throw: nothing of the text has been read yet.
             try progress(SourceProgress(bytesRead: 0, bytesTotal: nil))
             return false
         }
     }
 
-    /// Makes the file's mark on a thread beside `read`, and calls `progress` while it waits for it.
+    /// Computes the file's mark on another thread during `read`, and calls `progress` while it
+    /// waits for the mark.
     private func markedBeside(
         _ path: String, like other: ContentMark?,
         _ progress: @escaping (SourceProgress) throws -> Void,
@@ -279,9 +284,9 @@ struct SourceIntake: Sendable {
     }
 }
 
-/// The making of a mark on another thread.
+/// The computation of a mark on another thread.
 private final class Marking: Sendable {
-    /// How long its end is waited for at once, in milliseconds.
+    /// The longest single wait for the end, in milliseconds.
     static let patience: Int32 = 200
 
     private let mark = Mutex<ContentMark?>(nil)
@@ -296,18 +301,21 @@ private final class Marking: Sendable {
         end.open()
     }
 
-    /// Waits for the end, but no longer than so many milliseconds.
+    /// Waits for the end, but no longer than this; returns whether it has come.
     func hasEnded(within milliseconds: Int32) -> Bool { end.isOpen(within: milliseconds) }
 
     func stop() { isStopped.store(true, ordering: .relaxed) }
 }
 
 extension IntakeResult {
-    /// What the writer of the file has to mend; each reading complains of it.
+    /// The faults that the writer of the file has to fix; each reading reports them.
     private static let faults = ["bad sample", "no JSON", "line too long"]
 
-    /// Whether it is known when a later reading of the same file would find more, if ever, and none
-    /// would complain: it did not break off, and all its days and nights are over.
+    /// Whether the file need not be read again while it is unchanged, or only from a known instant
+    /// on.
+    ///
+    /// That is so if the file did not break off, has no fault that its writer has to fix, and has
+    /// no open day that a later reading completes.
     fileprivate var isWhole: Bool {
         report.brokeAt == nil && !(report.endsNow && !report.unfinished.isEmpty)
             && (report.refused["in the future"] == nil || report.dueAt != nil)
@@ -316,7 +324,7 @@ extension IntakeResult {
 }
 
 extension SourceReport {
-    /// What is noted of a reading.
+    /// The counts that are stored for a reading.
     fileprivate var noted: [String: Int64] {
         var counts: [String: Int64] = [:]
         for (kind, count) in samplesByKind { counts[kind.rawValue] = count }

@@ -1,8 +1,8 @@
 import ClarityJobs
 
-/// Tells by its contents what kind of source a file or folder is.
+/// Recognises the kind of a source by its contents.
 enum SourceRecognition {
-    /// - Throws: `SourceError` for what cannot be opened, is empty, or is of no known kind.
+    /// - Throws: `SourceError` if the file cannot be opened, is empty, or is of no known kind.
     static func kind(at path: String) throws(SourceError) -> Origin.Kind {
         let file = try OpenFile(path: path)
         if file.isFolder { return try kind(ofFolder: path) }
@@ -14,7 +14,7 @@ enum SourceRecognition {
         return kind
     }
 
-    /// By the first bytes of a file; `nil` for none of the kinds.
+    /// Returns the kind by the first bytes of a file; `nil` if they fit none.
     static func kind(of head: [UInt8]) -> Origin.Kind? {
         let isExport = head.withUnsafeBufferPointer {
             ExportSignature.isZip($0) || ExportSignature.isExport($0)
@@ -28,7 +28,8 @@ enum SourceRecognition {
         }
     }
 
-    /// A folder with the xml of an export is one, one with JSON is of Health Auto Export.
+    /// Returns the kind of a folder. An XML file makes it an Apple Health export; else JSON files
+    /// make it one of Health Auto Export.
     private static func kind(ofFolder path: String) throws(SourceError) -> Origin.Kind {
         let names = try OpenFolder(path: path).names { !$0.hasPrefix(".") }.map { $0.lowercased() }
         if names.contains(where: { $0.hasSuffix(".xml") }) { return .appleHealthExport }

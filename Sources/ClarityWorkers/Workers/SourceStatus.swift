@@ -2,14 +2,14 @@ public import ClarityJobs
 public import ClarityScheduler
 import JSON
 
-/// How one source of the job file stands.
+/// The status of one source of the job file.
 public struct SourceStatus: Hashable, Sendable {
-    /// What is known of it, from the files and from the notes of earlier readings.
+    /// The state of a source, according to its files and to the records of earlier readings.
     public enum State: String, Hashable, Sendable {
         case neverRead = "never_read"
-        /// It was read, and is as it was then.
+        /// It was read and has not changed since.
         case unchanged
-        /// It was read, and there is more or something else by now.
+        /// It was read, and its contents have changed or grown since.
         case changed
         case missing
         /// This user may not read it, or it is not what it should be.
@@ -22,22 +22,22 @@ public struct SourceStatus: Hashable, Sendable {
     public var kind: String
     public var path: String
     public var state: State
-    /// Why it is unreadable.
+    /// Why the source is unreadable; `nil` in other states.
     public var problem: String?
-    /// When it was last read to its end.
+    /// When the source was last read to its end.
     public var readAt: Instant?
-    /// The files that it consists of, or that wait.
+    /// The number of its files, or of those that wait.
     public var files: Int
-    /// The files of a spool folder that were rejected and are still there.
+    /// The number of rejected files that are still in a spool folder; `nil` for other kinds.
     public var rejected: Int?
-    /// What was found in it at last, by name.
+    /// The counts of the last reading, by name.
     public var counts: [String: Int64]
     /// The time zone that the days of the account follow; `nil` before the first reading.
     public var timeZone: String?
 
-    /// How the sources of an order's job file stand, in their order.
+    /// Returns the status of each source of an order's job file, in order.
     ///
-    /// - Parameter store: `nil` where nothing was ever read.
+    /// - Parameter store: `nil` if nothing was ever read.
     /// - Throws: `Failure` for options that do not fit, `HealthStoreError`.
     public static func all(
         _ order: AttemptOrder, store: HealthStore?, now: Instant, zones: SourceZones
@@ -75,13 +75,13 @@ public struct SourceStatus: Hashable, Sendable {
         files = sources.count
         if isThere, sources.isEmpty { state = .empty }
         try compare(sources, with: store, now: now)
-        // What was found in a file that is gone is known all the same.
+        // The last counts of a missing or unreadable source are still known.
         if !isThere, let last = try store?.lastReading(of: origin.path) {
             (readAt, counts) = (last.readAt, last.counts)
         }
     }
 
-    /// Opens what would be read.
+    /// Checks the file or folder that would be read.
     private static func check(_ origin: Origin) throws(SourceError) {
         if let refusal = origin.refusal { throw refusal }
         let file = try OpenFile(path: origin.path)
@@ -124,13 +124,13 @@ extension SourceError {
 
 // For people and for programs.
 extension SourceStatus {
-    /// Lines for people: which time zone days follow, and each source.
+    /// Returns lines for people: the time zone that days follow, then each source.
     public static func lines(_ standings: [SourceStatus]) -> [String] {
         let zone = standings.lazy.compactMap(\.timeZone).first
         return (zone.map { ["days follow \($0)"] } ?? []) + standings.flatMap(\.lines)
     }
 
-    /// Lines for people: what it is, and below it how it stands.
+    /// Lines for people: the source, and below it its status.
     var lines: [String] {
         var standing: String
         switch state {
@@ -155,7 +155,7 @@ extension SourceStatus {
         return lines.map(\.forReport)
     }
 
-    /// The same as an object.
+    /// The status as an object.
     var json: JSON {
         [
             "kind": .string(kind), "path": .string(path), "state": .string(state.rawValue),
@@ -168,7 +168,7 @@ extension SourceStatus {
         ]
     }
 
-    /// All of them as a list, or as one line each.
+    /// Returns all of them as a list, or as one line each.
     public static func json(_ standings: [SourceStatus], isPage: Bool) -> String {
         isPage
             ? JSON.array(standings.map(\.json)).page
@@ -177,6 +177,6 @@ extension SourceStatus {
 }
 
 extension SampleSource {
-    /// What reads it, with what is left out; as `SourceIntake` notes it.
+    /// The reader with its limit `since`, as `SourceIntake` stores it.
     var fullReader: String { since.map { "\(reader) since \($0.secondsSince1970)" } ?? reader }
 }

@@ -5,8 +5,9 @@ import Synchronization
 
 /// A file that waits in a spool folder, as a source.
 ///
-/// It is read and then settled: moved away once everything that is good in it is in the outbox. What
-/// is not settled, because this program ended before, is read again and found to be known.
+/// After the file is read, it is settled: when its good samples are in the outbox, it is moved
+/// away. If this program ends before that, the file is read again, and its samples are already
+/// known.
 final class SpoolSource: SampleSource {
     private let folder: String
     private let fileName: String
@@ -21,7 +22,7 @@ final class SpoolSource: SampleSource {
         var outcome: SampleFile.Outcome
     }
 
-    /// Names a file of a folder.
+    /// Creates a source for a file of a folder.
     init(folder: String, folderName: String, fileName: String, now: Instant, since: Instant?) {
         self.folder = folder
         self.fileName = fileName
@@ -31,7 +32,7 @@ final class SpoolSource: SampleSource {
     }
 
     var path: String { "\(folder)/\(fileName)" }
-    /// The folder, of which nothing is noted: the file moves away, and its name may come again.
+    /// The folder, so that no state is stored: the file moves away, and its name may come again.
     var file: String { folder }
     var reader: String { "spool \(programVersion)" }
 
@@ -58,16 +59,16 @@ final class SpoolSource: SampleSource {
         return found.report
     }
 
-    /// What became of a file.
+    /// What happened to a file.
     enum Fate {
         case done
         case rejected
-        /// It was not read to its end, or it is not the file that was read any more.
+        /// It was not read to its end, or the file at its path is no longer the one that was read.
         case waiting
     }
 
-    /// Moves the file away if it was read; to be called when the outbox has what was read. What was
-    /// found is forgotten.
+    /// Moves the file away if it was read, and forgets what was found. Call it when the outbox has
+    /// the file's samples.
     func settle() throws(SourceError) -> Fate {
         guard let reading = outcome.withLock({ $0.take() }) else { return .waiting }
         let faults = reading.outcome.faultCount == 0 ? nil : reading.outcome.reasons
@@ -82,7 +83,7 @@ final class SpoolSource: SampleSource {
 }
 
 extension SampleFile.Outcome {
-    /// The text of the file beside a rejected one.
+    /// The text of the file that explains a rejected one.
     var reasons: String {
         var lines = faults.map { "\($0.description.forReport)\n" }.joined()
         if faultCount > faults.count { lines += "and \(faultCount - faults.count) more\n" }
@@ -90,7 +91,7 @@ extension SampleFile.Outcome {
     }
 }
 
-/// Moves the files away that were read of spool folders, and tells of them.
+/// Moves away the files that were read from spool folders, and notes those with bad samples.
 struct SpoolSettling {
     private let context: WorkContext
     private var counts: WorkCounts?
@@ -98,7 +99,7 @@ struct SpoolSettling {
 
     init(_ context: WorkContext) { self.context = context }
 
-    /// Settles a file whose samples are in the outbox; a rehearsal leaves it where it is.
+    /// Settles a file whose samples are in the outbox; a dry run leaves it where it is.
     mutating func settle(_ file: SpoolSource) -> Failure? {
         guard !context.isRehearsal else {
             file.leave()
@@ -120,7 +121,7 @@ struct SpoolSettling {
         }
     }
 
-    /// Tells how many files of each folder have bad samples.
+    /// Notes how many files of each folder have bad samples.
     func note() {
         for (folder, count) in rejected.sorted(by: { $0.key < $1.key }) {
             context.note(

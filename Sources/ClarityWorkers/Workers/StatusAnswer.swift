@@ -1,18 +1,18 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// What the backend says of something that it works at.
+/// The backend's answer about something that it is processing.
 enum StatusAnswer: Hashable, Sendable {
-    /// It goes on, in these words, and is so far, where the backend says how far.
+    /// It is in progress, described by this word, with the percentage if the backend gives one.
     case open(String, percent: Int64?)
-    /// It is done; of an analysis with its result.
+    /// It is done; for an analysis with its result.
     case completed(AnalysisResult?)
     case failed
-    /// It is there, and the backend says no more.
+    /// It is stored, and the backend reports no more.
     case stored
-    /// The backend does not know it, or not any more.
+    /// The backend does not know it, or no longer.
     case unknown
-    /// There is no word about this one.
+    /// There is no answer about this one.
     case silent(APIError)
 
     init(_ status: ProcessingStatus) {
@@ -37,13 +37,14 @@ enum StatusAnswer: Hashable, Sendable {
         }
     }
 
-    /// What an error says about the one that was asked for.
+    /// Creates the answer that an error implies for one item.
     ///
-    /// - Throws: an error that says nothing about it, since no other could be asked for either.
+    /// - Throws: an error that says nothing about this item, because every other item would meet it
+    ///   too.
     init(_ error: APIError) throws(APIError) {
         switch error {
         case .notFound: self = .open("not found", percent: nil)
-        // A gateway speaks, or a backend that says itself that it is not there.
+        // A gateway answers, or a backend that reports that it is unavailable.
         case .server(status: 502...504, _): throw error
         case .server, .decoding, .tooLarge, .rejected, .validation, .conflict, .forbidden,
             .notOffered:
@@ -60,7 +61,7 @@ enum StatusAnswer: Hashable, Sendable {
         }
     }
 
-    /// The answer in words of this program.
+    /// The answer in this program's own words.
     var word: String {
         switch self {
         case .open(let word, _): word

@@ -1,26 +1,26 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Rounds of questions about what the backend works at: the uploads where they are asked for, and
-/// the analyses.
+/// Polls in rounds for what the backend is processing: the analyses, and the uploads if wanted.
 struct StatusPoll {
     private let context: WorkContext
     private let giveUpAfter: Duration
     private let asksUploads: Bool
-    /// The rounds in a row in which nothing may move.
+    /// The number of rounds in a row without progress after which polling stops.
     private let idleRounds: Int
     private var idle = 0
     private var counts: WorkCounts
-    /// Whether an upload has ended, in whichever way.
+    /// Whether an upload has ended, with any result.
     private(set) var hasSettledUploads = false
-    /// What was heard of each last, by its name.
+    /// The last answer about each item, by its name.
     private var heard: [String: StatusAnswer] = [:]
-    /// How far each is that was open since the first round, in percent.
+    /// The progress of each item that was open since the first round, in percent.
     private var progress: [String: Int64] = [:]
 
     /// - Parameters:
-    ///   - asksUploads: whether uploads are asked for too.
-    ///   - idleRounds: the rounds in a row without a move after which no other is worth while.
+    ///   - asksUploads: whether to poll for uploads too.
+    ///   - idleRounds: the number of rounds in a row without progress after which another one is
+    ///     not worthwhile.
     init(
         _ context: WorkContext, giveUpAfter: Duration, asksUploads: Bool, idleRounds: Int = 1
     ) {
@@ -31,11 +31,11 @@ struct StatusPoll {
         counts = WorkCounts(context)
     }
 
-    /// Asks for everything that is open once.
+    /// Asks once about everything that is open.
     ///
-    /// - Returns: whether another round is worth while: something is open, and something moves.
-    /// - Throws: what one that stays open could not be asked for with, when all others were asked
-    ///   for; what keeps every one from being asked for, at once.
+    /// - Returns: whether another round is worthwhile: something is open, and something moves.
+    /// - Throws: an error about one item that stays open, after all others were asked about; an
+    ///   error that affects every item, at once.
     mutating func round() async throws -> Bool {
         let uploads = asksUploads ? try await openUploads().map(OpenWork.upload) : []
         let works = uploads + (try context.store.openAnalyses().map(OpenWork.analysis))
@@ -59,7 +59,8 @@ struct StatusPoll {
                 tell(work, 100)
             } else {
                 open[work.kind, default: 0] += 1
-                // The first word counts as a move, so that there is a second round to compare.
+                // The first answer counts as progress, so that a second round has something to
+                // compare.
                 hasMoved = hasMoved || heard[work.name] != answer
                 heard[work.name] = answer
                 if case .silent(let trouble) = answer { fault = fault ?? trouble }
@@ -74,8 +75,8 @@ struct StatusPoll {
         return idle < idleRounds && open.values.contains { $0 > 0 }
     }
 
-    /// The uploads to ask for: those that are open, and those that were given up although the backend's
-    /// last word proves, in this dialect, that it has them.
+    /// Returns the uploads to ask about: those that are open, and those that were given up although
+    /// the backend's last answer proves, in this dialect, that it has stored them.
     private func openUploads() async throws -> [OpenUpload] {
         var uploads: [OpenUpload] = []
         for upload in try context.store.openUploads() {
@@ -87,7 +88,7 @@ struct StatusPoll {
         return uploads
     }
 
-    /// Takes what an analysis came to, wherever it was heard.
+    /// Stores the result of an analysis, whichever answer contained it.
     mutating func take(
         _ analysis: KeptAnalysis, id: String, _ result: AnalysisResult
     ) throws {
@@ -104,8 +105,9 @@ struct StatusPoll {
                 done: progress.values.reduce(0, +), total: 100 * Int64(progress.count)))
     }
 
-    /// The backend's word, or why there is none for this one, which must not hold up the others and
-    /// is given up with time. What the backend does not know (yet, or any more) may still turn up.
+    /// Returns the backend's answer, or why there is none for this item. A missing answer must not
+    /// delay the other items, and the item is given up with time. An upload that the backend does
+    /// not know yet, or any more, may still turn up.
     private func answer(about work: OpenWork) async throws -> StatusAnswer {
         let answer: StatusAnswer
         do throws(APIError) {
@@ -130,7 +132,7 @@ struct StatusPoll {
         return answer
     }
 
-    /// Acts on an end; false while there is none.
+    /// Acts on the end of an item; returns whether it has ended.
     private mutating func settle(_ work: OpenWork, _ answer: StatusAnswer) throws -> Bool {
         switch work {
         case .upload(let upload):
@@ -166,7 +168,7 @@ struct StatusPoll {
             guard let count = try context.store.store(upload, at: now) else { return true }
             counts.add(1, to: "uploads_stored")
             counts.add(count, to: "samples_stored")
-        // Asked twice: one that has only just come may not be found at once.
+        // Asks twice: an upload that has only just arrived may not be found at once.
         case .unknown where heard[OpenWork.upload(upload).name] == .unknown:
             let reason = "the backend does not know the upload, or not any more"
             guard let count = try context.store.giveUp(upload, reason: reason, at: now) else {
@@ -195,7 +197,7 @@ struct StatusPoll {
         return true
     }
 
-    /// Ends what has been open for too long, and says what was tried.
+    /// Gives up an item that has been open for too long, and notes what was tried.
     private mutating func giveUp(_ work: OpenWork, since start: Instant) throws -> Bool {
         let now = context.clock.now
         guard now - start >= giveUpAfter else { return false }
@@ -221,7 +223,7 @@ struct StatusPoll {
 }
 
 extension OpenWork {
-    /// What tells it from all others.
+    /// A name that no other item has.
     fileprivate var name: String {
         switch self {
         case .upload(let upload): "upload \(upload.id)"
@@ -230,7 +232,7 @@ extension OpenWork {
         }
     }
 
-    /// What it is counted as.
+    /// The kind under which it is counted.
     fileprivate var kind: String {
         switch self {
         case .upload: "uploads"

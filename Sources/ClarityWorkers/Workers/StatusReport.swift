@@ -2,30 +2,30 @@ public import ClarityJobs
 public import ClarityScheduler
 import JSON
 
-/// How fresh everything is, and what stands in the way: what `status` shows.
+/// The report of `status`: how fresh everything is, and what is in the way.
 public struct StatusReport: Sendable {
-    /// A job beyond those that bring something.
+    /// A job and its state.
     public struct JobLine: Hashable, Sendable {
         public var id: String
         public var standing: String
         public var lastSuccess: Instant?
-        /// Whether no scheduler has looked at it since it was due.
+        /// Whether the job is due and no scheduler has looked at it since.
         public var isOverdue: Bool
     }
 
     public let rulings: [FreshnessRuling]
     public let backlog: OutboxBacklog
-    /// When the access token ends; `nil` when nobody is logged in.
+    /// When the access token expires; `nil` if nobody is logged in.
     public let session: Instant?
     public let jobs: [JobLine]
     private let now: Instant
 
-    /// Whether every goal holds and a scheduler takes care of every job.
+    /// Whether every goal holds and no job is overdue.
     public var holds: Bool { rulings.allSatisfy(\.holds) && !jobs.contains(where: \.isOverdue) }
 
-    /// Makes a report out of an order, which has the jobs as `jobs.0.id` and so on.
+    /// Creates a report from an order, which has the jobs as `jobs.0.id` and so on.
     ///
-    /// - Parameter store: `nil` where there is none yet; it is read and nothing else.
+    /// - Parameter store: `nil` if there is none yet; it is only read.
     /// - Throws: `Failure` for options that do not fit, `HealthStoreError`.
     public init(_ order: AttemptOrder, store: HealthStore?) throws {
         let now = order.scheduledFor
@@ -70,8 +70,8 @@ public struct StatusReport: Sendable {
 
 // For people.
 extension StatusReport {
-    /// A line for each goal, then the outbox, the session and the jobs; with `missedOnly` no more than
-    /// the goals that are missed and the jobs that are overdue.
+    /// Returns a line for each goal, then the outbox, the session and the jobs; with `missedOnly`
+    /// only the missed goals and the overdue jobs.
     public func lines(missedOnly: Bool) -> [String] {
         let goals = rulings.filter { !missedOnly || !$0.holds }.map(line)
         guard !missedOnly else {
@@ -116,7 +116,7 @@ extension StatusReport {
         return "\(job.id): \(success ?? "no success yet"); \(job.standing)"
     }
 
-    /// A span in whole minutes where it is an hour or longer, else in seconds.
+    /// Returns a span in whole minutes if it is an hour or longer, else in seconds.
     private static func text(_ span: Duration) -> String {
         let seconds = span.milliseconds / 1000
         return Duration.seconds(seconds >= 3600 ? seconds / 60 * 60 : seconds).text
@@ -125,8 +125,8 @@ extension StatusReport {
 
 // For programs.
 extension StatusReport {
-    /// An object with `holds`, `goals`, `outbox`, `session` and `jobs`; with `missedOnly` the goals
-    /// that are missed alone.
+    /// Returns an object with `holds`, `goals`, `outbox`, `session` and `jobs`; with `missedOnly`
+    /// only `holds`, the missed goals and the overdue jobs.
     public func page(missedOnly: Bool) -> String {
         let goals = rulings.filter { !missedOnly || !$0.holds }.map { JSON.object(members($0)) }
         var all = [
@@ -144,7 +144,7 @@ extension StatusReport {
         return JSON.object(all).page
     }
 
-    /// The same as objects of a line each, told apart by `what`: `goal`, `outbox`, `session`, `job`.
+    /// Returns one object a line, distinguished by `what`: `goal`, `outbox`, `session`, `job`.
     public func objectLines(missedOnly: Bool) -> [String] {
         let goals = rulings.filter { !missedOnly || !$0.holds }.map { ("goal", members($0)) }
         let state = missedOnly ? [] : [("outbox", outbox), ("session", sessionMembers)]

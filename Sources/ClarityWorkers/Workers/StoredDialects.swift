@@ -1,10 +1,10 @@
 public import ClarityJobs
 
-/// The sealed store as the place where the client remembers which dialect a backend speaks.
+/// Remembers in the encrypted store which dialect a backend speaks.
 public struct StoredDialects: DialectMemory {
     private let store: HealthStore
 
-    /// Remembers in `store`.
+    /// Creates a memory in `store`.
     public init(_ store: HealthStore) { self.store = store }
 
     public func dialect(of base: String) throws -> String? {

@@ -1,26 +1,27 @@
 public import ClarityJobs
 public import ClarityScheduler
 
-/// The sealed store as the place where the client keeps its session with one backend.
+/// Keeps the client's session with one backend in the encrypted store.
 public struct StoredSessions: SessionStore {
     private let store: HealthStore
     private let backend: String
     private let environment: [String: String]
 
-    /// Keeps the session with the backend at `backend` in `store`.
+    /// Creates a store for the session with the backend at `backend`.
     ///
-    /// - Parameter environment: where a password is looked for with which a session that has ended is
-    ///   replaced (`SessionPassword`); empty where a person is to log in.
+    /// - Parameter environment: where to look for the password that replaces an ended session
+    ///   (`SessionPassword`); empty if a person has to log in.
     public init(_ store: HealthStore, backend: String, environment: [String: String] = [:]) {
         self.store = store
         self.backend = backend.hasSuffix("/") ? String(backend.dropLast()) : backend
         self.environment = environment
     }
 
-    /// The session that is kept.
+    /// Returns the stored session; `nil` if there is none.
     ///
-    /// - Throws: `Failure` when it is one with another backend: a job file whose address was changed
-    ///   must not bring one backend's tokens, nor what waits in the outbox, to another.
+    /// - Throws: `Failure` if it is a session with another backend. When the address in a job file
+    ///   changes, neither one backend's tokens nor the samples in the outbox may go to another
+    ///   backend.
     public func load() throws -> Session? {
         guard let session = try reported({ try store.load() }) else { return nil }
         guard session.backend == backend else {
@@ -64,9 +65,9 @@ public struct StoredSessions: SessionStore {
         try reported { try store.withdrawLogin(number) }
     }
 
-    /// Who logged in last, with the password that the service manager handed over; `nil` when either
-    /// is missing, after a logout, and when that login was with another backend: a password goes to
-    /// nobody to whom a person did not send it first.
+    /// Returns the address of the last login, with the password that the service manager provides.
+    /// `nil` if either is missing, after a logout, and if that login was with another backend: a
+    /// password goes only to a backend that a person has sent it to before.
     public func credentials() throws -> LoginCredentials? {
         guard !environment.isEmpty, let record = try reported({ try store.sessionRecord() }),
             record.backend == backend, let password = try reported({ try password() })
@@ -82,7 +83,7 @@ public struct StoredSessions: SessionStore {
         return session
     }
 
-    /// The store's errors as failures, whose category the client hands on.
+    /// Turns the store's errors into failures, whose category the client passes on.
     private func reported<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()

@@ -1,14 +1,15 @@
 import ClarityJobs
 import ClarityScheduler
 
-// What the client says of a route, as the outbox packs by it.
+// The client's rules of a route, in the form that the outbox makes batches by.
 
 extension BatchRules {
-    /// Reads the rules of a route.
+    /// Creates the rules from those of a route.
     ///
     /// - Parameters:
-    ///   - resends: what becomes of a batch that may have arrived where a second one doubles it.
-    ///   - clock: by which a sample is in the future.
+    ///   - resends: whether a batch that was possibly sent is sent again if that could duplicate
+    ///     it.
+    ///   - clock: the clock that decides whether a sample is in the future.
     init(_ rules: UploadRules, resends: Bool, clock: any WallClock) {
         var types: [SampleKind: String] = [:]
         for kind in SampleKind.allCases { types[kind] = rules.metricType(of: kind) }
@@ -24,12 +25,12 @@ extension BatchRules {
             })
     }
 
-    /// The rules of every route that the backend has, the one for new batches first.
+    /// Returns the rules of every route that the backend has, the one for new batches first.
     ///
-    /// - Parameter wanted: the route for new batches; without one each kind goes by the dialect's
-    ///   standard where that takes it, else by another route that does.
-    /// - Throws: `APIError.notOffered` when the backend has no such route; what finding out what the
-    ///   backend speaks failed with.
+    /// - Parameter wanted: the route for new batches. Without one, each kind uses the dialect's
+    ///   default route if that accepts it, else another route that does.
+    /// - Throws: `APIError.notOffered` if the backend does not have the wanted route; the error of
+    ///   detecting the dialect.
     static func all(
         _ context: WorkContext, _ wanted: UploadRoute?, resends: Bool
     ) async throws(APIError) -> [BatchRules] {
@@ -51,7 +52,7 @@ extension BatchRules {
 }
 
 extension UploadRefusal {
-    /// Where the outbox keeps such a sample.
+    /// The reason for which the outbox keeps such a sample back.
     fileprivate var hold: OutboxHold {
         switch self {
         case .kindNotAccepted: .kind
@@ -62,7 +63,7 @@ extension UploadRefusal {
 }
 
 extension OutboxHold {
-    /// The name under which samples that are kept back for this are counted.
+    /// The name of the count of samples that are kept back for this reason.
     var countName: String {
         switch self {
         case .kind: "samples_not_accepted"

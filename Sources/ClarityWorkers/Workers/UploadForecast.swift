@@ -1,16 +1,16 @@
 public import ClarityJobs
 import ClarityScheduler
 
-/// How long the samples that wait take to send where the backend limits the requests of an hour.
+/// How long the waiting samples take to send if the backend limits the requests of an hour.
 public struct UploadForecast: Hashable, Sendable {
-    /// The samples that wait and that the route takes.
+    /// The number of waiting samples that the route accepts.
     let samples: Int64
-    /// The requests in which they go, at least.
+    /// The minimum number of requests for them.
     let requests: Int64
     let requestsPerHour: Int?
     let route: UploadRoute
 
-    /// Judges by the samples that wait, the rules of a route and the `batch_size` of the job file.
+    /// Estimates by the waiting samples, the rules of a route and the job file's `batch_size`.
     init(_ waiting: [SampleKind: Int64], _ rules: UploadRules, batchSize: Int?) {
         var types: [String: Int64] = [:]
         for (kind, count) in waiting {
@@ -29,14 +29,14 @@ public struct UploadForecast: Hashable, Sendable {
         route = rules.route
     }
 
-    /// The hours that the requests take, at least; `nil` where an hour is enough.
+    /// The minimum number of hours for the requests; `nil` if an hour is enough.
     var hours: Int64? {
         guard let limit = requestsPerHour, limit > 0, requests > limit else { return nil }
         return (requests + Int64(limit) - 1) / Int64(limit)
     }
 
-    /// `7000 samples take 70 h at 100 requests an hour; route: samples takes 7 requests`; `nil` where
-    /// an hour is enough.
+    /// Returns `7000 samples take about 70 h at 100 requests an hour`, with a faster route if there
+    /// is one; `nil` if an hour is enough.
     static func sentence(_ forecasts: [UploadForecast]) -> String? {
         guard let first = forecasts.first, let hours = first.hours,
             let limit = first.requestsPerHour
@@ -54,12 +54,13 @@ public struct UploadForecast: Hashable, Sendable {
         return sentence
     }
 
-    /// What `outbox` says of the samples that wait; `nil` where they take no more than an hour, or
-    /// nobody has found out yet what the backend speaks.
+    /// Returns the line of `outbox` about the waiting samples; `nil` if they take no more than an
+    /// hour, or if the dialect is not known yet.
     ///
     /// - Parameters:
-    ///   - dialect: the dialect that the job file names; without one, what the store remembers.
-    ///   - route: the route that the job file names; without one the dialect's standard.
+    ///   - dialect: the dialect that the job file names; without one, the one that the store
+    ///     remembers.
+    ///   - route: the route that the job file names; without one, the dialect's default.
     public static func line(
         _ store: HealthStore, backend: String, dialect: String?, route: String?, batchSize: Int?
     ) throws(HealthStoreError) -> String? {
@@ -80,7 +81,8 @@ public struct UploadForecast: Hashable, Sendable {
 }
 
 extension WorkContext {
-    /// The outcome of an upload that waits for the next hour, with how long all of it takes.
+    /// Returns the outcome of an upload that waits for the next hour, with the time that all
+    /// samples take.
     func forecasting(_ later: SendLater, _ plan: UploadPlan) async throws -> SendLater {
         guard case .snooze(let wait, var failure) = later.outcome else { return later }
         let waiting = try store.waitingSamples()

@@ -1,21 +1,21 @@
 import ClarityScheduler
 
-/// What of the machine's conditions an upload heeds beyond its job's constraints.
+/// The limits that an upload observes beyond its job's constraints.
 struct UploadLimits: Hashable, Sendable {
-    /// The bytes that may go over a metered connection in 24 h; `nil`: any number.
+    /// The bytes that may be sent over a metered connection in 24 h; `nil` means any number.
     var meteredBudget: Int64?
-    /// How many samples may wait and be sent on battery; 0: any number.
+    /// The maximum number of waiting samples that are sent on battery; 0 means any number.
     var largeUpload: Int64
 
-    /// The budget that holds now; `nil` when there is none, the connection is not metered, or nobody
-    /// knows whether it is.
+    /// Returns the budget that applies now; `nil` if there is none, or if the connection is not
+    /// known to be metered.
     func budget(_ conditions: OrderConditions) -> Int64? {
         conditions.metered == true ? meteredBudget : nil
     }
 
-    /// What has to be waited for before anything is sent; `nil` when nothing has.
+    /// Returns what to wait for before anything is sent; `nil` if nothing.
     ///
-    /// - Parameter waiting: how many samples wait to be sent.
+    /// - Parameter waiting: the number of samples that wait to be sent.
     func need(_ waiting: Int64, _ conditions: OrderConditions) -> SendLater? {
         guard largeUpload > 0, waiting > largeUpload, conditions.externalPower == false else {
             return nil
@@ -29,10 +29,10 @@ struct UploadLimits: Hashable, Sendable {
                         + "power")))
     }
 
-    /// What is said when the budget has no room for what waits: nothing has failed, and the run goes
-    /// on by itself, also on a connection that stays metered.
+    /// Returns the outcome when the budget has no room for the waiting samples. Nothing has failed,
+    /// and the run continues by itself, even if the connection stays metered.
     ///
-    /// - Parameter wait: until there may be room, or another connection.
+    /// - Parameter wait: the time until there may be room, or another connection.
     static func budgetUsed(_ budget: Int64, _ wait: Duration) -> SendLater {
         SendLater(
             outcome: .snooze(
@@ -43,7 +43,7 @@ struct UploadLimits: Hashable, Sendable {
                         + "up; asked again in \(SendLater.text(wait))")))
     }
 
-    /// A size in the largest unit that gives it exactly.
+    /// Returns a size in the largest unit that gives a whole number.
     private static func sizeText(_ bytes: Int64) -> String {
         let units: [(name: String, bytes: Int64)] = [
             ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10),

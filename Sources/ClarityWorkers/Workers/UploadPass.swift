@@ -1,27 +1,27 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Sends what waits in the outbox, batch after batch.
+/// Sends the waiting samples of the outbox, batch after batch.
 struct UploadPass {
-    /// Refusals in a row, without a sample that was taken, after which the fault is not looked for
-    /// in the samples: a bad one among 100 takes 13 to find in halves.
+    /// The number of refusals in a row, with no sample accepted, after which the pass stops looking
+    /// for bad samples. Finding one bad sample among 100 by halving takes about 13 requests.
     static let refusalLimit = 16
-    /// Batches in a row on which the backend broke, after which it is left alone.
+    /// The number of batches in a row that the backend fails on before the pass stops.
     static let breakLimit = 2
-    /// How often a batch may break the connection before it is blamed for it.
+    /// How often a batch may lose the connection before it is blamed for that.
     static let interruptionLimit = 5
 
     private let context: WorkContext
     private let batchSize: Int
     /// The rules of every route that the backend has, the one for new batches first.
     private let rules: [BatchRules]
-    /// The bytes that may be sent in 24 h, where the connection is metered.
+    /// The bytes that may be sent in 24 h, if the connection is metered.
     private let meteredBudget: Int64?
     private var counts: WorkCounts
     private var refusals = 0
     private var breaks = 0
-    /// Samples that failed more often wait for the next run: what the backend could not process fails
-    /// once a run.
+    /// Samples with more failures wait for the next run, so that a sample that the backend cannot
+    /// process fails once a run.
     private var mostFailures = Int64(OutboxState.failureLimit)
     private var done: Int64 = 0
     private var total: Int64 = 0
@@ -36,15 +36,16 @@ struct UploadPass {
         counts = WorkCounts(context)
     }
 
-    /// Works until nothing in the outbox may be sent.
+    /// Sends until nothing in the outbox may be sent.
     ///
-    /// - Throws: `WorkStopped`; `SendLater` when the hour's requests or the metered budget are used up;
-    ///   `HealthStoreError.otherUser` when the session is not the outbox's owner's; `APIError` for what
-    ///   sending again at once does not help, with the batch kept as it is or its samples back in
-    ///   the queue; `Failure` when the backend refuses everything; what the store fails with.
+    /// - Throws: `WorkStopped`; `SendLater` if the hour's requests or the metered budget are used
+    ///   up; `HealthStoreError.otherUser` if the session does not belong to the outbox's owner;
+    ///   `APIError` if an immediate retry does not help, with the batch kept as it is or its
+    ///   samples back in the queue; `Failure` if the backend refuses everything; errors of the
+    ///   store.
     mutating func run() async throws {
-        // All of them: what is missing here would stay in the run's tally as the attempt before
-        // this one left it.
+        // Starts all counts at 0: one that is missing here would keep the value of the previous
+        // attempt in the run's tally.
         let names = [
             "samples_sent", "samples_accepted", "samples_rejected", "samples_set_aside",
             "samples_possibly_doubled", "samples_known", "samples_requeued",
@@ -72,7 +73,8 @@ struct UploadPass {
         }
     }
 
-    /// Says what another upload is sending, so that nobody wonders why this one did not.
+    /// Notes the samples that another upload is sending, so that nobody wonders why this one did
+    /// not.
     private mutating func leave(_ sentElsewhere: Int64) {
         guard sentElsewhere > 0 else { return }
         counts.add(sentElsewhere, to: "samples_sent_elsewhere")
@@ -85,7 +87,7 @@ struct UploadPass {
         count(sorting.refused)
     }
 
-    /// Counts what is kept back by its reason, and tells of which kinds it is.
+    /// Counts the samples that are kept back, by reason, and notes their kinds.
     private mutating func count(_ refused: [OutboxDraw.Refused: Int64]) {
         for (entry, count) in refused.sorted(by: { $0.key.kind < $1.key.kind }) {
             counts.add(count, to: entry.hold.countName)
@@ -97,17 +99,17 @@ struct UploadPass {
         }
     }
 
-    /// The rules by which a batch goes.
+    /// Returns the rules of a batch's route.
     private func rules(of batch: OutboxBatch) -> BatchRules? {
         rules.first { $0.route == batch.route }
     }
 
-    /// Whether sending a batch again could double it.
+    /// Whether sending a batch again could duplicate it.
     private func isDoubled(_ batch: OutboxBatch) -> Bool {
         rules(of: batch).map { !$0.isIdempotent } ?? false
     }
 
-    /// Whether a batch that may have arrived is not to be sent again.
+    /// Whether a batch that was possibly sent must not be sent again.
     private func isHeld(_ batch: OutboxBatch) -> Bool {
         isDoubled(batch) && rules(of: batch).map { !$0.resends } ?? false
     }
@@ -132,7 +134,7 @@ struct UploadPass {
         try settled(batch, receipt)
     }
 
-    /// The bytes of bodies that went out so far; `nil` where nobody measures them.
+    /// The bytes of bodies that were sent so far; `nil` if the transport does not count them.
     private var bodyBytes: Int64? { (context.transport as? MeasuredTransport)?.bodyBytes }
 
     private func noteBytes(of batch: OutboxBatch, since before: Int64?) throws {
@@ -160,8 +162,9 @@ struct UploadPass {
         } else if isHeld(batch) {
             try hold(batch)
         } else {
-            // Sending the rest again in halves tells: what the backend took it now knows, or has
-            // twice where it does not look, and what it refuses is in the end alone.
+            // Sends the rest again in halves to find out. The backend now knows the samples that it
+            // took, or has them twice if it does not deduplicate. Each sample that it refuses is
+            // alone in the end.
             count(
                 try context.store.split(
                     batch, duplicates: receipt.duplicates, rejected: rejected, words: words,
@@ -186,7 +189,7 @@ struct UploadPass {
         done += settlement.accepted + settlement.known + settlement.rejected + settlement.setAside
     }
 
-    /// - Parameter words: what the backend said, where it answered.
+    /// - Parameter words: the backend's words, if it answered.
     private mutating func failed(
         _ batch: OutboxBatch, _ error: APIError, _ words: RefusalWords?
     ) throws {
@@ -202,7 +205,7 @@ struct UploadPass {
                 try context.store.closeRoute(batch.route, for: wish, at: context.clock.now),
                 Failure(error.ruling.category, error.ruling.sentence))
         case .server(status: 502...504, _):
-            // A gateway speaks, or a backend that says itself that it is not there.
+            // A gateway answers, or a backend that reports that it is unavailable.
             try keep(batch, error)
         case .server, .decoding, .tooLarge:
             guard !isHeld(batch) else { return try keep(batch, error) }
@@ -210,8 +213,8 @@ struct UploadPass {
             breaks += 1
             if breaks >= UploadPass.breakLimit { throw error }
         case .blocked, .clockRefused:
-            // A firewall may have a limit of its own, which only a smaller batch passes; and a batch
-            // keeps the time that it was made at, which the next one has anew.
+            // A firewall may have a limit of its own, which only a smaller batch passes. And a
+            // batch keeps the time at which it was made, while the next one gets a new time.
             try context.store.putBack(
                 batch, reason: error.ruling.sentence, at: context.clock.now)
             throw error
@@ -222,13 +225,13 @@ struct UploadPass {
             try release(batch, error)
             throw error
         default:
-            // Not the samples' fault.
+            // The samples are not at fault.
             try keep(batch, error)
         }
     }
 
-    /// Ends the run with the batch as it is, to be sent again; or set aside, when it may have arrived
-    /// and is not to be sent again.
+    /// Ends the run and leaves the batch as it is, to be sent again. A batch that was possibly sent
+    /// and must not be sent again is set aside.
     private mutating func keep(_ batch: OutboxBatch, _ error: APIError) throws {
         if !error.mayHaveArrived {
             try notArrived(batch)
@@ -238,7 +241,7 @@ struct UploadPass {
         throw error
     }
 
-    /// Takes back that the batch may have arrived, where that was written down.
+    /// Clears the record that the batch was possibly sent, if there is one.
     private func notArrived(_ batch: OutboxBatch) throws {
         if isDoubled(batch) { try context.store.notArrived(batch) }
     }
@@ -247,7 +250,7 @@ struct UploadPass {
         count(try context.store.hold(batch, at: context.clock.now))
     }
 
-    /// Looks for the samples at fault: those that the backend named, or else in halves.
+    /// Looks for the bad samples: those that the backend named, else by halving.
     private mutating func refused(
         _ batch: OutboxBatch, _ reason: String, _ indices: [Int] = [],
         _ words: RefusalWords? = nil
@@ -275,7 +278,7 @@ struct UploadPass {
     private mutating func release(
         _ batch: OutboxBatch, _ error: APIError, _ words: RefusalWords? = nil
     ) throws {
-        // Without a code it is what any server says that breaks.
+        // Without an error code, the words are those of any server that fails.
         let said = words.flatMap { $0.hasCode ? $0.whole : nil }
         let setAside = try context.store.release(
             batch, mayHaveArrived: error.mayHaveArrived, words: said,

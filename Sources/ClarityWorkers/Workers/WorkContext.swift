@@ -6,21 +6,21 @@ public struct WorkContext: Sendable {
     public let order: AttemptOrder
     public let store: HealthStore
     public let client: APIClient
-    /// What the client sends with, for work that is not with the backend.
+    /// The client's transport, for requests to servers other than the backend.
     public let transport: any HTTPTransport
     public let clock: any WallClock
-    /// Where the zones of sources come from.
+    /// The time zones that sources can name.
     let zones: SourceZones
-    /// When the attempt began, on the clock that never steps.
+    /// When the attempt began, on the monotonic clock.
     let startedAt: Duration
-    /// Tells the scheduler how the work goes.
+    /// Reports to the scheduler how the work goes.
     public let report: @Sendable (AttemptReport) -> Void
-    /// Whether the work was told that its time ends.
+    /// Whether the work was warned that its time ends.
     public let isEnding: @Sendable () -> Bool
-    /// Whether nothing is sent, and what the store then holds is only what might be.
+    /// Whether this is a dry run: nothing is sent, and the store is a private copy.
     public let isRehearsal: Bool
 
-    /// Creates a context of an attempt that begins now.
+    /// Creates the context of an attempt that begins now.
     public init(
         order: AttemptOrder, store: HealthStore, client: APIClient,
         transport: any HTTPTransport, clock: any WallClock,
@@ -40,9 +40,9 @@ public struct WorkContext: Sendable {
         self.isRehearsal = isRehearsal
     }
 
-    /// Ends the work where it can be taken up again.
+    /// Ends the work at a point where it can be resumed.
     ///
-    /// - Throws: `WorkStopped` once the work was told that its time ends.
+    /// - Throws: `WorkStopped` once the work was warned that its time ends.
     func checkTime() throws(WorkStopped) {
         if isEnding() { throw WorkStopped() }
     }
@@ -51,7 +51,7 @@ public struct WorkContext: Sendable {
     func note(_ text: String) { report(.note(text.forReport)) }
 }
 
-/// The work was told that its time ends, and left the rest for later.
+/// The work was warned that its time ends, and left the rest for later.
 struct WorkStopped: Error {}
 
 /// Counts that are reported as they grow.
@@ -63,7 +63,7 @@ struct WorkCounts {
 
     subscript(name: String) -> Int64 { tally[name] }
 
-    /// Adds to a count; the first time also reports a 0, so that what did not happen can be seen.
+    /// Adds to a count. The first time it also reports a 0, so that zeros are visible.
     mutating func add(_ amount: some BinaryInteger, to name: String) {
         let isNew = !tally.names.contains(name)
         guard amount != 0 || isNew else { return }
@@ -73,10 +73,10 @@ struct WorkCounts {
 }
 
 extension String {
-    /// The text as a report can hold it and a terminal show it, whoever wrote the parts of it.
+    /// The text in a form that a report can hold and a terminal can show, whoever wrote its parts.
     ///
-    /// At most 900 bytes, which remain below `AttemptReport.longestLine` when each is escaped. What
-    /// steers a terminal or turns the direction of the text is replaced by U+FFFD.
+    /// It has at most 900 bytes, which remain below `AttemptReport.longestLine` if each is escaped.
+    /// Characters that control a terminal or change the direction of the text become U+FFFD.
     var forReport: String {
         var shown = UnicodeScalarView()
         for scalar in cut(toBytes: 900).unicodeScalars {
@@ -88,7 +88,7 @@ extension String {
         return String(shown)
     }
 
-    /// The text, or as much of it as fits `limit` bytes with `...` at its end.
+    /// Returns the text, cut to `limit` bytes with `...` at its end if it is longer.
     func cut(toBytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var cut = ""

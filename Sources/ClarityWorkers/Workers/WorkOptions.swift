@@ -1,17 +1,17 @@
 import ClarityJobs
 public import ClarityScheduler
 
-/// What the job file says to a worker, read from an order.
+/// The job file's settings for a worker, read from an order.
 ///
-/// The scheduler has checked it already; an order that does not fit is a configuration failure all
-/// the same, since whoever starts a worker may be somebody else.
+/// The scheduler has checked them already. An order that does not fit is still a configuration
+/// failure, because anybody may start a worker.
 public struct WorkOptions: Sendable {
     private let order: AttemptOrder
     var zones: SourceZones
 
     /// Reads the options of `order`.
     ///
-    /// - Parameter zones: where the zones of sources come from.
+    /// - Parameter zones: the time zones that sources can name.
     public init(
         _ order: AttemptOrder, zones: SourceZones = SourceZones(environment: [:])
     ) {
@@ -19,18 +19,18 @@ public struct WorkOptions: Sendable {
         self.zones = zones
     }
 
-    /// Where everything is kept.
+    /// Returns the path of the state directory.
     public func stateDirectory() throws(Failure) -> String { try text("state.directory") }
 
-    /// Where the backend's API begins.
+    /// Returns the base URL of the backend's API.
     public func backendURL() throws(Failure) -> String { try text("backend.url") }
 
-    /// The backend's contract, or that it is to be found out.
+    /// Returns the backend's dialect, or that it is to be detected.
     public func dialect() throws(Failure) -> DialectChoice {
         try WorkOptions.dialect(named: order.options["backend.dialect"])
     }
 
-    /// Reads the name of a dialect; `auto` and none are to be found out.
+    /// Parses the name of a dialect; `auto` and `nil` mean that it is detected.
     public static func dialect(named name: String?) throws(Failure) -> DialectChoice {
         guard let name, name != "auto" else { return .auto }
         guard let dialect = Dialect.named(name) else {
@@ -39,21 +39,21 @@ public struct WorkOptions: Sendable {
         return .fixed(dialect)
     }
 
-    /// Which servers are believed to be the backend, or the job's own receiver.
+    /// Returns which servers to trust as the backend, or as the job's own receiver.
     ///
     /// - Throws: `TransportError.refused` for pins that are not at least two.
     public func trust() throws(TransportError) -> CurlTransport.Trust {
-        // The audit log's receiver is somebody else, and has a trust of its own.
+        // The receiver of the audit log is another server, with trust settings of its own.
         let prefix = order.kind == JobKind("audit-upload") ? "" : "backend."
         return try CurlTransport.Trust(
             authorities: order.options["\(prefix)ca_bundle"],
             pinLines: order.options["\(prefix)pins"])
     }
 
-    /// Where the audit log is sent.
+    /// Returns the URL to which the audit log is sent.
     func auditURL() throws(Failure) -> String { try text("url") }
 
-    /// The wait before a request is repeated the first time.
+    /// Returns the wait before the first retry of a request.
     public func retryWait() throws(Failure) -> Duration {
         guard let text = order.options["backend.retry_wait"] else { return .seconds(1) }
         guard let milliseconds = Int64(text), (1...60_000).contains(milliseconds) else {
@@ -62,7 +62,7 @@ public struct WorkOptions: Sendable {
         return .milliseconds(milliseconds)
     }
 
-    /// A whole number of the job's own, or its declared standard.
+    /// Returns a whole number from the job's options, or its declared default.
     func integer(_ key: String) throws(Failure) -> Int {
         guard let value = try optionalInteger(key) else {
             throw Failure(.configuration, "option `\(key)` is not a number in its range")
@@ -70,7 +70,8 @@ public struct WorkOptions: Sendable {
         return value
     }
 
-    /// A whole number of the job's own, or its declared standard; `nil` when there is neither.
+    /// Returns a whole number from the job's options, or its declared default; `nil` if there is
+    /// neither.
     func optionalInteger(_ key: String) throws(Failure) -> Int? {
         let declaration = try declared(key)
         guard let text = order.options[key] ?? declaration.standard else { return nil }
@@ -80,7 +81,8 @@ public struct WorkOptions: Sendable {
         return value
     }
 
-    /// A size of the job's own in bytes, or its declared standard; `nil` when there is neither.
+    /// Returns a size in bytes from the job's options, or its declared default; `nil` if there is
+    /// neither.
     func optionalSize(_ key: String) throws(Failure) -> Int64? {
         let declaration = try declared(key)
         guard let text = order.options[key] ?? declaration.standard else { return nil }
@@ -90,7 +92,7 @@ public struct WorkOptions: Sendable {
         return value
     }
 
-    /// A word of the job's own, or its declared standard.
+    /// Returns a word from the job's options, or its declared default.
     func choice(_ key: String) throws(Failure) -> String {
         let declaration = try declared(key)
         guard case .choice(let words) = declaration.form,
@@ -99,7 +101,7 @@ public struct WorkOptions: Sendable {
         return value
     }
 
-    /// A span of the job's own, or its declared standard.
+    /// Returns a span from the job's options, or its declared default.
     func duration(_ key: String) throws(Failure) -> Duration {
         guard let value = try optionalDuration(key) else {
             throw Failure(.configuration, "option `\(key)` is not a span in its range")
@@ -107,7 +109,7 @@ public struct WorkOptions: Sendable {
         return value
     }
 
-    /// A span of the job's own, or its declared standard; `nil` when there is neither.
+    /// Returns a span from the job's options, or its declared default; `nil` if there is neither.
     func optionalDuration(_ key: String) throws(Failure) -> Duration? {
         let declaration = try declared(key)
         guard let text = order.options[key] ?? declaration.standard else { return nil }
@@ -117,7 +119,7 @@ public struct WorkOptions: Sendable {
         return .milliseconds(value)
     }
 
-    /// A yes or no of the job's own, or its declared standard.
+    /// Returns a boolean from the job's options, or its declared default.
     func flag(_ key: String) throws(Failure) -> Bool {
         let declaration = try declared(key)
         guard case .boolean = declaration.form,
@@ -126,8 +128,8 @@ public struct WorkOptions: Sendable {
         return value
     }
 
-    /// A language tag of the job's own, or its declared standard: words of letters and digits with
-    /// `-` between them, 35 characters at most (RFC 5646, section 4.4.1).
+    /// Returns a language tag from the job's options, or its declared default: words of letters and
+    /// digits with `-` between them, 35 characters at most (RFC 5646, section 4.4.1).
     func languageTag(_ key: String) throws(Failure) -> String {
         let standard = try declared(key).standard
         let value = order.options[key] ?? standard ?? ""
@@ -147,7 +149,7 @@ public struct WorkOptions: Sendable {
         return value
     }
 
-    /// What an option says; `nil` where it says nothing.
+    /// Returns the value of an option; `nil` if it is missing or empty.
     func option(_ key: String) -> String? { order.options[key].flatMap { $0.isEmpty ? nil : $0 } }
 
     func text(_ key: String) throws(Failure) -> String {

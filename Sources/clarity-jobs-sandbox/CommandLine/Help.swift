@@ -1,4 +1,4 @@
-/// What `--help` prints.
+/// The output of `--help`.
 let helpText = """
     clarity-jobs-sandbox --data DIR [options]
 
@@ -53,7 +53,7 @@ let helpText = """
 
     """
 
-/// The names of the quirks, broken into lines.
+/// The names of the quirks, wrapped into lines.
 private let quirkLines = Quirk.allCases.reduce(into: ["    "]) { lines, quirk in
     let word = quirk.rawValue + (quirk == Quirk.allCases.last ? "" : ", ")
     if (lines.last ?? "").count + word.count > 88 { lines.append("    ") }

@@ -1,9 +1,9 @@
-/// What the command line asks for.
+/// A parsed command line.
 enum Invocation: Sendable {
     case help
     case serve(ServeOptions)
 
-    /// Reads the arguments after the program's name.
+    /// Parses the arguments after the program's name.
     init(_ arguments: [String]) throws(UsageError) {
         var options = ServeOptions()
         var directory: String?
@@ -96,17 +96,17 @@ enum Invocation: Sendable {
     }
 }
 
-/// How to serve.
+/// The options of a server.
 struct ServeOptions: Sendable {
     var address = ListenAddress.usual
     var directory = ""
     var settings = Service.Settings()
     var faults = FaultPlan()
-    /// Whether the end of standard input ends the server.
+    /// Whether the server ends when standard input ends.
     var exitsWithInput = false
 }
 
-/// A command line that cannot be read.
+/// An invalid command line.
 struct UsageError: Error, Hashable, CustomStringConvertible {
     var description: String
 
@@ -114,8 +114,10 @@ struct UsageError: Error, Hashable, CustomStringConvertible {
 }
 
 extension Quirk {
-    /// Reads names separated by commas; `measured` stands for all quirks of the deployed backend,
-    /// `repaired` for all but the limiter's crash.
+    /// Parses names separated by commas.
+    ///
+    /// `measured` means all quirks of the deployed backend, `repaired` all except the limiter's
+    /// crash.
     fileprivate static func named(_ text: String) throws(UsageError) -> Set<Quirk> {
         var quirks: Set<Quirk> = []
         for name in text.split(separator: ",", omittingEmptySubsequences: false) {

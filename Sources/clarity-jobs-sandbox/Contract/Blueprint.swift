@@ -1,5 +1,5 @@
 extension Dialect {
-    /// The contract of the founding documents.
+    /// The contract that the blueprint defines.
     static let blueprint = Dialect(
         name: "blueprint",
         basePath: "/api/v1",
@@ -7,7 +7,8 @@ extension Dialect {
             Endpoint(
                 method: "POST", path: "/auth/register", operation: .register, isOpen: true),
             Endpoint(method: "POST", path: "/auth/login", operation: .login, isOpen: true),
-            // The access token has run out when this is asked, so the body alone proves who asks.
+            // The access token has expired when this is called, so only the body authenticates the
+            // caller.
             Endpoint(method: "POST", path: "/auth/refresh", operation: .refresh, isOpen: true),
             Endpoint(method: "POST", path: "/auth/logout", operation: .logout),
             Endpoint(method: "GET", path: "/auth/me", operation: .me),
@@ -59,13 +60,13 @@ extension Dialect {
             MetricRule(type: "stress_indicators", payload: "mental_health_data"),
             MetricRule(type: "mood_assessment", payload: "mental_health_data"),
             MetricRule(type: "cognitive_metrics", payload: "mental_health_data"),
-            // No payload bears this type's name; body temperature is what comes nearest.
+            // No payload has this type's name; body temperature comes closest.
             MetricRule(type: "environmental", payload: "biometric_data"),
         ],
         uploadSources: ["apple_health"])
 
-    // The ranges. Heart rate is the contract's; the others are what a living body, a day or the
-    // scale itself allows, wide enough for extremes and narrow enough to catch a wrong unit.
+    // The range of the heart rate comes from the contract. The others are what a living body, a day
+    // or the scale itself allows: wide enough for extremes and narrow enough to catch a wrong unit.
 
     private static let biometric = PayloadRule(
         name: "biometric_data",

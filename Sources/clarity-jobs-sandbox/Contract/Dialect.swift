@@ -1,51 +1,51 @@
-/// A contract as data: where its operations are, what it accepts and how much.
+/// A contract as data: its endpoints, what it accepts, and its limits.
 ///
 /// Another version of the backend is another value.
 struct Dialect: Sendable {
-    /// The name that `--dialect` takes.
+    /// The name for `--dialect`.
     var name: String
-    /// What stands before every path of `endpoints`.
+    /// The prefix of every path in `endpoints`.
     var basePath: String
     var endpoints: [Endpoint]
-    /// The endpoints that stand beside `basePath`, not below it.
+    /// The endpoints outside `basePath`.
     var outside: [Endpoint] = []
     var limits: Limits
     var payloads: [PayloadRule]
     var metrics: [MetricRule]
-    /// The values of `upload_source`; any text where there are none.
+    /// The accepted values of `upload_source`; if empty, any text is accepted.
     var uploadSources: [String]
-    /// How often an operation may be asked for, where `Quirk.limits` has them kept.
+    /// How often an operation may be called, if `Quirk.limits` enforces it.
     var rates: [Operation: RateLimit] = [:]
-    /// Where the service departs from its own schema.
+    /// The deviations of the service from its own schema.
     var quirks: Set<Quirk> = []
 
-    /// The dialects that can be served.
+    /// The available dialects.
     static let all: [Dialect] = [.blueprint, .loop]
 
-    /// How much of something is accepted.
+    /// The limits of a dialect.
     struct Limits: Sendable {
         var bodyBytes: Int
         var metricsPerUpload: ClosedRange<Int>
-        /// The rows of a page of health data.
+        /// How many rows a page of health data may have.
         var dataPage: ClosedRange<Int>
         var usualDataPage: Int
-        /// The rows of a page of the insight history.
+        /// How many rows a page of the insight history may have.
         var insightPage: ClosedRange<Int>
         var usualInsightPage: Int
-        /// The minutes of a step analysis, the points of an actigraphy analysis.
+        /// How many minutes a step analysis or points an actigraphy analysis may have.
         var analysisPoints: ClosedRange<Int>
-        /// The hours that an actigraphy analysis covers.
+        /// How many hours an actigraphy analysis may cover.
         var analysisHours: ClosedRange<Double>
     }
 
-    /// The rule for metrics of `type`; `nil` for an unknown type.
+    /// Returns the rule for metrics of `type`, or `nil` for an unknown type.
     func metric(_ type: String) -> MetricRule? { metrics.first { $0.type == type } }
 
-    /// The rule for the payload called `name`.
+    /// Returns the rule for the payload called `name`, or `nil` if there is none.
     func payload(_ name: String) -> PayloadRule? { payloads.first { $0.name == name } }
 }
 
-/// What a request asks for, whatever path the dialect gives it.
+/// The operation that a request calls, whatever its path in the dialect.
 enum Operation: Sendable {
     case register, login, refresh, logout, me, updateMe, verifyEmail, resendConfirmation
     case forgotPassword, resetPassword
@@ -56,18 +56,19 @@ enum Operation: Sendable {
     case index, health, rootHealth, readiness, authHealth, healthDataHealth
 }
 
-/// A method and a path pattern with the operation behind them.
+/// A method and a path pattern with their operation.
 struct Endpoint: Sendable {
     var method: String
-    /// A segment in braces takes any text: `/insights/{id}`.
+    /// The path pattern. A segment in braces matches any text: `/insights/{id}`.
     var path: String
     var operation: Operation
-    /// Whether it answers without a bearer token.
+    /// Whether the endpoint works without a bearer token.
     var isOpen = false
-    /// Whether the path with a slash at its end is another, which sends the client here.
+    /// Whether the path with a trailing slash is another one, which redirects the client here.
     var isExact = false
 
-    /// What the segments in braces take in `segments`; `nil` when the pattern does not match.
+    /// Returns the values that `segments` has for the segments in braces, or `nil` if the pattern
+    /// does not match.
     func parameters(in segments: [Substring]) -> [String]? {
         let pattern = path.split(separator: "/")
         guard pattern.count == segments.count else { return nil }
@@ -83,44 +84,44 @@ struct Endpoint: Sendable {
     }
 }
 
-/// What a metric of one type must carry.
+/// The requirements for metrics of one type.
 struct MetricRule: Sendable {
     var type: String
-    /// The one payload that fits it.
+    /// The only payload that is allowed for the type.
     var payload: String
-    /// The fields of the payload that it cannot do without. Where there are none, any one field
-    /// will do.
+    /// The fields that the payload must have; if empty, any one field is enough.
     var needs: [String] = []
-    /// The unit of a metric that is one number; such a metric is listed as a row of its own, the
-    /// others are listed whole.
+    /// The unit of a metric that is a single number.
+    ///
+    /// Such a metric is listed as a row; other metrics are listed as they were sent.
     var unit: String?
-    /// Whether `Quirk.fiveTypes` lets the type through.
+    /// Whether `Quirk.fiveTypes` accepts the type.
     var isProcessed = false
 }
 
-/// What a payload may hold.
+/// The rule for the content of a payload.
 struct PayloadRule: Sendable {
     var name: String
     var fields: [FieldRule]
-    /// Pairs of fields of which the first must lie below the second.
+    /// Pairs of fields whose first value must be below the second.
     var ascending: [(lower: String, upper: String)] = []
 }
 
-/// What a field may hold.
+/// The rule for the content of a field.
 struct FieldRule: Sendable {
-    /// The kinds of value.
+    /// A kind of value.
     enum Kind: Sendable {
-        /// Any number in the range.
+        /// A number in the range.
         case number(ClosedRange<Double>)
-        /// A whole number in the range.
+        /// An integer in the range.
         case count(ClosedRange<Double>)
-        /// Text of at most so many characters.
+        /// Text of at most this many characters.
         case text(Int)
         case choice([String])
         case instant
-        /// An object of names with a number in the range each.
+        /// An object whose values are numbers in the range, under any names.
         case amounts(ClosedRange<Double>)
-        /// An object of these names with a whole number each.
+        /// An object with these names, each with an integer.
         case counts([String])
     }
 

@@ -1,5 +1,5 @@
 extension Dialect {
-    /// The contract of the deployed backend, as its generated schema has it.
+    /// The contract of the deployed backend, as in its generated schema.
     static let loop = Dialect(
         name: "loop",
         basePath: "/api/v1",
@@ -13,7 +13,7 @@ extension Dialect {
             Endpoint(
                 method: "POST", path: "/auth/refresh", operation: .refresh, isOpen: true,
                 isExact: true),
-            // The route looks at the token itself.
+            // The route checks the token itself.
             Endpoint(
                 method: "POST", path: "/auth/logout", operation: .logout, isOpen: true,
                 isExact: true),
@@ -34,7 +34,7 @@ extension Dialect {
             Endpoint(
                 method: "GET", path: "/auth/health", operation: .authHealth, isOpen: true,
                 isExact: true),
-            // Collections have both forms.
+            // Collections work with and without a trailing slash.
             Endpoint(method: "POST", path: "/health-data/", operation: .uploadMetrics),
             Endpoint(method: "GET", path: "/health-data/", operation: .listMetrics),
             Endpoint(

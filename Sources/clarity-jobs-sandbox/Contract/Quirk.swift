@@ -1,24 +1,24 @@
-/// A way in which the deployed backend departs from what its schema says.
+/// A deviation of the deployed backend from its own schema.
 ///
-/// Each was measured or, where the comment says so, read in its code.
+/// Each was measured or, if the comment says so, read in the backend's code.
 enum Quirk: String, CaseIterable, Sendable {
-    /// Of the metrics of one type in an upload the last is kept; all are called accepted.
+    /// An upload stores only the last metric of each type, but reports all as accepted.
     case oneOfEachType = "one-of-each-type"
-    /// Metrics of eight types pass the validation, and then the whole upload is refused.
+    /// Metrics of eight types pass validation, but then the whole upload is refused.
     case fiveTypes = "five-types"
-    /// A metric or sample that comes again is stored again.
+    /// A metric or sample that is sent twice is stored twice.
     case noDeduplication = "no-deduplication"
-    /// Uploads, step analyses, logins and registrations are limited a window.
+    /// Uploads of metrics, step analyses, logins and registrations are limited in each time window.
     case limits
-    /// A refusal by a limit says to come back at once, and that nothing is used up.
+    /// A refusal by the limiter says to retry at once, and that nothing of the limit is used up.
     case retryAfterZero = "retry-after-zero"
     /// Three failed logins lock an address for 15 minutes.
     case lockout
     /// Nobody can register.
     case noSignup = "no-signup"
-    /// `GET /auth/me` knows no address.
+    /// `GET /auth/me` returns no email address.
     case noEmail = "no-email"
-    /// Signing out revokes nothing.
+    /// A logout revokes nothing.
     case lastingTokens = "lasting-tokens"
     /// Sleep data, and a metric that is no object, crash the service.
     case validatorCrash = "validator-crash"
@@ -26,30 +26,31 @@ enum Quirk: String, CaseIterable, Sendable {
     case neverProcessed = "never-processed"
     /// The list of health data is empty.
     case emptyList = "empty-list"
-    /// Removing answers yes to anything.
+    /// Every deletion reports success.
     case deleteSaysYes = "delete-says-yes"
-    /// An insight cannot be had by its id, and the status of the insights is taken for an id.
+    /// No insight can be fetched by its id, and the path of the insights' status is taken for an
+    /// id.
     case deadInsights = "dead-insights"
-    /// The history's totals are wrong unless the page reaches its end.
+    /// The totals of the history are wrong unless the page reaches its end.
     case wrongTotals = "wrong-totals"
-    /// Five analyses with scores that are no numbers close the insights to everybody for 60 s.
+    /// Five analyses whose scores are not numbers block the insights for everybody for 60 s.
     case insightBreaker = "insight-breaker"
-    /// Analyses cannot be had again (read in the code).
+    /// No analysis can be fetched again (read in the code).
     case lostAnalyses = "lost-analyses"
-    /// What is not there is 400, another user's upload 500, a dead refresh token 500, and an
-    /// outage behind the service looks like a mistake of the client.
+    /// Wrong statuses: a missing resource gives 400, another user's upload 500 and a dead refresh
+    /// token 500, and an outage behind the service looks like a client error.
     case wrongStatuses = "wrong-statuses"
-    /// The rate limiter crashes at every upload of metrics and every step analysis, before
-    /// anything is stored.
+    /// The rate limiter crashes at each upload of metrics and each step analysis, before anything
+    /// is stored.
     case limiterCrash = "limiter-crash"
 
     /// The quirks of the deployed backend.
     static let measured = Set(allCases)
-    /// The quirks that remain once the limiter is repaired, as the routes behind it were measured.
+    /// The quirks that remain without the limiter's crash, as measured on the routes behind it.
     static let repaired = measured.subtracting([.limiterCrash])
 }
 
-/// How many requests of one operation a window admits.
+/// The number of requests that one operation accepts in a time window.
 struct RateLimit: Sendable {
     /// Who shares a window.
     enum Scope: Sendable {

@@ -1,19 +1,19 @@
-/// The faults that are still to come.
+/// The faults that are still to be injected.
 struct FaultPlan: Sendable {
     private(set) var rules: [FaultRule] = []
-    /// How many requests have met one since they were last forgotten.
+    /// The number of requests that met a fault other than `pass` since `clear()`.
     private(set) var struck = 0
 
-    /// Adds a rule; those added before go first.
+    /// Adds a rule; earlier rules take precedence.
     mutating func add(_ rule: FaultRule) { rules.append(rule) }
 
-    /// Forgets every fault.
+    /// Removes all rules and resets the count.
     mutating func clear() { (rules, struck) = ([], 0) }
 
-    /// The action for the next request of this kind, which is used up by asking; `nil` when no
-    /// rule has one left.
+    /// Returns the action for the next request of this kind and uses it up; `nil` if no rule has
+    /// one left.
     ///
-    /// `segments` are those of the path after the base path.
+    /// - Parameter segments: the segments of the path after the base path.
     mutating func next(
         method: String, segments: [Substring], body: [UInt8] = []
     ) -> FaultAction? {

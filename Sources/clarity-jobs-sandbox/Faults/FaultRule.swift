@@ -1,63 +1,66 @@
-/// What happens to one request in place of, or around, its usual answer.
+/// A fault that replaces or changes the answer to one request.
 enum FaultAction: Hashable, Sendable {
-    /// This status; the request is not looked at.
+    /// Answers with this status without processing the request.
     case status(Int, retryAfter: Int?)
-    /// The connection is reset; the request is not looked at.
+    /// Resets the connection without processing the request.
     case reset
-    /// The request is carried out; half of its answer is sent.
+    /// Processes the request, and sends half of the answer.
     case truncate
-    /// The request is carried out; its answer waits.
+    /// Processes the request, and delays the answer.
     case latency(Duration)
-    /// 200 with a body that is no JSON; the request is not looked at.
+    /// Answers 200 with a body that is not JSON, without processing the request.
     case garbage
-    /// 401; the token that came with the request is revoked.
+    /// Answers 401 and revokes the request's token.
     case expire
-    /// The request is carried out; the connection is reset without an answer.
+    /// Processes the request, and resets the connection without an answer.
     case drop
-    /// The request is carried out; this status is answered all the same, in the dialect's words for
-    /// a failure behind the service.
+    /// Processes the request, but answers with this status, as the dialect does for a failure
+    /// behind the service.
     case stored(Int)
-    /// What the dialect answers when what stands behind the service is down; the request is not
-    /// carried out.
+    /// Answers as the dialect does when a system behind the service is down, without processing the
+    /// request.
     case outage
-    /// Nothing is ever answered; the request is not looked at.
+    /// Never answers, and does not process the request.
     case hang
-    /// The request is answered as usual.
+    /// Answers as usual.
     case pass
 }
 
-/// Why a fault's text cannot be read.
+/// A reason why the text of a fault cannot be parsed.
 struct FaultSyntaxError: Error, Hashable, CustomStringConvertible {
     var description: String
 }
 
-/// Faults for the requests of one method and path, one after the other:
-/// `POST /health-data/upload: 503 retry-after=2 x3, reset x1`; or for those alone whose body has a
-/// text: `POST /health-data/upload ~211.25: 422 x*`.
+/// Faults for requests with one method and path, in order.
+///
+/// An example is `POST /health-data/upload: 503 retry-after=2 x3, reset x1`. A rule can be limited
+/// to requests whose body contains a text: `POST /health-data/upload ~211.25: 422 x*`.
 struct FaultRule: Hashable, Sendable {
-    /// An action and how often it is still taken; `nil` is for ever.
+    /// An action, and how many times it is still taken; `nil` means for ever.
     struct Step: Hashable, Sendable {
         var action: FaultAction
         var remaining: Int?
     }
 
-    /// `*` is any method.
+    /// The method; `*` matches any.
     var method: String
-    /// The path after the base path, in segments; `*` is any one segment.
+    /// The segments of the path after the base path; `*` matches any one segment.
     var segments: [String]
-    /// What the body must have somewhere, byte for byte; empty for any body.
+    /// The bytes that the body must contain; empty for any body.
     var text: [UInt8] = []
     var steps: [Step]
 
-    /// Whether the rule is for this request.
+    /// Returns whether the rule applies to a request.
     func matches(method: String, segments: [Substring], body: [UInt8]) -> Bool {
         (self.method == "*" || self.method == method)
             && self.segments.elementsEqual(segments) { $0 == "*" || $0 == $1 }
             && (text.isEmpty || body.contains(text))
     }
 
-    /// Reads `METHOD PATH [~TEXT]: ACTION [retry-after=SECONDS] [xCOUNT|x*], ...`; the count is 1 when
-    /// none is given, `x*` is for ever. The text has no blank and no colon.
+    /// Parses `METHOD PATH [~TEXT]: ACTION [retry-after=SECONDS] [xCOUNT|x*], ...`.
+    ///
+    /// The count is 1 by default, and `x*` means for ever. TEXT contains neither a space nor a
+    /// colon.
     init(_ text: String) throws(FaultSyntaxError) {
         func fault(_ reason: String) -> FaultSyntaxError {
             FaultSyntaxError(description: "fault `\(text)`: \(reason)")

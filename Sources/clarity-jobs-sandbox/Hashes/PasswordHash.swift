@@ -1,9 +1,9 @@
 import CSodium
 
-/// How a password is kept: PBKDF2 with HMAC-SHA-256 (RFC 8018) and a salt of its own.
+/// The stored form of a password: PBKDF2 with HMAC-SHA-256 (RFC 8018) and its own salt.
 ///
-/// The people of this server are invented, so the count of iterations is chosen for a quick start
-/// and not for a real secret.
+/// The users of this server are invented. The number of iterations is therefore chosen for a quick
+/// start, not to protect real passwords.
 struct PasswordHash: Hashable, Sendable {
     var salt: [UInt8]
     var iterations: Int
@@ -17,14 +17,14 @@ struct PasswordHash: Hashable, Sendable {
             password: Array(password.utf8), salt: salt, iterations: iterations, count: 32)
     }
 
-    /// Takes up what was stored.
+    /// Creates a hash from its stored parts.
     init(salt: [UInt8], iterations: Int, digest: [UInt8]) {
         self.salt = salt
         self.iterations = iterations
         self.digest = digest
     }
 
-    /// Whether `password` is the one that was hashed; takes as long for a near miss as for any.
+    /// Returns whether `password` is the hashed one; a near miss takes as long as any other.
     func matches(_ password: String) -> Bool {
         let other = PasswordHash(password, salt: salt, iterations: iterations)
         guard other.digest.count == digest.count else { return false }
@@ -34,7 +34,8 @@ struct PasswordHash: Hashable, Sendable {
 
 /// Key derivation with HMAC-SHA-256.
 enum PBKDF2 {
-    /// `count` bytes that `password` and `salt` give after `iterations` rounds, at least one.
+    /// Returns `count` bytes derived from `password` and `salt` in `iterations` rounds, at least
+    /// one.
     static func key(password: [UInt8], salt: [UInt8], iterations: Int, count: Int) -> [UInt8] {
         let mac = HMAC(key: password)
         var key: [UInt8] = []

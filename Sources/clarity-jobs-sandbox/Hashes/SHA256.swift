@@ -2,7 +2,7 @@ import CSodium
 
 /// SHA-256 (FIPS 180-4).
 enum SHA256 {
-    /// The digest of `bytes`, 32 bytes.
+    /// Returns the digest of `bytes`, 32 bytes long.
     static func digest(_ bytes: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
         crypto_hash_sha256(&digest, bytes, UInt64(bytes.count))
@@ -10,13 +10,13 @@ enum SHA256 {
     }
 }
 
-/// HMAC-SHA-256 (RFC 2104) with its key already taken in.
+/// HMAC-SHA-256 (RFC 2104) with a fixed key.
 struct HMAC {
     private var keyed = crypto_auth_hmacsha256_state()
 
     init(key: [UInt8]) { crypto_auth_hmacsha256_init(&keyed, key, key.count) }
 
-    /// The code of `message`, 32 bytes.
+    /// Returns the code of `message`, 32 bytes long.
     func code(_ message: [UInt8]) -> [UInt8] {
         var state = keyed
         var code = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_BYTES))

@@ -1,21 +1,21 @@
 import JSON
 
-// The forms in which the deployed backend speaks of errors.
+// The formats of the deployed backend's errors.
 
 extension Response {
-    /// `{"detail": "text"}`: what most routes say.
+    /// Returns `{"detail": "text"}`, the format of most routes.
     static func detail(_ status: Int, _ text: String, headers: [Header] = []) -> Response {
         .json(status, ["detail": .string(text)], headers: headers)
     }
 
-    /// Problem details below `detail`, as the auth routes have them.
+    /// Returns problem details below `detail`, the format of the auth routes.
     static func nestedProblem(
         _ status: Int, _ type: String, _ text: String, instance: String
     ) -> Response {
         .json(status, ["detail": details(status, type, text, instance)])
     }
 
-    /// Problem details at the top, as the limiter alone has them.
+    /// Returns problem details at the top level, the format of the limiter only.
     static func limited(instance: String, headers: [Header]) -> Response {
         .json(
             429,
@@ -24,7 +24,7 @@ extension Response {
             headers: headers)
     }
 
-    /// An error with a code, as the insight routes have it.
+    /// Returns an error with a code, the format of the insight routes.
     static func coded(
         _ status: Int, _ code: String, _ message: String, request: String, at time: String
     ) -> Response {
@@ -39,12 +39,12 @@ extension Response {
             ])
     }
 
-    /// What comes of an exception that nobody caught.
+    /// The answer after an exception that nobody caught.
     static let crash = Response(
         status: 500, headers: [Header(name: "Content-Type", value: "text/plain; charset=utf-8")],
         body: Array("Internal Server Error".utf8))
 
-    /// The list of what is wrong with a request, each with the value that was found there.
+    /// Returns a list of the faults in a request, each with the value found there.
     static func unprocessable(_ faults: [EchoedFault]) -> Response {
         .json(422, ["detail": .array(faults.map(\.json))])
     }
@@ -60,16 +60,17 @@ extension Response {
     }
 }
 
-/// What is wrong at one place of a request, with the value found there: the deployed backend
-/// sends back what it refuses.
+/// A fault at one location of a request, with the value found there.
+///
+/// The deployed backend sends back the values that it refuses.
 struct EchoedFault: Hashable, Sendable {
     var location: Location
     var message: String
-    /// The machine's word for it, such as `missing`.
+    /// The machine-readable type, such as `missing`.
     var type: String
-    /// The value; for a field that is missing, the object that lacks it.
+    /// The value found; for a missing field, the object that lacks it.
     var input: JSON
-    /// The bound that was crossed, and the like.
+    /// Further details, such as the bound that the value exceeds.
     var context: JSON?
 
     var json: JSON {

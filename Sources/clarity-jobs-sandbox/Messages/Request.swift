@@ -1,9 +1,9 @@
 import JSON
 
-/// A request as the routes see it.
+/// A request as the routes receive it.
 struct Request: Sendable {
     var method: String
-    /// The path without the query, percent escapes resolved.
+    /// The path without the query, with percent escapes decoded.
     var path: String
     var query: [String: String] = [:]
     /// The value of `Authorization`.
@@ -12,17 +12,17 @@ struct Request: Sendable {
     var contentType: String?
     /// The value of `Host`.
     var host: String?
-    /// The number that `Content-Length` gives.
+    /// The value of `Content-Length`.
     var announcedLength: Int?
     var body: [UInt8] = []
-    /// Whether the body was longer than the dialect allows; it is not kept then.
+    /// Whether the body was longer than the dialect allows; then the body is discarded.
     var isTooLarge = false
-    /// The connection that it came on, counted from 1 by the server; 0 where there is none.
+    /// The number of the connection, counted by the server from 1; 0 without a connection.
     var connection = 0
-    /// The client's port on that connection.
+    /// The client's port on the connection.
     var peerPort = 0
 
-    /// The bearer token; the scheme's case does not count (RFC 9110).
+    /// The bearer token. The scheme is not case-sensitive (RFC 9110).
     var bearer: String? {
         guard let authorization else { return nil }
         let parts = authorization.split(separator: " ", maxSplits: 1)
@@ -30,10 +30,10 @@ struct Request: Sendable {
         return String(parts[1])
     }
 
-    /// Where the service is, as the request sees it.
+    /// The URL of the service as the client sees it.
     var origin: String { "http://" + (host ?? "localhost") }
 
-    /// Whether the body is declared to be JSON, or not declared.
+    /// Whether the body is declared as JSON or not declared at all.
     var isJSON: Bool {
         guard let contentType else { return true }
         let type = contentType.prefix { $0 != ";" }.lowercased()
@@ -42,7 +42,7 @@ struct Request: Sendable {
 }
 
 extension StringProtocol {
-    /// The text without the spaces and tabs at its ends.
+    /// The text without leading and trailing spaces and tabs.
     var trimmingSpaces: String {
         let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
         guard let start = firstIndex(where: { !isSpace($0) }),

@@ -1,8 +1,8 @@
 import JSON
 
-/// An answer as the routes make it.
+/// An answer as the routes produce it.
 struct Response: Hashable, Sendable {
-    /// A header with its value.
+    /// A header and its value.
     struct Header: Hashable, Sendable {
         var name: String
         var value: String
@@ -12,7 +12,7 @@ struct Response: Hashable, Sendable {
     var headers: [Header]
     var body: [UInt8]
 
-    /// An answer with a JSON body.
+    /// Returns an answer with a JSON body.
     static func json(
         _ status: Int, _ body: JSON, type: String = "application/json", headers: [Header] = []
     ) -> Response {
@@ -21,7 +21,7 @@ struct Response: Hashable, Sendable {
             body: body.bytes)
     }
 
-    /// Problem details (RFC 9457).
+    /// Returns problem details (RFC 9457).
     static func problem(
         _ status: Int, _ detail: String, instance: String, headers: [Header] = []
     ) -> Response {
@@ -35,17 +35,17 @@ struct Response: Hashable, Sendable {
             type: "application/problem+json", headers: headers)
     }
 
-    /// The contract's answer to a call whose token is missing, unknown, expired or revoked.
+    /// The contract's answer to a request whose token is missing, unknown, expired or revoked.
     static let invalidToken = Response.json(
         401, ["error": "invalid_token"],
         headers: [Header(name: "WWW-Authenticate", value: "Bearer error=\"invalid_token\"")])
 
-    /// An error with a code of the contract: `{"error": {"code", "message"}}`.
+    /// Returns an error with a code of the contract: `{"error": {"code", "message"}}`.
     static func error(_ status: Int, code: String, _ message: String) -> Response {
         .json(status, ["error": ["code": .string(code), "message": .string(message)]])
     }
 
-    /// The list of what is wrong with a request.
+    /// Returns a list of the faults in a request.
     static func unprocessable(_ faults: [ValidationFault]) -> Response {
         .json(
             422,
@@ -80,35 +80,35 @@ struct Response: Hashable, Sendable {
     }
 }
 
-/// An answer that ends a request before its work is done.
+/// An answer that ends a request early.
 struct Refusal: Error {
     var response: Response
 
     init(_ response: Response) { self.response = response }
 }
 
-/// What happens on the connection.
+/// What the server does on the connection.
 struct Reply: Hashable, Sendable {
-    /// How the answer leaves, if it does.
+    /// How the answer is sent, if at all.
     enum Delivery: Hashable, Sendable {
         case whole(Response)
-        /// The length of the whole body is announced, half of it is sent, the connection closes.
+        /// Announces the length of the whole body, sends half of it and closes the connection.
         case half(Response)
-        /// The connection is reset without an answer.
+        /// Resets the connection without an answer.
         case reset
-        /// Nothing is ever sent.
+        /// Never sends anything.
         case never
     }
 
     var delivery: Delivery
-    /// How long the answer waits.
+    /// How long the answer is delayed.
     var delay: Duration?
-    /// Whether the routes made the answer, and not a fault in their place.
+    /// Whether the routes processed the request, and no fault took their place.
     var isCarriedOut = false
-    /// The entry of the record of uploads that waits to hear that the answer has left.
+    /// The entry in the record of uploads to mark once the answer has been sent.
     var send: Int64?
 
-    /// What the ledger counts it as: its status, `reset` or `hang`.
+    /// The outcome that the record of requests counts: the status, `reset` or `hang`.
     var outcome: String {
         switch delivery {
         case .whole(let response), .half(let response): String(response.status)

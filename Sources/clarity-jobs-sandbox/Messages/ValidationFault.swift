@@ -1,6 +1,6 @@
 import JSON
 
-/// A place in a request: `["body", "metrics", 7, "created_at"]`.
+/// A location in a request, such as `["body", "metrics", 7, "created_at"]`.
 struct Location: Hashable, Sendable, ExpressibleByStringLiteral {
     enum Step: Hashable, Sendable {
         case name(String)
@@ -36,10 +36,10 @@ struct Location: Hashable, Sendable, ExpressibleByStringLiteral {
     }
 }
 
-/// What is wrong at one place of a request. It never repeats the value found there.
+/// A fault at one location of a request; it never repeats the value found there.
 struct ValidationFault: Hashable, Sendable {
     var location: Location
     var message: String
-    /// The machine's word for it, such as `missing`.
+    /// The machine-readable type, such as `missing`.
     var type: String
 }

@@ -41,7 +41,7 @@ extension Service {
         do {
             work = try advance(.analysis, call, "analysis")
         } catch is Refusal {
-            // The contract has a status for what is not there.
+            // The contract has a status for an analysis that does not exist.
             return .json(
                 200,
                 [
@@ -73,7 +73,7 @@ extension Service {
             ])
     }
 
-    /// Takes up the recording, or names the analysis of the same recording that there is already.
+    /// Starts an analysis, or returns the existing one of the same recording.
     private func startAnalysis(_ call: Call, _ points: [ActigraphyPoint]) throws -> Response {
         let caller = try call.account.id
         let digest = SHA256.digest(Array(call.request.path.utf8) + [0] + call.request.body)
@@ -84,7 +84,7 @@ extension Service {
             let features = ActigraphyFeatures(points)
             let work = Work(
                 id: identifiers.uuid(), kind: .analysis, user: caller,
-                // Without any movement there is no rhythm to speak of.
+                // Without movement there is no rhythm to analyze.
                 endsIn: features == nil ? .failed : .completed, result: features?.json ?? [:],
                 createdAt: call.now, updatedAt: call.now)
             try store.add(work, digest: digest)
@@ -108,7 +108,7 @@ struct ActigraphyPoint: Hashable, Sendable {
     var time: Timestamp
     var value: Double
 
-    /// A point when both of its parts are there.
+    /// Creates a point if both its parts exist.
     init?(_ time: Timestamp?, _ value: Double?) {
         guard let time, let value else { return nil }
         self.time = time
@@ -121,14 +121,15 @@ struct ActigraphyFeatures: Hashable, Sendable {
     /// The mean of each hour of the day in UTC; 0 for an hour without a point.
     var hourly: [Double]
     var mean: Double
-    /// The mean of the ten hours in a row with the most movement, and of the five with the least.
+    /// The mean of the ten consecutive hours with the most movement; `leastActive` is that of the
+    /// five with the least.
     var mostActive: Double
     var leastActive: Double
-    /// The mean square of the steps from point to point over the variance; 0 for less than two
-    /// points.
+    /// The mean square of the differences between consecutive points, divided by the variance; 0 if
+    /// the variance is 0, as it is for fewer than two points.
     var variability: Double
 
-    /// `nil` when nothing moved.
+    /// Computes the statistics; `nil` if nothing moved.
     init?(_ points: [ActigraphyPoint]) {
         let total = points.reduce(0) { $0 + $1.value }
         guard total > 0 else { return nil }
@@ -156,7 +157,7 @@ struct ActigraphyFeatures: Hashable, Sendable {
         variability = variance == 0 ? 0 : steps * count / ((count - 1) * variance)
     }
 
-    /// The features and the day's profile, scaled to its highest hour.
+    /// The statistics, and the day's profile scaled to its highest hour.
     var json: JSON {
         let highest = hourly.max() ?? 0
         return [

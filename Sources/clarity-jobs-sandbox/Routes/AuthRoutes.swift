@@ -57,7 +57,7 @@ extension Service {
         }
     }
 
-    /// Each refresh token is good once: what comes back replaces it.
+    /// Exchanges a refresh token, which is valid only once, for new tokens.
     func refresh(_ call: Call) throws -> Response {
         let body = try call.body()
         var validation = Validation(now: call.now)
@@ -72,8 +72,10 @@ extension Service {
         }
     }
 
-    /// Ends the session of the access token, and that of the refresh token when it is the user's.
-    /// A refresh token that is unknown is no error (RFC 7009).
+    /// Ends the session of the access token, and that of the refresh token if it belongs to the
+    /// same user.
+    ///
+    /// An unknown refresh token is not an error (RFC 7009).
     func logout(_ call: Call) throws -> Response {
         let body = try call.body()
         var validation = Validation(now: call.now)
@@ -101,7 +103,7 @@ extension Service {
         return .json(200, ["message": "the email is verified"])
     }
 
-    /// The user as the contract shows it.
+    /// Returns the user's profile in the contract's format.
     func profile(_ account: Account) -> JSON {
         [
             "user_id": .string(account.id), "first_name": .string(account.firstName),
@@ -128,7 +130,7 @@ extension Service {
 }
 
 extension Validation {
-    /// An address in lower case: something, `@`, and a name with a dot.
+    /// Validates an address (text, `@` and a name with a dot), and returns it in lower case.
     fileprivate mutating func email(_ node: Node) -> String? {
         guard let text = text(node, 3...254) else { return nil }
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
@@ -142,7 +144,8 @@ extension Validation {
         return text.lowercased()
     }
 
-    /// At least 8 characters with an upper and a lower case letter, a digit and another sign.
+    /// Validates a password: 8 to 128 characters with an upper and a lower case letter, a digit and
+    /// another character.
     fileprivate mutating func newPassword(_ node: Node) -> String? {
         guard let text = text(node, 8...128) else { return nil }
         guard text.contains(where: \.isUppercase), text.contains(where: \.isLowercase),

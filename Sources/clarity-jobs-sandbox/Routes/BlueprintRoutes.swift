@@ -1,6 +1,6 @@
 import JSON
 
-/// The answers of the founding documents.
+/// The routes of the blueprint.
 final class BlueprintRoutes: RouteSet {
     func perform(
         _ operation: Operation, _ call: Service.Call, _ service: Service
@@ -32,7 +32,7 @@ final class BlueprintRoutes: RouteSet {
                     "status": "healthy", "service": "clarity-jobs-sandbox",
                     "timestamp": .time(call.now),
                 ])
-        // The founding documents have no such operation.
+        // The blueprint has no such operation.
         case .updateMe, .resendConfirmation, .forgotPassword, .resetPassword, .deleteMetrics,
             .removedQuery, .index, .rootHealth, .readiness, .authHealth, .healthDataHealth:
             notFound(call.request)

@@ -1,10 +1,10 @@
 import JSON
 
 extension Service.Call {
-    /// The body, which must be a JSON object.
+    /// Returns the body, which must be a JSON object.
     ///
-    /// - Throws: the answer 415 for a body that is declared to be something else, 422 for one that
-    ///   is no JSON or no object.
+    /// - Throws: the answer 415 if the body is declared as anything else, 422 if it is not JSON or
+    ///   not an object.
     func body() throws(Refusal) -> Node {
         guard request.isJSON else {
             throw Refusal(
@@ -28,7 +28,7 @@ extension Service.Call {
         return node
     }
 
-    /// A whole number of the query, `usual` when it is not given.
+    /// Returns an integer from the query, or `usual` if it is not given.
     func number(
         _ name: String, _ range: ClosedRange<Int>, usual: Int, _ validation: inout Validation
     ) -> Int {
@@ -39,7 +39,9 @@ extension Service.Call {
         return validation.number(node, bounds, whole: true).map { Int($0) } ?? usual
     }
 
-    /// Who asks; on an endpoint that is open nobody does, which is 401.
+    /// The caller's account.
+    ///
+    /// - Throws: the answer 401 if the request has no caller, as on an open endpoint.
     var account: Account {
         get throws(Refusal) {
             guard let caller else { throw Refusal(.invalidToken) }
@@ -47,7 +49,7 @@ extension Service.Call {
         }
     }
 
-    /// Refuses a user that is not the one who asks. An id that differs in case alone is another.
+    /// Refuses a user who is not the caller. Ids are case-sensitive.
     func requireOwn(_ user: String) throws(Refusal) {
         guard try user == account.id else {
             throw Refusal(
@@ -55,7 +57,7 @@ extension Service.Call {
         }
     }
 
-    /// The answer that there is no such thing.
+    /// Returns the answer that a resource does not exist.
     func missing(_ what: String) -> Refusal {
         Refusal(.problem(404, "there is no such \(what)", instance: request.path))
     }

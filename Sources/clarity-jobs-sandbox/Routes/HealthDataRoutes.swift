@@ -87,7 +87,7 @@ extension Service {
             ])
     }
 
-    /// A metric that is one number as a row, any other whole.
+    /// Returns a metric with a single number as a row, and any other metric as it was sent.
     private func row(_ metric: StoredMetric) -> JSON {
         guard let rule = dialect.metric(metric.type), let unit = rule.unit,
             let field = rule.needs.first, let value = metric.body[rule.payload]?[field]
@@ -100,8 +100,8 @@ extension Service {
         ]
     }
 
-    /// How much is known of where a metric comes from: 0.7, and 0.1 for each of device, metadata
-    /// and raw data.
+    /// Returns how much is known about the origin of a metric: 0.7, plus 0.1 each for the device,
+    /// the metadata and the raw data.
     private func quality(_ metric: JSON) -> Double {
         let known = ["device_id", "metadata", "raw_data"].count { name in
             metric[name].map { $0 != .null && $0 != [:] } ?? false
@@ -109,7 +109,7 @@ extension Service {
         return Double(7 + known) / 10
     }
 
-    /// The work that the path names, one poll further.
+    /// Returns the work that the path names, advanced by one poll.
     func advance(_ kind: Work.Kind, _ call: Call, _ name: String) throws -> Work {
         let caller = try call.account.id
         return try store.transaction {
@@ -122,7 +122,7 @@ extension Service {
         }
     }
 
-    /// What is said of work in its state.
+    /// Returns the message for the state of a work item.
     func message(_ work: Work) -> String {
         switch work.state {
         case .received: "waiting"

@@ -15,7 +15,7 @@ extension Service {
         var samples: [(kind: String, identifier: String, body: JSON)] = []
         var counts: [JSON.Member] = []
         for kind in Service.sampleKinds {
-            // The bound of the body bounds the count.
+            // The limit on the size of the body also limits the count.
             let nodes = validation.array(body[kind], 0...Int.max, required: false) ?? []
             counts.append(JSON.Member(name: kind, value: .count(nodes.count)))
             for node in nodes {
@@ -61,7 +61,7 @@ extension Service {
 }
 
 extension Validation {
-    /// Reads a sample; the answer is its identifier.
+    /// Validates a sample and returns its identifier.
     fileprivate mutating func healthKitSample(_ node: Node) -> String? {
         guard object(node) != nil else { return nil }
         let identifier = uuid(node["identifier"])

@@ -25,8 +25,9 @@ extension Service {
         .json(200, insightAnswer(try advance(.insight, call, "insight"), call))
     }
 
-    /// The insights, those that are being made first, with their state. Whoever looks here asks for
-    /// those on the page, as by their ids.
+    /// Lists the insights, unfinished ones first, with their state.
+    ///
+    /// Like a request by id, this counts as a poll of each insight on the page.
     func insightHistory(_ call: Call) throws -> Response {
         let caller = try call.account.id
         try call.requireOwn(call.parameters[0])
@@ -112,12 +113,12 @@ extension Service {
         ]
     }
 
-    /// The row of an insight that is being made.
+    /// Returns the row of an unfinished insight.
     private func unfinished(_ work: Work) -> JSON {
         ["id": .string(work.id), "status": "generating"]
     }
 
-    /// The row of the history: about 200 characters of the narrative, and counts.
+    /// Returns a row of the history: the first 200 characters of the narrative, and counts.
     func preview(_ work: Work) -> JSON {
         var narrative = ""
         if case .string(let text)? = work.result["narrative"] { narrative = text }
@@ -136,7 +137,7 @@ extension Service {
         ]
     }
 
-    /// Puts the numbers of an analysis into words. The more numbers, the surer it is.
+    /// Puts the numbers of an analysis into words. The confidence rises with the count of numbers.
     static func narration(
         of results: [JSON.Member], isBrief: Bool, advise: Bool
     ) -> JSON {

@@ -1,34 +1,36 @@
-/// How a dialect answers: its routes, and the form of the answers that no route gives.
+/// The answers of a dialect: its routes, and the format of answers that no route gives.
 ///
-/// It belongs to the service's thread, and may remember between calls.
+/// It belongs to the service's thread, and may keep state between calls.
 protocol RouteSet: AnyObject {
-    /// The answer to a call that is complete: its token, if it needs one, is good.
+    /// Returns the answer to a complete call, whose token, if it needs one, is valid.
     func perform(
         _ operation: Operation, _ call: Service.Call, _ service: Service
     ) throws -> Response
 
-    /// What an operation answers when what stands behind the service does not; `nil` is a path
-    /// without one.
+    /// Returns the answer of an operation when a system behind the service is down.
+    ///
+    /// - Parameter operation: the operation; `nil` for a path without one.
     func outage(_ operation: Operation?, _ request: Request) -> Response
 
-    /// The bearer token of a request.
+    /// Returns the bearer token of a request.
     func token(of request: Request) -> String?
 
-    /// The answer to a token that is missing, unknown, expired or revoked.
+    /// The answer to a request whose token is missing, unknown, expired or revoked.
     var invalidToken: Response { get }
 
     func notFound(_ request: Request) -> Response
-    /// Nothing at this path answers the method; `methods` do, separated by commas.
+    /// Returns the answer for a method that the path does not support; `methods` lists those that
+    /// it supports, separated by commas.
     func wrongMethod(_ methods: String, _ request: Request) -> Response
     func tooLarge(_ request: Request, most: Int) -> Response
-    /// The store refused to read or to write.
+    /// Returns the answer when the store cannot read or write.
     func storeFailed(_ request: Request) -> Response
-    /// An error that was asked for.
+    /// Returns the answer for an injected error status.
     func fault(
         _ status: Int, _ headers: [Response.Header], _ request: Request
     ) -> Response
-    /// A failure after the request was carried out.
+    /// Returns the answer for a failure after the request was processed.
     func failureAfterStoring(_ status: Int, _ request: Request) -> Response
-    /// The answer with what every answer has.
+    /// Returns the answer with the headers that every answer has.
     func dressed(_ response: Response) -> Response
 }

@@ -1,7 +1,8 @@
 import JSON
 
 extension Service {
-    /// The answers outside the contract, for demos and tests: no token, not counted.
+    /// Returns the answers outside the contract, for demos and tests. They need no token and are
+    /// not counted.
     func sandbox(_ request: Request, _ segments: ArraySlice<Substring>) throws -> Response {
         switch (request.method, segments.joined(separator: "/")) {
         case ("GET", "summary"): return .json(200, try summary())
@@ -35,7 +36,7 @@ extension Service {
         case ("POST", "clock"):
             return setTime(request)
         case ("POST", "audit"):
-            // A receiver of audit logs, which is no part of a backend.
+            // A receiver of audit logs, which a backend does not have.
             let lines = request.body.split(separator: UInt8(ascii: "\n"))
             return .json(200, ["entries": .count(lines.count)])
         default:
@@ -77,8 +78,9 @@ extension Service {
         ]
     }
 
-    /// A page of the uploaded metrics: `?limit=1000&after=0`; `next` is the `after` of the next
-    /// page, null at the end.
+    /// Returns a page of the uploaded metrics, such as `?limit=1000&after=0`.
+    ///
+    /// `next` in the answer is the `after` of the next page; it is null on the last one.
     private func storedMetrics(_ request: Request) throws -> Response {
         var validation = Validation(now: clock())
         func number(_ name: String, _ usual: Int64, _ range: ClosedRange<Double>) -> Int64 {
@@ -108,7 +110,7 @@ extension Service {
             ])
     }
 
-    /// Adds a fault a line.
+    /// Adds one fault for each line.
     private func addFaults(_ request: Request) throws -> Response {
         let lines = String(decoding: request.body, as: UTF8.self).split(whereSeparator: \.isNewline)
         do {
@@ -122,8 +124,8 @@ extension Service {
         }
     }
 
-    /// Another value for the metric whose id the body is, dated now: an edit that somebody made
-    /// elsewhere.
+    /// Changes the value of the metric whose id is the body and dates it now, as if somebody had
+    /// edited it elsewhere.
     private func editMetric(_ request: Request) throws -> Response {
         let id = word(request)
         guard let metric = try store.metric(id: id), let rule = dialect.metric(metric.type),
@@ -137,7 +139,7 @@ extension Service {
         return .json(200, ["edited": .string(id), "at": .time(edited.createdAt)])
     }
 
-    /// Sets the clock to the instant that the body is.
+    /// Sets the clock to the instant in the body.
     private func setTime(_ request: Request) -> Response {
         guard let setClock else {
             return .problem(
@@ -157,7 +159,7 @@ extension Service {
         String(decoding: request.body, as: UTF8.self).filter { !$0.isWhitespace }
     }
 
-    /// The body says which: `access`, as when it is empty, or `all`.
+    /// Expires access tokens, or with the body `all` every token. An empty body means `access`.
     private func expireTokens(_ request: Request) throws -> Response {
         let word = word(request)
         guard ["", "access", "all"].contains(word) else {

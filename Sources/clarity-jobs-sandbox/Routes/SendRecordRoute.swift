@@ -1,7 +1,7 @@
 import JSON
 
 extension Service {
-    /// Records an upload request; nothing for any other request.
+    /// Records an upload; any other request is not recorded.
     func recorded(_ reply: Reply, to request: Request) throws -> Reply {
         guard let ids = uploadedIDs(request) else { return reply }
         var recorded = reply
@@ -11,7 +11,7 @@ extension Service {
         return recorded
     }
 
-    /// The ids of the samples that a request uploads; `nil` when it is no upload.
+    /// Returns the ids of the samples that a request uploads, or `nil` if it is not an upload.
     private func uploadedIDs(_ request: Request) -> [String]? {
         let base = dialect.basePath.split(separator: "/")
         let segments = request.path.split(separator: "/")
@@ -27,7 +27,7 @@ extension Service {
         case .uploadHealthKit: (lists, name) = (Service.sampleKinds, "identifier")
         default: return nil
         }
-        // A body that is no JSON brings no samples, and the routes refuse it.
+        // A body that is not JSON contains no samples, and the routes refuse it.
         guard case .success(let body) = Result(catching: { try JSONParser.parse(request.body) })
         else { return [] }
         return lists.flatMap { list -> [String] in
@@ -36,7 +36,7 @@ extension Service {
         }
     }
 
-    /// The record of uploads: `?after=0` leaves out the entries up to that one.
+    /// Returns the record of uploads, without the entries up to `?after=N`.
     func sendRecord(_ request: Request) throws -> Response {
         let after = request.query["after"].flatMap { Int64($0) } ?? 0
         let samples = try store.recordedSamples(after: after)
@@ -74,7 +74,7 @@ extension RecordedSend {
 }
 
 extension JSON {
-    /// What an uploaded sample is recognised by: its id, or all of it when it has none.
+    /// Returns the id of an uploaded sample, or the digest of the whole sample if it has no id.
     func sampleID(_ name: String) -> String {
         if case .string(let id)? = self[name] { return id }
         return SHA256.digest(bytes).hexadecimal

@@ -1,20 +1,20 @@
 import JSON
 
-/// The service behind the HTTP server: a request in, a reply out.
+/// The service behind the HTTP server, which turns a request into a reply.
 ///
-/// It belongs to one thread at a time, as its store does.
+/// Like its store, it belongs to one thread at a time.
 final class Service {
-    /// What of it can be set.
+    /// The settings of a service.
     struct Settings: Sendable {
         var dialect = Dialect.blueprint
-        /// How long an access token is good.
+        /// How long an access token is valid.
         var tokenLife = Duration.seconds(3600)
-        /// How long a refresh token is good.
+        /// How long a refresh token is valid.
         var refreshLife = Duration.seconds(30 * 86_400)
-        /// At which poll work is over; 1 or more.
+        /// The number of polls after which work is finished; at least 1.
         var processingSteps = 3
         var passwordIterations = 2000
-        /// What the clock shows at first, and until it is set; `nil` for the machine's clock.
+        /// The time that the clock shows until it is set; `nil` for the machine's clock.
         var clockStart: Timestamp?
     }
 
@@ -23,18 +23,18 @@ final class Service {
     var identifiers: Identifiers
     var faults: FaultPlan
     let clock: () -> Timestamp
-    /// Sets the clock, where it is not the machine's.
+    /// Sets the clock; `nil` if it is the machine's.
     let setClock: ((Timestamp) -> Void)?
-    /// The highest number of a connection in the record of uploads when the service began.
+    /// The highest connection number in the record of uploads when the service started.
     let recordedConnections: Int
     private let routes: any RouteSet
     private let complain: (String) -> Void
 
     var dialect: Dialect { settings.dialect }
 
-    /// Makes the service; a store that is new gets its seed.
+    /// Creates the service, and fills a new store with the seed.
     ///
-    /// `complain` hears of what the store refuses; such text holds no value of a request.
+    /// - Parameter complain: receives the store's errors, which never contain values of a request.
     init(
         store: Store, settings: Settings = Settings(), routes: any RouteSet,
         faults: FaultPlan = FaultPlan(),
@@ -58,23 +58,24 @@ final class Service {
             iterations: settings.passwordIterations)
     }
 
-    /// A request on its way through the service.
+    /// A request while the service processes it.
     struct Call {
         var request: Request
-        /// What the braces of the path pattern took, in order.
+        /// The values for the braces of the path pattern, in order.
         var parameters: [String] = []
-        /// Who asks; `nil` on endpoints that are open.
+        /// The caller; `nil` on open endpoints.
         var caller: Caller?
         var now: Timestamp
     }
 
-    /// A user with the session that the token came from.
+    /// A user, and the session that the token belongs to.
     struct Caller {
         var account: Account
         var session: String
     }
 
-    /// The reply to `request`, faults included. It is counted unless it is for the sandbox itself.
+    /// Returns the reply to `request`, faults included, and counts it unless it is for the sandbox
+    /// itself.
     func reply(to request: Request) -> Reply {
         let segments = request.path.split(separator: "/")
         if segments.first == "_sandbox" {
@@ -92,7 +93,7 @@ final class Service {
         return reply
     }
 
-    /// Hears that the answer to an upload left whole, to a client that was still there.
+    /// Records that the answer to an upload was sent completely, to a client that was still there.
     func answered(_ reply: Reply) {
         guard let send = reply.send, case .whole = reply.delivery else { return }
         do {
@@ -162,7 +163,7 @@ final class Service {
         return routes.dressed(routes.fault(status, headers, request))
     }
 
-    /// What `body` answers, with everything that it throws made an answer.
+    /// Returns the answer of `body`, and turns every error that it throws into an answer.
     private func guarded(_ request: Request, _ body: () throws -> Response) -> Response {
         do {
             return routes.dressed(try body())
@@ -178,7 +179,7 @@ final class Service {
         return routes.dressed(routes.storeFailed(request))
     }
 
-    /// The endpoints whose path this is, with what their braces take.
+    /// Returns the endpoints whose pattern matches the path, with the values for their braces.
     private func endpoints(
         _ segments: [Substring], _ all: [Endpoint]
     ) -> [(Endpoint, [String])] {
@@ -187,8 +188,10 @@ final class Service {
         }
     }
 
-    /// The endpoint that a method means. A pattern with fewer parameters says more:
-    /// `/insights/status` before `/insights/{id}`.
+    /// Returns the endpoint for a method.
+    ///
+    /// If several patterns match, the one with the fewest parameters wins: `/insights/status`
+    /// before `/insights/{id}`.
     private func endpoint(
         for method: String, _ found: [(Endpoint, [String])]
     ) -> (Endpoint, [String])? {
@@ -221,7 +224,7 @@ final class Service {
         return try routes.perform(endpoint.operation, call, self)
     }
 
-    /// Sends the client to the same path without the slash at its end, at the address and with
+    /// Redirects the client to the same path without the trailing slash, at the address and with
     /// the scheme that the service sees.
     private func elsewhere(_ request: Request) -> Response {
         var path = request.path
@@ -231,7 +234,7 @@ final class Service {
             headers: [.init(name: "Location", value: request.origin + escaped(path))], body: [])
     }
 
-    /// The path as a URL has it.
+    /// Returns the path with percent escapes for a URL.
     private func escaped(_ path: String) -> String {
         path.utf8.map { byte in
             let character = Character(Unicode.Scalar(byte))

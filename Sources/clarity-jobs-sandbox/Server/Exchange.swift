@@ -1,16 +1,16 @@
 import CMicroHTTPD
 @preconcurrency import Glibc
 
-/// One request while libmicrohttpd hands it over in pieces.
+/// A request that libmicrohttpd delivers in pieces.
 final class Exchange {
     private var request: Request
     private let mostBytes: Int
-    /// What was decided; the delivery may come later.
+    /// The reply, once decided; it may be delivered later.
     var reply: Reply?
-    /// Whether the client was gone before the answer could leave.
+    /// Whether the client was gone before the answer could be sent.
     var isAbandoned = false
 
-    /// Takes up the request's line and headers.
+    /// Creates an exchange from the request's line and headers.
     init(_ connection: OpaquePointer, method: String, path: String, mostBytes: Int) {
         request = Request(method: method, path: path)
         request.connection = cmicrohttpd_number(connection)
@@ -34,11 +34,13 @@ final class Exchange {
         }
     }
 
-    /// The request, complete once the body was taken up.
+    /// The request, which is complete once the whole body has been appended.
     var whole: Request { request }
 
-    /// Takes up a piece of the body. Of a body that is too long nothing is kept, but all of it is
-    /// read: a client that still writes would not see the answer.
+    /// Appends a piece of the body.
+    ///
+    /// A body that is too long is discarded but read to its end, because a client that is still
+    /// writing would not see the answer.
     func append(_ bytes: UnsafeRawBufferPointer) {
         guard !request.isTooLarge else { return }
         if request.body.count + bytes.count > mostBytes {
@@ -57,10 +59,10 @@ final class Exchange {
 }
 
 extension Response {
-    /// Queues the answer whole.
+    /// Queues the whole answer.
     func queue(on connection: OpaquePointer) -> MHD_Result {
         let made = body.withUnsafeBytes { bytes in
-            // The bytes are copied; the pointer is mutable for the other modes' sake.
+            // The bytes are copied. The pointer is mutable only because other modes need it.
             MHD_create_response_from_buffer(
                 bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress),
                 .RESPMEM_MUST_COPY)
@@ -68,7 +70,7 @@ extension Response {
         return queue(made, on: connection)
     }
 
-    /// Queues the answer so that it breaks off: the whole length is announced, half of it sent.
+    /// Queues a truncated answer: it announces the whole length and sends half of the body.
     func queueHalf(on connection: OpaquePointer) -> MHD_Result {
         let half = Unmanaged.passRetained(HalfBody(Array(body.prefix(body.count / 2))))
         let made = MHD_create_response_from_callback(
@@ -88,7 +90,7 @@ extension Response {
             { context in
                 if let context { Unmanaged<HalfBody>.fromOpaque(context).release() }
             })
-        // Without a response nobody else gives the body back.
+        // Without a response, nothing else releases the body.
         if made == nil { half.release() }
         return queue(made, on: connection)
     }
@@ -112,18 +114,20 @@ private final class HalfBody {
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 }
 
-/// Resets a TCP connection at once: on Linux, connecting a socket to no address dissolves its
-/// connection with an RST (connect(2)). Closing with SO_LINGER would come after the FIN that
-/// libmicrohttpd sends first.
+/// Resets a TCP connection at once.
+///
+/// On Linux, connecting a socket to no address dissolves its connection with an RST (connect(2)).
+/// Closing it with SO_LINGER would come too late, after the FIN that libmicrohttpd sends first.
 func resetConnection(_ connection: OpaquePointer) {
     var nowhere = sockaddr()
     nowhere.sa_family = sa_family_t(AF_UNSPEC)
-    // Should the client have gone first, there is nothing left to reset.
+    // If the client has gone first, there is nothing left to reset.
     _ = connect(
         cmicrohttpd_socket(connection), &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
 }
 
-/// Whether the client has closed its end, as one does that was killed while its answer waited.
+/// Returns whether the client has closed its end, like one that was killed while it waited for the
+/// answer.
 func isClosed(_ connection: OpaquePointer) -> Bool {
     var byte: UInt8 = 0
     let count = recv(

@@ -1,20 +1,20 @@
 import CMicroHTTPD
 
-/// The service on a socket, by libmicrohttpd with one thread.
+/// Serves the service on a socket, with libmicrohttpd and one thread.
 ///
-/// From `init` to `stop` the service, and with it the store, belongs to that thread: nobody else
-/// may use them meanwhile.
+/// From `init` to `stop`, the service and its store belong to that thread. Nobody else may use
+/// them.
 final class HTTPServer {
-    /// Where it listens, with the port that was found.
+    /// The address that the server listens on, with the actual port.
     let address: ListenAddress
     private let context: Context
     private var daemon: OpaquePointer?
 
-    /// What the callbacks see.
+    /// The data that the callbacks use.
     fileprivate final class Context {
         let service: Service
         let suspensions = Suspensions()
-        /// The number of the newest connection; that of no two in one record is the same.
+        /// The number of the newest connection; numbers are unique within one record.
         var connections: Int
 
         init(_ service: Service) {
@@ -23,7 +23,7 @@ final class HTTPServer {
         }
     }
 
-    /// Starts to answer; `nil` when libmicrohttpd cannot start its thread.
+    /// Starts the server; `nil` if libmicrohttpd cannot start its thread.
     init?(_ service: Service, _ listener: consuming Listener) {
         address = listener.address
         context = Context(service)
@@ -36,7 +36,8 @@ final class HTTPServer {
 
     deinit { stop() }
 
-    /// Ends every connection and the thread; afterwards the service belongs to the caller again.
+    /// Closes every connection and ends the thread. Afterwards the service belongs to the caller
+    /// again.
     func stop() {
         guard let daemon else { return }
         context.suspensions.close()
@@ -45,7 +46,7 @@ final class HTTPServer {
     }
 }
 
-// The callbacks are functions of no actor: they run on libmicrohttpd's thread.
+// The callbacks are isolated to no actor: they run on libmicrohttpd's thread.
 
 private func answer(
     _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
@@ -77,7 +78,7 @@ private func answer(
     } else {
         reply = server.service.reply(to: exchange.whole)
         exchange.reply = reply
-        // Resumed, the connection comes here again and finds the reply decided.
+        // When it is resumed, the connection arrives here again and finds the reply decided.
         if let delay = reply.delay {
             return server.suspensions.suspend(connection, for: delay) ? .YES : .NO
         }
@@ -90,7 +91,7 @@ private func answer(
         resetConnection(connection)
         return .NO
     case .never:
-        // Resumed, the connection comes here again and finds the server ending.
+        // When it is resumed, the connection arrives here again and finds the server stopping.
         return server.suspensions.suspend(connection, for: nil) ? .YES : .NO
     }
 }
@@ -110,7 +111,7 @@ private func forget(
         .service.answered(reply)
 }
 
-/// Gives each connection its number when it begins.
+/// Numbers each connection when it begins.
 private func numberConnection(
     _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
     _ number: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,

@@ -1,14 +1,14 @@
 import CMicroHTTPD
 @preconcurrency import Glibc
 
-/// Where to listen: an IPv4 address of this machine alone, and a port.
+/// The address to listen on: an IPv4 loopback address and a port.
 struct ListenAddress: Hashable, Sendable {
-    /// In the host's byte order, within 127.0.0.0/8.
+    /// The address in host byte order, within 127.0.0.0/8.
     var host: UInt32
-    /// 0 takes a free port.
+    /// The port; 0 takes a free one.
     var port: UInt16
 
-    /// 127.0.0.1:8787.
+    /// The default address, 127.0.0.1:8787.
     static let usual = ListenAddress(host: 0x7F00_0001, port: 8787)
 
     init(host: UInt32, port: UInt16) {
@@ -16,8 +16,8 @@ struct ListenAddress: Hashable, Sendable {
         self.port = port
     }
 
-    /// Reads `127.0.0.1:PORT` or `localhost:PORT`; `nil` for an address that is not loopback and
-    /// for anything else.
+    /// Parses `127.0.0.1:PORT` or `localhost:PORT`; `nil` for an address that is not loopback, and
+    /// for any other text.
     init?(_ text: String) {
         guard let colon = text.lastIndex(of: ":"),
             let port = UInt16(text[text.index(after: colon)...])
@@ -36,20 +36,20 @@ struct ListenAddress: Hashable, Sendable {
     }
 }
 
-/// A refusal of the system.
+/// An error of the system.
 struct SystemError: Error, Hashable, CustomStringConvertible {
     var code: Int32
 
     var description: String { String(cString: strerror(code)) }
 }
 
-/// A socket that listens.
+/// A listening socket.
 struct Listener: ~Copyable {
-    /// Belongs to whoever takes it with `release`, else it is closed.
+    /// The socket; closed by this type unless `release` has handed it over.
     private var descriptor: Int32
     let address: ListenAddress
 
-    /// Listens at `wanted`.
+    /// Starts to listen on `wanted`.
     init(_ wanted: ListenAddress) throws(SystemError) {
         let socket = socket(
             AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -82,7 +82,7 @@ struct Listener: ~Copyable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Hands the socket over.
+    /// Hands the socket over to the caller.
     mutating func release() -> Int32 {
         defer { descriptor = -1 }
         return descriptor

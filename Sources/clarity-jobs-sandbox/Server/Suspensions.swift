@@ -2,9 +2,9 @@ import CMicroHTTPD
 import Dispatch
 import Synchronization
 
-/// The connections that wait: for a moment, or until the server ends.
+/// The connections that wait for a time, or until the server stops.
 ///
-/// A suspended connection stays allocated until it is resumed, so its address is its name.
+/// A suspended connection stays allocated until it is resumed, so its address identifies it.
 final class Suspensions: Sendable {
     private struct State {
         var isClosed = false
@@ -14,7 +14,7 @@ final class Suspensions: Sendable {
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "clarity-jobs-sandbox.latency")
 
-    /// Suspends a connection, for `delay` or until `close`; false when the server is ending.
+    /// Suspends a connection for `delay` or until `close`; `false` if the server is stopping.
     func suspend(_ connection: OpaquePointer, for delay: Duration?) -> Bool {
         let address = UInt(bitPattern: connection)
         let isSuspended = state.withLock { state in
@@ -36,7 +36,7 @@ final class Suspensions: Sendable {
         return isSuspended
     }
 
-    /// Resumes every connection and lets none wait any more; a daemon must not be stopped before.
+    /// Resumes every connection and accepts no more. Call this before the daemon is stopped.
     func close() {
         state.withLock { state in
             state.isClosed = true

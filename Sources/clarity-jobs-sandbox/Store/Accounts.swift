@@ -3,7 +3,7 @@ import SQLite
 /// A user of the service.
 struct Account: Hashable, Sendable {
     var id: String
-    /// In lower case.
+    /// The address in lower case.
     var email: String
     var firstName: String
     var lastName: String
@@ -28,7 +28,7 @@ extension Store {
             lastLogin: row.optionalInteger(7).map { Timestamp(milliseconds: $0) })
     }
 
-    /// Adds a user; false when the address is taken.
+    /// Adds a user; `false` if the address is taken.
     func add(_ account: Account, _ password: PasswordHash, code: String?) throws -> Bool {
         try database.run(
             """
@@ -70,7 +70,7 @@ extension Store {
             .text(user))
     }
 
-    /// Marks the user's address as verified; false when the code is another.
+    /// Marks the user's address as verified; `false` if the code is wrong.
     func verify(_ user: String, code: String) throws -> Bool {
         try database.run(
             """
@@ -80,13 +80,13 @@ extension Store {
         return database.changes == 1
     }
 
-    /// Gives the user a code to come back with, in the place of any earlier one.
+    /// Stores a code as if it had been mailed to the user, in place of any earlier one.
     func mail(_ user: String, code: String) throws {
         try database.run(
             "UPDATE users SET verification_code = ? WHERE id = ?", .text(code), .text(user))
     }
 
-    /// Takes a new password; false when the code is another.
+    /// Sets a new password; `false` if the code is wrong.
     func reset(_ password: PasswordHash, of user: String, code: String) throws -> Bool {
         try database.run(
             """
@@ -98,7 +98,8 @@ extension Store {
         return database.changes == 1
     }
 
-    /// The codes that a real server would have sent by mail and that nobody has entered yet.
+    /// Returns the codes that a real server would have sent by mail and that nobody has entered
+    /// yet.
     func unsentMail() throws -> [(email: String, code: String)] {
         try database.all(
             """
@@ -110,7 +111,7 @@ extension Store {
 }
 
 extension Store {
-    /// Gives the user another name to show.
+    /// Changes the user's display name.
     func rename(_ user: String, to name: String) throws {
         try database.run(
             "UPDATE users SET first_name = ?, last_name = '' WHERE id = ?", .text(name),

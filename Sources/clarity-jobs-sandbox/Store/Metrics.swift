@@ -1,9 +1,9 @@
 import JSON
 import SQLite
 
-/// A metric as it is stored.
+/// A stored metric.
 struct StoredMetric: Hashable, Sendable {
-    /// Counts up in the order in which metrics came.
+    /// The position of the metric in the order of arrival.
     var sequence: Int64
     var id: String
     var type: String
@@ -12,8 +12,8 @@ struct StoredMetric: Hashable, Sendable {
 }
 
 extension StoredMetric {
-    /// The same with the first number of its payload one higher, dated `now`; `nil` where there is no
-    /// number.
+    /// Returns the metric with the first number of its payload raised by one, dated `now`; `nil` if
+    /// the payload has no number.
     func edited(_ payload: String, at now: Timestamp) -> StoredMetric? {
         guard case .object(var members) = body,
             let place = members.firstIndex(where: { $0.name == payload }),
@@ -34,7 +34,7 @@ extension StoredMetric {
 }
 
 extension JSON {
-    /// A number one higher; `nil` for what is none.
+    /// The number plus one; `nil` if the value is not a number.
     fileprivate var raised: JSON? {
         switch self {
         case .integer(let number): .integer(number + 1)
@@ -44,7 +44,7 @@ extension JSON {
     }
 }
 
-/// Where a page of metrics begins: after this metric, newest first.
+/// The position from which a page of metrics continues, newest first: after this metric.
 struct MetricCursor: Hashable, Sendable {
     var createdAt: Timestamp
     var sequence: Int64
@@ -54,7 +54,7 @@ struct MetricCursor: Hashable, Sendable {
         sequence = metric.sequence
     }
 
-    /// Reads what `text` gives; `nil` for anything else.
+    /// Parses `text`; `nil` for anything else.
     init?(_ text: String) {
         let parts = text.split(separator: "_", omittingEmptySubsequences: false)
         guard parts.count == 2, let time = Int64(parts[0], radix: 36),
@@ -64,15 +64,16 @@ struct MetricCursor: Hashable, Sendable {
         self.sequence = sequence
     }
 
-    /// The cursor as clients carry it.
+    /// The cursor in the form that clients send back.
     var text: String {
         String(createdAt.milliseconds, radix: 36) + "_" + String(sequence, radix: 36)
     }
 }
 
 extension Store {
-    /// Adds a metric; false when its id is stored already and `asCopy` does not ask for another
-    /// copy.
+    /// Adds a metric; `false` if its id is already stored and `asCopy` is not set.
+    ///
+    /// With `asCopy`, a repeated id is stored as another copy.
     func add(
         _ metric: AcceptedMetric, user: String, work: String?, asCopy: Bool = false
     ) throws -> Bool {
@@ -91,8 +92,9 @@ extension Store {
         return true
     }
 
-    /// Adds a HealthKit sample; one that is stored already stays as it is, unless `asCopy` asks
-    /// for another copy.
+    /// Adds a HealthKit sample; one that is already stored stays as it is.
+    ///
+    /// With `asCopy`, a repeated sample is stored as another copy.
     func addSample(
         _ identifier: String, kind: String, body: JSON, user: String, work: String,
         asCopy: Bool = false
@@ -108,7 +110,7 @@ extension Store {
         if database.changes == 1 { newlyStored.insert(identifier) }
     }
 
-    /// Up to `limit` of the user's metrics, newest first, after `cursor`.
+    /// Returns up to `limit` of the user's metrics after `cursor`, newest first.
     func metrics(of user: String, after cursor: MetricCursor?, limit: Int) throws -> [StoredMetric]
     {
         try database.all(
@@ -122,7 +124,7 @@ extension Store {
         ).map { try $0.get() }
     }
 
-    /// Up to `limit` uploaded metrics of everybody in the order in which they came.
+    /// Returns up to `limit` uploaded metrics of all users, in the order of arrival.
     func uploadedMetrics(after sequence: Int64, limit: Int) throws -> [StoredMetric] {
         try database.all(
             """
@@ -132,7 +134,7 @@ extension Store {
         ).map { try $0.get() }
     }
 
-    /// The metric with an id that came first; `nil` when there is none.
+    /// Returns the first stored copy of the metric with an id, or `nil` if there is none.
     func metric(id: String) throws -> StoredMetric? {
         try database.first(
             """
@@ -142,7 +144,7 @@ extension Store {
         ).flatMap { try $0.get() }
     }
 
-    /// Takes over the time and the body of a metric.
+    /// Updates the time and the body of a metric.
     func update(_ metric: StoredMetric) throws {
         try database.run(
             "UPDATE metrics SET created_at_ms = ?, body = ? WHERE sequence = ?",

@@ -1,7 +1,7 @@
 import SQLite
 
 extension Migrations {
-    /// The schema of `sandbox.db`; `application_id` spells `CLSB`.
+    /// The schema of `sandbox.db`; `application_id` is `CLSB` in ASCII.
     static let sandbox = Migrations(
         applicationID: 0x434C_5342,
         steps: [

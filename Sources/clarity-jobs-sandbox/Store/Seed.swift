@@ -1,6 +1,6 @@
 import JSON
 
-/// What a new server knows: one user with a history that was made elsewhere.
+/// The content of a new server: one user with a history.
 struct Seed {
     /// The demo user's id, the same on every server.
     static let user = "5f0c7e52-6a1d-4f0e-9b1e-2d8a4c3b7a10"
@@ -9,9 +9,9 @@ struct Seed {
     static let insights = 23
     static let metrics = 12
 
-    /// Fills a store that lacks the demo user; all or nothing.
+    /// Fills a store without the demo user, completely or not at all.
     ///
-    /// Identifiers follow from the seed's own order; dates lie in the days before `now`.
+    /// Identifiers depend only on the order within the seed. Dates are in the days before `now`.
     static func plant(
         in store: Store, now: Timestamp, salt: [UInt8], iterations: Int
     ) throws {

@@ -1,34 +1,34 @@
 import SQLite
 
-/// An entry of the record of uploads: one request with what was answered.
+/// An entry in the record of uploads: a request and its answer.
 struct RecordedSend: Sendable {
     var id: Int64
     var connection: Int64
     var peerPort: Int64
-    /// Whether the client was told, by an answer that left whole, that its samples were taken.
+    /// Whether an answer that was sent completely told the client that its samples were accepted.
     var isAccepted: Bool
-    /// Whether no upload followed on the same connection: a client that ended there may not have
-    /// read the answer.
+    /// Whether no further upload came on the same connection; then the client may not have read the
+    /// answer.
     var isLast: Bool
-    /// The ids that came, each with its fate: `stored`, `known` or `not kept`.
+    /// The ids of the uploaded samples, each with its fate: `stored`, `known` or `not kept`.
     var samples: [(id: String, fate: String)] = []
 }
 
-/// A sample that uploads left with the server, with what tells whose measurement it is.
+/// A sample that the server has from uploads, with the data that identifies its measurement.
 struct RecordedSample: Hashable, Sendable {
     var id: String
     var type: String
     var start: String
-    /// The first number in it.
+    /// The first number in the sample.
     var value: Double
-    /// How often it is stored.
+    /// How many times the sample is stored.
     var copies: Int
 }
 
 extension Store {
-    /// Records an upload request with the ids of its samples, before its answer leaves.
+    /// Records an upload request and the ids of its samples, before its answer is sent.
     ///
-    /// - Returns: the entry, for `noteAnswered`.
+    /// - Returns: the number of the entry, for `noteAnswered`.
     func noteSend(
         connection: Int, peerPort: Int, answer: String, isCarriedOut: Bool, ids: [String]
     ) throws -> Int64 {
@@ -57,15 +57,15 @@ extension Store {
         }
     }
 
-    /// Records that the answer to an upload left whole.
+    /// Records that the answer to an upload was sent completely.
     func noteAnswered(_ send: Int64) throws {
         try database.run("UPDATE sends SET is_answered = 1 WHERE id = ?", .integer(send))
     }
 
-    /// The newest entry; 0 when there is none.
+    /// Returns the number of the newest entry, or 0 if there is none.
     func lastSend() throws -> Int64 { Int64(try number("SELECT coalesce(max(id), 0) FROM sends")) }
 
-    /// Every sample that uploads after an entry stored, or found stored.
+    /// Returns every sample that uploads after an entry stored or found already stored.
     func recordedSamples(after send: Int64) throws -> [RecordedSample] {
         try database.all(
             """
@@ -88,7 +88,7 @@ extension Store {
         }
     }
 
-    /// The entries after one, in their order.
+    /// Returns the entries after `send`, in order.
     func recordedSends(after send: Int64) throws -> [RecordedSend] {
         var sends = try database.all(
             """
@@ -112,7 +112,9 @@ extension Store {
         return sends
     }
 
-    /// The ids that came again, after an entry, when their sender had been told that they were taken.
+    /// Returns the ids that were sent again after the client had been told that they were accepted.
+    ///
+    /// Uploads up to `send` do not count.
     func sentAfterAcceptance(after send: Int64) throws -> [String] {
         try database.all(
             """

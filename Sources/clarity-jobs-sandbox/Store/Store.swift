@@ -1,20 +1,20 @@
 import SQLite
 
-/// What the server keeps, in one SQLite file; used by one thread at a time.
+/// The server's data in one SQLite file; used by one thread at a time.
 final class Store {
     let database: Connection
-    /// The ids that were stored since `noteSend` last took them.
+    /// The ids that were stored since the last call of `noteSend`.
     var newlyStored: Set<String> = []
 
-    /// Opens `sandbox.db` in `directory`, which exists, and brings its schema up to date, or to
-    /// an earlier version, which tests begin with.
+    /// Opens `sandbox.db` in `directory`, which must exist, and migrates its schema.
     ///
-    /// - Throws: `SQLiteError` or `Migrations.Fault` when the file cannot be used.
+    /// - Parameter version: the version to migrate to; tests begin with earlier ones.
+    /// - Throws: `SQLiteError` or `Migrations.Fault` if the file cannot be used.
     init(directory: String, version: Int = .max) throws {
         database = try Connection(path: "\(directory)/sandbox.db")
         try database.execute("PRAGMA journal_mode = WAL")
-        // A killed server loses nothing: what is committed is in the page cache. Only the loss of
-        // the whole machine could take the last commits, which no stand-in need survive.
+        // A killed server loses nothing, because committed data is in the page cache. Only a crash
+        // of the whole machine could lose the last commits, which a stand-in need not survive.
         try database.execute("PRAGMA synchronous = NORMAL")
         try database.execute("PRAGMA foreign_keys = ON")
         var migrations = Migrations.sandbox
@@ -27,7 +27,7 @@ final class Store {
         try database.transaction(body)
     }
 
-    /// Counts an answer.
+    /// Counts an answer by its outcome.
     func count(_ outcome: String) throws {
         try database.run(
             """
@@ -36,14 +36,14 @@ final class Store {
             """, .text(outcome))
     }
 
-    /// How often each outcome was answered, by name.
+    /// Returns how often each outcome was answered, sorted by name.
     func answers() throws -> [(outcome: String, count: Int)] {
         try database.all("SELECT outcome, count FROM answers ORDER BY outcome") { row in
             (row.text(0), Int(row.integer(1)))
         }
     }
 
-    /// The number that a query of one number gives.
+    /// Returns the result of a query for one number.
     func number(_ sql: String) throws -> Int {
         try database.first(sql) { Int($0.integer(0)) } ?? 0
     }

@@ -1,13 +1,13 @@
 import SQLite
 
-/// What a token stands for.
+/// The user and the session that a token gives access to.
 struct Grant: Hashable, Sendable {
     var user: String
-    /// The login that it came from.
+    /// The login that the token comes from.
     var session: String
 }
 
-/// The kinds of token.
+/// A kind of token.
 enum TokenKind: String, Sendable {
     case access, refresh
 }
@@ -26,7 +26,8 @@ extension Store {
             .integer(end.milliseconds))
     }
 
-    /// What a token stands for; `nil` when it is unknown, of the other kind, revoked or expired.
+    /// Returns the grant of a token, or `nil` if the token is unknown, of the other kind, revoked
+    /// or expired.
     func grant(_ token: String, _ kind: TokenKind, at now: Timestamp) throws -> Grant? {
         try database.first(
             """
@@ -36,7 +37,7 @@ extension Store {
         ) { Grant(user: $0.text(0), session: $0.text(1)) }
     }
 
-    /// Revokes one token; one that is unknown is no error.
+    /// Revokes one token; an unknown token is not an error.
     func revoke(_ token: String) throws {
         try database.run("DELETE FROM tokens WHERE digest = ?", digest(token))
     }
@@ -46,13 +47,13 @@ extension Store {
         try database.run("DELETE FROM tokens WHERE session = ?", .text(session))
     }
 
-    /// Revokes every access token, and every refresh token too when `andRefresh`.
+    /// Revokes every access token and, with `andRefresh`, every refresh token; returns how many.
     func expireTokens(andRefresh: Bool) throws -> Int {
         try database.run("DELETE FROM tokens WHERE kind = 'access' OR ?", andRefresh ? 1 : 0)
         return database.changes
     }
 
-    /// Removes the tokens that have expired.
+    /// Removes expired tokens.
     func forgetTokens(before now: Timestamp) throws {
         try database.run(
             "DELETE FROM tokens WHERE expires_at_ms <= ?", .integer(now.milliseconds))

@@ -1,23 +1,23 @@
 import JSON
 import SQLite
 
-/// A metric with the upload that it came with.
+/// A metric and its upload.
 struct ListedMetric: Hashable, Sendable {
     var metric: StoredMetric
-    /// The upload; `nil` for a metric that was there from the start.
+    /// The upload; `nil` for a metric of the seed.
     var upload: String?
 }
 
-/// Which of a user's metrics to list.
+/// A filter for a list of a user's metrics.
 struct MetricFilter: Hashable, Sendable {
     var type: String?
-    /// The first instant, and the last.
+    /// The earliest instant; `end` is the latest. Both are included.
     var start: Timestamp?
     var end: Timestamp?
 }
 
 extension Store {
-    /// Counts metrics or samples that were sent and are not kept.
+    /// Counts metrics or samples that were sent but not stored.
     func noteLoss(_ fate: Fate, _ reason: String, _ count: Int) throws {
         guard count > 0 else { return }
         try database.run(
@@ -27,15 +27,15 @@ extension Store {
             """, .text(fate.rawValue), .text(reason), .integer(Int64(count)))
     }
 
-    /// What becomes of a metric that is not kept.
+    /// What happened to a metric that was not stored.
     enum Fate: String, Sendable {
-        /// The client was told that it was accepted.
+        /// The client was told that the metric was accepted.
         case dropped
-        /// The client was told that it was not.
+        /// The client was told that the metric was refused.
         case refused
     }
 
-    /// How many were lost, by reason.
+    /// Returns how many were lost, sorted by reason.
     func losses(_ fate: Fate) throws -> [(reason: String, count: Int)] {
         try database.all(
             "SELECT reason, count FROM losses WHERE fate = ? ORDER BY reason",
@@ -43,7 +43,7 @@ extension Store {
         ) { ($0.text(0), Int($0.integer(1))) }
     }
 
-    /// How many of the uploaded metrics there are of each type, copies included.
+    /// Returns the number of uploaded metrics of each type, including copies.
     func metricsByType() throws -> [(type: String, count: Int)] {
         try database.all(
             """
@@ -53,7 +53,7 @@ extension Store {
         ) { ($0.text(0), Int($0.integer(1))) }
     }
 
-    /// Removes an upload of metrics and all of them; false when the user has no such upload.
+    /// Removes an upload of metrics with all its metrics; `false` if the user has no such upload.
     func deleteUpload(_ id: String, of user: String) throws -> Bool {
         guard try work(.metrics, id, of: user) != nil else { return false }
         try database.run("DELETE FROM metrics WHERE work_id = ?", .text(id))
@@ -61,7 +61,7 @@ extension Store {
         return true
     }
 
-    /// A page of the user's metrics, newest first.
+    /// Returns a page of the user's metrics, newest first.
     func listedMetrics(
         of user: String, _ filter: MetricFilter, limit: Int, offset: Int
     ) throws -> [ListedMetric] {

@@ -1,7 +1,7 @@
 import JSON
 import SQLite
 
-/// Something that the server works at after it has answered.
+/// Work that the server continues after it has answered.
 struct Work: Hashable, Sendable {
     enum Kind: String, Sendable {
         case metrics, healthkit, insight, analysis
@@ -17,18 +17,18 @@ struct Work: Hashable, Sendable {
     var kind: Kind
     var user: String
     var state = State.received
-    /// 0 to 100; 100 exactly when completed.
+    /// The progress in percent, 0 to 100; it is 100 exactly when the work is completed.
     var progress = 0
-    /// How often it was asked for.
+    /// How often the state was polled.
     var polls = 0
-    /// What it comes to.
+    /// The final state.
     var endsIn = State.completed
-    /// What is shown of it once it is completed.
+    /// The result, which is shown once the work is completed.
     var result: JSON
     var createdAt: Timestamp
     var updatedAt: Timestamp
 
-    /// The work after it was asked for once more; it is over at the `steps`th time.
+    /// Returns the work after one more poll; the poll number `steps` finishes it.
     func advanced(steps: Int, at now: Timestamp) -> Work {
         guard !state.isFinal else { return self }
         var next = self
@@ -39,7 +39,7 @@ struct Work: Hashable, Sendable {
             if endsIn == .completed { next.progress = 100 }
         } else {
             next.state = .processing
-            // Fewer steps than before a restart must not move it back, nor to the end.
+            // After a restart with fewer steps, progress must neither go back nor reach the end.
             next.progress = min(99, max(progress, next.polls * 100 / steps))
         }
         return next
@@ -51,7 +51,7 @@ extension Store {
         id, kind, user_id, state, progress, polls, ends_in, result, created_at_ms, updated_at_ms
         """
 
-    /// Adds work. `digest` recognises the same request when it comes again.
+    /// Adds work. `digest` identifies the same request if it comes again.
     func add(_ work: Work, digest: [UInt8]? = nil) throws {
         try database.run(
             """
@@ -66,7 +66,7 @@ extension Store {
             digest.map { .blob($0) } ?? .null)
     }
 
-    /// The user's work; `nil` when there is none of this kind with this id.
+    /// Returns the user's work of a kind with an id, or `nil` if there is none.
     func work(_ kind: Work.Kind, _ id: String, of user: String) throws -> Work? {
         try database.first(
             "SELECT \(Store.workColumns) FROM work WHERE id = ? AND kind = ? AND user_id = ?",
@@ -74,7 +74,7 @@ extension Store {
         ).flatMap { try $0.get() }
     }
 
-    /// The user's work that came from the same request.
+    /// Returns the user's work for the same request, or `nil` if there is none.
     func work(_ kind: Work.Kind, digest: [UInt8], of user: String) throws -> Work? {
         try database.first(
             """
@@ -83,7 +83,7 @@ extension Store {
         ).flatMap { try $0.get() }
     }
 
-    /// A page of the user's completed work, newest first.
+    /// Returns a page of the user's completed work, newest first.
     func completed(
         _ kind: Work.Kind, of user: String, limit: Int, offset: Int
     ) throws -> [Work] {
@@ -98,7 +98,7 @@ extension Store {
         ).map { try $0.get() }
     }
 
-    /// How much completed work the user has.
+    /// Returns how many items of completed work the user has.
     func completedCount(_ kind: Work.Kind, of user: String) throws -> Int {
         try database.first(
             """
@@ -107,7 +107,7 @@ extension Store {
         ) { Int($0.integer(0)) } ?? 0
     }
 
-    /// A page of the user's insights: those that are being made, then the others, newest first.
+    /// Returns a page of the user's insights: unfinished ones, then the others, each newest first.
     func listedInsights(of user: String, limit: Int, offset: Int) throws -> [Work] {
         try database.all(
             """
@@ -119,7 +119,7 @@ extension Store {
         ).map { try $0.get() }
     }
 
-    /// How many insights those are.
+    /// Returns how many insights `listedInsights` has in all.
     func listedInsightCount(of user: String) throws -> Int {
         try database.first(
             "SELECT count(*) FROM work WHERE user_id = ? AND kind = 'insight' AND state <> 'failed'",
@@ -127,7 +127,7 @@ extension Store {
         ) { Int($0.integer(0)) } ?? 0
     }
 
-    /// Takes over what `Work.advanced` changed.
+    /// Stores the changes that `Work.advanced` made.
     func update(_ work: Work) throws {
         try database.run(
             """
@@ -137,8 +137,9 @@ extension Store {
             .integer(Int64(work.polls)), .integer(work.updatedAt.milliseconds), .text(work.id))
     }
 
-    /// Lets all unfinished work end in failure at its next poll: it has been polled more often
-    /// than any count of steps.
+    /// Makes all unfinished work fail at its next poll, and returns how many items that is.
+    ///
+    /// The count of polls is set above any number of steps.
     func failUnfinishedWork() throws -> Int {
         try database.run(
             """
@@ -148,8 +149,10 @@ extension Store {
         return database.changes
     }
 
-    /// Lets the unfinished work with an id go on for ever, or all of it: it is never polled often
-    /// enough.
+    /// Keeps the unfinished work with an id, or all of it, unfinished for ever; returns how many
+    /// items that is.
+    ///
+    /// The count of polls is set so low that it never reaches the number of steps.
     func stallUnfinishedWork(id: String?) throws -> Int {
         try database.run(
             """

@@ -1,11 +1,11 @@
 import JSON
 
-/// Base 64 (RFC 4648), read.
+/// A decoder for Base64 (RFC 4648).
 enum Base64 {
     private static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
 
-    /// The bytes that `text` stands for, in either alphabet; `nil` when it is not base 64.
+    /// Decodes `text` in either alphabet; `nil` if it is not Base64.
     static func decode(_ text: String) -> [UInt8]? {
         var bits: UInt32 = 0
         var count = 0
@@ -29,7 +29,7 @@ enum Base64 {
         return count == 6 ? nil : bytes
     }
 
-    /// The JSON that `text` stands for; `nil` when it stands for none.
+    /// Decodes and parses `text`; `nil` if it does not contain JSON.
     static func jsonText(_ text: String) -> JSON? {
         guard let bytes = decode(text) else { return nil }
         do {

@@ -1,30 +1,31 @@
-/// Where identifiers, tokens and salts come from.
+/// A source of identifiers, tokens and salts.
 struct Identifiers {
     private var generator: any RandomNumberGenerator
 
-    /// Draws from `generator`; the system's for a real server, a seeded one for a test.
+    /// Creates a source that uses `generator`: the system's for a real server, a seeded one for a
+    /// test.
     init(_ generator: any RandomNumberGenerator = SystemRandomNumberGenerator()) {
         self.generator = generator
     }
 
-    /// `count` random bytes.
+    /// Returns `count` random bytes.
     mutating func bytes(_ count: Int) -> [UInt8] {
         (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
     }
 
-    /// A random UUID (version 4) in lower case.
+    /// Returns a random UUID (version 4) in lower case.
     mutating func uuid() -> String { UUIDText.make(bytes(16)) }
 
-    /// An opaque token of 256 bits, in 64 hexadecimal digits.
+    /// Returns an opaque token of 256 bits as 64 hexadecimal digits.
     mutating func token() -> String { bytes(32).hexadecimal }
 
-    /// A code of six digits.
+    /// Returns a code of six digits, the first of which is not 0.
     mutating func code() -> String { String(Int.random(in: 100_000...999_999, using: &generator)) }
 }
 
 /// UUIDs as text.
 enum UUIDText {
-    /// The UUID (version 4) that 16 bytes make.
+    /// Returns the UUID (version 4) made from 16 bytes.
     static func make(_ bytes: [UInt8]) -> String {
         var bytes = bytes
         bytes[6] = bytes[6] & 0x0F | 0x40
@@ -34,7 +35,7 @@ enum UUIDText {
             .joined(separator: "-")
     }
 
-    /// The UUID in lower case; `nil` when `text` is none.
+    /// Returns the UUID in lower case, or `nil` if `text` is not a UUID.
     static func canonical(_ text: String) -> String? {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.map(\.utf8.count) == [8, 4, 4, 4, 12],
@@ -45,7 +46,7 @@ enum UUIDText {
 }
 
 extension [UInt8] {
-    /// Two digits a byte, in lower case.
+    /// The bytes as two lower-case hexadecimal digits each.
     var hexadecimal: String {
         map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }

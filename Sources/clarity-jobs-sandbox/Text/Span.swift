@@ -1,10 +1,11 @@
 extension Duration {
-    /// Whole milliseconds, rounded towards zero. Spans here are far below what overflows.
+    /// The duration in whole milliseconds, rounded towards zero; spans here are far too short to
+    /// overflow.
     var wholeMilliseconds: Int64 {
         components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
     }
 
-    /// Reads `250ms`, `30s`, `15m`, `6h` or `30d`, at most 3650 days; `nil` for anything else.
+    /// Parses `250ms`, `30s`, `15m`, `6h` or `30d`, at most 3650 days; `nil` for anything else.
     init?(span text: String) {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let units: [Substring: Int64] = [

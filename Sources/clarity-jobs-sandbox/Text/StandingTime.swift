@@ -1,6 +1,6 @@
-/// A clock that stands until it is set, for tests that live through months.
+/// A clock that stands still until it is set, for tests that span months.
 ///
-/// It belongs to one thread at a time, as the service does.
+/// Like the service, it belongs to one thread at a time.
 final class StandingTime {
     var now: Timestamp
 

@@ -1,6 +1,6 @@
 import JSON
 
 extension JSON {
-    /// An instant in ISO 8601.
+    /// Returns an instant in ISO 8601.
     static func time(_ time: Timestamp) -> JSON { .string(time.description) }
 }

@@ -1,15 +1,15 @@
 import Glibc
-// In a target that also imports C libraries, `timeval` belongs to this module of the toolchain.
+// If a target also imports C libraries, `timeval` belongs to this module of the toolchain.
 import SwiftOverlayShims
 
 /// An instant in milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// The server reads and writes dates on its own, so that a fault in the client's reading of dates
-/// meets a second opinion.
+/// The server parses and writes dates with code of its own, so that it does not share the client's
+/// bugs.
 struct Timestamp: Hashable, Comparable, Sendable {
     var milliseconds: Int64
 
-    /// The machine's wall time.
+    /// Returns the machine's wall time.
     static func now() -> Timestamp {
         var time = timeval()
         gettimeofday(&time, nil)
@@ -34,7 +34,7 @@ struct Timestamp: Hashable, Comparable, Sendable {
 }
 
 extension Timestamp: CustomStringConvertible {
-    /// `2026-11-20T06:00:00Z`, with `.123` only when there is a fraction.
+    /// The instant as `2026-11-20T06:00:00Z`, with `.123` only if there is a fraction.
     var description: String {
         let (days, rest) = divided(milliseconds, 86_400_000)
         let (year, month, day) = Timestamp.date(days: days)
@@ -54,7 +54,7 @@ extension Timestamp: CustomStringConvertible {
         return String(repeating: "0", count: max(0, width - text.count)) + text
     }
 
-    /// The date that stands `days` after 1970-01-01, by eras of 400 years that begin in March.
+    /// Returns the date `days` after 1970-01-01, computed in eras of 400 years that begin in March.
     private static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = days + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
@@ -72,8 +72,10 @@ extension Timestamp: CustomStringConvertible {
 }
 
 extension Timestamp {
-    /// Reads `2026-11-20T06:00:00Z`, with a fraction of any length (digits after the milliseconds
-    /// are dropped) and with an offset such as `+01:00` in place of `Z`; `nil` for anything else.
+    /// Parses `2026-11-20T06:00:00Z`; `nil` for anything else.
+    ///
+    /// The fraction may have any length; digits after the milliseconds are dropped. An offset such
+    /// as `+01:00` may replace `Z`.
     init?(iso8601 text: String) {
         let bytes = Array(text.utf8)
         guard bytes.count >= 20, bytes.count <= 64, bytes[4] == UInt8(ascii: "-"),
@@ -113,7 +115,7 @@ extension Timestamp {
         default: return nil
         }
         let days = Timestamp.days(year: year, month: month, day: day)
-        // A day beyond the month's end comes back as another date.
+        // A day after the end of the month converts back to another date.
         guard day >= 1, Timestamp.date(days: days) == (year, month, day) else { return nil }
         let minutes = (days * 24 + hour) * 60 + minute - offset
         self.init(milliseconds: (minutes * 60 + second) * 1000 + fraction)

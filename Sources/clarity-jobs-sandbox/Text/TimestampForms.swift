@@ -1,8 +1,8 @@
 extension Timestamp {
-    /// `2026-11-20T15:01:45.487000+00:00`: microseconds, none when they are zero.
+    /// The instant as `2026-11-20T15:01:45.487000+00:00`; without microseconds if they are zero.
     var offsetText: String { microsecondText + "+00:00" }
 
-    /// `2026-11-20T15:01:45.487000Z`: microseconds, none when they are zero.
+    /// The instant as `2026-11-20T15:01:45.487000Z`; without microseconds if they are zero.
     var zuluText: String { microsecondText + "Z" }
 
     private var microsecondText: String {
@@ -10,9 +10,10 @@ extension Timestamp {
         return text.contains(".") ? text + "000" : String(text)
     }
 
-    /// Reads what the deployed backend takes for a date: ISO 8601 with a space for the `T`, with
-    /// or without seconds, fraction and zone (UTC then), a date alone, and seconds since 1970 as
-    /// text, or milliseconds from 20 thousand million on; `nil` for anything else.
+    /// Parses a date as the deployed backend does; `nil` for anything else.
+    ///
+    /// Accepted is ISO 8601 with a space for the `T`, and without seconds, a fraction or a zone
+    /// (then UTC); a date alone; and seconds since 1970 as text, or milliseconds above 2e10.
     init?(lax text: String) {
         if let number = Double(text) {
             self.init(unix: number)
@@ -33,14 +34,16 @@ extension Timestamp {
         if clock.utf8.count == 5 { clock += ":00" }
         var zone = String(decoding: bytes[end...], as: UTF8.self)
         if zone.isEmpty || zone == "z" { zone = "Z" }
-        // `+0100` is `+01:00`.
+        // `+0100` means `+01:00`.
         if zone.utf8.count == 5, zone != "Z" { zone = "\(zone.prefix(3)):\(zone.suffix(2))" }
         let day = String(decoding: bytes[..<11], as: UTF8.self)
         self.init(iso8601: day + clock + zone)
     }
 
-    /// The instant so many seconds after 1970, or milliseconds from 20 thousand million on;
-    /// `nil` beyond the year 9999.
+    /// Creates the instant so many seconds after 1970, or milliseconds if the magnitude of the
+    /// number is above 2e10.
+    ///
+    /// The result is `nil` outside the years 1 to 9999.
     init?(unix number: Double) {
         let milliseconds = abs(number) > 2e10 ? number : number * 1000
         guard milliseconds.isFinite,
@@ -51,8 +54,9 @@ extension Timestamp {
 }
 
 extension UUIDText {
-    /// The UUID in lower case with its hyphens, which may be missing in `text`, as may braces and
-    /// `urn:uuid:` be there; `nil` when `text` is none.
+    /// Returns the UUID in lower case with hyphens, or `nil` if `text` is not a UUID.
+    ///
+    /// In `text`, the hyphens may be missing, and there may be braces and `urn:uuid:`.
     static func lax(_ text: String) -> String? {
         var digits = text.lowercased()
         if digits.hasPrefix("urn:uuid:") { digits.removeFirst(9) }

@@ -1,8 +1,9 @@
 import JSON
 
 extension LaxValidation {
-    /// Reads the metrics of an upload. One that has no id gets one from `makeID`, one without a
-    /// date gets `now`.
+    /// Validates the metrics of an upload.
+    ///
+    /// A metric without an id gets one from `makeID`, and one without a date gets `now`.
     mutating func metrics(
         _ node: Node, _ dialect: Dialect, now: Timestamp, makeID: () -> String
     ) -> [AcceptedMetric] {
@@ -26,7 +27,7 @@ extension LaxValidation {
                     AcceptedMetric(id: id, type: type, createdAt: time, body: body))
             }
         }
-        // These two are looked at when every metric is in order, the count first.
+        // The backend checks these two only if every metric is valid, the count first.
         guard faults.isEmpty else { return [] }
         if nodes.count > count.upperBound {
             fail(

@@ -1,17 +1,16 @@
 import JSON
 
-/// Reads values out of a request as the deployed backend does, and collects what is wrong.
+/// Validates values of a request as the deployed backend does, and collects the faults.
 ///
-/// It is generous: text that is a number passes for one, a whole number may have a fraction of
-/// zero, unknown members do not count, dates may lie ahead. Null is as good as nothing where a
-/// value may be missing.
+/// It is lenient: a number may be text, an integer may have a fraction of zero, unknown members are
+/// ignored, and dates may be in the future. For an optional value, null counts as absent.
 struct LaxValidation {
-    /// How many faults an answer lists at most. The deployed backend knows no bound.
+    /// The largest number of faults in an answer. The deployed backend has no limit.
     static let mostFaults = 5000
 
     private(set) var faults: [EchoedFault] = []
 
-    /// Notes a fault.
+    /// Records a fault.
     mutating func fail(_ node: Node, _ message: String, _ type: String, _ context: JSON? = nil) {
         guard faults.count < LaxValidation.mostFaults else { return }
         faults.append(
@@ -20,7 +19,7 @@ struct LaxValidation {
                 input: node.value ?? node.owner ?? .null, context: context))
     }
 
-    /// Throws the answer that lists the faults, when there are some.
+    /// Throws the answer that lists the faults, if there are any.
     func finish() throws(Refusal) {
         if !faults.isEmpty { throw Refusal(.unprocessable(faults)) }
     }
@@ -30,7 +29,7 @@ struct LaxValidation {
         return node.value
     }
 
-    /// Text of `length` characters.
+    /// Returns text of `length` characters.
     mutating func text(
         _ node: Node, _ length: ClosedRange<Int> = 0...Int.max, required: Bool = true
     ) -> String? {
@@ -55,7 +54,7 @@ struct LaxValidation {
         return text
     }
 
-    /// A number in `range`, if there is one.
+    /// Returns a number, which must be in `range` if there is one.
     mutating func number(
         _ node: Node, _ range: ClosedRange<Double>? = nil, whole: Bool = false,
         required: Bool = true
@@ -92,7 +91,7 @@ struct LaxValidation {
         return nil
     }
 
-    /// True or false, also as 1 and 0 and in the usual words.
+    /// Returns a boolean, also given as 1, 0 or one of the usual words.
     mutating func flag(_ node: Node, required: Bool = true) -> Bool? {
         switch present(node, required) {
         case nil: return nil
@@ -109,7 +108,7 @@ struct LaxValidation {
         }
     }
 
-    /// One of `choices`.
+    /// Returns one of `choices`.
     mutating func choice(_ node: Node, _ choices: [String], required: Bool = true) -> String? {
         guard let value = present(node, required) else { return nil }
         guard case .string(let text) = value, choices.contains(text) else {
@@ -120,7 +119,7 @@ struct LaxValidation {
         return text
     }
 
-    /// A UUID, in lower case.
+    /// Returns a UUID in lower case.
     mutating func uuid(_ node: Node, required: Bool = true) -> String? {
         guard let value = present(node, required) else { return nil }
         guard case .string(let text) = value, let uuid = UUIDText.lax(text) else {
@@ -130,7 +129,7 @@ struct LaxValidation {
         return uuid
     }
 
-    /// An instant.
+    /// Returns an instant.
     mutating func instant(_ node: Node, required: Bool = true) -> Timestamp? {
         let time: Timestamp?
         switch present(node, required) {
@@ -144,7 +143,7 @@ struct LaxValidation {
         return time
     }
 
-    /// An array of `count` elements.
+    /// Returns an array of `count` elements.
     mutating func list(
         _ node: Node, _ count: ClosedRange<Int> = 0...Int.max, required: Bool = true
     ) -> [Node]? {
@@ -176,7 +175,7 @@ struct LaxValidation {
         return values.enumerated().map { Node(value: $1, location: node.location / $0) }
     }
 
-    /// An object; `type` is the word for anything else.
+    /// Returns an object; `type` is the type of the fault for any other value.
     mutating func object(
         _ node: Node, required: Bool = true, _ type: String = "dict_type"
     ) -> [JSON.Member]? {
@@ -188,7 +187,7 @@ struct LaxValidation {
         return members
     }
 
-    /// An address, in lower case.
+    /// Returns an email address in lower case.
     mutating func email(_ node: Node) -> String? {
         guard let value = text(node) else { return nil }
         let parts = value.split(separator: "@", omittingEmptySubsequences: false)

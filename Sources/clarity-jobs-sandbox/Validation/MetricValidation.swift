@@ -1,17 +1,17 @@
 import JSON
 
-/// A metric that keeps to the contract.
+/// A metric that satisfies the contract.
 struct AcceptedMetric: Hashable, Sendable {
-    /// A UUID in lower case.
+    /// The id, a UUID in lower case.
     var id: String
     var type: String
     var createdAt: Timestamp
-    /// The metric as it came.
+    /// The metric as it was sent.
     var body: JSON
 }
 
 extension Validation {
-    /// Reads the metrics of an upload; those that are faulty are left out and noted.
+    /// Validates the metrics of an upload; faulty ones are recorded and omitted.
     mutating func metrics(_ node: Node, _ dialect: Dialect) -> [AcceptedMetric] {
         guard let nodes = array(node, dialect.limits.metricsPerUpload) else { return [] }
         var seen: [String: Int] = [:]
@@ -38,7 +38,7 @@ extension Validation {
         }
     }
 
-    /// Checks that the metric carries its payload, and no other.
+    /// Checks that the metric has its own payload and no other.
     private mutating func payload(of metric: Node, _ rule: MetricRule, _ dialect: Dialect) {
         for other in dialect.payloads where other.name != rule.payload {
             let node = metric[other.name]
@@ -90,7 +90,7 @@ extension Validation {
         }
     }
 
-    /// The value as something that can be compared: a number, or the milliseconds of a date.
+    /// Returns the value as a number for comparison: a number, or the milliseconds of a date.
     private func magnitude(_ node: Node) -> Double? {
         switch node.value {
         case .integer(let value): Double(value)

@@ -1,13 +1,13 @@
 import JSON
 
-/// A value of the request, or its absence, with its place.
+/// A value in a request, or its absence, and its location.
 struct Node {
     var value: JSON?
     var location: Location
-    /// The object that this is, or should be, a member of.
+    /// The object that has, or should have, this member.
     var owner: JSON?
 
-    /// The member's node; a member that is null counts as absent.
+    /// Returns the node of a member; a member that is null counts as absent.
     subscript(name: String) -> Node {
         let member = value?[name]
         return Node(
@@ -17,27 +17,27 @@ struct Node {
     var isAbsent: Bool { value == nil }
 }
 
-/// Reads values out of a request and collects what is wrong with it.
+/// Validates values of a request and collects the faults.
 ///
-/// Each reader returns `nil` and notes a fault when the value is not as it should be. An absent
-/// value is a fault only when it is required.
+/// Each method returns `nil` and records a fault if the value is invalid. An absent value is a
+/// fault only if it is required.
 struct Validation {
-    /// How many faults an answer lists at most.
+    /// The largest number of faults in an answer.
     static let mostFaults = 200
 
     private(set) var faults: [ValidationFault] = []
-    /// The server's wall time, which no date may exceed.
+    /// The server's wall time; no date may be later.
     let now: Timestamp
 
     init(now: Timestamp) { self.now = now }
 
-    /// Notes a fault.
+    /// Records a fault.
     mutating func fail(_ node: Node, _ message: String, _ type: String) {
         guard faults.count < Validation.mostFaults else { return }
         faults.append(ValidationFault(location: node.location, message: message, type: type))
     }
 
-    /// Throws the answer that lists the faults, when there are some.
+    /// Throws the answer that lists the faults, if there are any.
     func finish() throws(Refusal) {
         if !faults.isEmpty { throw Refusal(.unprocessable(faults)) }
     }
@@ -47,8 +47,9 @@ struct Validation {
         return node.value
     }
 
-    /// Text of `length` characters without control characters; those of a longer text may be line
-    /// breaks and tabs when `isFree`.
+    /// Returns text of `length` characters without control characters.
+    ///
+    /// With `isFree`, line breaks and tabs are allowed.
     mutating func text(
         _ node: Node, _ length: ClosedRange<Int> = 1...256, required: Bool = true,
         isFree: Bool = false
@@ -76,7 +77,7 @@ struct Validation {
         return text
     }
 
-    /// A finite number in `range`.
+    /// Returns a finite number in `range`.
     mutating func number(
         _ node: Node, _ range: ClosedRange<Double>, whole: Bool = false, required: Bool = true
     ) -> Double? {
@@ -103,7 +104,7 @@ struct Validation {
         return number
     }
 
-    /// True or false.
+    /// Returns a boolean.
     mutating func flag(_ node: Node, required: Bool = true) -> Bool? {
         guard let value = present(node, required) else { return nil }
         guard case .bool(let flag) = value else {
@@ -113,7 +114,7 @@ struct Validation {
         return flag
     }
 
-    /// One of `choices`.
+    /// Returns one of `choices`.
     mutating func choice(_ node: Node, _ choices: [String], required: Bool = true) -> String? {
         guard let value = present(node, required) else { return nil }
         guard case .string(let text) = value, choices.contains(text) else {
@@ -123,7 +124,7 @@ struct Validation {
         return text
     }
 
-    /// A UUID, in lower case.
+    /// Returns a UUID in lower case.
     mutating func uuid(_ node: Node) -> String? {
         guard let value = present(node, true) else { return nil }
         guard case .string(let text) = value, let uuid = UUIDText.canonical(text) else {
@@ -133,7 +134,7 @@ struct Validation {
         return uuid
     }
 
-    /// An ISO 8601 date with a zone that is not in the future.
+    /// Returns an ISO 8601 date with a zone, which must not be in the future.
     mutating func past(_ node: Node, required: Bool = true) -> Timestamp? {
         guard let value = present(node, required) else { return nil }
         guard case .string(let text) = value, let time = Timestamp(iso8601: text) else {
@@ -147,7 +148,7 @@ struct Validation {
         return time
     }
 
-    /// An array of `count` elements.
+    /// Returns an array of `count` elements.
     mutating func array(
         _ node: Node, _ count: ClosedRange<Int>, required: Bool = true
     ) -> [Node]? {
@@ -166,7 +167,7 @@ struct Validation {
         return values.enumerated().map { Node(value: $1, location: node.location / $0) }
     }
 
-    /// An object.
+    /// Returns an object.
     mutating func object(_ node: Node, required: Bool = true) -> [JSON.Member]? {
         guard let value = present(node, required) else { return nil }
         guard case .object(let members) = value else {

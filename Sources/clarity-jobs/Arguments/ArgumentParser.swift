@@ -1,17 +1,19 @@
-/// A command line that breaks the syntax: one line for people.
+/// A command line that breaks the syntax; the message is one line for the user.
 struct UsageFault: Error, Equatable {
     var message: String
 }
 
-/// Reads command lines by the GNU conventions: options before, between and after operands,
-/// `--name=value` and `--name value`, `-abc`, `-c value` and `-cvalue`, `--` ends options.
+/// Parses command lines by the GNU conventions.
+///
+/// Options may stand before, between and after operands. Accepted forms are `--name=value`,
+/// `--name value`, `-abc`, `-c value` and `-cvalue`; `--` ends the options.
 struct ArgumentParser {
     let root: CommandSyntax
     let environment: [String: String]
 
-    /// Reads `words`, then fills in what the environment says for options that are not given.
+    /// Parses `words`, then takes missing options from the environment.
     ///
-    /// Options of the root are understood after every command.
+    /// The root's options are accepted after every command.
     func parse(_ words: [String]) throws(UsageFault) -> (CommandSyntax, Arguments) {
         var command = root
         var scope = root.options
@@ -24,7 +26,7 @@ struct ArgumentParser {
                     let next = command.commands.first(where: { $0.name == word })
                 {
                     command = next
-                    // A command's own option stands in the place of the general one.
+                    // A command's own option replaces the general one of the same name.
                     scope.removeAll { known in next.options.contains { $0.name == known.name } }
                     scope += next.options
                     result.path.append(word)
@@ -131,8 +133,8 @@ struct ArgumentParser {
     }
 }
 
-/// The candidate that at most two insertions, removals or replacements turn into `word`; `nil`
-/// when none is that close.
+/// Returns the candidate closest to `word`, at most two insertions, removals or replacements away;
+/// `nil` if none is that close.
 func closest(to word: String, among candidates: [String]) -> String? {
     let wanted = Array(word)
     let ranked = candidates.map { candidate -> (String, Int) in

@@ -1,4 +1,4 @@
-// The commands about the login.
+// The commands for the login.
 extension CommandSyntax {
     static let auth = CommandSyntax(
         name: "auth", summary: "Log in, log out, and show who is logged in.",

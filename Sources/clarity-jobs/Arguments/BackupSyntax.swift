@@ -1,4 +1,4 @@
-// The commands about backups of the state directory.
+// The commands for backups of the state directory.
 extension CommandSyntax {
     static let backup = CommandSyntax(
         name: "backup", summary: "Back up history and health data, while other commands use them.",

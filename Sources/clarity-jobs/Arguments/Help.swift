@@ -1,5 +1,5 @@
 extension CommandSyntax {
-    /// The help page of this command; `path` is what was typed to reach it.
+    /// Returns the help page of this command; `path` is what the user typed to reach it.
     func help(path: [String], common: [OptionSyntax]) -> String {
         var usage = path.joined(separator: " ")
         if !commands.isEmpty { usage += " COMMAND" }

@@ -1,4 +1,4 @@
-// The commands about the master key and the audit log.
+// The commands for the master key and the audit log.
 extension CommandSyntax {
     static let key = CommandSyntax(
         name: "key", summary: "Change the master key, or show where it is.",

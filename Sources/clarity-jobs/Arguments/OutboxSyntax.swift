@@ -1,4 +1,4 @@
-// The commands about samples: waiting, sent, refused.
+// The commands for samples: waiting, sent and refused ones.
 extension CommandSyntax {
     static let outbox = CommandSyntax(
         name: "outbox",

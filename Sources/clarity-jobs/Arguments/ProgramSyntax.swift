@@ -1,11 +1,11 @@
 extension OptionSyntax {
-    /// What every command has that only reads.
+    /// The option of every command that only reads.
     static let now = OptionSyntax(
         "now", value: "TIME", summary: "answer as if it were this time (RFC 3339 or local)")
 }
 
 extension CommandSyntax {
-    /// The whole command line of `clarity-jobs`.
+    /// The complete command line of `clarity-jobs`.
     static let program = CommandSyntax(
         name: "clarity-jobs",
         summary: "Sync a person's health data with the CLARITY backend.",

@@ -1,4 +1,4 @@
-// The commands about sources.
+// The commands for sources.
 extension CommandSyntax {
     static let importing = CommandSyntax(
         name: "import",

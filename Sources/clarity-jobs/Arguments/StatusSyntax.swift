@@ -1,5 +1,4 @@
 extension CommandSyntax {
-    /// `status`.
     static let status = CommandSyntax(
         name: "status",
         summary: "Show whether your data is up to date, and why not.",

@@ -1,13 +1,13 @@
-/// What a command line may say, as data: parsing, help and suggestions come from it.
+/// The syntax of a command as data; parsing, help and suggestions are derived from it.
 struct CommandSyntax: Sendable {
     var name: String
     var summary: String
-    /// What its own page of help says below the summary, line by line.
+    /// The text below the summary on the command's own help page, line by line.
     var details: [String] = []
-    /// The operands as help shows them: `[JOB...]`; `nil` when there are none.
+    /// The operands as help shows them, such as `[JOB...]`; `nil` if there are none.
     var operands: String?
     var options: [OptionSyntax] = []
-    /// Command lines worth knowing, shown first in help.
+    /// Useful command lines, shown first in help.
     var examples: [String] = []
     var commands: [CommandSyntax] = []
 
@@ -15,11 +15,11 @@ struct CommandSyntax: Sendable {
     var passesArgumentsOn = false
 }
 
-/// One option.
+/// The syntax of an option.
 struct OptionSyntax: Sendable {
     var name: String
     var letter: Character?
-    /// The value's name in help; `nil` for an option without value.
+    /// The value's name in help; `nil` for an option without a value.
     var value: String?
     var choices: [String] = []
     var summary: String
@@ -35,19 +35,19 @@ struct OptionSyntax: Sendable {
         self.summary = summary
     }
 
-    /// The variable that stands in for the option: `CLARITY_JOBS_CONFIG`.
+    /// The environment variable that can replace the option, such as `CLARITY_JOBS_CONFIG`.
     var variable: String {
         "CLARITY_JOBS_" + name.uppercased().replacing("-", with: "_")
     }
 }
 
-/// A command line that was understood.
+/// A parsed command line.
 struct Arguments {
     /// The names of the command and its subcommand.
     var path: [String] = []
-    /// Of an option that was given several times the last value.
+    /// The value of each option; if it was given several times, the last one.
     var values: [String: String] = [:]
-    /// Each value of an option, in their order.
+    /// All values of each option, in the order given.
     var given: [String: [String]] = [:]
     var flags: Set<String> = []
     var operands: [String] = []
@@ -56,6 +56,6 @@ struct Arguments {
 
     subscript(option: String) -> String? { values[option] }
 
-    /// All values of an option that may be given several times.
+    /// Returns all values of an option that may be given several times.
     func all(_ option: String) -> [String] { given[option] ?? [] }
 }

@@ -3,8 +3,9 @@ import ClarityScheduler
 import Glibc
 import JSON
 
-/// `audit`: proves the history and the outbox, or says what is wrong in them. The outbox is the worker's
-/// program's part, which links what opens the health data.
+/// `audit`: checks the history and the outbox, or reports what is wrong with them.
+///
+/// `clarity-jobs-worker`, which links the code that decrypts health data, checks the outbox.
 struct AuditCommand {
     private let composition: Composition
 
@@ -29,7 +30,7 @@ struct AuditCommand {
         } else if !hasOutbox {
             console.results(findings.map(object), table: Table(heading: []))
         } else {
-            // The worker goes on with the list and ends it.
+            // The worker continues this list and closes it.
             for (place, finding) in findings.enumerated() {
                 if console.form == .json { console.result(place == 0 ? "[" : ",") }
                 console.result(object(finding).line)
@@ -40,7 +41,7 @@ struct AuditCommand {
     }
 
     private func hasOutbox(_ file: JobFile) -> Bool {
-        // A link that leads nowhere, or a file that is gone, is something to speak of as well.
+        // A broken link or a missing file must be reported too.
         let path = composition.healthPath(file)
         return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
             || composition.isLost(path)

@@ -1,8 +1,9 @@
 import ClarityHost
 import ClarityScheduler
 
-/// `audit log [--since SPAN]` and `audit log --verify`: done by the worker's program, which links what
-/// opens the log.
+/// `audit log [--since SPAN]` and `audit log --verify`.
+///
+/// Both run in `clarity-jobs-worker`, which links the code that decrypts the log.
 struct AuditLogCommand {
     private let composition: Composition
 

@@ -1,6 +1,8 @@
 import ClarityHost
 
-/// `auth login`, `auth logout` and `auth status`: done by the worker's program, which links what HTTP needs.
+/// `auth login`, `auth logout` and `auth status`.
+///
+/// They run in `clarity-jobs-worker`, which links the HTTP client.
 struct AuthCommand {
     private let composition: Composition
 
@@ -48,7 +50,10 @@ struct AuthCommand {
         ] + trust(file)
     }
 
-    /// A password goes to whom a job would send a token, in the same words, and to nobody else.
+    /// Returns the options that decide which server is trusted.
+    ///
+    /// They are the ones that jobs get: a password may go only to a server that would receive a
+    /// job's token.
     private func trust(_ file: JobFile) -> [String] {
         [
             ("--dialect", "backend.dialect"), ("--ca-bundle", "backend.ca_bundle"),

@@ -2,11 +2,12 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `backfill JOB --from TIME [--to TIME]`: asks for the occurrences of a past range, each once.
+/// `backfill JOB --from TIME [--to TIME]`: requests one run for each occurrence in a past range.
 struct BackfillCommand {
     private let composition: Composition
 
-    /// The most occurrences of one request: more than two years of days, or six weeks of hours.
+    /// The largest number of occurrences in one request: over two years of days, or six weeks of
+    /// hours.
     static let most = 1000
 
     init(_ composition: Composition) { self.composition = composition }
@@ -48,7 +49,7 @@ struct BackfillCommand {
         return .done
     }
 
-    /// What the job's schedule named in the range, both ends included.
+    /// Returns the occurrences of the job's schedule in the range, both ends included.
     private func occurrences(
         of job: Job, from: Instant, through to: Instant, _ history: borrowing RunHistory
     ) throws(CommandFailure) -> [Instant] {
@@ -78,7 +79,9 @@ struct BackfillCommand {
         return latest
     }
 
-    /// From where `every` counts: as far back as the range goes, in the same steps.
+    /// Returns the instant from which `every` counts.
+    ///
+    /// An anchor after `start` is moved back by whole periods until it is before `start`.
     private static func anchor(
         _ anchor: Instant, of schedule: Schedule, before start: Instant
     ) -> Instant {

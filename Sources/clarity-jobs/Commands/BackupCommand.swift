@@ -1,7 +1,9 @@
 import ClarityHost
 import ClarityScheduler
 
-/// `backup` and `backup list`: done by the worker's program, which links what opens the health data.
+/// `backup` and `backup list`.
+///
+/// Both run in `clarity-jobs-worker`, which links the code that decrypts health data.
 struct BackupCommand {
     private let composition: Composition
 
@@ -16,7 +18,7 @@ struct BackupCommand {
             words += ["--keep", text]
         }
         let file = try composition.jobFile()
-        // A history that this program cannot read is none to keep as if it could.
+        // Refuses to back up a history that this program cannot read.
         _ = try composition.history(file)
         let form = try askingStore { () throws(RunStoreError) in try RunHistory.newestForm() }
         words += ["--history-form", form]

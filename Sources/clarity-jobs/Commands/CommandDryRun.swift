@@ -2,14 +2,16 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `dry-run` of a job of the kind `command`: shows what would be started, and starts nothing.
+/// `dry-run` of a job of kind `command`: shows what the job would start, and starts nothing.
 struct CommandDryRun {
     private let composition: Composition
 
     init(_ composition: Composition) { self.composition = composition }
 
-    /// Says the words, the folder and the names of the environment; a program or folder that is not
-    /// there is the fault that the attempt would have.
+    /// Shows the words, the folder and the names of the environment variables.
+    ///
+    /// If the program or the folder does not exist, the exit status is that of the fault that the
+    /// attempt would have.
     func run(_ order: AttemptOrder, _ file: JobFile) throws(CommandFailure) -> ExitStatus {
         let plan: CommandPlan
         do throws(Failure) {
@@ -39,7 +41,7 @@ struct CommandDryRun {
         return program != nil && plan.hasFolder ? .done : .configuration
     }
 
-    /// A word as a shell would have to be given it, where that matters.
+    /// Returns a word in single quotes if a shell would not take it literally.
     private func quoted(_ word: String) -> String {
         let isPlain =
             !word.isEmpty

@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `doctor`: what is known of this machine, from whom, and what would be needed to know more.
+/// `doctor`: shows this machine's conditions, their sources, and what is missing to know more.
 struct DoctorCommand {
     private let composition: Composition
 

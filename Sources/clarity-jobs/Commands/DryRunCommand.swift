@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 
-/// `dry-run JOB`: shows what a job would send or remove, and changes nothing.
+/// `dry-run JOB`: shows what a job would send or delete, and changes nothing.
 struct DryRunCommand {
     private let composition: Composition
 
@@ -20,7 +20,8 @@ struct DryRunCommand {
         }
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
-        // First: an answer that came after the moment would count as one from a clock set back since.
+        // Conditions come before `moment`. A condition measured after it would look as if the clock
+        // had been set back since the measurement.
         let conditions = composition.conditions(file).conditions(asking: job.checks)
         let moment = composition.clock.moment
         say(of: job, file, conditions, moment, ledger)
@@ -34,8 +35,10 @@ struct DryRunCommand {
         try composition.become("clarity-jobs-worker", ["dry-run"], for: file)
     }
 
-    /// Says on standard error whether the job would start now, with each constraint's verdict and
-    /// what else holds it back, such as what its run itself asks for.
+    /// Writes to standard error whether the job would start now.
+    ///
+    /// Below follow each constraint's verdict and every other reason to wait, such as a request of
+    /// the run itself.
     private func say(
         of job: Job, _ file: JobFile, _ conditions: Conditions, _ moment: Moment, _ ledger: Ledger
     ) {

@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `explain JOB`: why a job does or does not run now.
+/// `explain JOB`: shows why a job does or does not run now.
 struct ExplainCommand {
     private let composition: Composition
 
@@ -18,7 +18,8 @@ struct ExplainCommand {
         if let instant = try composition.time("at") {
             return try PastOccurrenceCommand(composition, job, file).run(instant)
         }
-        // First: an answer that came after the moment would count as one from a clock set back since.
+        // Conditions come before `moment`. A condition measured after it would look as if the clock
+        // had been set back since the measurement.
         let monitor = composition.conditions(file)
         let conditions = monitor.conditions(asking: job.checks)
         let moment = composition.clock.moment
@@ -31,7 +32,8 @@ struct ExplainCommand {
         guard let explanation else {
             throw CommandFailure(.usage, "job `\(job.id)` has `enabled: false` in the job file")
         }
-        // What the kernel lets be heard is tried out for it, which takes 50 ms: only where it helps.
+        // The diagnosis tests which kernel notifications work, which takes 50 ms. It is worth that
+        // only if a value is unknown.
         let isUnknown = explanation.factors.contains {
             if case .makeKnown = $0.change { true } else { false }
         }
@@ -60,7 +62,7 @@ struct ExplainCommand {
         }
     }
 
-    /// When the attempt that runs was started.
+    /// Returns the start of the running attempt; `nil` if none is running.
     private func attemptSince(
         _ explanation: JobExplanation, _ history: borrowing RunHistory
     ) throws(CommandFailure) -> Instant? {

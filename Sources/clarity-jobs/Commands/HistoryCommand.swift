@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `history [JOB]`: past and present runs, newest first.
+/// `history [JOB]`: lists past and present runs, newest first.
 struct HistoryCommand {
     private let composition: Composition
 
@@ -29,7 +29,7 @@ struct HistoryCommand {
             let runs = try history.runs(filter, limit: limit)
             return (runs, try deferrals(holding: runs, history))
         }
-        // A job that is no longer declared keeps its history.
+        // A job that was removed from the job file keeps its history.
         if runs.isEmpty, filter == RunFilter(job: job), let job,
             !file.jobs.contains(where: { $0.id == job })
         {
@@ -47,7 +47,7 @@ struct HistoryCommand {
         return .done
     }
 
-    /// What holds back those of the runs that wait, as it was found at the last decision.
+    /// Returns the deferrals of each waiting run, as of the last decision.
     private func deferrals(
         holding runs: [Run], _ history: borrowing RunHistory
     ) throws(RunStoreError) -> [RunID: [Deferral]] {
@@ -60,7 +60,7 @@ struct HistoryCommand {
     }
 }
 
-/// `history show RUN`: one run with its attempts and all that held it back.
+/// `history show RUN`: shows a run, its attempts and everything that it waited for.
 struct HistoryShowCommand {
     private let composition: Composition
 

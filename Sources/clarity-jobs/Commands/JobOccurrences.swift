@@ -1,16 +1,16 @@
 import ClarityScheduler
 
-/// The coming occurrences of one job, found one at a time.
+/// The next occurrences of one job, computed one at a time.
 struct JobOccurrences {
-    /// The stretch around a change of offset that counts on each side of it.
+    /// How far from a clock change an occurrence may be, before or after it, to count as close.
     static let around = Duration.seconds(36 * 3600)
-    /// How far ahead changes of offset are looked for: a year and the stretch around its end.
+    /// How far ahead clock changes are searched: a year, and the time around its end.
     static let horizon = Duration.seconds(400 * 86_400)
 
     let job: JobID
-    /// The zone in which people read the job's times.
+    /// The zone in which the job's times are shown.
     let zone: Zone
-    /// The coming changes of the zone's offset; `nil` where all occurrences are wanted.
+    /// The coming clock changes of the zone; `nil` if all occurrences are wanted.
     let changes: [Zone.Change]?
 
     private let schedule: Schedule
@@ -19,7 +19,7 @@ struct JobOccurrences {
     private var changesLeft: ArraySlice<Zone.Change>
 
     /// Creates the occurrences strictly after `now`; with `aroundChanges`, only those close to a
-    /// change of offset.
+    /// clock change.
     init(
         of job: JobID, _ schedule: Schedule, anchor: Instant, after now: Instant, zone: Zone,
         aroundChanges: Bool
@@ -52,9 +52,9 @@ struct JobOccurrences {
         return nil
     }
 
-    /// What a change of offset has to do with an occurrence, for people; `nil` for nothing.
+    /// Returns what a clock change does to an occurrence, for the user; `nil` if nothing.
     ///
-    /// It is about the time that the schedule's rule names, whatever delay comes on top of it.
+    /// The note is about the time that the schedule's rule names, without the delay added to it.
     func note(on occurrence: Instant) -> String? {
         let named = occurrence - schedule.delay
         if changes?.contains(where: { $0.at == named && $0.isForward }) == true {

@@ -1,6 +1,8 @@
 import ClarityHost
 
-/// `key rotate` and `key status`: done by the worker's program, which links what opens the health data.
+/// `key rotate` and `key status`.
+///
+/// Both run in `clarity-jobs-worker`, which links the code that decrypts health data.
 struct KeyCommand {
     private let composition: Composition
 

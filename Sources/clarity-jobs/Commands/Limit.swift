@@ -1,5 +1,5 @@
 extension Composition {
-    /// How many results were asked for with `--limit`; 20 unless it is given.
+    /// Returns the value of `--limit`, which must be in `range`; 20 by default.
     func limit(_ range: ClosedRange<Int>) throws(CommandFailure) -> Int {
         guard let text = arguments["limit"] else { return 20 }
         guard let number = Int(text), range.contains(number) else {

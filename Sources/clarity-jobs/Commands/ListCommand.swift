@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `list`: the jobs, what comes next and what they wait for.
+/// `list`: lists the jobs, when each runs next and what it waits for.
 struct ListCommand {
     private let composition: Composition
 
@@ -46,21 +46,23 @@ struct ListCommand {
         ]
     }
 
-    /// What holds the job back; nothing does while it runs.
+    /// Returns the reasons why the job waits; empty while it runs.
     private func waitsFor(_ standing: JobStatus?) -> [Deferral] {
         guard let standing, standing.open?.state != .running else { return [] }
         return standing.deferrals
     }
 
-    /// What the job waits for, in a cell: `not due` stands for every reason that is only time, since
-    /// the column beside it has that.
+    /// Returns the table cell that says what the job waits for.
+    ///
+    /// `not due` replaces every reason that is only a time, because the column beside it shows
+    /// that.
     private func waits(_ deferrals: [Deferral]) -> String {
         let others = deferrals.filter { $0.reason != .notDue }
         if others.isEmpty { return deferrals.isEmpty ? "" : "not due" }
         return others.map(RunText.line).joined(separator: "; ")
     }
 
-    /// `disabled`, the state of the unfinished run, or `idle`.
+    /// Returns `disabled`, the state of the unfinished run, or `idle`.
     private func state(_ standing: JobStatus?) -> String {
         guard let standing else { return "disabled" }
         return standing.open?.state.rawValue ?? "idle"

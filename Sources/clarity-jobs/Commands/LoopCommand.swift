@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 
-/// `loop`: runs jobs as they fall due, until a signal drains it.
+/// `loop`: runs jobs as they fall due, until a signal tells it to drain.
 struct LoopCommand {
     private let composition: Composition
 
@@ -19,7 +19,7 @@ struct LoopCommand {
         var scheduler = try composition.scheduler(
             planner, file, store, monitor, on: events
         ) { change in
-            // Standard error is the journal here; standard output belongs to results.
+            // Standard error is the journal here. Standard output is for results.
             guard case .put(let run) = change, run.state != .running,
                 run.state.isFinished || run.attempts > 0, !LoopCommand.isIdleUpload(run)
             else { return }
@@ -28,8 +28,8 @@ struct LoopCommand {
         console.note(LoopCommand.greeting("loop over", file))
         let (happenings, continuation) = AsyncStream.makeStream(of: Planner.Event.self)
         let reloads = Reloads(composition, file, monitor, on: events) { continuation.yield($0) }
-        // Other processes tell of what they changed by touching the lock that this one holds.
-        // A login makes its mark.
+        // Other processes announce a change by touching the lock that this process holds, and a
+        // login creates its mark.
         let nudges = FileWatch(paths: [store.leaseLock.path, composition.loginMark(file)])
             .changes(on: events)
         let clock = events.clockChanges()
@@ -58,8 +58,9 @@ struct LoopCommand {
         return signals.received ?? .done
     }
 
-    /// Whether a run is an upload that sent nothing and refused nothing: nobody needs a line an hour
-    /// that says so. The history has it.
+    /// Returns whether a run is an upload that sent nothing and refused nothing.
+    ///
+    /// Such a run would print a line every hour that nobody needs. The history has it.
     private static func isIdleUpload(_ run: Run) -> Bool {
         run.kind.rawValue == "bulk-upload" && run.state == .succeeded
             && [
@@ -68,7 +69,7 @@ struct LoopCommand {
             ].allSatisfy { run.tally[$0] == 0 }
     }
 
-    /// `clarity-jobs: loop over 5 jobs`.
+    /// Returns a greeting such as `clarity-jobs: loop over 5 jobs`.
     static func greeting(_ words: String, _ file: JobFile) -> String {
         let count = file.enabledJobs.count
         return "clarity-jobs: \(words) \(count) \(count == 1 ? "job" : "jobs")"

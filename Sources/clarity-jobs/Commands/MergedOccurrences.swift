@@ -1,10 +1,9 @@
 import ClarityScheduler
 
-/// The occurrences of several jobs in the order of time; of those at the same instant in the order
-/// of the jobs.
+/// The occurrences of several jobs in order of time; at the same instant, in the order of the jobs.
 ///
-/// Each job is asked for one occurrence ahead and no more, so that a few of many jobs cost little:
-/// a heap holds the next of each.
+/// A heap holds the next occurrence of each job. Each job computes only one occurrence ahead, so
+/// that a few occurrences of many jobs cost little.
 struct MergedOccurrences: Sequence, IteratorProtocol {
     /// An occurrence of the job with this index.
     struct Element: Comparable {
@@ -15,7 +14,7 @@ struct MergedOccurrences: Sequence, IteratorProtocol {
     }
 
     private var jobs: [JobOccurrences]
-    /// Each element is not after those at twice its index, plus one and plus two.
+    /// A heap: no element is later than those at twice its index plus one and plus two.
     private var heap: [Element]
 
     /// Merges the occurrences of jobs.
@@ -25,7 +24,7 @@ struct MergedOccurrences: Sequence, IteratorProtocol {
             jobs[index].next().map { Element(at: $0, job: index) }
         }
         self.jobs = jobs
-        // In order, so it is a heap.
+        // A sorted array is a heap.
         heap = first.sorted()
     }
 
@@ -42,7 +41,7 @@ struct MergedOccurrences: Sequence, IteratorProtocol {
         return first
     }
 
-    /// Moves the first element down to its place.
+    /// Moves the first element down to restore the heap.
     private mutating func sink() {
         var index = 0
         while true {

@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `next [JOB...]`: the coming occurrences of jobs, in the order of time.
+/// `next [JOB...]`: lists the next occurrences of jobs, in order of time.
 struct NextCommand {
     private let composition: Composition
     private let isAroundChanges: Bool
@@ -46,7 +46,7 @@ struct NextCommand {
         return .done
     }
 
-    /// The jobs that were named, else all, in the order of the file.
+    /// Returns the named jobs, or all if none is named, in the order of the job file.
     private func jobs(_ file: JobFile) throws(CommandFailure) -> [Job] {
         let names = composition.arguments.operands
         guard !names.isEmpty else { return file.jobs }
@@ -55,7 +55,7 @@ struct NextCommand {
         return file.jobs.filter { wanted.contains($0.id) }
     }
 
-    /// The zone in which times are shown that belong to none.
+    /// Returns the zone in which times without a zone of their own are shown.
     private func localZone() -> Zone {
         do {
             return try Composition.localZone(composition.environment)
@@ -101,7 +101,7 @@ struct NextCommand {
         composition.console.results(objects, table: table)
     }
 
-    /// Says what is no occurrence to a person; who reads JSON asked for occurrences alone.
+    /// Writes a remark for people; JSON output contains only occurrences.
     private func note(_ line: String) {
         if composition.console.form == .table { composition.console.note(line) }
     }

@@ -1,12 +1,12 @@
 import ClarityScheduler
 import Glibc
 
-/// Hands an order to the program that this one becomes, as its standard input.
+/// Passes an order to the program that replaces this one, on its standard input.
 enum OrderHandover {
     /// Makes the order this process's standard input.
     ///
-    /// An order is far smaller than what a pipe holds (64 KiB, pipe(7)), so that it can be written
-    /// whole before anybody reads.
+    /// An order is far smaller than the capacity of a pipe (64 KiB, pipe(7)), so it can be written
+    /// completely before anybody reads.
     static func give(_ order: AttemptOrder) throws(CommandFailure) {
         let bytes = Array(order.lines.map { $0 + "\n" }.joined().utf8)
         var ends: [Int32] = [0, 0]

@@ -1,7 +1,9 @@
 import ClarityHost
 import ClarityScheduler
 
-/// `outbox` and its commands: done by the worker's program, which links what opens the health data.
+/// `outbox` and its subcommands.
+///
+/// They run in `clarity-jobs-worker`, which links the code that decrypts health data.
 struct OutboxCommand {
     private let composition: Composition
 

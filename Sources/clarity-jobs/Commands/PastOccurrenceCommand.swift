@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `explain JOB --at TIME`: what became of the last occurrence up to a time.
+/// `explain JOB --at TIME`: explains what happened to the last occurrence up to a time.
 struct PastOccurrenceCommand {
     private let composition: Composition
     private let job: Job

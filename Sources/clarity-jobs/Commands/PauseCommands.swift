@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `pause` and `resume`: let jobs start nothing for a while, and go on.
+/// `pause` and `resume`: stop jobs from starting for a while, and let them continue.
 struct PauseCommands {
     private let composition: Composition
 

@@ -1,8 +1,10 @@
 import ClarityHost
 import ClarityScheduler
 
-/// `metrics`, `insights`, `profile`, `summary` and `archive`: done by the worker's program, which
-/// links what opens the health data. None of them asks the backend.
+/// `metrics`, `insights`, `profile`, `summary` and `archive`.
+///
+/// They run in `clarity-jobs-worker`, which links the code that decrypts health data. None of them
+/// sends a request to the backend.
 struct ReadingCommands {
     private let composition: Composition
 
@@ -67,7 +69,7 @@ struct ReadingCommands {
         try become("archive", ["--name", "\(number)"])
     }
 
-    /// The only operand; `nil` for none.
+    /// Returns the only operand; `nil` if there is none or it is empty.
     private func operand(
         _ command: String, _ what: String
     ) throws(CommandFailure) -> String? {
@@ -88,7 +90,8 @@ struct ReadingCommands {
         let file = try composition.jobFile()
         var words = ["read", part, "--state", composition.statePath(file)] + words
         if let text = arguments["now"] {
-            // A date is one on the clock of the sources, which the worker's program knows.
+            // A date is in the time zone of the sources, which only the worker knows. It is passed
+            // on as it is.
             let isDate = ReadingCommands.isDate(text)
             words += ["--now", isDate ? text : composition.clock.now.description]
         }

@@ -1,7 +1,9 @@
 import ClarityHost
 import ClarityScheduler
 
-/// `restore [BACKUP]`: done by the worker's program, which links what opens the health data.
+/// `restore [BACKUP]`.
+///
+/// It runs in `clarity-jobs-worker`, which links the code that decrypts health data.
 struct RestoreCommand {
     private let composition: Composition
 
@@ -19,7 +21,7 @@ struct RestoreCommand {
         var words = ["restore", "--state", state, "--history-form", form]
         if let backend = file.settings["backend.url"] { words += ["--backend", backend] }
         if let name = arguments.operands.first {
-            // A name alone is one of the state directory's own.
+            // A name without a slash is a backup of the state directory.
             words += [
                 "--from",
                 name.contains("/") ? composition.absolute(name) : "\(state)/backups/\(name)",

@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 
-/// `run [JOB...] [--due] [--force]`: runs jobs now, in the given order, or all that is due.
+/// `run [JOB...] [--due] [--force]`: runs jobs now, in the given order, or everything that is due.
 struct RunCommand {
     private let composition: Composition
 
@@ -26,10 +26,10 @@ struct RunCommand {
         }
     }
 
-    /// Whether a look that changes nothing sees that there is nothing to do, as most of those that
-    /// cron asks for.
+    /// Returns whether nothing is due, without changing anything.
     ///
-    /// A history that cannot be read, or not yet, is left to the look that follows.
+    /// This is the case for most of cron's calls. If the history cannot be read, or not yet, the
+    /// result is `false` and the call that follows deals with it.
     private func isNothingDue(_ file: JobFile, _ monitor: HostConditions) -> Bool {
         do throws(RunStoreError) {
             let history = try RunHistory(inDirectory: composition.statePath(file))
@@ -44,7 +44,7 @@ struct RunCommand {
         }
     }
 
-    /// Runs jobs, or with `nil` all that is due.
+    /// Runs `jobs`, or everything that is due if it is `nil`.
     private func run(
         _ jobs: [JobID]?, of file: JobFile, _ monitor: HostConditions, on events: EventThread
     ) async throws(CommandFailure) -> ExitStatus {
@@ -68,7 +68,7 @@ struct RunCommand {
             throw CommandFailure(error)
         }
         reporter.summarize()
-        // A pause is what somebody wants: cron need not hear of it at each look.
+        // A pause is intended, so cron need not report it every time.
         let waits = report.waiting.filter { !isDue || !$0.isPaused }
         for waiting in waits { reporter.say(waiting) }
         if let signal = signals.received { return signal }
@@ -87,10 +87,10 @@ struct RunCommand {
 }
 
 extension Composition {
-    /// The job that a word of the command line names.
+    /// Returns the job that a word on the command line names.
     func job(named name: String, in file: JobFile) throws(CommandFailure) -> Job {
         if let job = file.jobs.first(where: { $0.id.rawValue == name }) { return job }
-        // A kind that only one job has names it as well.
+        // A kind is accepted as a name if only one job has it.
         let ofKind = file.jobs.filter { $0.kind.rawValue == name }
         if ofKind.count == 1, let job = ofKind.first { return job }
         let names = file.jobs.map(\.id.rawValue)

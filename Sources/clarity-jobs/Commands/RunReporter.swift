@@ -1,20 +1,21 @@
 import ClarityScheduler
 import Synchronization
 
-/// Tells people how runs go, as they go.
+/// Reports the progress of runs to the user.
 final class RunReporter: Sendable {
-    /// How much is worth a word.
+    /// How much is reported.
     enum Detail: Sendable {
-        /// What failed for good or waits for somebody, as cron should mail it, and nothing else.
+        /// Only runs that failed for good or that wait for the user, for cron to mail.
         case failures
-        /// How each run ended, and what waits.
+        /// The end of each run, and each run that waits.
         case everything
     }
 
     private let console: Console
     private let detail: Detail
     private let runs = Mutex<[Run]>([])
-    /// Whether somebody was told that a login is missing: one session ends for all jobs.
+    /// Whether the user was told that a login is missing. Once is enough: all jobs share the
+    /// session.
     private let isLoginTold = Atomic(false)
 
     init(console: Console, detail: Detail) {
@@ -22,12 +23,12 @@ final class RunReporter: Sendable {
         self.detail = detail
     }
 
-    /// What the runs that were seen mean for the exit status.
+    /// The exit status for the observed runs.
     var status: ExitStatus {
         runs.withLock { $0.reduce(.done) { $0.joined(with: ExitStatus(of: $1)) } }
     }
 
-    /// Hears each change once it is durable.
+    /// Receives each change once it is durable.
     func observe(_ change: LedgerChange) {
         guard case .put(let run) = change, run.state != .running,
             run.state.isFinished || run.attempts > 0
@@ -39,13 +40,13 @@ final class RunReporter: Sendable {
         if console.form == .table { say(run) }
     }
 
-    /// Writes the runs as JSON where that was asked for; as a table they came line by line.
+    /// Writes the runs as JSON if requested; for table output they were written line by line.
     func summarize() {
         guard console.form != .table else { return }
         console.results(runs.withLock { $0.map { RunText.object($0) } }, table: Table(heading: []))
     }
 
-    /// Says why something that is due waits.
+    /// Writes why something that is due waits.
     func say(_ waiting: Plan.Waiting) {
         guard detail == .everything else { return }
         for deferral in waiting.deferrals {
@@ -53,10 +54,11 @@ final class RunReporter: Sendable {
         }
     }
 
-    /// Says which of the runs that were started ended elsewhere; whether there are any.
+    /// Writes which of the started runs ended in another process, and returns whether there are
+    /// any.
     ///
-    /// A process that was stopped for longer than its leases last comes back to runs that others
-    /// have taken over: what became of them is not its to tell.
+    /// If a process is stopped for longer than its leases last, other processes take over its runs.
+    /// It does not know how those runs end.
     func sayLost(of started: [RunID]) -> Bool {
         let told = runs.withLock { Set($0.map(\.id)) }
         let lost = started.filter { !told.contains($0) }
@@ -80,7 +82,7 @@ final class RunReporter: Sendable {
         for note in run.notes { console.note("  \(note)") }
     }
 
-    /// Whether a run waits for somebody who was not told yet.
+    /// Returns whether a run waits for the user, who was not told yet.
     private func isNewWaitForPerson(_ run: Run) -> Bool {
         guard run.state == .enqueued, let need = run.needs, need.isUpToSomebody else {
             return false

@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `cancel` and `retry`: what a person wants of runs, whichever process has them.
+/// `cancel` and `retry`: act on runs, in whichever process they run.
 struct RunWishes {
     private let composition: Composition
 
@@ -31,7 +31,7 @@ struct RunWishes {
         }
         let answer = try composition.tell(runs.map { .cancel($0) }, file)
         for run in runs {
-            // What another process runs is ended by that process.
+            // A run in another process is ended by that process.
             let word = answer.ledger.open[run].map { run in
                 "asked \(run.lease?.owner ?? "its scheduler") to end it"
             }
@@ -40,7 +40,7 @@ struct RunWishes {
         return .done
     }
 
-    /// `retry RUN|JOB...`: has a run that failed, was cancelled or expired done again.
+    /// `retry RUN|JOB...`: repeats runs that failed, were cancelled or expired.
     func retry() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
         let history = try composition.history(file)
@@ -77,7 +77,7 @@ struct RunWishes {
         return words
     }
 
-    /// The run of a number; `nil` where the word is none.
+    /// Returns the run with a number; `nil` if the word is not a number.
     private func run(
         _ word: String, _ history: borrowing RunHistory
     ) throws(CommandFailure) -> Run? {

@@ -1,9 +1,9 @@
 import ClarityScheduler
 
-// What `next` asks of the engine's values beyond their occurrences.
+// Properties of schedules and ledgers that `next` needs besides the occurrences.
 
 extension Schedule {
-    /// The zone on whose clock it counts; `nil` where it needs none.
+    /// The zone whose local time the schedule follows; `nil` if it needs none.
     var zone: Zone? {
         switch rule {
         case .cron(_, let zone), .calendar(_, let zone): zone
@@ -13,6 +13,7 @@ extension Schedule {
 }
 
 extension Ledger {
-    /// Where a job's `every` counts from; `nil` for a job that was never considered.
+    /// Returns the instant from which a job's `every` counts; `nil` for a job that was never
+    /// considered.
     func anchor(of job: JobID) -> Instant? { jobs[job]?.clock?.anchor }
 }

@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import JSON
 
-/// `simulate [JOB...]`: the runs that there would be over a trace of conditions.
+/// `simulate [JOB...]`: shows the runs that there would be over a trace of conditions.
 struct SimulateCommand {
     private let composition: Composition
 
@@ -40,7 +40,7 @@ struct SimulateCommand {
         return .done
     }
 
-    /// The jobs that were named, else all that are enabled.
+    /// Returns the named jobs, or all enabled jobs if none is named.
     private func jobs(_ file: JobFile) throws(CommandFailure) -> [Job] {
         let names = composition.arguments.operands
         let wanted = Set(try composition.jobs(named: names, in: file))
@@ -51,7 +51,8 @@ struct SimulateCommand {
         return names.isEmpty ? jobs : jobs.filter { wanted.contains($0.id) }
     }
 
-    /// What a trace supposes of a job that there is not is most likely meant for another.
+    /// Refuses a trace with assumptions about a job that does not exist, most likely a misspelt
+    /// one.
     private func check(_ trace: ConditionTrace?, _ file: JobFile) throws(CommandFailure) {
         let ids = file.jobs.map(\.id)
         guard let unknown = trace?.supposedJobs.filter({ !ids.contains($0) }).min() else { return }
@@ -64,7 +65,8 @@ struct SimulateCommand {
                 + (suggestion ?? ""))
     }
 
-    /// The median of the last 20 attempts of the job that succeeded; `nil` when there is none.
+    /// Returns the median length of the last attempts of the job's last 20 successful runs,
+    /// searched in its last 200 runs; `nil` if there are none.
     private func usualAttempt(
         of job: JobID, _ history: borrowing RunHistory
     ) throws(CommandFailure) -> Duration? {
@@ -96,7 +98,7 @@ struct SimulateCommand {
         return days
     }
 
-    /// 30 s, or half of the time until an attempt is warned where that is less.
+    /// Returns 30 s, or half of the time until the attempt's warning if that is less.
     private static func standardAttempt(of job: Job) -> Duration {
         min(.seconds(30), (job.timeout - job.warning) / 2)
     }

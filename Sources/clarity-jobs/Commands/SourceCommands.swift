@@ -1,8 +1,10 @@
 import ClarityHost
 import ClarityScheduler
 
-/// `import FILE` and `sources`: done by the worker's program, which links what reads archives and opens
-/// the health data. It gets what it needs of the job file as an order, as an attempt does.
+/// `import FILE` and `sources`.
+///
+/// Both run in `clarity-jobs-worker`, which links the code that reads archives and decrypts health
+/// data. It receives the settings that it needs from the job file as an order, like an attempt.
 struct SourceCommands {
     private let composition: Composition
 
@@ -20,7 +22,7 @@ struct SourceCommands {
         let path = composition.absolute(operand)
         let file = try composition.jobFile()
         var options = settings(of: path, in: file.settings)
-        // As the job file spells it, since a reading is noted under its path.
+        // Keeps the spelling of the job file, because an import is recorded under its path.
         if options["path"] == nil { options["path"] = path }
         for (flag, key) in [("kind", "kind"), ("since", "since"), ("time-zone", "time_zone")] {
             if let value = arguments[flag] { options[key] = value }
@@ -46,16 +48,18 @@ struct SourceCommands {
         try become(["sources"], entries.map { ($0.key, $0.value) }, file)
     }
 
-    /// The time zone that the sources of a job file name: all of them the same.
+    /// Returns the time zone that the sources of the job file name; they all name the same one.
     static func timeZone(in file: JobFile) -> String? {
         file.settings.first { $0.key.hasPrefix("sources.") && $0.key.hasSuffix(".time_zone") }?
             .value
     }
 
-    /// The options of the job file's source with this path, however it spells it, without what
-    /// stands before their names; none where there is no such source.
+    /// Returns the options of the job file's source with this path, without the prefix of their
+    /// names; empty if there is no such source.
     ///
-    /// - Parameter path: in its shortest form.
+    /// The job file may spell the path in any way.
+    ///
+    /// - Parameter path: the path in its shortest form.
     private func settings(of path: String, in settings: [String: String]) -> [String: String] {
         let entry = settings.keys.filter {
             $0.hasPrefix("sources.") && $0.hasSuffix(".path")

@@ -1,12 +1,14 @@
 import ClarityHost
 import ClarityScheduler
 
-/// `status`: which goals of freshness hold. How the jobs stand is found out here, and handed to the
-/// worker's program, which opens the health data, with the goals.
+/// `status`: shows which freshness goals hold.
+///
+/// This program determines the state of the jobs. It passes the states and the goals to
+/// `clarity-jobs-worker`, which opens the health data.
 struct StatusCommand {
     private let composition: Composition
 
-    /// The most jobs that fit into an order with their words.
+    /// The largest number of jobs whose states fit into an order.
     private static let mostJobs = 100
 
     init(_ composition: Composition) { self.composition = composition }
@@ -38,7 +40,8 @@ struct StatusCommand {
         try composition.become("clarity-jobs-worker", words, for: file)
     }
 
-    /// The longest time between two of a job's next occurrences; `nil` for fewer than two.
+    /// Returns the longest time between two of a job's next ten occurrences; `nil` if there are
+    /// fewer than two.
     private static func gap(of job: Job, after now: Instant) -> Duration? {
         guard let schedule = job.schedule else { return nil }
         var longest: Duration?
@@ -51,7 +54,7 @@ struct StatusCommand {
         return longest
     }
 
-    /// Adds how each job stands. No check is asked: that could be a request.
+    /// Adds the state of each job. It runs no checks, because a check could send a request.
     private func addStandings(
         of file: JobFile, at moment: Moment, to options: inout [String: String]
     ) throws(CommandFailure) {

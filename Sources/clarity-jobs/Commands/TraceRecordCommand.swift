@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 import Glibc
 
-/// `trace record`: writes the machine's conditions as they change, for `simulate`.
+/// `trace record`: writes the machine's conditions as they change, for use by `simulate`.
 struct TraceRecordCommand {
     private let composition: Composition
 

@@ -43,7 +43,7 @@ struct ValidateCommand {
         }
     }
 
-    /// Writes both as JSON, by rising line and column.
+    /// Writes faults and warnings as JSON, sorted by line and column.
     private func show(faults: [JobFileFault], warnings: [JobFileFault]) {
         let findings = faults.map { ($0, "fault") } + warnings.map { ($0, "warning") }
         let sorted = findings.sorted { a, b in (a.0.line, a.0.column) < (b.0.line, b.0.column) }

@@ -2,9 +2,9 @@
 import JSON
 import Synchronization
 
-/// Where a command's words go: results to standard output, the rest to standard error.
+/// Writes a command's output: results to standard output, the rest to standard error.
 struct Console: Sendable {
-    /// How results are written.
+    /// The format of results.
     enum Form: String {
         case table
         case json
@@ -22,13 +22,14 @@ struct Console: Sendable {
         self.isVerbose = isVerbose
     }
 
-    /// Why a result could not be written, as on a full disk; `nil` when none was lost. A reader
-    /// that went away, as `head` does, is no loss.
+    /// Why a result could not be written, such as a full disk; `nil` if none was lost.
+    ///
+    /// A reader that goes away, as `head` does, is not a loss.
     var lostResult: String? {
         loss.code.withLock { $0.map { String(cString: strerror($0)).lowercased() } }
     }
 
-    /// Writes results as the form asks for: objects as JSON, or the table.
+    /// Writes results in the requested form: the objects as JSON, or the table.
     func results(_ objects: [JSON], table: @autoclosure () -> Table) {
         switch form {
         case .json: result(JSON.array(objects).page)
@@ -37,7 +38,7 @@ struct Console: Sendable {
         }
     }
 
-    /// Writes one result as the form asks for: as lines for people, or as an object.
+    /// Writes one result in the requested form: the lines for people, or the object.
     func results(_ lines: [String], _ object: JSON) {
         switch form {
         case .json: result(object.page)
@@ -57,12 +58,12 @@ struct Console: Sendable {
         if !isQuiet { Console.fault(line) }
     }
 
-    /// Writes a line about a fault; where that cannot be, there is nobody left to tell.
+    /// Writes a line about a fault. A failure to write it is ignored: nobody is left to tell.
     static func fault(_ line: String) { _ = write(printable(line), to: STDERR_FILENO) }
 
-    /// Writes whole lines with write(2), so that lines of two processes never mix.
+    /// Writes a line with a single write(2) if possible, so that lines of two processes do not mix.
     ///
-    /// - Returns: 0, or the error's number; the rest of the line is dropped then.
+    /// - Returns: 0 or the error number; after an error the rest of the line is dropped.
     static func write(_ line: String, to descriptor: Int32) -> Int32 {
         var bytes = Array((line + "\n").utf8)[...]
         while !bytes.isEmpty {
@@ -70,7 +71,7 @@ struct Console: Sendable {
             if count >= 0 {
                 bytes = bytes.dropFirst(count)
             } else if errno == EAGAIN {
-                // Somebody shares the pipe and has made it not block.
+                // Another process shares the pipe and has made it non-blocking.
                 var full = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&full, 1, -1)
             } else if errno != EINTR {
@@ -80,7 +81,7 @@ struct Console: Sendable {
         return 0
     }
 
-    /// The first error at writing a result.
+    /// The first error that occurred while writing results.
     private final class Loss: Sendable {
         let code = Mutex<Int32?>(nil)
     }

@@ -1,14 +1,14 @@
 import ClarityScheduler
 import JSON
 
-/// How a machine's conditions are shown with what would be needed to know more.
+/// The output of `doctor`: a machine's conditions, and what is missing to know more.
 struct DoctorText {
     let conditions: Conditions
-    /// The conditions as a trace has them: by name, with their sources and times.
+    /// The conditions in the notation of a trace: values by name, with their sources and times.
     let members: [JSON.Member]
-    /// What would be needed to know more, by name.
+    /// What is missing to know more, by the condition's name.
     let remedies: [String: String]
-    /// Of what this process hears, and why not of the rest.
+    /// The changes that this process is notified of; `fault` says why it is not notified of one.
     let hearings: [(subject: String, fault: String?)]
     let now: Instant
 
@@ -29,7 +29,7 @@ struct DoctorText {
             + (heard.isEmpty ? [] : ["heard at once: \(heard.joined(separator: ", "))"]) + unheard
     }
 
-    /// The value in the words of the constraint that asks for it.
+    /// Returns the value in the words of the constraint that depends on it.
     private func words(_ value: JSON.Member) -> String {
         let constraint: Constraint? =
             switch value.name {
@@ -47,7 +47,8 @@ struct DoctorText {
         return constraint?.verdict(in: conditions, at: now).measured ?? value.value.line
     }
 
-    /// What the job file names: `storage./mnt/nas`, `checks.vpn`.
+    /// Returns the constraint for a name from the job file, such as `storage./mnt/nas` or
+    /// `checks.vpn`.
     private func named(_ name: String) -> Constraint? {
         let parts = name.split(separator: ".", maxSplits: 1)
         guard parts.count == 2 else { return nil }
@@ -79,7 +80,7 @@ struct DoctorText {
         ]
     }
 
-    // MARK: What the members hold
+    // MARK: The content of the members
 
     private var values: [JSON.Member] {
         members.filter { !["sources", "times", "sampled"].contains($0.name) }

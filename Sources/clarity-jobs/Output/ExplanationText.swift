@@ -1,20 +1,20 @@
 import ClarityScheduler
 import JSON
 
-/// How an explanation is shown.
+/// The output of `explain`.
 struct ExplanationText {
     let job: Job
     let explanation: JobExplanation
-    /// When the attempt that runs was started.
+    /// The start of the running attempt.
     let attemptSince: Instant?
-    /// What would make a condition known that is not, by its name in a trace.
+    /// What would make an unknown condition known, by the condition's name in a trace.
     var remedies: [String: String] = [:]
 
     private var open: Run? { explanation.standing.open }
 
     // MARK: For people
 
-    /// The job, where it stands, what that depends on, what would change it, and when it starts.
+    /// The job, its state, the reasons for it, what would change it, and when the job starts.
     var lines: [String] {
         var lines = [
             "\(job.id): \(job.kind), \(job.jobClass.rawValue), \(job.priority.rawValue) priority",
@@ -83,7 +83,7 @@ struct ExplanationText {
             ? "dropped at \(at)" : "\(factor.standing.rawValue), dropped at \(at)"
     }
 
-    /// What would let the job start, or start again, a line each.
+    /// The changes that would let the job start, or start again, one a line.
     private var changes: [String] { explanation.factors.compactMap(\.change).map { words($0) } }
 
     private func words(_ change: JobExplanation.Change) -> String {
@@ -122,7 +122,8 @@ struct ExplanationText {
         }
     }
 
-    /// How to make known what is not: no deed that the constraint wants could be seen.
+    /// Returns how to make an unknown value known; until it is, meeting the constraint would go
+    /// unnoticed.
     private func unknown(_ constraint: Constraint) -> String {
         let (question, name) =
             switch constraint {
@@ -187,9 +188,9 @@ struct ExplanationText {
     }
 }
 
-/// How what held a job back is shown.
+/// Formats what held a job back.
 enum HeldBackText {
-    /// `3 times, 2h 10m, 3 runs`.
+    /// Returns text such as `3 times, 2h 10m, 3 runs`.
     static func words(_ past: HoldSummary) -> String {
         "\(past.spans) \(past.spans == 1 ? "time" : "times"), \(past.total.text), "
             + "\(past.runs) \(past.runs == 1 ? "run" : "runs")"

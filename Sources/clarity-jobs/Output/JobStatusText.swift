@@ -1,22 +1,23 @@
 import ClarityScheduler
 
-/// How a job stands, in a few words that follow its name.
+/// Describes the state of a job in a few words that follow its name.
 enum JobStatusText {
-    /// What the words are made from.
+    /// The facts from which the words are made.
     struct Facts {
         var isDisabled = false
-        /// `nil` for a disabled job.
+        /// The job's state; `nil` for a disabled job.
         var standing: JobStatus?
-        /// Since when its run waits for each subject.
+        /// Since when the job's run has waited for each subject.
         var since: [String: Instant] = [:]
-        /// Its last run, finished or not.
+        /// The job's last run, finished or not.
         var last: Run?
-        /// Now, and when a scheduler last left a trace.
+        /// The current time; `lastLook` is when a scheduler last left a trace.
         var now: Instant?
         var lastLook: Instant?
     }
 
-    /// `overdue by 1d15h: no scheduler has run since ...`; `nil` for a job that is not.
+    /// Returns text such as `overdue by 1d15h: no scheduler has run since ...`; `nil` for a job
+    /// that is not overdue.
     static func overdue(_ standing: JobStatus?, now: Instant?, lastLook: Instant?) -> String? {
         guard let due = standing?.overdueSince, let now else { return nil }
         let minutes = (now - due).milliseconds / 60_000
@@ -24,6 +25,7 @@ enum JobStatusText {
         return "overdue by \(Duration.seconds(minutes * 60).text): no scheduler has run \(since)"
     }
 
+    /// Returns text such as
     /// `waits for network: wanted connected, is no route (netlink), since ...`.
     static func words(_ facts: Facts) -> String {
         guard !facts.isDisabled, let standing = facts.standing else { return "is disabled" }
@@ -48,18 +50,22 @@ enum JobStatusText {
         return "waits for \(words.joined(separator: "; "))\(failure)"
     }
 
-    /// Whether something other than its schedule holds it back, or nobody plans it.
+    /// Returns whether something other than its schedule holds the job back.
+    ///
+    /// It does if the job is disabled or waits, if its last run failed, or if the scheduler of its
+    /// running run has died.
     static func isHeldBack(_ facts: Facts) -> Bool {
         guard !facts.isDisabled, let standing = facts.standing else { return true }
         if let open = standing.open, open.state == .running { return isAbandoned(open) }
         return !holding(standing).isEmpty || facts.last?.state == .failed
     }
 
-    /// Whether nobody runs it although the history says so.
+    /// Returns whether the history says that the run is running, but its lease has lapsed.
     private static func isAbandoned(_ run: Run) -> Bool { run.lease?.standing == .lapsed }
 
-    /// What keeps it from starting although something asks for it; constraints of a job that nothing
-    /// asks for now hold nothing back.
+    /// Returns what keeps a requested or due job from starting.
+    ///
+    /// Constraints count only while something asks for the job.
     private static func holding(_ standing: JobStatus) -> [Deferral] {
         let isAsked = !standing.deferrals.contains {
             $0.reason == .notDue && $0.subject == "schedule"

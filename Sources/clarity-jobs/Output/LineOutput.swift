@@ -1,15 +1,15 @@
 @preconcurrency import Glibc
 
-/// A file, or standard output, that takes whole lines, each at once.
+/// A file or standard output that receives one whole line at a time.
 struct LineOutput: Sendable {
-    /// Why a file cannot be made or a line not be written.
+    /// A reason why a file cannot be created or a line cannot be written.
     struct Fault: Error {
         var code: Int32
 
         var problem: String { String(cString: strerror(code)).lowercased() }
         /// Whether the reader of a pipe went away, as `head` does.
         var isReaderGone: Bool { code == EPIPE }
-        /// Whether the disk is full or fails, or may not be written at all.
+        /// Whether the disk is full, fails or is read-only.
         var isDisk: Bool { [ENOSPC, EIO, EDQUOT, EROFS].contains(code) }
     }
 
@@ -20,15 +20,18 @@ struct LineOutput: Sendable {
 
     private init(descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Makes a file, open to its owner alone; one that exists is kept as it is unless it may be
-    /// replaced. The file stays open for as long as the process lives.
+    /// Creates a file that only its owner can access.
+    ///
+    /// An existing file is left unchanged and refused, unless it may be replaced. The file stays
+    /// open for as long as the process lives.
     init(makingFileAt path: String, mayReplace: Bool) throws(Fault) {
         descriptor = open(
             path, O_WRONLY | O_CREAT | O_CLOEXEC | (mayReplace ? O_TRUNC : O_EXCL), 0o600)
         guard descriptor >= 0 else { throw Fault(code: errno) }
     }
 
-    /// Writes a line; of one that cannot be written whole, a file keeps nothing.
+    /// Writes a line. If it cannot be written completely, a file is truncated to its earlier
+    /// length.
     func write(_ line: String) throws(Fault) {
         let start = lseek(descriptor, 0, SEEK_CUR)
         let code = Console.write(line, to: descriptor)

@@ -1,16 +1,18 @@
 import ClarityScheduler
 import JSON
 
-/// How what an attempt's program wrote is shown.
+/// Formats the output of an attempt's program.
 enum OutputText {
-    /// The lines of it, each without its end; how much was left out stands in a line of its own.
+    /// Returns the lines of the output without their line ends.
+    ///
+    /// A line of its own says how many bytes were left out.
     static func lines(_ output: AttemptOutput) -> [String] {
         guard output.leftOutBytes > 0 else { return lines(output.head + output.tail) }
         return lines(output.head) + ["... \(output.leftOutBytes) bytes are left out ..."]
             + lines(output.tail)
     }
 
-    /// What is kept, as text; `head` is all of it where nothing was left out.
+    /// Returns the kept output as text; if nothing was left out, `head` contains all of it.
     static func object(_ output: AttemptOutput?) -> JSON {
         guard let output else { return .null }
         let isWhole = output.leftOutBytes == 0

@@ -1,9 +1,9 @@
 import ClarityScheduler
 import JSON
 
-/// How runs are shown: one form for lines, tables and JSON each.
+/// Formats runs for lines, tables and JSON.
 enum RunText {
-    /// One line: `com.clarity.refresh: succeeded: 23 insights pulled (run 1)`.
+    /// Returns a line such as `com.clarity.refresh: succeeded: 23 insights pulled (run 1)`.
     static func line(_ run: Run) -> String {
         let summary = summary(run)
         let words = summary.isEmpty ? state(run) : "\(state(run)): \(summary)"
@@ -15,17 +15,16 @@ enum RunText {
             + "(\(deferral.source))"
     }
 
-    /// What a run did, why it did not do more, and what it waits for; empty when there is nothing
-    /// to say.
+    /// Returns what a run did, why it did not do more, and what it waits for; may be empty.
     static func summary(_ run: Run, waitingOn deferrals: [Deferral] = []) -> String {
         let waits = deferrals.map { "waits: \(line($0))" }
-        // Beside a failure, a row of noughts tells nothing.
+        // A row of zeros beside a failure says nothing.
         let counts = run.failure == nil || run.tally.hasCounted ? run.tally.summary : ""
         return ([counts, run.failure?.reason ?? ""] + waits).filter { !$0.isEmpty }
             .joined(separator: "; ")
     }
 
-    /// The state as people read it: a run that failed an attempt and waits says so.
+    /// Returns the state in words for people: a run that waits for a retry says so.
     static func state(_ run: Run) -> String {
         guard run.state == .enqueued, run.attempts > 0 else { return run.state.rawValue }
         if run.needs != nil { return "waiting" }
@@ -62,7 +61,7 @@ enum RunText {
         ]
     }
 
-    /// What a run waits for: what was wanted, what was measured instead, and where.
+    /// Returns what a run waits for: the wanted value, the measured value and its source.
     static func members(_ deferral: Deferral) -> [JSON.Member] {
         [
             JSON.Member(name: "reason", value: .string(deferral.reason.rawValue)),
@@ -84,7 +83,7 @@ enum RunText {
         ]
     }
 
-    /// The instant without its milliseconds, for people.
+    /// Returns the instant without its milliseconds, for people.
     static func seconds(_ instant: Instant) -> String {
         Instant(secondsSince1970: instant.secondsSince1970).description
     }

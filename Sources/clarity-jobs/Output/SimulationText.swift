@@ -1,11 +1,11 @@
 import ClarityScheduler
 import JSON
 
-/// How what came of a simulation is shown.
+/// The output of `simulate`.
 struct SimulationText {
     let report: SimulationReport
 
-    /// The runs, then the jobs.
+    /// The runs, followed by the jobs.
     var lines: [String] {
         let runs = Table(
             heading: [
@@ -41,7 +41,8 @@ struct SimulationText {
         String(job.fates[fate] ?? 0)
     }
 
-    /// What got a run and no start, and what got no run.
+    /// Returns the number of runs that expired before they started and of occurrences that expired
+    /// without a run.
     private func expired(_ job: SimulatedJob) -> Int {
         job.expired + (job.fates[.expired] ?? 0)
     }

@@ -1,7 +1,7 @@
 import ClarityScheduler
 import JSON
 
-/// How the likely start of a job is shown.
+/// Formats the likely start of a job.
 enum StartText {
     static func words(_ start: LikelyStart) -> String {
         switch start {

@@ -3,7 +3,7 @@ struct Table {
     var heading: [String]
     var rows: [[String]] = []
 
-    /// The table's lines; without rows there are none.
+    /// The table's lines; empty if there are no rows.
     var lines: [String] {
         guard !rows.isEmpty else { return [] }
         let all = ([heading] + rows).map { $0.map(printable) }
@@ -21,8 +21,8 @@ struct Table {
     }
 }
 
-/// The text without what could steer a terminal or turn the direction of the text: each such
-/// character becomes `?`.
+/// Returns the text with `?` for each character that could control a terminal or change the
+/// direction of text.
 func printable(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: steers) else { return text }
     var result = String.UnicodeScalarView()
@@ -32,7 +32,7 @@ func printable(_ text: String) -> String {
 
 private func steers(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
-    // Two of the format characters join what is one picture or one word.
+    // U+200C and U+200D are kept: they belong to single emoji and words.
     case .format: scalar.value != 0x200C && scalar.value != 0x200D
     case .control, .lineSeparator, .paragraphSeparator: true
     default: false

@@ -1,12 +1,13 @@
 import ClarityScheduler
 
 extension Zone {
-    /// The instant as RFC 3339 with the offset of this zone: `2026-11-20T06:00:00+01:00`.
+    /// Returns the instant in RFC 3339 with the offset of this zone, such as
+    /// `2026-11-20T06:00:00+01:00`.
     ///
-    /// An offset with seconds, which the local times of the 19th century have, is written with them.
+    /// The offset includes seconds if it has any, as local times of the 19th century do.
     func text(_ instant: Instant) -> String {
         let offset = offset(at: instant)
-        // What a clock in UTC shows when a clock here shows the instant.
+        // Formats the local time as if it were UTC, then drops the `Z`.
         let local = (instant + offset).description.dropLast()
         let seconds = offset.components.seconds
         let parts = [seconds.magnitude / 3600, seconds.magnitude / 60 % 60, seconds.magnitude % 60]

@@ -13,7 +13,7 @@ extension Dialect {
             .login: Route(
                 .post, "/auth/login", isAuthorized: false, [.email, .password, .rememberMe],
                 isRepeatable: true),
-            // The access token has ended when this is asked; the body alone proves who asks.
+            // The access token has expired by now; the refresh token in the body is proof enough.
             .refresh: Route(
                 .post, "/auth/refresh", isAuthorized: false, [.refreshToken], isRepeatable: true),
             .logout: Route(.post, "/auth/logout", [.refreshToken], isRepeatable: true),
@@ -21,7 +21,7 @@ extension Dialect {
             .verifyEmail: Route(.post, "/auth/verify-email", [.code], isRepeatable: true),
             .uploadSamples: Route(.post, "/healthkit_upload"),
             .samplesStatus: Route(.get, "/healthkit_upload/status/{id}"),
-            // The backend keeps each metric id once, so that a second request adds nothing.
+            // The backend keeps each metric id once, so a repeated request adds nothing.
             .uploadMetrics: Route(.post, "/health-data/upload", isRepeatable: true),
             .metricsStatus: Route(.get, "/health-data/processing/{id}"),
             .healthData: Route(.get, "/health-data"),
@@ -63,7 +63,7 @@ extension Dialect {
             Meaning([.verifyEmail], 400, .code("invalid_code"), .error(.codeRefused)),
         ])
 
-    /// Body temperature and blood glucose have fields and no type that they could go under.
+    /// Body temperature and blood glucose have fields, but no metric type to go with them.
     private static var blueprintFields: [SampleKind: UploadEndpoint.Field] {
         typealias Field = UploadEndpoint.Field
         let biometric = UploadEndpoint.Payload("biometric_data")

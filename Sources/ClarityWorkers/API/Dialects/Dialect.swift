@@ -2,25 +2,26 @@ import ClarityJobs
 
 /// One version of the backend's contract, as data.
 ///
-/// Another version is another value: the client asks the dialect and never which one it is. Nothing
-/// outside this folder knows which one is spoken.
+/// Another version is another value. The client reads the properties of a dialect and never checks
+/// which one it is. Nothing outside this folder knows which dialect is in use.
 public struct Dialect: Hashable, Sendable {
-    /// Where a call goes and what it takes along.
+    /// The method, path and fields of a call.
     struct Route: Hashable, Sendable {
         var method: HTTPRequest.Method
-        /// Below the base URL; `{id}` stands for the id that it names.
+        /// The path below the base URL; `{id}` stands for the id.
         var path: String
-        /// Whether a token goes along.
+        /// Whether the request carries an access token.
         var isAuthorized: Bool
-        /// The fields of its body that must be there, in their order, and those that may.
+        /// The required fields of the body, in order.
         var fields: [BodyField]
+        /// The optional fields of the body, which follow the required ones.
         var optionalFields: [BodyField]
-        /// Whether a second request after one that may have arrived does no harm.
+        /// Whether repeating a request that may have arrived does no harm.
         var isRepeatable: Bool
-        /// Whether a backend of this dialect certainly has the path.
+        /// Whether every backend of this dialect has the path.
         var mustExist: Bool
-        /// How long the backend refuses after its limit for this call is reached; `nil`: it has
-        /// none that is known, or says itself how long.
+        /// How long the backend refuses this call once its limit is reached; `nil` if no limit is
+        /// known, or if the backend itself says how long.
         var window: Duration?
 
         init(
@@ -34,78 +35,78 @@ public struct Dialect: Hashable, Sendable {
             self.fields = fields
             optionalFields = optional
             self.isRepeatable = isRepeatable ?? (method != .post)
-            // Behind a path with an id, 404 speaks of the id.
+            // A 404 for a path with an id is about the id.
             self.mustExist = mustExist ?? !path.contains("{id}")
             self.window = window
         }
     }
 
-    /// How the pages of health data are asked for.
+    /// The way in which the backend pages health data.
     enum Paging: Hashable, Sendable {
-        /// By what the page before calls its successor.
+        /// By the cursor that the previous page returned.
         case cursor
-        /// By how many rows came before; the client counts them.
+        /// By the number of rows before the page, which the client counts.
         case offset
     }
 
-    /// By what a backend is known to speak the dialect when it is asked for `Dialect.greetingPath`.
+    /// How the answer at `Dialect.greetingPath` identifies the dialect.
     enum Greeting: Hashable, Sendable {
-        /// It answers 200, and calls itself so under `service`.
+        /// The backend answers with success, and with this name as `service`.
         case service(String)
-        /// It has nothing there.
+        /// The backend has no such path.
         case nothing
     }
 
-    /// What a recording to analyse must keep to.
+    /// The limits of a recording to analyse.
     struct AnalysisLimits: Hashable, Sendable {
         /// The minutes of a step analysis.
         var steps: ClosedRange<Int>
         /// The points of an actigraphy analysis.
         var points: ClosedRange<Int>
         var hours: ClosedRange<Int>
-        /// Entries of the metadata that go along.
+        /// The most entries of metadata.
         var metadata: Int
     }
 
     /// The dialect's name in the job file.
     public var name: String
     var greeting: Greeting
-    /// The calls that are offered.
+    /// The calls that the dialect offers.
     var routes: [APICall: Route]
-    /// Where samples go in.
+    /// The endpoints for samples.
     var doors: [UploadRoute: UploadEndpoint]
     var standardRoute: UploadRoute
     var paging: Paging
-    /// Whether ids of users are sent in lower case; else as the backend gave them.
+    /// Whether user ids are sent in lower case; otherwise they are sent as the backend gave them.
     var lowersUserIDs: Bool
-    /// What a new password must have, as far as it is known before it is sent.
+    /// The rule for a new password, as far as it is known before the password is sent.
     var passwordRule: PasswordRule
     var analysisLimits: AnalysisLimits
-    /// The form of a week that the backend analyses.
+    /// The form in which the backend accepts a week for analysis.
     var analysisForm: AnalysisForm
-    /// The numbers of an analysis that an insight is made of, of which a missing one would count as
-    /// 0; `nil` where it is made of whichever there are.
+    /// The numbers of an analysis that an insight is made of; the backend would count a missing one
+    /// as 0. `nil` if it uses whichever numbers there are.
     var insightNumbers: Set<String>?
-    /// Whether an insight can be had in full by its id; else the history's previews are all.
+    /// Whether the backend returns a full insight by its id; otherwise only previews exist.
     var givesInsightsInFull: Bool
-    /// Whether a token that is refused right after its renewal is certainly worth nothing.
+    /// Whether a token that is refused right after its renewal is certainly invalid.
     var refusalOfTokenIsCertain: Bool
     /// Whether a refusal of an upload that no row of `meanings` explains proves that nothing was
-    /// kept.
+    /// stored.
     var refusalOfUploadIsCertain: Bool
-    /// What an answer really means, the first row that fits; where none does, its status counts.
+    /// The true meanings of answers. The first row that fits counts; without one, the status does.
     var meanings: [Meaning]
 
-    /// Every dialect that is spoken.
+    /// Every dialect that the client speaks.
     public static let all: [Dialect] = [.blueprint, .loop]
 
-    /// The dialect of this name.
+    /// Returns the dialect with this name.
     public static func named(_ name: String) -> Dialect? { all.first { $0.name == name } }
 
-    /// Where a backend is asked which dialect it speaks, without a token.
+    /// The path at which a backend is asked, without a token, which dialect it speaks.
     static let greetingPath = "/auth/health"
 
-    /// The route of a call.
+    /// Returns the route of a call.
     ///
     /// - Throws: `APIError.notOffered`.
     func route(_ call: APICall) throws(APIError) -> Route {
@@ -116,7 +117,7 @@ public struct Dialect: Hashable, Sendable {
         throw .notOffered("the call `\(call.name)`")
     }
 
-    /// The door of a route; without one the standard's.
+    /// Returns the endpoint of a route, or of the standard route if it is `nil`.
     ///
     /// - Throws: `APIError.notOffered`.
     func door(_ route: UploadRoute?) throws(APIError) -> UploadEndpoint {
@@ -142,14 +143,14 @@ enum BodyField: String, Hashable, Sendable {
     case privacyPolicyAccepted = "privacy_policy_accepted"
 }
 
-/// What a new password must have.
+/// The requirements of a new password.
 struct PasswordRule: Hashable, Sendable {
-    /// The fewest characters.
+    /// The least number of characters.
     var length: Int
-    /// Whether it needs an upper and a lower case letter, a digit and another sign.
+    /// Whether it needs an upper-case and a lower-case letter, a digit and another character.
     var needsKinds: Bool
 
-    /// Whether a password keeps to the rule.
+    /// Whether a password meets the requirements.
     func allows(_ password: Secret) -> Bool {
         let text = password.reveal()
         guard text.count >= length else { return false }

@@ -1,22 +1,22 @@
 /// Which dialect a client speaks.
 public enum DialectChoice: Hashable, Sendable {
-    /// The one that the job file names.
+    /// The dialect that the job file names.
     case fixed(Dialect)
-    /// The one that the backend shows when it is asked; remembered.
+    /// The dialect that the backend's answer identifies; it is remembered.
     case auto
 }
 
-/// Where it is remembered which dialect a backend speaks.
+/// Remembers which dialect a backend speaks.
 public protocol DialectMemory: Sendable {
-    /// The name that was remembered for the backend at `base`.
+    /// Returns the name that is remembered for the backend at `base`.
     func dialect(of base: String) throws -> String?
     /// Remembers a name in place of any earlier one.
     func remember(_ dialect: String, of base: String) throws
 }
 
-/// Remembers nothing beyond the client that it is given to.
+/// A memory that keeps nothing: each client detects the dialect for itself.
 public struct NoDialectMemory: DialectMemory {
-    /// Creates it.
+    /// Creates the memory.
     public init() {}
 
     public func dialect(of base: String) -> String? { nil }

@@ -1,27 +1,28 @@
 import FoundationEssentials
 
-/// What a backend's refusal says: its code, and which metrics it names by which field and code.
+/// The content of a refusal by the backend: its code, and the metrics, fields and fault codes it
+/// names.
 ///
-/// One reader for all shapes of a refusal. It reads `validation_errors` or `errors` with fields such
-/// as `metrics[3].metric_id`, `detail` with locations such as `["body", "metrics", 3, "metric_id"]`,
-/// and the code of a problem at the top, under `detail` or under `error`. Of a sentence it only says
-/// how it begins, or what `ServerWords` leaves of it, and the echo of the input is never looked at:
-/// both hold health values.
+/// This is the one reader for refusals of every shape. It reads `validation_errors` or `errors`
+/// with fields such as `metrics[3].metric_id`, `detail` with locations such as
+/// `["body", "metrics", 3, "metric_id"]`, and the code of a problem at the top, under `detail` or
+/// under `error`. Of a sentence it reveals only how it begins, and what `ServerWords` leaves of it.
+/// It never reads the echo of the input. Both can hold health values.
 struct FaultReport {
-    /// The largest body that is looked into: 1 MiB. A refusal that echoes a full upload has less.
+    /// The largest body that is read: 1 MiB. A refusal that echoes a full upload is smaller.
     static let largestBody = 1 << 20
     /// The most faults that are read.
     static let mostFaults = 10_000
 
-    /// One fault, with the metric that it is about.
+    /// One fault, and the metric that has it.
     struct Fault: Hashable {
         var index: Int
         var field: String
         var code: String
-        /// What the backend says of it in a sentence, without numbers and quotations.
+        /// The backend's sentence about the fault, without numbers and quotations.
         var words: String?
 
-        /// Whether the backend says that it has this metric already.
+        /// Whether the backend says that it already has this metric.
         var isDuplicate: Bool {
             ["duplicate", "exists"].contains { code.lowercased().contains($0) }
         }
@@ -31,20 +32,21 @@ struct FaultReport {
     }
 
     private(set) var faults: [Fault] = []
-    /// The backend's name for the refusal; `nil` when it gives none that is a name.
+    /// The backend's code for the refusal; `nil` if it gives none that is a name.
     private(set) var code: String?
-    /// Whether the time of sending is named, which is none of a metric's.
+    /// Whether the refusal names the time of sending, which belongs to no metric.
     private(set) var namesSendingTime = false
-    /// Whether the body is an object in JSON at all.
+    /// Whether the body is a JSON object.
     private(set) var isJSON = false
-    /// What the backend says of the refusal as a whole, without numbers and quotations.
+    /// The backend's sentence about the refusal as a whole, else its first one about a fault;
+    /// without numbers and quotations.
     private(set) var words: String?
     private var sentence = ""
 
-    /// The metrics that are named, rising, each once.
+    /// The metrics that the refusal names, ascending, without repeats.
     var indices: [Int] { indices { _ in true } }
 
-    /// The metrics that are named with a fault of some kind, rising, each once.
+    /// Returns the metrics that it names with a wanted fault, ascending, without repeats.
     func indices(where isWanted: (Fault) -> Bool) -> [Int] {
         Set(faults.filter(isWanted).map(\.index)).sorted()
     }
@@ -69,7 +71,7 @@ struct FaultReport {
     /// Whether the backend's sentence begins with `words`.
     func begins(with words: String) -> Bool { sentence.utf8.starts(with: words.utf8) }
 
-    /// Reads faults that were decoded with an answer.
+    /// Reads faults that were decoded as part of an answer.
     init(_ items: [Item]) {
         faults = items.prefix(FaultReport.mostFaults).compactMap { item in
             let path = item.path
@@ -83,7 +85,7 @@ struct FaultReport {
         }
     }
 
-    /// A fault as the wire has it.
+    /// A fault as it is on the wire.
     struct Item: Decodable {
         let path: [String]
         let code: String
@@ -160,7 +162,7 @@ struct FaultReport {
         }
     }
 
-    /// A problem object, whatever its parts are called.
+    /// A problem object, under whichever names it has its parts.
     private struct Problem: Decodable {
         let code: String?
         let sentence: String?
@@ -181,9 +183,10 @@ struct FaultReport {
         }
     }
 
-    /// `text` when it is a name such as `activity_data.vo2_max`, else a word in its place: what a
-    /// server calls a field or a code could as well be the value that it refuses, or have it inside,
-    /// so that a name has no two digits in a row.
+    /// Returns `text` if it is a name such as `activity_data.vo2_max`, otherwise `unnamed`.
+    ///
+    /// A server's word for a field or a code could be the value that it refuses, or contain it. So
+    /// a name begins with a letter and has no two digits in a row.
     static func name(_ text: String) -> String {
         let isNumber = zip(text.utf8, text.utf8.dropFirst()).contains { first, second in
             (0x30...0x39).contains(first) && (0x30...0x39).contains(second)
@@ -191,7 +194,8 @@ struct FaultReport {
         return text.first?.isLetter == true && !isNumber ? plain(text) ?? unnamed : unnamed
     }
 
-    /// `text` when it is made of 1 to 80 letters, digits, dots, dashes and underscores of ASCII.
+    /// Returns `text` if it consists of 1 to 80 ASCII letters, digits, dots, dashes and
+    /// underscores.
     static func plain(_ text: String) -> String? {
         let isPlain =
             (1...80).contains(text.utf8.count)
@@ -207,8 +211,9 @@ struct FaultReport {
     private static let unnamed = "unnamed"
 }
 
-/// What `read` gives, or `nil` when it cannot: for what a backend may leave out or write in a way of
-/// its own, where nothing but its absence follows.
+/// Returns the result of `read`, or `nil` if it throws.
+///
+/// For values that a backend may leave out or write differently, if only their absence follows.
 private func lenient<Value>(_ read: () throws -> Value) -> Value? {
     do { return try read() } catch { return nil }
 }

@@ -1,26 +1,25 @@
 import ClarityJobs
 
-/// How a kind of sample is written as HealthKit has it.
+/// The form in which HealthKit writes a kind of sample.
 struct HealthKitForm: Hashable, Sendable {
-    /// Which of the body's lists a sample stands in.
+    /// The list of the body that a sample goes into.
     enum List: Hashable, Sendable {
         case quantities, categories, correlations
     }
 
     var type: String
     var list: List
-    /// The unit; `nil` for a category, which has none.
+    /// The unit; `nil` for a category or a day, which have none.
     var unit: String?
-    /// What our number is divided by: HealthKit's percentages are shares of 1.
+    /// The divisor of the sample's number: HealthKit's percentages are fractions of 1.
     var divisor: Double
 
-    /// The form of a kind.
+    /// Creates the form of a kind.
     ///
-    /// A blood pressure is one correlation and not two quantities: so each sample is one
-    /// object under one identifier, the two halves cannot come apart, and the counts in the answer
-    /// are those of the samples. A night and a day are one object each for the same reason, with
-    /// names that say their units; the day stands with the correlations, which are also several
-    /// quantities under one roof.
+    /// A blood pressure is one correlation, not two quantities. So each sample is one object with
+    /// one identifier, its two halves stay together, and the counts in the answer are counts of
+    /// samples. For the same reason a night and a day are one object each, with names that state
+    /// the units. The day goes with the correlations, which also combine several quantities.
     init(of kind: SampleKind) {
         switch kind {
         case .heartRate:

@@ -9,12 +9,13 @@ extension Dialect {
             .register: Route(
                 .post, "/auth/register", isAuthorized: false, [.email, .password],
                 optional: [.displayName], window: .seconds(3600)),
-            // Never twice on its own: a refusal counts towards the lock of the account, even one
-            // for an outage of the backend's.
+            // Never repeated automatically: a refusal counts towards the lock of the account, even
+            // one that an outage of the backend causes.
             .login: Route(
                 .post, "/auth/login", isAuthorized: false, [.email, .password, .rememberMe],
                 window: .seconds(60)),
-            // A token in the header would be taken for the refresh token. The token is not replaced.
+            // The backend would take a token in the header for the refresh token. It does not
+            // replace the refresh token.
             .refresh: Route(
                 .post, "/auth/refresh", isAuthorized: false, [.refreshToken], isRepeatable: true),
             .logout: Route(.post, "/auth/logout", [.refreshToken], isRepeatable: true),
@@ -41,20 +42,20 @@ extension Dialect {
             .generateInsight: Route(.post, "/insights"),
             .insight: Route(.get, "/insights/{id}"),
             .insightHistory: Route(.get, "/insights/history/{id}"),
-            // The path is taken for an insight's by the deployed backend.
+            // The deployed backend takes the last part of this path for an insight's id.
             .insightStatus: Route(.get, "/insights/status", mustExist: false),
             .serviceHealth: Route(.get, "/health", isAuthorized: false),
         ],
         doors: [
-            // Of the metrics of one type in a request the backend keeps the last, and calls all of
-            // them accepted.
+            // The backend keeps only the last metric of each type in a request, and reports all of
+            // them as accepted.
             .metrics: UploadEndpoint(
                 call: .uploadMetrics, statusCall: .metricsStatus, form: .metrics(loopFields),
                 source: "apple_health", samplesPerRequest: 1000, perType: 1,
                 requestBytes: 5 * 1024 * 1024, requestsPerHour: 100, isIdempotent: false,
                 takesFuture: true, wholeProgress: nil),
-            // It says the same share of every upload at every time. `received` it reads from the
-            // stored upload, and says nothing else ever after.
+            // The backend reports the same progress for every upload at any time. It reads
+            // `received` from the stored upload, and never reports anything else afterwards.
             .samples: UploadEndpoint(
                 call: .uploadSamples, statusCall: .samplesStatus, form: .healthKit,
                 source: "apple_health", samplesPerRequest: 1000, perType: nil,
@@ -67,22 +68,24 @@ extension Dialect {
         passwordRule: PasswordRule(length: 8, needsKinds: false),
         analysisLimits: AnalysisLimits(
             steps: 1...20_160, points: 1...20_160, hours: 1...168, metadata: 50),
-        // It answers 500 to every analysis of steps.
+        // The backend answers 500 to every analysis of steps.
         analysisForm: .actigraphy,
         insightNumbers: [
             "sleep_efficiency", "circadian_rhythm_score", "depression_risk_score",
             "total_sleep_time", "wake_after_sleep_onset", "sleep_onset_latency",
         ],
-        // The path is there, and answers 404 to every id.
+        // The path exists, but answers 404 to every id.
         givesInsightsInFull: false,
-        // The keys to check it with may have been out of reach.
+        // The keys to check the token with may have been unreachable.
         refusalOfTokenIsCertain: false,
-        // It answers 400 when its data store fails, before or after it has kept an upload.
+        // The backend answers 400 when its data store fails, before or after it has stored an
+        // upload.
         refusalOfUploadIsCertain: false,
         meanings: loopMeanings)
 
-    /// The five types that are ever accepted, but for sleep: every upload with a night in it is
-    /// answered 500. Were that repaired, a night with more than 30 minutes awake would be refused.
+    /// Four of the five metric types that the backend accepts. Sleep is missing: the backend
+    /// answers 500 to every upload with a night. If that were repaired, it would refuse a night
+    /// with more than 30 minutes awake.
     private static var loopFields: [SampleKind: UploadEndpoint.Field] {
         typealias Field = UploadEndpoint.Field
         let biometric = UploadEndpoint.Payload("biometric_data")
@@ -109,10 +112,11 @@ extension Dialect {
         ]
     }
 
-    /// What the deployed backend's answers really mean.
+    /// The true meanings of the deployed backend's answers.
     ///
-    /// Its 400 may be an outage, its 401 at a login too, and its 500 a token that has ended. How a
-    /// text begins is all that tells them apart; nothing of it is kept.
+    /// Its 400 may be an outage, and so may its 401 to a login. Its 500 may be an expired token.
+    /// Often only the beginning of the text tells them apart; the comparison keeps nothing of the
+    /// text.
     private static var loopMeanings: [Meaning] {
         let uploads: Set<APICall> = [.uploadMetrics, .uploadSamples]
         let analyses: Set<APICall> = [.analyseSteps, .analyseActigraphy]
@@ -120,7 +124,7 @@ extension Dialect {
             .verifyEmail, .resendVerification, .forgotPassword, .resetPassword,
         ]
         return [
-            // Storage that is out of reach or throttled; what was sent may be stored.
+            // The backend's storage is unreachable or throttled; the upload may be stored.
             Meaning(
                 [.uploadMetrics], 400,
                 .opening("Health data processing failed: Health data processing failed: "), .outage
@@ -129,27 +133,27 @@ extension Dialect {
                 [.uploadMetrics], 400, .opening("Health data processing failed: Failed to "),
                 .outage),
             Meaning(nil, 400, .opening("Failed to "), .outage),
-            // Said before anything looks at what was sent.
+            // The backend answers this before it looks at the content.
             Meaning(
                 uploads, 400, .opening("There was an error parsing the body"),
                 .error(.rejected(status: 400))),
-            // A type that is not accepted, or a payload that is not there: which metric it is
-            // about is not said.
+            // A type that is not accepted, or a missing payload. The answer does not say which
+            // metric is at fault.
             Meaning(
                 [.uploadMetrics], 400,
                 .opening("Health data processing failed: Health data validation failed"), .refusal),
-            // Unknown, removed, another user's or expired ids have no status of their own.
+            // An id that is unknown, removed, another user's or expired has no status of its own.
             Meaning(
                 [.metricsStatus, .samplesStatus], 400, .opening("Processing job "),
                 .error(.notFound)),
             Meaning([.samplesStatus], 400, .opening("Invalid upload ID"), .error(.notFound)),
-            // A login is refused in the same words when the directory is out of reach.
+            // The backend refuses a login in the same words when its user directory is unreachable.
             Meaning([.login], 401, .any, .error(.loginUnclear)),
             Meaning([.login], 403, .code("email_not_verified"), .error(.emailNotVerified)),
             Meaning(
                 [.login], 429, .code("account_locked"),
                 .error(.accountLocked(for: .seconds(15 * 60)))),
-            // A token that has ended and an outage look alike.
+            // An expired token and an outage look alike.
             Meaning([.refresh], 500, .code("refresh_error"), .error(.renewalUnclear)),
             Meaning([.register], 403, .code("self_signup_disabled"), .error(.signupClosed)),
             Meaning([.register], 409, .any, .error(.accountExists)),
@@ -158,10 +162,10 @@ extension Dialect {
                 .error(.passwordRefused)),
             Meaning(mails, 400, .code("invalid_code"), .error(.codeRefused)),
             Meaning(mails, 404, .code("user_not_found"), .error(.notFound)),
-            // A firewall in front of it answers in HTML.
+            // A firewall in front of the backend answers in HTML.
             Meaning(nil, 403, .notJSON, .error(.blocked)),
             Meaning(analyses, 500, .opening("Analysis failed"), .error(.analysisFailed)),
-            // Uploads of another user's samples; the client sends its own alone.
+            // An upload of another user's samples; the client sends only its own user's.
             Meaning(uploads, 403, .any, .error(.forbidden)),
         ]
     }

@@ -1,29 +1,29 @@
 import ClarityScheduler
 
-/// One row of what a backend's answer really means, where its status does not say it.
+/// A row of the table that says what an answer means where its status does not.
 struct Meaning: Hashable, Sendable {
-    /// What of a body tells the row.
+    /// The part of a body by which a row recognises it.
     enum Sign: Hashable, Sendable {
-        /// The status alone.
+        /// Any body; the status is enough.
         case any
-        /// The code that the body gives.
+        /// The code in the body.
         case code(String)
-        /// How the sentence of the body begins.
+        /// The beginning of the sentence in the body.
         case opening(String)
-        /// A body that is not this backend's.
+        /// A body that is not JSON, and so not the backend's.
         case notJSON
     }
 
-    /// What follows.
+    /// The meaning of the answer.
     enum Verdict: Hashable, Sendable {
         case error(APIError)
-        /// What stands behind the backend is out of reach, whatever the status.
+        /// A service behind the backend is unreachable, whatever the status.
         case outage
-        /// What was sent is refused; the metrics that the body names are at fault.
+        /// The content was refused; the metrics that the body names are at fault.
         case refusal
     }
 
-    /// The calls that it is about; `nil`: every one.
+    /// The calls that the row applies to; `nil`: all.
     var calls: Set<APICall>?
     var status: Int
     var sign: Sign
@@ -36,7 +36,7 @@ struct Meaning: Hashable, Sendable {
         self.verdict = verdict
     }
 
-    /// Whether the row is about an answer.
+    /// Whether the row applies to an answer.
     func fits(_ call: APICall, _ status: Int, _ report: FaultReport) -> Bool {
         guard status == self.status, calls?.contains(call) ?? true else { return false }
         return switch sign {
@@ -49,9 +49,9 @@ struct Meaning: Hashable, Sendable {
 }
 
 extension Dialect {
-    /// What an answer to `call` says went wrong; `nil` for an answer that is a success.
+    /// Returns the error that an answer to `call` reports; `nil` if the answer is a success.
     ///
-    /// - Parameter now: what a `Retry-After` with a date is measured from.
+    /// - Parameter now: the instant from which a date in `Retry-After` is measured.
     func error(in response: HTTPResponse, to call: APICall, now: Instant) -> APIError? {
         guard !(200..<300).contains(response.status) else { return nil }
         let report = FaultReport(response.body)
@@ -68,7 +68,7 @@ extension Dialect {
             return .unavailable(status: status)
         case .conflict where !provesNothingKept(call):
             return .unavailable(status: response.status)
-        // A limit of its own that the backend does not own up to.
+        // The backend does not say how long this limit lasts.
         case .rateLimited(after: nil): return .rateLimited(after: routes[call]?.window)
         case .notFound where routes[call]?.mustExist == true:
             return .noSuchCall(status: response.status)

@@ -1,15 +1,15 @@
-/// What a backend said of a sample, as far as it may be kept: its sentence without what could be a value
-/// of the sample's.
+/// Removes from a backend's sentence about a sample everything that could be one of its values.
 enum ServerWords {
-    /// The most bytes that are kept.
+    /// The longest text that is kept, in bytes.
     static let longest = 160
-    /// The most bytes of a sentence that are looked at.
+    /// The most characters of a sentence that are read.
     private static let mostRead = 2048
 
-    /// The sentence with every number as `#`, and with nothing of what stands in quotation marks or in
-    /// brackets, where the input is repeated; `nil` when nothing is left of it.
+    /// Returns the sentence with `#` for every number, and `...` for everything in quotation marks
+    /// or brackets, where backends repeat the input; `nil` if no word is left.
     ///
-    /// Control characters count as spaces. A quotation or bracket that is not closed hides the rest.
+    /// Control characters count as spaces. A quotation or bracket that is not closed hides the
+    /// rest.
     static func redacted(_ sentence: String) -> String? {
         var kept = ""
         var rest = Substring(sentence.prefix(mostRead))
@@ -32,8 +32,8 @@ enum ServerWords {
         return hasWords ? cut(kept) : nil
     }
 
-    /// What ends the quotation or bracket that a character begins; an apostrophe within a word begins
-    /// none.
+    /// Returns the end of the quotation or bracket that a character begins; `nil` if it begins
+    /// none. An apostrophe within a word begins none.
     private static func closing(_ character: Character, after last: Character?) -> Character? {
         switch character {
         case "\"": "\""
@@ -51,7 +51,7 @@ enum ServerWords {
 
     private static func isDigit(_ character: Character) -> Bool { character.isNumber }
 
-    /// What holds the digits of one number, of a date or of a time together.
+    /// Whether a character joins the digits of one number, date or time.
     private static func isPartOfNumber(_ character: Character) -> Bool {
         ".,:+-/eETZ%".contains(character)
     }
@@ -63,7 +63,7 @@ enum ServerWords {
             }
     }
 
-    /// The text, or as much of it as fits with `...` at its end.
+    /// Returns the text, truncated with `...` at its end if it exceeds `longest` bytes.
     private static func cut(_ text: String) -> String {
         guard text.utf8.count > longest else { return text }
         var cut = ""

@@ -1,11 +1,11 @@
 import ClarityJobs
 
-/// One of a backend's doors for samples: its limits, and how it has them written.
+/// One endpoint of a backend for samples: its limits, and the form of its bodies.
 struct UploadEndpoint: Hashable, Sendable {
     /// The object that holds a metric's numbers.
     struct Payload: Hashable, Sendable {
         var name: String
-        /// The field for the instant of measurement, where the object has one.
+        /// The field for the instant of measurement, if the object has one.
         var timestamp: String?
 
         init(_ name: String, timestamp: String? = nil) {
@@ -14,17 +14,17 @@ struct UploadEndpoint: Hashable, Sendable {
         }
     }
 
-    /// How one kind of sample is written as a typed metric.
+    /// The form of one kind of sample as a typed metric.
     struct Field: Hashable, Sendable {
         var metricType: String
         var payload: Payload
-        /// The names of the sample's numbers: one, or systolic and diastolic. A night has the names
-        /// of `JSONWriter.fields(of:)`; a day has none, since each of its values goes by the field
-        /// of its own kind.
+        /// The names of the sample's numbers: one, or systolic and diastolic. A night uses the
+        /// names of `JSONWriter.fields(of:)`. A day has none, because each of its values goes under
+        /// the field of its own kind.
         var names: [String]
-        /// The numbers that are taken, one range for each name; empty: any.
+        /// The accepted numbers, one range for each name; empty if every number is accepted.
         var ranges: [ClosedRange<Double>]
-        /// Whether the backend counts, so that a number is rounded to a whole one.
+        /// Whether the field is a count, so that a number is rounded to a whole one.
         var isWhole: Bool
 
         init(
@@ -39,18 +39,18 @@ struct UploadEndpoint: Hashable, Sendable {
         }
     }
 
-    /// What a body looks like.
+    /// The form of a body.
     enum Form: Hashable, Sendable {
-        /// Typed metrics; the kinds that are missing are not accepted.
+        /// Typed metrics; a kind that is missing is not accepted.
         case metrics([SampleKind: Field])
-        /// Samples as HealthKit has them, of every kind.
+        /// Samples as HealthKit writes them, of every kind.
         case healthKit
     }
 
     var call: APICall
     var statusCall: APICall
     var form: Form
-    /// The backend's name for where uploaded samples came from.
+    /// The backend's name for the origin of uploaded samples.
     var source: String
     var samplesPerRequest: Int
     var perType: Int?
@@ -58,14 +58,14 @@ struct UploadEndpoint: Hashable, Sendable {
     var requestsPerHour: Int?
     var isIdempotent: Bool
     var takesFuture: Bool
-    /// What the backend calls the whole of its work when it says how much is done; `nil` when what
-    /// it says is not about the upload.
+    /// The number with which the backend reports that all of its work is done; `nil` if its
+    /// progress is not about the upload.
     var wholeProgress: Double?
-    /// The word that the backend reads from the stored upload when nothing more follows; `nil` where
-    /// an upload is processed.
+    /// The status that the backend reads from a stored upload, and that no other follows; `nil` if
+    /// the backend processes uploads.
     var storedWord: String? = nil
 
-    /// The kinds that are accepted, with what is wanted of each.
+    /// The accepted kinds, with the rules for each.
     var kinds: [SampleKind: UploadRules.Kind] {
         switch form {
         case .metrics(let fields):
@@ -78,7 +78,7 @@ struct UploadEndpoint: Hashable, Sendable {
         }
     }
 
-    /// The same for those who pack.
+    /// Returns the rules of this endpoint, for the code that packs uploads.
     func rules(_ route: UploadRoute) -> UploadRules {
         UploadRules(
             route: route, samplesPerRequest: samplesPerRequest, perType: perType,

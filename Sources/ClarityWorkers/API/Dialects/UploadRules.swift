@@ -1,15 +1,17 @@
 public import ClarityJobs
 public import ClarityScheduler
 
-/// What an upload must keep to, whatever dialect is spoken.
+/// The rules for an upload, whatever the dialect.
 public struct UploadRules: Hashable, Sendable {
-    /// What the backend wants of one kind of sample.
+    /// The backend's rules for one kind of sample.
     public struct Kind: Hashable, Sendable {
-        /// The backend's name for what is measured; kinds may share one.
+        /// The backend's name for the metric; several kinds may share one.
         public var metricType: String
-        /// The numbers that are taken, one range for each number of a sample; empty: any. That of a
-        /// night is for its minutes asleep; the values of a day are held against the ranges of
-        /// their own kinds, and what is beyond is left out of it.
+        /// The accepted numbers, one range for each number of a sample; empty if every number is
+        /// accepted.
+        ///
+        /// The range of a night is for its minutes asleep. The values of a day are checked against
+        /// the ranges of their own kinds, and the day leaves out those that are outside.
         public var ranges: [ClosedRange<Double>]
 
         /// Creates a rule.
@@ -24,20 +26,20 @@ public struct UploadRules: Hashable, Sendable {
     }
 
     public var route: UploadRoute
-    /// The most samples of one request, at least 1.
+    /// The most samples in one request, at least 1.
     public var samplesPerRequest: Int
-    /// The most samples of one metric type in one request, at least 1; `nil`: any number. What is
-    /// above it the backend takes and loses.
+    /// The most samples of one metric type in one request, at least 1; `nil` if there is no limit.
+    /// The backend accepts the samples above the limit and loses them.
     public var perType: Int?
     /// The most bytes of one request's body.
     public var requestBytes: Int
-    /// The requests of one hour, the client's own budget; `nil`: none.
+    /// The client's own budget of requests in an hour; `nil` if there is none.
     public var requestsPerHour: Int?
-    /// Whether a repeated upload leaves nothing double at the backend.
+    /// Whether a repeated upload leaves no duplicates at the backend.
     public var isIdempotent: Bool
     /// Whether a sample may begin or end later than now.
     public var takesFuture: Bool
-    /// The kinds that are accepted; what is missing here is never sent.
+    /// The accepted kinds; samples of other kinds are never sent.
     public var kinds: [SampleKind: Kind]
 
     /// Creates rules.
@@ -56,12 +58,13 @@ public struct UploadRules: Hashable, Sendable {
         self.kinds = kinds
     }
 
-    /// The name by which samples of a kind are packed; `nil` when they are not accepted.
+    /// Returns the metric type that samples of a kind count as; `nil` if the kind is not accepted.
     public func metricType(of kind: SampleKind) -> String? { kinds[kind]?.metricType }
 
-    /// Why the backend would not take a sample; `nil` when nothing speaks against it.
+    /// Returns why the backend would refuse a sample; `nil` if nothing speaks against it.
     ///
-    /// - Parameter now: what a sample's instants are held against; it should be the time of sending.
+    /// - Parameter now: the instant that the sample's times are compared with; pass the time of
+    ///   sending.
     public func refusal(of sample: Sample, at now: Instant) -> UploadRefusal? {
         guard let kind = kinds[sample.kind] else { return .kindNotAccepted }
         guard sample.hasValueOfItsKind else { return .notANumber }
@@ -80,8 +83,8 @@ public struct UploadRules: Hashable, Sendable {
 }
 
 extension UploadRules {
-    /// What of a day is sent: each value that is within the range of its own kind. One odd value costs
-    /// a day no other.
+    /// Returns the values of a day that can be sent: those within the range of their own kind. A
+    /// value that is out of range does not hold back the others.
     func sendable(_ day: ActivityDay) -> ActivityDay {
         var sendable = day
         for kind in ActivityDay.kinds {
@@ -94,7 +97,7 @@ extension UploadRules {
 }
 
 extension Sample {
-    /// Whether the value is one that its kind can have, and JSON has a number for each part of it.
+    /// Whether the value fits its kind, and each part of it can be written as a JSON number.
     var hasValueOfItsKind: Bool {
         switch (kind, value) {
         case (.bloodPressure, .pressure): true
@@ -108,23 +111,23 @@ extension Sample {
     }
 }
 
-/// Why a sample is not sent; says nothing of its value.
+/// Why a sample is not sent; contains nothing of its value.
 public enum UploadRefusal: Hashable, Sendable, CaseIterable {
     /// The backend has no field for the kind.
     case kindNotAccepted
-    /// A number is beyond what the backend takes.
+    /// A number is outside the range that the backend accepts.
     case outOfRange
-    /// The value is no finite number, or another one than its kind has.
+    /// The value is not a finite number, or does not fit its kind.
     case notANumber
-    /// It is dated in the future, and may be taken later.
+    /// The sample is dated in the future, and may be accepted later.
     case inFuture
 
-    /// Whether the same sample may be taken later.
+    /// Whether the backend may accept the same sample later.
     public var mayPass: Bool { self == .inFuture }
 }
 
 extension UploadRefusal: CustomStringConvertible {
-    /// What a person reads: a lowercase fragment without final period.
+    /// A lowercase fragment for people, without a final period.
     public var description: String {
         switch self {
         case .kindNotAccepted: "the backend does not accept this kind"

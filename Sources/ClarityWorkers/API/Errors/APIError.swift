@@ -1,97 +1,98 @@
 public import ClarityScheduler
 
-/// Why a call to the backend has no result; free of URLs, tokens, bodies and health values.
+/// Why a call to the backend has no result. Holds no URLs, tokens, bodies or health values.
 public enum APIError: Error, Hashable, Sendable {
     /// The backend cannot be reached from here.
     case offline
-    /// The connection ended before the whole answer had come.
+    /// The connection ended before the answer was complete.
     case interrupted
-    /// There was no answer within the transport's limits.
+    /// No answer came within the transport's limits.
     case timeout
-    /// No trusted connection of TLS 1.3 could be made.
+    /// No trusted TLS 1.3 connection could be made.
     case tls
-    /// There is no answer for a reason that the transport knows better; carries that.
+    /// There is no answer; carries the transport's own reason.
     case transport(TransportError)
     /// Nobody is logged in.
     case notLoggedIn
     /// The backend refused the e-mail address or password of a login, or the token of a call.
     case unauthorized
-    /// A login takes a second factor, which a job cannot give.
+    /// A login requires a second factor, which a job cannot give.
     case secondFactorRequired
-    /// The backend refused the session, and a renewed one.
+    /// The backend refused to renew the session, or refused it right after its renewal.
     case sessionEnded
-    /// The backend has met each renewal of the session with an error for a while; the session may
-    /// have ended.
+    /// For a while, the backend has answered each renewal of the session with an error; the session
+    /// may have ended.
     case renewalRefused(status: Int)
-    /// Two logins were tried within 15 minutes; carries when the next may be.
+    /// Two logins were tried within 15 minutes; carries when the next one is allowed.
     case loginsUsedUp(until: Instant)
-    /// The account may not do this.
+    /// The account is not allowed to do this.
     case forbidden
-    /// The backend has nothing under this id.
+    /// The backend has nothing with this id.
     case notFound
-    /// The backend has some of this already; carries the metrics that it named.
+    /// The backend already has some of the content; carries the metrics that it named.
     case conflict(indices: [Int])
-    /// The backend refused what was sent; carries the metrics at fault when it named them.
+    /// The backend refused the content; carries the metrics at fault if it named them.
     case validation(indices: [Int])
-    /// The backend refused an upload for the time at which it says to have been sent: this
-    /// machine's clock is wrong, or the backend's. No sample is at fault.
+    /// The backend refused an upload because of its time of sending: this machine's clock is wrong,
+    /// or the backend's. No sample is at fault.
     case clockRefused
-    /// The request is larger than the backend takes at once.
+    /// The request is larger than the backend accepts.
     case requestTooLarge
-    /// The backend wants fewer requests; `after` is its wish when it is a believable one.
+    /// The backend asks for fewer requests; `after` is the wait it asks for, if that is believable.
     case rateLimited(after: Duration?)
-    /// Another status of the 4xx.
+    /// Another 4xx status.
     case rejected(status: Int)
-    /// The answer sends the request elsewhere.
+    /// The answer is a redirect.
     case redirected(status: Int)
-    /// A status of the 5xx; `after` is the backend's wish when it is a believable one.
+    /// A 5xx status; `after` is the wait that the backend asks for, if that is believable.
     case server(status: Int, after: Duration?)
-    /// The answer is not what the contract says; carries the part at fault, never its text.
+    /// The answer violates the contract; carries the part at fault, never its text.
     case decoding(String)
-    /// The answer is larger than is read.
+    /// The answer exceeds the size that is read.
     case tooLarge
-    /// The account is locked after refused logins, for as long as this.
+    /// The account is locked after refused logins; carries for how long.
     case accountLocked(for: Duration)
-    /// The backend refused a login, and says the same when it cannot check one.
+    /// The backend refused a login, but answers the same when it cannot check one.
     case loginUnclear
-    /// The account's e-mail address was never confirmed.
+    /// The account's e-mail address is not confirmed.
     case emailNotVerified
-    /// The backend did not renew a session, and says the same when it is out of order.
+    /// The backend did not renew a session, but answers the same during an outage.
     case renewalUnclear
-    /// An upload, a recording or a request for an insight was not sent, since the session could not
-    /// be renewed; carries why, where that could be taken for a word on what was to be sent.
+    /// An upload, a recording or a request for an insight was not sent, because the session could
+    /// not be renewed. Carries the error of the renewal, which could be taken for one of the
+    /// request itself.
     indirect case withoutSession(APIError)
-    /// A token was refused right after its renewal, by a backend that also does so when it cannot
+    /// The backend refused a token right after its renewal, but answers the same when it cannot
     /// check one.
     case tokenUnclear
-    /// Nobody can register.
+    /// The backend accepts no registrations.
     case signupClosed
-    /// Somebody has registered with this e-mail address.
+    /// An account with this e-mail address already exists.
     case accountExists
-    /// A new password is not what the backend wants of one.
+    /// A new password does not meet the backend's requirements.
     case passwordRefused
-    /// A code from a mail is not the one that was sent.
+    /// A code is not the one that was mailed.
     case codeRefused
-    /// What stands behind the backend is out of reach, whatever status says so; what was sent may
-    /// have been kept all the same.
+    /// A service behind the backend is unreachable, whatever the status says; the content may have
+    /// been stored all the same.
     case unavailable(status: Int)
     /// Something in front of the backend refused the request.
     case blocked
-    /// The backend has given up the call.
+    /// The backend no longer offers the call.
     case gone
-    /// The backend has no path that its dialect must have.
+    /// The backend lacks a path that its dialect requires.
     case noSuchCall(status: Int)
-    /// The backend's dialect has no such call or upload route; carries which.
+    /// The dialect has no such call or upload route; carries which.
     case notOffered(String)
-    /// The backend's answer to a greeting is none of a dialect that is spoken.
+    /// The backend's answer to a greeting fits no dialect.
     case dialectUnknown
-    /// The backend turned out to speak another dialect than was remembered.
+    /// The backend speaks another dialect than the remembered one.
     case dialectChanged
     /// The backend could not analyse a recording.
     case analysisFailed
-    /// The request must not be sent as it is set up; carries why.
+    /// The request must not be sent in this form; carries why.
     case refused(String)
-    /// The session cannot be read or kept.
+    /// Local data, such as the session, cannot be read or stored.
     case store(Failure)
     /// libcurl failed; carries its code.
     case library(code: Int)

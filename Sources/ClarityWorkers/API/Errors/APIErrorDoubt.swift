@@ -1,5 +1,6 @@
 extension APIError {
-    /// The status that the backend answered; `nil` where no answer came.
+    /// The status of the backend's answer; `nil` if no answer came, or if the error does not keep
+    /// it.
     var answeredStatus: Int? {
         switch self {
         case .server(let status, _), .unavailable(let status), .rejected(let status),
@@ -12,10 +13,10 @@ extension APIError {
         }
     }
 
-    /// Whether the request may have been acted on although there was no success.
+    /// Whether the backend may have acted on the request although it did not report success.
     ///
-    /// After such an error of a call that is not idempotent, sending again could leave something
-    /// double. What the backend certainly refused, and what never reached it, did not arrive.
+    /// After such an error, repeating a call that is not idempotent could leave duplicates. A
+    /// request that the backend certainly refused, or that never reached it, did not arrive.
     public var mayHaveArrived: Bool {
         switch self {
         case .interrupted, .timeout, .server, .decoding, .tooLarge, .library, .cancelled,
@@ -36,7 +37,7 @@ extension APIError {
 }
 
 extension TransportError {
-    /// Whether the whole request may have been sent before this.
+    /// Whether the whole request may have been sent before this error.
     var mayHaveSent: Bool {
         switch self {
         case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,

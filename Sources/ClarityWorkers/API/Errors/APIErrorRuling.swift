@@ -1,39 +1,40 @@
 public import ClarityScheduler
 
 extension APIError {
-    /// What is done about an error.
+    /// The consequence of an error.
     enum Course: Hashable, Sendable {
-        /// It is tried again: in the call where that helps, else by the run, with its backoff.
+        /// The call tries again if that helps; otherwise the run retries, with its backoff.
         case retry
-        /// It is tried again by the run, and not before the wait that the backend needs.
+        /// The run retries, not before the wait that the backend needs.
         case snooze
-        /// It stays; the run fails.
+        /// The error is permanent; the run fails.
         case fail
-        /// It stays until somebody logs in; the run fails.
+        /// The error lasts until somebody logs in; the run fails.
         case endSession
     }
 
-    /// What an error asks for.
+    /// The consequences of an error, with their numbers.
     struct Ruling: Hashable, Sendable {
         var course: Course
-        /// How often a call is tried before it fails with this error; 1 for errors that stay.
+        /// How often a call is tried before it fails with this error; 1 if retrying at once is no
+        /// use.
         var tries = 1
         /// The wait that the backend asked for, or is known to need.
         var after: Duration?
-        /// By which the exit status is chosen.
+        /// The category that decides the exit status.
         var category: Failure.Category
-        /// What a person reads: a lowercase fragment without final period.
+        /// A lowercase fragment for people, without a final period.
         var sentence: String
 
         /// Whether the run may succeed later.
         var isTransient: Bool { course == .retry || course == .snooze }
     }
 
-    /// The one table of what follows from each error.
+    /// The consequences of this error; the single table for all errors.
     ///
-    /// Network errors get 4 tries and errors of the server 3, as the contract's rules say. A
-    /// backend that asks for a wait longer than `longestWaitInCall` gets no second try in the call:
-    /// the run waits instead, without holding a process.
+    /// Network errors get 4 tries and server errors 3, as the contract's rules say. If the backend
+    /// asks for a wait longer than `longestWaitInCall`, the call does not try again: the run waits
+    /// instead, without holding a process.
     var ruling: Ruling {
         switch self {
         case .offline:
@@ -144,26 +145,26 @@ extension APIError {
         }
     }
 
-    /// What a worker that meets this error returns.
+    /// The outcome that a worker returns for this error.
     public var outcome: Outcome {
         let ruling = ruling
         let failure = Failure(ruling.category, ruling.sentence)
         return ruling.isTransient ? .retry(after: ruling.after, failure) : .failure(failure)
     }
 
-    /// The longest wait that a call keeps to itself.
+    /// The longest wait within a call.
     static var longestWaitInCall: Duration { .seconds(10) }
 
-    /// Over how long a firewall in front of a backend counts the requests of an address.
+    /// The span over which a firewall in front of a backend counts the requests of an address.
     static var firewallWindow: Duration { .seconds(300) }
 
-    /// How long a call waits before its next try; `nil` when there is none.
+    /// Returns how long a call waits before its next try; `nil` if it does not try again.
     ///
-    /// The wait after try `n` (from 1) is 2^(n-1) times `unit`, 1 s, 2 s and 4 s in standard, or
-    /// what the backend asked for.
+    /// The wait is what the backend asked for, else 2^(n-1) times `unit` after try `n` (from 1): 1
+    /// s, 2 s and 4 s with the default unit.
     ///
-    /// - Parameter isRepeatable: whether the call does no harm when it is made twice; where it
-    ///   would, nothing that may have arrived is sent again.
+    /// - Parameter isRepeatable: whether making the call twice does no harm. Otherwise a request
+    ///   that may have arrived is not sent again.
     func waitInCall(
         afterTries tries: Int, unit: Duration, isRepeatable: Bool = true
     ) -> Duration? {

@@ -1,11 +1,11 @@
 import ClarityScheduler
 
-/// Reads the `Retry-After` field of RFC 9110, section 10.2.3: seconds, or a date.
+/// Parses the `Retry-After` field of RFC 9110, section 10.2.3: seconds, or a date.
 enum RetryAfter {
-    /// The wait that `field` asks for, when it is between 1 s and 1 h, else `nil`.
+    /// Returns the wait that `field` asks for if it is between 1 s and 1 h, else `nil`.
     ///
-    /// Servers are known to send 0 while the limit goes on for minutes, and dates of a clock that is
-    /// wrong: what cannot be meant is left to the caller's own schedule.
+    /// Some servers send 0 while their limit lasts for minutes, or dates of a clock that is wrong.
+    /// Such values are ignored in favour of the caller's own schedule.
     static func believable(_ field: String?, now: Instant) -> Duration? {
         guard let field, let wait = wait(field, now: now),
             (.seconds(1) ... .seconds(3600)).contains(wait)
@@ -20,7 +20,7 @@ enum RetryAfter {
         return date(field).map { $0 - now }
     }
 
-    /// Reads `Sat, 21 Nov 2026 06:00:00 GMT`, the one form that may still be sent.
+    /// Parses `Sat, 21 Nov 2026 06:00:00 GMT`, the only form that servers may still send.
     private static func date(_ field: String) -> Instant? {
         let words = field.split(separator: " ")
         guard words.count == 6, words[5] == "GMT", words[0].hasSuffix(","), let day = Int(words[1]),

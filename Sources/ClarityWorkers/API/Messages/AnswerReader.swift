@@ -1,12 +1,12 @@
 import ClarityScheduler
 import FoundationEssentials
 
-/// Reads the answers of one call; every fault names the call and the field, never what is in it.
+/// Reads the answers to one call. Errors name the call and the field, never the content.
 struct AnswerReader {
-    /// The longest cursor that is taken from a page to the next, in bytes.
+    /// The longest cursor that is accepted from a page, in bytes.
     static let longestCursor = 1024
 
-    /// The call, as a person knows it.
+    /// The name of the call for people.
     let call: String
 
     init(call: String) { self.call = call }
@@ -28,7 +28,7 @@ struct AnswerReader {
         }
     }
 
-    /// Reads the receipt of an upload of `count` samples through a door.
+    /// Reads the receipt of an upload of `count` samples to an endpoint.
     func receipt(
         _ body: [UInt8], from door: UploadEndpoint, count: Int
     ) throws(APIError) -> UploadReceipt {
@@ -38,8 +38,8 @@ struct AnswerReader {
         }
     }
 
-    /// All or nothing: what was sent came in, each sample as one object, or the answer is not about
-    /// this upload.
+    /// Reads the receipt of an upload that is accepted as a whole. If the backend did not receive
+    /// each sample as one object, the answer is not about this upload.
     private func samplesReceipt(_ body: [UInt8], count: Int) throws(APIError) -> UploadReceipt {
         let wire = try decode(SamplesUploadWire.self, from: body)
         guard wire.received.values.allSatisfy({ (0...count).contains($0) }),
@@ -54,7 +54,7 @@ struct AnswerReader {
         let duplicates = Set(faults.filter(\.isDuplicate).map(\.index))
         var reasons: [Int: String] = [:]
         var words: [Int: String] = [:]
-        // A metric may break several rules; the first that the backend named stands for it.
+        // A metric may break several rules; keep the first that the backend named.
         for fault in faults where !duplicates.contains(fault.index) && reasons[fault.index] == nil {
             reasons[fault.index] = "`\(fault.field)`: \(fault.code)"
             words[fault.index] = fault.words
@@ -71,11 +71,13 @@ struct AnswerReader {
             unexplained: max(0, count - wire.accepted - duplicates.count - reasons.count))
     }
 
-    /// Reads how far an upload is.
+    /// Reads the progress of an upload.
     ///
     /// - Parameters:
-    ///   - whole: what the backend calls all of its work; without it no share is believed.
-    ///   - storedWord: its word for an upload that is stored and of which nothing more is said.
+    ///   - whole: the number with which the backend reports that all of its work is done; if `nil`,
+    ///     its progress is ignored.
+    ///   - storedWord: the backend's status for an upload that is stored and never reported on
+    ///     again.
     func processing(
         _ body: [UInt8], whole: Double?, storedWord: String? = nil
     ) throws(APIError) -> ProcessingStatus {
@@ -87,10 +89,10 @@ struct AnswerReader {
             state: ProcessingStatus.State(wire: wire.status), progress: progress)
     }
 
-    /// Reads a page that was asked for with `cursor`.
+    /// Reads the page that was requested with `cursor`.
     ///
-    /// Where the backend counts rows, the successor is how many came up to the end of this page; a
-    /// page without any is then the last, whatever it says.
+    /// If the backend pages by offset, the next cursor is the number of rows up to the end of this
+    /// page, and a page without rows is the last one, whatever it says.
     func healthData(
         _ body: [UInt8], after cursor: String?, paging: Dialect.Paging = .cursor
     ) throws(APIError) -> HealthDataPage {
@@ -103,11 +105,11 @@ struct AnswerReader {
                 wire.pagination.hasNext && count > 0
                 ? String(before.addingReportingOverflow(count).partialValue) : nil
         }
-        // A page that names itself as its successor would be read for ever.
+        // A page that names itself as the next one would be read forever.
         guard next == nil || next != cursor else {
             throw .decoding("\(call): `pagination.next_cursor` does not move on")
         }
-        // It goes into a URL, and into a report of one line when the work stops there.
+        // The cursor goes into a URL, and into a report of one line if the work stops there.
         guard next.map({ $0.utf8.count <= AnswerReader.longestCursor }) ?? true else {
             throw .decoding(
                 "\(call): `pagination.next_cursor` is longer than "
@@ -144,8 +146,8 @@ struct AnswerReader {
             hasMore: wire.data.hasMore)
     }
 
-    /// The rows that `read` makes of the array's elements, and of how many it makes none: one row
-    /// that is out of shape does not hold up the others.
+    /// Returns the rows that `read` makes of the array's elements, and the number of elements that
+    /// make none. A malformed element does not hold up the others.
     private func rows<Row>(
         of body: [UInt8], at path: [String],
         _ read: (ArraySlice<UInt8>) throws(APIError) -> Row?
@@ -164,7 +166,8 @@ struct AnswerReader {
         return (rows, elements.count - rows.count)
     }
 
-    /// Which part of an answer is at fault: the path is made of our own names and of indices.
+    /// Describes the part of an answer that is at fault. Its path consists of our names and
+    /// indices.
     private static func part(_ error: DecodingError) -> String {
         func name(_ path: [any CodingKey]) -> String {
             path.reduce(into: "") { name, key in

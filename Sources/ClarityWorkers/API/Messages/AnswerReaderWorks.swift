@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 extension AnswerReader {
-    /// Reads what a registration led to.
+    /// Reads the result of a registration.
     func registration(_ body: [UInt8]) throws(APIError) -> RegistrationResult {
         let wire = try decode(RegistrationWire.self, from: body)
         guard wire.userID != nil || wire.accessToken != nil || wire.needsVerification != nil else {
@@ -17,7 +17,7 @@ extension AnswerReader {
         try decode(UserWire.self, from: body).profile
     }
 
-    /// Reads an insight as it was made, or is being made.
+    /// Reads an insight that is finished or still being made.
     func insight(_ body: [UInt8]) throws(APIError) -> Insight {
         let wire = try decode(InsightWire.self, from: body)
         let state: Insight.State =
@@ -32,7 +32,7 @@ extension AnswerReader {
             json: Array(JSONSlices.value(of: body, at: ["data"]) ?? []))
     }
 
-    /// Reads how far an analysis is.
+    /// Reads the state of an analysis.
     func analysis(_ body: [UInt8]) throws(APIError) -> Analysis {
         let wire = try decode(AnalysisWire.self, from: body)
         return Analysis(
@@ -40,7 +40,7 @@ extension AnswerReader {
             isCached: wire.cached ?? false, json: body)
     }
 
-    /// Reads how a service is.
+    /// Reads the health of a service.
     func health(_ body: [UInt8]) throws(APIError) -> ServiceHealth {
         let wire = try decode(HealthWire.self, from: body)
         return ServiceHealth(

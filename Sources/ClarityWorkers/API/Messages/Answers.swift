@@ -1,17 +1,17 @@
 public import ClarityScheduler
 
-/// Whose account the backend says it is.
+/// The account that the backend reports.
 public struct UserProfile: Hashable, Sendable {
     public var userID: String
-    /// `nil` where the backend does not say.
+    /// `nil` if the backend does not report it.
     public var email: String?
     public var displayName: String?
-    /// Whether the e-mail address is confirmed; `nil` where the backend does not say.
+    /// Whether the e-mail address is confirmed; `nil` if the backend does not report it.
     public var isVerified: Bool?
-    /// What else the backend says of the account.
+    /// Further facts that the backend reports about the account.
     public var details = Details()
 
-    /// What of an account is shown and never decided by; `nil` is what the backend does not say.
+    /// Facts that are shown and decide nothing; `nil` if the backend does not report them.
     public struct Details: Hashable, Sendable {
         public var firstName: String?
         public var lastName: String?
@@ -21,7 +21,7 @@ public struct UserProfile: Hashable, Sendable {
         public var createdAt: Instant?
         public var lastLogin: Instant?
         public var hasSecondFactor: Bool?
-        /// Who vouches for the login.
+        /// The service that authenticates the user.
         public var provider: String?
     }
 
@@ -36,7 +36,7 @@ public struct UserProfile: Hashable, Sendable {
     }
 }
 
-/// How far the backend is with an upload.
+/// The backend's progress with an upload.
 public struct ProcessingStatus: Hashable, Sendable {
     /// A step of the backend's work.
     public enum State: String, Sendable {
@@ -44,22 +44,22 @@ public struct ProcessingStatus: Hashable, Sendable {
         case processing
         case completed
         case failed
-        /// It is there, and nothing more is said of it.
+        /// The upload is stored, and the backend reports nothing more about it.
         case stored
-        /// A step that the contract does not have; it may go on.
+        /// A step that the contract does not have; the work may go on.
         case other
 
-        /// Reads the backend's word; what only waits for its turn was received.
+        /// Reads the backend's word; an upload that waits in a queue counts as received.
         init(wire word: String) {
             self = word == "queued" ? .received : State(rawValue: word) ?? .other
         }
     }
 
     public var state: State
-    /// How much is done, 0 to 1; `nil` when the backend does not say.
+    /// The finished share, 0 to 1; `nil` if the backend does not report it.
     public var progress: Double?
 
-    /// Whether the state stays as it is.
+    /// Whether the state never changes again.
     public var isFinal: Bool { [.completed, .failed, .stored].contains(state) }
 
     /// Creates a status.
@@ -69,13 +69,13 @@ public struct ProcessingStatus: Hashable, Sendable {
     }
 }
 
-/// A row of health data as the backend keeps it: its bytes, and what a cache finds it by.
+/// A row of health data as the backend stores it, with the fields that a cache finds it by.
 public struct HealthDataRow: Hashable, Sendable {
     public var id: String
     public var type: String
     /// The backend's instant of the row; the later one wins a conflict.
     public var timestamp: Instant
-    /// The row's JSON as it came.
+    /// The row's JSON as it was received.
     public var json: [UInt8]
 
     /// Creates a row.
@@ -90,9 +90,9 @@ public struct HealthDataRow: Hashable, Sendable {
 /// A page of health data.
 public struct HealthDataPage: Hashable, Sendable {
     public var rows: [HealthDataRow]
-    /// Rows that have no id, type or instant that can be read; they are left out of `rows`.
+    /// The number of rows without a readable id, type or instant; `rows` leaves them out.
     public var unreadableRows: Int
-    /// Where the next page begins; `nil` on the last.
+    /// The cursor of the next page; `nil` on the last one.
     public var nextCursor: String?
 
     /// Creates a page.
@@ -103,11 +103,11 @@ public struct HealthDataPage: Hashable, Sendable {
     }
 }
 
-/// An insight of the history: its bytes, and what a cache finds it by.
+/// An insight in the history as it was received, with the fields that a cache finds it by.
 public struct InsightRow: Hashable, Sendable {
     public var id: String
     public var generatedAt: Instant
-    /// The insight's JSON as it came.
+    /// The insight's JSON as it was received.
     public var json: [UInt8]
 
     /// Creates a row.
@@ -121,13 +121,13 @@ public struct InsightRow: Hashable, Sendable {
 /// A page of insights, newest first.
 public struct InsightsPage: Hashable, Sendable {
     public var rows: [InsightRow]
-    /// Rows that have no id or instant that can be read; they are left out of `rows`.
+    /// The number of rows without a readable id or instant; `rows` leaves them out.
     public var unreadableRows: Int
-    /// The ids of insights that the backend is still making; they are left out of `rows`.
+    /// The ids of insights that the backend is still making; `rows` leaves them out.
     public var unfinished: [String]
-    /// How many those are.
+    /// The number of insights that the backend is still making.
     public var unfinishedRows: Int { unfinished.count }
-    /// Whether the backend has more; a page without any row is the last all the same.
+    /// Whether the backend has more; a page without rows is the last one all the same.
     public var hasMore: Bool
 
     /// Creates a page.
@@ -141,7 +141,7 @@ public struct InsightsPage: Hashable, Sendable {
     }
 }
 
-// Rows are health data: printed or dumped they show what they are, not what they hold.
+// Rows are health data: their descriptions and dumps show what they are, not what they hold.
 
 extension HealthDataRow: CustomStringConvertible, CustomReflectable {
     public var description: String { "health data row of \(json.count) bytes" }

@@ -1,11 +1,11 @@
 public import ClarityJobs
 public import ClarityScheduler
 
-/// What a registration led to.
+/// The result of a registration.
 public struct RegistrationResult: Hashable, Sendable {
-    /// `nil` where the backend does not say.
+    /// `nil` if the backend does not report it.
     public var userID: String?
-    /// Whether nobody can log in before the e-mail address is confirmed.
+    /// Whether the e-mail address must be confirmed before anybody can log in.
     public var needsVerification: Bool
 
     /// Creates a result.
@@ -15,18 +15,18 @@ public struct RegistrationResult: Hashable, Sendable {
     }
 }
 
-/// An insight in full: its bytes, and how far it is.
+/// A full insight as it was received, with its state.
 public struct Insight: Hashable, PrivateValue {
     public enum State: Hashable, Sendable {
         case generating, completed, failed
     }
 
-    /// `nil` where the backend gives none with a new one; the history has it under the same
+    /// `nil` if the backend gives a new insight none; the history lists it with the same
     /// `generatedAt`.
     public var id: String?
     public var state: State
     public var generatedAt: Instant?
-    /// The insight's JSON as it came.
+    /// The insight's JSON as it was received.
     public var json: [UInt8]
 
     /// Creates an insight.
@@ -38,20 +38,20 @@ public struct Insight: Hashable, PrivateValue {
     }
 }
 
-/// An analysis of a recording: its bytes, and how far it is.
+/// An analysis of a recording as it was received, with its state.
 public struct Analysis: Hashable, PrivateValue {
     public enum State: String, Hashable, Sendable {
         case received, processing, completed, failed
         case notFound = "not_found"
-        /// A state that the contract does not have; it may go on.
+        /// A state that the contract does not have; the work may go on.
         case other
     }
 
     public var id: String
     public var state: State
-    /// Whether the backend had analysed the same recording before.
+    /// Whether the backend had already analysed the same recording.
     public var isCached: Bool
-    /// The answer's JSON as it came.
+    /// The answer's JSON as it was received.
     public var json: [UInt8]
 
     /// Creates an analysis.
@@ -63,13 +63,13 @@ public struct Analysis: Hashable, PrivateValue {
     }
 }
 
-/// How a service of the backend says that it is; it proves little.
+/// The health that a service of the backend reports; it proves little.
 public struct ServiceHealth: Hashable, Sendable {
     public var isHealthy: Bool
     public var service: String?
     public var version: String?
 
-    /// Creates an account of a service.
+    /// Creates the health of a service.
     public init(isHealthy: Bool, service: String?, version: String?) {
         self.isHealthy = isHealthy
         self.service = service

@@ -1,9 +1,8 @@
 extension Dialect {
-    /// Reads which dialect an answer at `greetingPath` shows.
+    /// Returns the dialect that an answer at `greetingPath` identifies.
     ///
-    /// - Throws: `APIError.dialectUnknown` for an answer that is nobody's. What says that the
-    ///   backend is out of order, or wants fewer requests, is for the caller, who has met it as an
-    ///   error.
+    /// - Throws: `APIError.dialectUnknown` for an answer that fits no dialect. Outages and rate
+    ///   limits do not get here: the caller has already turned them into errors.
     static func shown(by response: HTTPResponse) throws(APIError) -> Dialect {
         switch response.status {
         case 200..<300:
@@ -20,7 +19,7 @@ extension Dialect {
         }
     }
 
-    /// The name that a service gives itself in a greeting; `nil` when it gives none.
+    /// Returns the name that a service gives itself in a greeting; `nil` if it gives none.
     private static func service(in body: [UInt8]) -> String? {
         do throws(APIError) {
             return try AnswerReader(.greeting).decode(HealthWire.self, from: body).service

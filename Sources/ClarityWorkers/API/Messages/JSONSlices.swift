@@ -1,12 +1,13 @@
-/// Finds the bytes of an array's elements within a document, so that rows are kept as they came.
+/// Finds the bytes of an array's elements in a document, so that rows are stored as they were
+/// received.
 ///
-/// For documents that a JSON decoder has accepted; for any other bytes it finds something or
-/// nothing, but never reads beyond them.
+/// The document must be one that a JSON decoder has accepted. In other bytes the result is
+/// arbitrary, but nothing beyond them is read.
 struct JSONSlices {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// The elements of the array under `path`; `nil` when there is no array under it.
+    /// Returns the elements of the array at `path`; `nil` if there is no array.
     static func elements(of document: [UInt8], at path: [String]) -> [ArraySlice<UInt8>]? {
         var slices = JSONSlices(bytes: document)
         for key in path {
@@ -15,7 +16,7 @@ struct JSONSlices {
         return slices.elements()
     }
 
-    /// The bytes of the value under `path`; `nil` when there is none.
+    /// Returns the bytes of the value at `path`; `nil` if there is none.
     static func value(of document: [UInt8], at path: [String]) -> ArraySlice<UInt8>? {
         var slices = JSONSlices(bytes: document)
         for key in path {
@@ -29,7 +30,7 @@ struct JSONSlices {
 
     private init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Moves to the value of `key` in the object at the position.
+    /// Moves to the value of `key` in the object at the position; `false` if there is none.
     private mutating func enter(_ key: String) -> Bool {
         guard take("{") else { return false }
         while peek() == UInt8(ascii: "\"") {
@@ -57,7 +58,7 @@ struct JSONSlices {
         return take("]") ? elements : nil
     }
 
-    /// Moves behind the value at the position, and the white space before it.
+    /// Moves behind the white space and the value at the position.
     private mutating func skipValue() {
         var depth = 0
         while let byte = peek() {
@@ -99,7 +100,7 @@ struct JSONSlices {
         }
     }
 
-    /// The next byte that is not white space, `nil` at the end.
+    /// Returns the next byte that is not white space; `nil` at the end.
     private mutating func peek() -> UInt8? {
         while position < bytes.count, " \t\r\n".utf8.contains(bytes[position]) { position += 1 }
         return position < bytes.count ? bytes[position] : nil

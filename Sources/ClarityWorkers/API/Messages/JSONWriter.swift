@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// Writes one JSON document into bytes, without spaces, in the order in which it is told.
+/// Writes one JSON document into bytes, without spaces, in the order of the calls.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
     private var needsComma = false
@@ -36,7 +36,7 @@ struct JSONWriter {
         append(instant)
     }
 
-    /// Writes the shortest digits that read back as the same number, which must be finite.
+    /// Writes the shortest digits that read back as the same number; the number must be finite.
     mutating func field(_ key: String, number: Double) {
         start(key)
         bytes.append(contentsOf: number.description.utf8)
@@ -95,7 +95,7 @@ struct JSONWriter {
 
     private mutating func string(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
-        // A copy by reference, of which the bytes can be had in one piece.
+        // A variable, which `withUTF8` needs; it shares the storage of the text.
         var text = text
         text.withUTF8 { text in
             if needsEscape(text) {
@@ -107,7 +107,8 @@ struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Without a way out of the loop, so that many bytes are looked at in one step.
+    /// Whether a byte of `text` must be escaped. The loop has no early exit, so that many bytes are
+    /// checked in one step.
     private func needsEscape(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         var found = false
         for byte in text {

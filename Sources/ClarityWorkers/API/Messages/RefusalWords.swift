@@ -1,17 +1,17 @@
-/// What a backend said as it refused an upload, without what could be a value.
+/// The backend's words about an upload that it refused, without what could be a value.
 ///
-/// For the samples that it is about and nowhere else: nobody knows what words hold, so that it
-/// describes itself without them.
+/// They are for the samples that they are about and for nothing else. Nobody knows what words
+/// contain, so descriptions and dumps leave them out.
 struct RefusalWords: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
-    /// Of each metric that the backend named, by its place in the batch.
+    /// The words about each metric that the backend named, by its index in the batch.
     private(set) var named: [Int: String] = [:]
-    /// Of the upload as a whole.
+    /// The words about the upload as a whole.
     private(set) var whole: String?
     /// Whether the backend gave a code of its own, and so knew what it refused.
     private(set) var hasCode = false
 
-    /// Reads a refusal; a metric may break several rules, and the first that the backend put in
-    /// words stands for it.
+    /// Reads a refusal. A metric may break several rules; the first one that the backend put in
+    /// words counts.
     init(_ report: FaultReport) {
         for fault in report.faults where !fault.isDuplicate && named[fault.index] == nil {
             named[fault.index] = fault.words

@@ -2,8 +2,8 @@ import ClarityJobs
 import ClarityScheduler
 
 extension UploadEndpoint {
-    /// Writes a batch whose samples can be written as HealthKit has them, each in the list of its
-    /// form, in the order of the batch.
+    /// Writes a batch in HealthKit's form; every sample must be writable. Each sample goes into the
+    /// list of its form, in the order of the batch.
     func writeSamples(_ batch: UploadBatch, _ userID: String, into json: inout JSONWriter) {
         json.object { json in
             json.field("user_id", userID)
@@ -33,7 +33,7 @@ extension UploadEndpoint {
             json.field("identifier", metric.id)
             json.field("type", form.type)
             switch sample.value {
-            // What a category of an interval has instead of a number: "not applicable".
+            // A category of an interval has no number; HealthKit writes "not applicable".
             case .single where form.list == .categories: json.field("value", number: 0)
             case .single(let value): json.field("value", number: value / form.divisor)
             case .pressure(let systolic, let diastolic):
@@ -54,7 +54,7 @@ extension UploadEndpoint {
 }
 
 extension JSONWriter {
-    /// Writes what is known of a day under names that say the unit.
+    /// Writes the known values of a day, under names that state the unit.
     fileprivate mutating func fields(of day: ActivityDay) {
         for (name, value) in [
             ("steps", day.steps), ("distance_km", day.distance),

@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 extension APIError {
-    /// Reads why there is no answer.
+    /// Creates the error for a request that got no answer.
     init(_ error: TransportError) {
         switch error {
         case .offline, .nameNotResolved, .couldNotConnect: self = .offline
@@ -22,19 +22,17 @@ extension APIError {
         }
     }
 
-    /// Reads an answer by its status alone, whatever dialect is spoken; `nil` for one that is a
-    /// success.
+    /// Creates the error for an answer, whatever the dialect; `nil` if the answer is a success.
     ///
-    /// - Parameter now: what a `Retry-After` with a date is measured from.
+    /// - Parameter now: the instant from which a date in `Retry-After` is measured.
     init?(_ response: HTTPResponse, now: Instant) {
         guard !(200..<300).contains(response.status) else { return nil }
         self.init(response, FaultReport(response.body), now: now)
     }
 
-    /// Reads the status of an answer that is no success, as it is meant where the dialect has no
-    /// row for it.
+    /// Creates the error that an unsuccessful answer means if the dialect has no row for it.
     ///
-    /// - Parameter now: what a `Retry-After` with a date is measured from.
+    /// - Parameter now: the instant from which a date in `Retry-After` is measured.
     init(_ response: HTTPResponse, _ report: FaultReport, now: Instant) {
         let after = RetryAfter.believable(response.headers["retry-after"], now: now)
         switch response.status {
@@ -55,14 +53,15 @@ extension APIError {
         }
     }
 
-    /// Reads which metrics a refusal of a whole upload is about; `nil` when it names none, nor the
-    /// time of sending.
+    /// Creates the error for a refusal of a whole upload that names metrics or the time of sending;
+    /// `nil` if it names neither.
     ///
-    /// What the backend has already, after an upload whose answer was lost, is no fault of a metric:
-    /// as such it counts only when nothing else is named, and comes again when the others are out.
+    /// A metric that the backend already has, as after a lost answer, is not at fault. Such
+    /// duplicates count only if the backend names nothing else; it names them again once the other
+    /// metrics are left out.
     ///
-    /// - Parameter isConflict: whether the status says that the backend has what is named without a
-    ///   code.
+    /// - Parameter isConflict: whether the status says that metrics named without a code are
+    ///   duplicates.
     private init?(naming report: FaultReport, isConflict: Bool = false) {
         let refused = report.indices { !$0.isDuplicate && ($0.hasCode || !isConflict) }
         if !refused.isEmpty {

@@ -1,7 +1,7 @@
 public import ClarityJobs
 public import ClarityScheduler
 
-/// A sample with the id under which the backend keeps it.
+/// A sample, and the id under which the backend stores it.
 public struct UploadMetric: Hashable, Sendable {
     /// A UUID, the same for the same sample at every try: the backend refuses an id that it has.
     public var id: String
@@ -14,16 +14,16 @@ public struct UploadMetric: Hashable, Sendable {
     }
 }
 
-/// What one upload sends; the same batch is the same bytes at every try.
+/// The content of one upload; the same batch has the same bytes at every try.
 public struct UploadBatch: Hashable, Sendable {
-    /// The outbox's name for the batch; not sent.
+    /// The outbox's id of the batch; not sent.
     public var id: String
     public var userID: String
-    /// When the batch was made; kept with it, since a later try must not change it.
+    /// When the batch was made; stored with it, because a later try must not change it.
     public var clientTimestamp: Instant
-    /// At least one, at most the dialect's limit.
+    /// At least one metric, and at most the dialect's limit.
     public var metrics: [UploadMetric]
-    /// By which door it goes; kept with it as well.
+    /// The endpoint that the batch goes to; stored with it as well.
     public var route: UploadRoute
 
     /// Creates a batch.
@@ -39,16 +39,16 @@ public struct UploadBatch: Hashable, Sendable {
     }
 }
 
-/// What the backend said of each metric of an upload.
+/// The backend's answer about each metric of an upload.
 ///
-/// Indices are those of the batch's `metrics`, rising, each in one of the lists at most.
+/// Indices are those of the batch's `metrics`, ascending, each in at most one of the lists.
 public struct UploadReceipt: Hashable, Sendable {
-    /// A metric that the backend does not take.
+    /// A metric that the backend refused.
     public struct Rejection: Hashable, Sendable {
         public var index: Int
-        /// The backend's code and its name of the field; no value and none of its sentences.
+        /// The backend's code and its name for the field; holds no value and none of its sentences.
         public var reason: String
-        /// The backend's sentence without numbers and quotations; to be kept sealed.
+        /// The backend's sentence without numbers and quotations; to be stored encrypted.
         public var words: String?
 
         /// Creates a rejection.
@@ -59,15 +59,15 @@ public struct UploadReceipt: Hashable, Sendable {
         }
     }
 
-    /// Under which `APIClient.processing` asks; `nil` when the backend took nothing new.
+    /// The id to pass to `APIClient.processing`; `nil` if the backend accepted nothing new.
     public var processingID: String?
-    /// How many metrics are new to the backend.
+    /// The number of metrics that are new to the backend.
     public var accepted: Int
     /// The metrics that the backend already had.
     public var duplicates: [Int]
     public var rejected: [Rejection]
-    /// How many metrics the answer leaves open: neither counted as accepted nor named. When it is
-    /// not 0, nothing tells which; sending them again is harmless.
+    /// The number of metrics that the answer neither counts as accepted nor names. If it is not 0,
+    /// nothing shows which they are; sending them again is harmless.
     public var unexplained: Int
 
     /// Creates a receipt.
@@ -83,7 +83,7 @@ public struct UploadReceipt: Hashable, Sendable {
     }
 }
 
-// What is uploaded is health data: printed or dumped it shows what it is, not what it holds.
+// Uploads are health data: their descriptions and dumps show what they are, not what they hold.
 
 extension UploadMetric: CustomStringConvertible, CustomReflectable {
     public var description: String { "metric `\(id)`" }

@@ -2,12 +2,12 @@ import ClarityJobs
 import ClarityScheduler
 
 extension UploadEndpoint {
-    /// The body of the upload of `batch`, in the form of this door.
+    /// Returns the body of the upload of `batch`, in the form of this endpoint.
     ///
-    /// - Parameter userID: whose samples they are, as the backend has it.
-    /// - Throws: `APIError.validation` with the indices of metrics that cannot be written: of a
-    ///   kind that the backend does not accept, or a value that JSON has no number for.
-    ///   `.requestTooLarge` beyond the door's limits.
+    /// - Parameter userID: the owner of the samples, in the backend's spelling.
+    /// - Throws: `APIError.validation` with the indices of metrics that cannot be written, because
+    ///   the backend does not accept their kind or JSON has no number for their value;
+    ///   `.requestTooLarge` beyond the endpoint's limits.
     func body(_ batch: UploadBatch, userID: String) throws(APIError) -> [UInt8] {
         precondition(!batch.metrics.isEmpty, "an upload takes at least 1 metric, got 0")
         guard batch.metrics.count <= samplesPerRequest else { throw .requestTooLarge }
@@ -72,7 +72,7 @@ extension UploadEndpoint {
         }
     }
 
-    /// Writes what of a day can be written.
+    /// Writes the values of a day that can be written.
     private func write(
         _ day: ActivityDay, _ fields: [SampleKind: Field], into json: inout JSONWriter
     ) {
@@ -97,7 +97,7 @@ extension UploadEndpoint {
         }
     }
 
-    /// The values of a day that have a field and are within its range, in their order.
+    /// Returns the values of a day that have a field and are within its range, in a fixed order.
     private func written(
         _ day: ActivityDay, _ fields: [SampleKind: Field]
     ) -> [(value: Double, field: Field)] {
@@ -111,14 +111,14 @@ extension UploadEndpoint {
 }
 
 extension UploadEndpoint.Field {
-    /// Whether there is a number of JSON for a value.
+    /// Whether a value can be written as a number of this field.
     fileprivate func canWrite(_ value: Double) -> Bool {
         !isWhole || Int(exactly: value.rounded()) != nil
     }
 }
 
 extension JSONWriter {
-    /// Writes a night without its start and end, and without what is not known of it.
+    /// Writes a night without its start and end, and without its unknown values.
     mutating func fields(of night: SleepNight) {
         field("total_sleep_minutes", number: night.totalMinutes)
         field("sleep_efficiency", number: night.efficiency)

@@ -1,4 +1,4 @@
-// The answers about insights and analyses as the wire has them, whatever dialect.
+// Answers about insights and analyses as they are on the wire, for every dialect.
 
 /// A page of insights without its rows.
 struct InsightsPageWire: Decodable {
@@ -19,10 +19,10 @@ struct InsightsPageWire: Decodable {
     }
 }
 
-/// An insight of the history.
+/// An insight in the history.
 struct InsightRowWire: Decodable {
     let id: String
-    /// `generating` while the backend is making it; a history may leave it out.
+    /// `generating` while the backend is making the insight; a history may leave it out.
     let status: String?
     let generatedAt: String?
 
@@ -33,10 +33,10 @@ struct InsightRowWire: Decodable {
     }
 }
 
-/// A whole insight.
+/// A full insight.
 struct InsightWire: Decodable {
     struct Content: Decodable {
-        /// A backend that makes insights at once gives none.
+        /// `nil` from a backend that makes insights at once.
         let id: String?
         let status: String?
         let generatedAt: String?
@@ -57,7 +57,7 @@ struct InsightWire: Decodable {
     }
 }
 
-/// The answer to a recording that was sent, and to the question what became of it.
+/// The answer to a recording that was sent, or to a request for the state of its analysis.
 struct AnalysisWire: Decodable {
     let id: String
     let status: String

@@ -1,12 +1,12 @@
 import ClarityScheduler
 
-// The answers about accounts and sessions as the wire has them, whatever dialect: a field that only
-// one of them has is optional. Only what is used is named; everything else is passed over.
+// Answers about accounts and sessions as they are on the wire, for every dialect. A field that only
+// some dialects have is optional. Only fields that are used are declared; the others are ignored.
 
 /// The tokens of a session.
 struct TokensWire: Decodable {
     let accessToken: String
-    /// A backend that keeps the refresh token as it is may leave it out.
+    /// A backend that does not replace the refresh token may leave it out.
     let refreshToken: String?
     let expiresIn: Double
 
@@ -17,11 +17,11 @@ struct TokensWire: Decodable {
     }
 }
 
-/// The answer to a login: tokens and user, or the tokens alone, bare.
+/// The answer to a login: tokens and user, or the tokens alone at the top level.
 struct LoginWire: Decodable {
     let user: UserWire?
     let tokens: TokensWire?
-    /// Whether the tokens are the whole of the answer.
+    /// Whether the answer consists of the tokens alone.
     let isBare: Bool
     let secondFactorToken: String?
 
@@ -43,7 +43,7 @@ struct LoginWire: Decodable {
     }
 }
 
-/// The answer to a refresh: the tokens, bare or under `tokens`.
+/// The answer to a refresh: the tokens, at the top level or under `tokens`.
 struct RefreshWire: Decodable {
     let tokens: TokensWire
 
@@ -70,7 +70,7 @@ struct UserWire: Decodable {
     let displayName: String?
     let firstName: String?
     let lastName: String?
-    // What is only shown: a backend that has something else there says nothing.
+    // Fields that are only shown: a value of another type counts as missing.
     let role: Lenient<String>?
     let permissions: Lenient<[String]>?
     let status: Lenient<String>?
@@ -95,7 +95,7 @@ struct UserWire: Decodable {
         case provider = "auth_provider"
     }
 
-    /// The account for those who asked.
+    /// The account as callers get it.
     var profile: UserProfile {
         let names = [firstName, lastName].compactMap { $0 }.filter { !$0.isEmpty }
         let joined = names.isEmpty ? nil : names.joined(separator: " ")
@@ -112,7 +112,7 @@ struct UserWire: Decodable {
     }
 }
 
-/// A value of some type, or none where the answer has one of another type.
+/// A value; `nil` if the answer has a value of another type.
 struct Lenient<Value: Decodable>: Decodable {
     let value: Value?
 
@@ -125,7 +125,7 @@ struct Lenient<Value: Decodable>: Decodable {
     }
 }
 
-/// The answer to a registration: an account, tokens for it, or the word that it must be confirmed.
+/// The answer to a registration: an account, tokens for it, or a note that it must be confirmed.
 struct RegistrationWire: Decodable {
     let userID: String?
     let status: String?
@@ -140,7 +140,7 @@ struct RegistrationWire: Decodable {
     }
 }
 
-/// The answer to the question how a service is, at the top or under `data`.
+/// The answer to a request for a service's health, at the top level or under `data`.
 struct HealthWire: Decodable {
     let status: String
     let service: String?

@@ -1,4 +1,4 @@
-// The answers about uploads and health data as the wire has them, whatever dialect.
+// Answers about uploads and health data as they are on the wire, for every dialect.
 
 /// The answer to an upload of metrics.
 struct UploadWire: Decodable {
@@ -18,7 +18,7 @@ struct UploadWire: Decodable {
 /// The answer to an upload of samples.
 struct SamplesUploadWire: Decodable {
     let uploadID: String
-    /// How many of each list came in.
+    /// The number of samples received in each list.
     let received: [String: Int]
 
     private enum CodingKeys: String, CodingKey {
@@ -27,10 +27,10 @@ struct SamplesUploadWire: Decodable {
     }
 }
 
-/// The answer to a question about an upload.
+/// The answer to a request for the status of an upload.
 struct ProcessingWire: Decodable {
     let status: String
-    /// In parts of what the door calls the whole.
+    /// The progress, as a part of the endpoint's `wholeProgress`.
     let progress: Double?
 
     private enum CodingKeys: String, CodingKey {
@@ -60,7 +60,7 @@ struct HealthDataPageWire: Decodable {
 
 /// A row of health data: a measurement, a whole metric as it was uploaded, or a whole upload.
 struct HealthDataRowWire: Decodable {
-    /// What an upload of several types is called, which is no type of the backend's.
+    /// The type of an upload that has several types; the backend has no such type.
     static let upload = "upload"
 
     let id: String
@@ -77,7 +77,7 @@ struct HealthDataRowWire: Decodable {
         case createdAt = "created_at"
     }
 
-    /// Any name of an object.
+    /// Any key of an object.
     private struct AnyKey: CodingKey {
         let stringValue: String
         var intValue: Int? { nil }

@@ -1,4 +1,4 @@
-/// What can be asked of a backend, whatever path and shape its dialect gives it.
+/// A request to a backend, whatever path and form its dialect gives it.
 public enum APICall: String, CaseIterable, Hashable, Sendable {
     case register, login, refresh, logout
     case me, updateMe
@@ -8,10 +8,10 @@ public enum APICall: String, CaseIterable, Hashable, Sendable {
     case analyseSteps, analyseActigraphy, analysis, actigraphyHealth
     case generateInsight, insight, insightHistory, insightStatus
     case serviceHealth
-    /// What tells the dialects apart; no dialect has to offer it.
+    /// The request that distinguishes the dialects; no dialect has to offer it.
     case greeting
 
-    /// The call as a person knows it; no part of any wire.
+    /// The name of the call for people; not part of any wire format.
     var name: String {
         switch self {
         case .register: "registration"

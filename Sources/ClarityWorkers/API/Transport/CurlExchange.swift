@@ -1,18 +1,18 @@
 import CCurl
 import ClarityScheduler
 
-/// What all requests of a transport have in common.
+/// The settings that all requests of a transport share.
 struct CurlSetup: Sendable {
     var userAgent: String
     var limits: CurlTransport.Limits
     var trust: CurlTransport.Trust
 }
 
-/// One request while it is sent and answered, with all that libcurl has addresses of.
+/// One request in progress, with everything that libcurl holds addresses of.
 ///
-/// Used by the loop's thread alone.
+/// Used by the loop's thread only.
 final class CurlExchange {
-    /// Bodies up to this size are copied, and leave in one piece with the head; larger ones are read
+    /// Bodies up to this size are copied and sent in one piece with the head; larger ones are read
     /// while they are sent.
     private static let largestCopy = 64 * 1024
 
@@ -25,9 +25,9 @@ final class CurlExchange {
     private var moved = 0
     private var lastMove: ContinuousClock.Instant?
 
-    /// Sets `easy` up for `job`.
+    /// Sets up `easy` for `job`.
     ///
-    /// - Throws: `TransportError.refused` for what must not be sent.
+    /// - Throws: `TransportError.refused` if the request must not be sent.
     init(_ job: CurlJob, _ easy: EasyHandle, _ setup: CurlSetup) throws(TransportError) {
         let request = job.request
         let destination = try Destination(request.url)
@@ -39,7 +39,8 @@ final class CurlExchange {
         transfer = CurlTransfer(
             largestBody: setup.limits.answerBytes, largestHead: setup.limits.headBytes)
         sender = CurlExchange.body(of: request).map { CurlSender($0) }
-        // Forgets every option, addresses of the last request among them; keeps TLS sessions.
+        // Clears every option, including addresses of the last request's objects; keeps TLS
+        // sessions.
         try easy.reset()
         try easy.secure(for: destination, floor: Int(CURL_SSLVERSION_TLSv1_3))
         try configure(setup, destination)
@@ -71,12 +72,12 @@ final class CurlExchange {
         try easy.set(CURLOPT_ACCEPT_ENCODING, "gzip")
         if destination.isSecure {
             try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
-            // A second request waits to learn whether it can go over the first one's connection.
+            // A second request waits to learn whether it can share the first one's connection.
             try easy.set(CURLOPT_PIPEWAIT, 1)
         }
         if let authorities = setup.trust.authorities {
             try easy.set(CURLOPT_CAINFO, authorities)
-            // The system's folder would be believed as well.
+            // Otherwise libcurl would also trust the system's folder of certificates.
             try easy.set(CURLOPT_CAPATH, nil)
         }
         if let pins = setup.trust.pins { try easy.set(CURLOPT_PINNEDPUBLICKEY, pins.text) }
@@ -88,14 +89,14 @@ final class CurlExchange {
         } else if request.method == .post || request.body != nil {
             try easy.post(request.body ?? [])
         }
-        // What libcurl would choose by itself needs no word.
+        // The methods that libcurl chooses by itself need no option.
         if request.method != .post, sender != nil || request.body != nil || request.method != .get {
             try easy.set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
         }
     }
 
-    /// How long it may go on from `now` without a byte; `nil` while there is no connection, which
-    /// has a limit of its own.
+    /// Returns how long the request may go on from `now` without transferring a byte; `nil` before
+    /// there is a connection, which has a limit of its own.
     func patience(_ now: ContinuousClock.Instant) -> Duration? {
         guard easy.isConnected else { return nil }
         let total = transfer.received + easy.uploadedBytes
@@ -106,10 +107,10 @@ final class CurlExchange {
         return stall - (now - (lastMove ?? now))
     }
 
-    /// What libcurl's `code` and what has come make of it.
+    /// Returns the result of the transfer, from libcurl's `code` and what was received.
     func result(_ code: CURLcode) -> Result<HTTPResponse, TransportError> {
-        // libcurl keeps the connection when sending fails at once. The next request would take an
-        // answer that still comes, or be read as the rest of this one.
+        // libcurl keeps the connection if sending fails at once. The next request would receive an
+        // answer that still arrives, or be read as the rest of this one.
         if [CURLE_SEND_ERROR, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK].contains(code) {
             easy.dropConnection()
         }

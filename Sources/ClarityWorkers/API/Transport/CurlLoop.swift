@@ -3,16 +3,17 @@ import ClarityScheduler
 @preconcurrency import Glibc
 import Synchronization
 
-/// The thread that moves all requests of one transport, and the way to it.
+/// The thread that performs all requests of one transport.
 ///
-/// Also does the work of tasks that prefer it: a small request costs as much as the two changes of
-/// threads that it takes to make it from another. What such work blocks, it blocks for all requests.
+/// It also runs the work of tasks that prefer it as their executor: the two thread switches of a
+/// request from another thread cost as much as a small request. Work that blocks here blocks all
+/// requests.
 final class CurlLoop: TaskExecutor {
     private struct Inbox {
         var jobs: [CurlJob] = []
         var work: [UnownedJob] = []
         var isEnding = false
-        /// Why the loop takes no more.
+        /// Why the loop accepts no more work.
         var end: TransportError?
 
         mutating func take() -> (jobs: [CurlJob], work: [UnownedJob]) {
@@ -24,22 +25,22 @@ final class CurlLoop: TaskExecutor {
     private let multi: CurlMulti
     private let setup: CurlSetup
     private let inbox = Mutex(Inbox())
-    /// The `pthread_t` of the thread, 0 before it runs.
+    /// The thread's `pthread_t`; 0 before it runs.
     private let thread = Atomic<UInt>(0)
 
-    /// Starts the thread, which runs until `end`.
+    /// Starts the thread, which runs until `end()` is called.
     ///
-    /// - Throws: `TransportError.library` when libcurl or the thread cannot start.
+    /// - Throws: `TransportError.library` if libcurl or the thread cannot start.
     init(_ setup: CurlSetup) throws(TransportError) {
         self.setup = setup
         multi = try CurlMulti()
-        // More at once wait for one of these; a backend is no place for a crowd.
+        // Further requests wait for one of these connections, to spare the backend.
         try multi.set(CURLMOPT_MAX_HOST_CONNECTIONS, 6)
         try multi.set(CURLMOPT_MAXCONNECTS, 6)
         try start()
     }
 
-    /// Takes a job; it finishes in any case.
+    /// Accepts a job, and finishes it in any case.
     func submit(_ job: CurlJob) {
         let end = inbox.withLock { inbox in
             if inbox.end == nil { inbox.jobs.append(job) }
@@ -48,7 +49,7 @@ final class CurlLoop: TaskExecutor {
         if let end { job.finish(.failure(end)) } else { rouse() }
     }
 
-    /// Takes a step of a task; it is done in any case, elsewhere when the thread has ended.
+    /// Runs a step of a task in any case; on the global executor if the thread has ended.
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let hasEnded = inbox.withLock { inbox in
@@ -58,24 +59,24 @@ final class CurlLoop: TaskExecutor {
         if hasEnded { globalConcurrentExecutor.enqueue(job) } else { rouse() }
     }
 
-    /// Looks at once whether a job is cancelled.
+    /// Makes the thread check at once whether a job was cancelled.
     func look() { multi.wakeUp() }
 
-    /// Ends the thread and closes the connections; what is under way is cancelled.
+    /// Ends the thread and closes the connections; requests in progress are cancelled.
     func end() {
         inbox.withLock { $0.isEnding = true }
         multi.wakeUp()
     }
 
-    /// Has the thread look into the inbox; by itself it does so before it waits.
+    /// Wakes the thread so that it reads the inbox; by itself it does so before each wait.
     private func rouse() {
         if thread.load(ordering: .relaxed) != pthread_self() { multi.wakeUp() }
     }
 
     private func start() throws(TransportError) {
-        // A signal is for the threads that wait for one, and the SIGPIPE of a connection that
-        // OpenSSL writes to after its end is for nobody. Threads inherit what is held back here,
-        // those with which libcurl resolves names too.
+        // Block all signals here. They are for threads that wait for them, and the SIGPIPE of a
+        // connection that OpenSSL writes to after its end is for nobody. Threads inherit the mask,
+        // including those in which libcurl resolves names.
         var all = sigset_t()
         var before = sigset_t()
         sigfillset(&all)
@@ -118,11 +119,11 @@ final class CurlLoop: TaskExecutor {
         }
         jobs.forEach { $0.finish(.failure(end)) }
         work.forEach { globalConcurrentExecutor.enqueue($0) }
-        // Here, where SIGPIPE is held back.
+        // On this thread, because it blocks SIGPIPE.
         multi.close()
     }
 
-    /// What has come; `nil` at the end.
+    /// Returns the new work; `nil` after `end()`.
     private func next() -> (jobs: [CurlJob], work: [UnownedJob])? {
         inbox.withLock { $0.isEnding ? nil : $0.take() }
     }
@@ -132,11 +133,11 @@ final class CurlLoop: TaskExecutor {
     }
 }
 
-/// The requests under way, for the loop's thread alone.
+/// The requests in progress. Used by the loop's thread only.
 private final class CurlTraffic {
-    /// How many handles are kept for later, with the TLS sessions that they remember.
+    /// How many idle handles are kept, with the TLS sessions that they remember.
     private static let mostIdle = 6
-    /// Nothing has to be looked at while no request is under way.
+    /// The longest wait: 1 h. Nothing needs checking while no request is in progress.
     private static let longestWait = Duration.seconds(3600)
 
     private let multi: CurlMulti
@@ -150,7 +151,7 @@ private final class CurlTraffic {
         self.setup = setup
     }
 
-    /// Begins a request, unless it is cancelled or must not be sent.
+    /// Starts a request, unless it was cancelled or must not be sent.
     func begin(_ job: CurlJob) {
         if job.isCancelled {
             job.finish(.failure(.cancelled))
@@ -171,8 +172,8 @@ private final class CurlTraffic {
         return try EasyHandle()
     }
 
-    /// Moves what can be moved, ends what is over, and returns how long nothing has to be looked at
-    /// unless there is something to move.
+    /// Moves all transfers, finishes those that are done, and returns how long nothing needs
+    /// checking unless a transfer can move.
     func move() throws(TransportError) -> Duration {
         try multi.move()
         while let (pointer, code) = multi.nextDone() {
@@ -193,13 +194,14 @@ private final class CurlTraffic {
         return wait
     }
 
-    /// Ends everything.
+    /// Ends all requests in progress with `error`.
     func end(with error: TransportError) {
         for exchange in exchanges.values { finish(exchange, .failure(error)) }
         idle = []
     }
 
-    /// Takes the request off its connection first: who hears of a cancellation may rely on it.
+    /// Reports the result after the request has left its connection: after a cancellation, callers
+    /// rely on that.
     private func finish(_ exchange: CurlExchange, _ result: Result<HTTPResponse, TransportError>) {
         multi.remove(exchange.easy)
         exchanges[exchange.easy.pointer] = nil

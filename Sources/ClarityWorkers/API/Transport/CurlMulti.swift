@@ -2,21 +2,21 @@ import CCurl
 import ClarityScheduler
 import Synchronization
 
-/// libcurl's connections, over which transfers move.
+/// libcurl's connections, and the transfers over them.
 ///
-/// The multi interface even for one transfer at a time: `curl_easy_perform` looks at the world once
-/// a second, `curl_multi_wakeup` ends the wait at once.
+/// This uses the multi interface even for one transfer at a time: `curl_easy_perform` wakes up once
+/// a second, while `curl_multi_wakeup` ends a wait at once.
 ///
-/// `@unchecked Sendable`: the pointer is set once; every method is called from the one thread that
-/// moves transfers, except `wakeUp`, whose `curl_multi_wakeup` is the call that libcurl documents as
-/// safe from any thread, and which the lock keeps from a handle that is closed.
+/// `@unchecked Sendable`: the pointer is set once, and every method but `wakeUp` is called from the
+/// one thread that moves transfers. libcurl documents `curl_multi_wakeup` as safe from any thread,
+/// and the lock keeps it from using a handle that is closed.
 final class CurlMulti: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer
     private let isOpen = Mutex(true)
 
     /// - Throws: `TransportError.library` when libcurl cannot start.
     init() throws(TransportError) {
-        // Counted and safe to call from several threads at once since 7.84.
+        // libcurl counts these calls, and allows them from several threads at once since 7.84.
         let code = ccurl_global_init()
         guard code == CURLE_OK else { throw .library(code: Int(code.rawValue)) }
         guard let pointer = curl_multi_init() else {
@@ -28,7 +28,8 @@ final class CurlMulti: @unchecked Sendable {
 
     deinit { close() }
 
-    /// Closes the connections; the handles must be removed before. Nothing but `wakeUp` may follow.
+    /// Closes the connections. All handles must be removed before; only `wakeUp` may be called
+    /// after.
     func close() {
         isOpen.withLock { isOpen in
             guard isOpen else { return }
@@ -42,28 +43,28 @@ final class CurlMulti: @unchecked Sendable {
         try check(ccurl_multi_set_long(pointer, option, number))
     }
 
-    /// Ends a `wait`, the next one when none is under way.
+    /// Ends the `wait` in progress, otherwise the next one.
     func wakeUp() { isOpen.withLock { if $0 { curl_multi_wakeup(pointer) } } }
 
-    /// Begins the transfer of `easy`.
+    /// Starts the transfer of `easy`.
     func add(_ easy: EasyHandle) throws(TransportError) {
         try check(curl_multi_add_handle(pointer, easy.pointer))
     }
 
-    /// Ends the transfer of `easy`; one that is not done loses its connection, or over HTTP/2 its
+    /// Ends the transfer of `easy`. An unfinished transfer loses its connection, or over HTTP/2 its
     /// stream.
     func remove(_ easy: EasyHandle) {
-        // Fails only for a handle that is not among the added.
+        // Fails only for a handle that was not added.
         curl_multi_remove_handle(pointer, easy.pointer)
     }
 
-    /// Moves what can be moved without waiting.
+    /// Moves all transfers as far as possible without waiting.
     func move() throws(TransportError) {
         var running: Int32 = 0
         try check(curl_multi_perform(pointer, &running))
     }
 
-    /// A transfer that is done since the last question, and how it ended.
+    /// Returns a transfer that has finished since the last call, and its result; `nil` if none has.
     func nextDone() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(pointer, &left) {
@@ -74,13 +75,13 @@ final class CurlMulti: @unchecked Sendable {
         return nil
     }
 
-    /// Waits until something can be moved, `wakeUp` is called or the time is over.
+    /// Waits until a transfer can move, `wakeUp` is called or `span` is over.
     func wait(atMost span: Duration) throws(TransportError) {
         let milliseconds = Int32(clamping: max(1, span.milliseconds))
         try check(curl_multi_poll(pointer, nil, 0, milliseconds, nil))
     }
 
-    /// Moves `easy` alone until it is done, and returns how it ended.
+    /// Moves `easy` alone until it has finished, and returns its result.
     func run(_ easy: EasyHandle) throws(TransportError) -> CURLcode {
         try add(easy)
         defer { remove(easy) }
@@ -92,7 +93,7 @@ final class CurlMulti: @unchecked Sendable {
     }
 
     private func check(_ code: CURLMcode) throws(TransportError) {
-        // Numbers of the two enumerations overlap; the thousand tells them apart.
+        // The numbers of the two enumerations overlap; the added 1000 distinguishes them.
         guard code == CURLM_OK else { throw .library(code: 1000 + Int(code.rawValue)) }
     }
 }

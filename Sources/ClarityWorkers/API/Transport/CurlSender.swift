@@ -1,7 +1,7 @@
 import CCurl
 import Glibc
 
-/// What libcurl's callbacks read while one body goes out.
+/// The state of libcurl's callbacks while one body is sent.
 ///
 /// Used by one thread: libcurl calls back from within `curl_multi_perform`.
 final class CurlSender {
@@ -14,7 +14,8 @@ final class CurlSender {
 
     var count: Int { body.count }
 
-    /// Fills a part of `buffer`; 0 at the end, `nil` when there is no more although there should be.
+    /// Fills part of `buffer` and returns the number of bytes; 0 at the end, `nil` if the body
+    /// fails to provide its announced length.
     func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
         let wanted = min(buffer.count, body.count - offset)
         guard wanted > 0 else { return 0 }
@@ -28,13 +29,13 @@ final class CurlSender {
             offset += count
             return count
         } catch {
-            // What the reader has to say may hold a path or worse; that it failed is enough.
+            // The reader's error may hold a path or worse; it is enough that it failed.
             hasFailed = true
             return nil
         }
     }
 
-    /// Goes on from `offset`; `false` when that is no place of the body.
+    /// Continues from `offset`; returns `false` if that is not within the body.
     func seek(_ offset: Int) -> Bool {
         guard (0...body.count).contains(offset) else { return false }
         self.offset = offset

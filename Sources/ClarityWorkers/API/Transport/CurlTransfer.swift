@@ -1,30 +1,30 @@
 import CCurl
 
-/// What libcurl's callbacks fill while one answer comes in.
+/// The state of libcurl's callbacks while one answer is received.
 ///
 /// Used by one thread: libcurl calls back from within `curl_multi_perform`.
 final class CurlTransfer {
-    /// The most bytes of the body, and of all header fields with those of interim answers.
+    /// The most bytes of the body, and of all header fields including those of interim answers.
     let largestBody: Int
     let largestHead: Int
     private(set) var headers: [String: String] = [:]
     private(set) var body: [UInt8] = []
     /// The bytes received, of head and body.
     private(set) var received = 0
-    /// Whether any of the final answer, beyond an interim one, has come.
+    /// Whether any part of the final answer, beyond an interim one, was received.
     private(set) var hasBegun = false
-    /// Whether the whole head of the answer has come.
+    /// Whether the whole head of the answer was received.
     private(set) var hasHead = false
-    /// The limit that the answer has gone beyond.
+    /// The limit that the answer exceeded.
     private(set) var excess: TransportError?
 
-    /// Creates a transfer that gives up after so many bytes.
+    /// Creates a transfer that stops beyond these limits.
     init(largestBody: Int, largestHead: Int = 64 * 1024) {
         self.largestBody = largestBody
         self.largestHead = largestHead
     }
 
-    /// Takes one line of the head; `false` ends the transfer.
+    /// Receives one line of the head; `false` ends the transfer.
     func take(head line: UnsafeRawBufferPointer) -> Bool {
         received += line.count
         guard received - body.count <= largestHead else {
@@ -33,7 +33,7 @@ final class CurlTransfer {
         }
         let text = String(decoding: line, as: UTF8.self)
         if text.hasPrefix("HTTP/") {
-            // Fields of an interim answer (1xx) are not those of the answer.
+            // Fields of an interim answer (1xx) do not belong to the final answer.
             headers = [:]
             hasBegun = text.split(separator: " ").dropFirst().first?.hasPrefix("1") == false
         } else if text == "\r\n" || text == "\n" {
@@ -46,7 +46,7 @@ final class CurlTransfer {
         return true
     }
 
-    /// Takes a piece of the body; `false` ends the transfer.
+    /// Receives a piece of the body; `false` ends the transfer.
     func take(body piece: UnsafeRawBufferPointer) -> Bool {
         received += piece.count
         guard body.count + piece.count <= largestBody else {
@@ -77,6 +77,6 @@ func curlDidReceiveBody(
     guard let transfer else { return 0 }
     let piece = UnsafeRawBufferPointer(start: bytes, count: size * count)
     let took = Unmanaged<CurlTransfer>.fromOpaque(transfer).takeUnretainedValue().take(body: piece)
-    // Any other number than it was given tells libcurl to stop.
+    // Any number other than the one that was passed in makes libcurl stop.
     return took ? piece.count : piece.count + 1
 }

@@ -1,31 +1,35 @@
 import ClarityScheduler
 import Synchronization
 
-/// Sends requests with libcurl, over connections that it keeps; may be used by many tasks at once.
+/// Sends requests with libcurl, over connections that it keeps; many tasks may use it at once.
 ///
-/// Follows no redirect. Outside this machine it takes https only and the environment's proxy; to
-/// this machine it also takes http, and never a proxy. TLS is 1.3 at least, HTTP/2 where the server
-/// offers it; answers may be compressed, and are limited by what they are when they are not. A
-/// cancelled task's connection is closed, or over HTTP/2 its stream, before `send` returns. A request
-/// over a kept connection that the server had closed is sent again by libcurl, at once and once, over
-/// a new one; a request with `isOnce` is not, since each has a connection of its own. One thread does
-/// all of it, and ends with the transport.
+/// - It follows no redirect.
+/// - To other machines it uses only https, and the environment's proxy. To this machine it also
+///   allows http, and never uses a proxy.
+/// - It requires TLS 1.3 or newer, and uses HTTP/2 if the server offers it.
+/// - Answers may be compressed; their limits apply to the decompressed size.
+/// - If a task is cancelled, its connection, or over HTTP/2 its stream, is closed before `send`
+///   returns.
+/// - If the server had closed a kept connection, libcurl sends the request again, at once and once,
+///   over a new one. A request with `isOnce` is not sent again: it has a connection of its own.
+///
+/// One thread does all of this, and ends with the transport.
 public final class CurlTransport: HTTPTransport {
-    /// How long things may take and how large they may be.
+    /// Limits on durations and sizes.
     public struct Limits: Hashable, Sendable {
-        /// From the start until there is a connection, name and TLS included.
+        /// From the start until there is a connection, including name resolution and TLS.
         public var connect: Duration
-        /// From the start until the whole answer is here.
+        /// From the start until the answer is complete.
         public var total: Duration
-        /// Without a byte in either direction once there is a connection, the server's thinking
-        /// included.
+        /// Without a byte in either direction once there is a connection, including the server's
+        /// time to think.
         public var stall: Duration
-        /// The body of an answer, decompressed.
+        /// The decompressed body of an answer.
         public var answerBytes: Int
         /// The head of an answer together with those of interim answers.
         public var headBytes: Int
 
-        /// Creates limits; as they stand 10 s, 60 s, 30 s, 16 MiB and 64 KiB.
+        /// Creates limits; the defaults are 10 s, 60 s, 30 s, 16 MiB and 64 KiB.
         public init(
             connect: Duration = .seconds(10), total: Duration = .seconds(60),
             stall: Duration = .seconds(30), answerBytes: Int = 16 * 1024 * 1024,
@@ -39,22 +43,22 @@ public final class CurlTransport: HTTPTransport {
         }
     }
 
-    /// Which servers are believed to be the backend.
+    /// Which servers are trusted to be the backend.
     public struct Trust: Hashable, Sendable {
-        /// A file with the certificates of the authorities to trust in the place of the system's.
+        /// A file with the certificates of the authorities to trust instead of the system's.
         public var authorities: String?
-        /// The keys one of which the server must have, on top of a certificate that is trusted.
+        /// The keys of which the server must have one, in addition to a trusted certificate.
         public var pins: PublicKeyPins?
 
-        /// Creates a rule; as it stands the system's authorities, and any key.
+        /// Creates a rule; by default it trusts the system's authorities, and any key.
         public init(authorities: String? = nil, pins: PublicKeyPins? = nil) {
             self.authorities = authorities
             self.pins = pins
         }
 
-        /// Reads what a job file hands on: a path, and pins with one on each line.
+        /// Reads the values that a job file passes on: a path, and pins, one on each line.
         ///
-        /// - Throws: `TransportError.refused` for pins that are not at least two.
+        /// - Throws: `TransportError.refused` unless there are at least two valid pins.
         public init(authorities: String?, pinLines: String?) throws(TransportError) {
             self.authorities = authorities
             guard let pinLines else { return }
@@ -64,9 +68,9 @@ public final class CurlTransport: HTTPTransport {
 
     private let loop: CurlLoop
 
-    /// Creates a transport that calls itself `clarity-jobs/<version>`.
+    /// Creates a transport whose user agent is `clarity-jobs/<version>`.
     ///
-    /// - Throws: `TransportError.library` when libcurl or a thread cannot start.
+    /// - Throws: `TransportError.library` if libcurl or a thread cannot start.
     public init(
         version: String, limits: Limits = Limits(), trust: Trust = Trust()
     ) throws(TransportError) {
@@ -79,7 +83,7 @@ public final class CurlTransport: HTTPTransport {
     public var executor: (any TaskExecutor)? { loop }
 
     public func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse {
-        // The loop ends with the transport, and must not while anybody waits.
+        // The loop ends with the transport, so keep the transport alive while a task waits.
         defer { withExtendedLifetime(self) {} }
         let flag = CancellationFlag()
         let result = await withTaskCancellationHandler {
@@ -99,7 +103,7 @@ final class CancellationFlag: Sendable {
     let isSet = Atomic(false)
 }
 
-/// A request that waits to be sent, and who waits for its answer.
+/// A request to be sent, and the task that waits for its answer.
 struct CurlJob: Sendable {
     let request: HTTPRequest
     private let flag: CancellationFlag
@@ -116,7 +120,7 @@ struct CurlJob: Sendable {
 
     var isCancelled: Bool { flag.isSet.load(ordering: .acquiring) }
 
-    /// Hands over the result; once for each job.
+    /// Delivers the result; call it once for each job.
     func finish(_ result: Result<HTTPResponse, TransportError>) {
         continuation.resume(returning: result)
     }

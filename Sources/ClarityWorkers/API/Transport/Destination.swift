@@ -1,22 +1,22 @@
 import CCurl
 
-/// Where a request goes, and what that asks of the connection.
+/// The destination of a request, and its requirements for the connection.
 ///
-/// The URL is read by libcurl's own parser: two parsers that disagree about where the host ends
-/// are how a token reaches somebody else.
+/// libcurl's own parser reads the URL: where two parsers disagree about the end of the host, a
+/// token can reach somebody else.
 struct Destination: Hashable, Sendable {
     /// Whether the connection never leaves this machine: `localhost`, 127.0.0.0/8 or `::1`.
     let isLoopback: Bool
-    /// Whether it is TLS.
+    /// Whether the connection uses TLS.
     let isSecure: Bool
 
     /// Reads an absolute URL.
     ///
-    /// - Parameter allowsPlain: whether `http` may lead to another machine, where nothing is sent that
-    ///   anybody on the way must not read.
-    /// - Throws: `TransportError.refused` for a URL that libcurl does not understand, a scheme that
-    ///   is neither `http` nor `https`, a user or password within the URL, and `http` to another
-    ///   machine.
+    /// - Parameter allowsPlain: whether `http` to another machine is allowed, for requests that
+    ///   anybody on the way may read.
+    /// - Throws: `TransportError.refused` for a URL that libcurl does not understand, a scheme
+    ///   other than `http` and `https`, a user or password in the URL, and `http` to another
+    ///   machine unless `allowsPlain`.
     init(_ url: String, allowsPlain: Bool = false) throws(TransportError) {
         guard let parts = curl_url() else {
             throw .library(code: Int(CURLE_OUT_OF_MEMORY.rawValue))
@@ -39,8 +39,10 @@ struct Destination: Hashable, Sendable {
         }
     }
 
-    /// libcurl resolves `localhost` itself, without asking anybody, and has already brought every
-    /// spelling of an IPv4 address (`127.1`, `0x7f000001`) into its dotted form.
+    /// Whether `host` is this machine.
+    ///
+    /// libcurl resolves `localhost` itself, without asking anybody, and has already converted every
+    /// spelling of an IPv4 address (`127.1`, `0x7f000001`) to its dotted form.
     private static func isLoopback(_ host: String) -> Bool {
         if host.lowercased() == "localhost" || host == "[::1]" { return true }
         let numbers = host.split(separator: ".", omittingEmptySubsequences: false)

@@ -2,7 +2,7 @@ public import ClarityJobs
 
 /// One header field of a request.
 public struct HTTPHeader: Hashable, Sendable {
-    /// A field's text, known to be secret or not.
+    /// A field's text, marked as secret or not.
     public enum Value: Hashable, Sendable {
         case plain(String)
         case secret(Secret)
@@ -11,7 +11,7 @@ public struct HTTPHeader: Hashable, Sendable {
     public var name: String
     public var value: Value
 
-    /// Creates a field; whether it may be sent is the transport's to check.
+    /// Creates a field; the transport checks whether it may be sent.
     public init(_ name: String, _ value: Value) {
         self.name = name
         self.value = value
@@ -38,7 +38,7 @@ extension HTTPHeader: CustomStringConvertible {
 
 /// A request as it goes over the wire.
 ///
-/// Printed or dumped it shows no secret and no body: a body holds health values or a password.
+/// Descriptions and dumps show no secret and no body: a body holds health values or a password.
 public struct HTTPRequest: Hashable, Sendable {
     /// The methods that the client uses.
     public enum Method: String, Sendable {
@@ -54,12 +54,13 @@ public struct HTTPRequest: Hashable, Sendable {
     /// The fields in the order in which they are sent.
     public var headers: [HTTPHeader]
     public var body: [UInt8]?
-    /// A body that is read while it is sent, in the place of `body`.
+    /// A body that is read while it is sent, in place of `body`.
     public var stream: RequestBody?
-    /// Whether a second arrival could do harm. It then goes over a connection of its own: when one
-    /// that was used before breaks, libcurl sends again by itself, also what the server has read.
+    /// Whether a second arrival could do harm. Such a request gets a connection of its own: if a
+    /// reused connection breaks, libcurl sends the request again by itself, even one that the
+    /// server has read.
     public var isOnce = false
-    /// What it asks for, by which its answer is read; no part of what is sent.
+    /// The call that is made, which decides how the answer is read; not sent.
     public var call: APICall?
 
     /// Creates a request; nothing is checked before it is sent.
@@ -74,7 +75,7 @@ public struct HTTPRequest: Hashable, Sendable {
         self.stream = stream
     }
 
-    /// The same request with `token` as its bearer token, in the place of any earlier one.
+    /// Returns the request with `token` as its bearer token, in place of any earlier one.
     func authorized(by token: Secret) -> HTTPRequest {
         var request = self
         request.headers.removeAll { $0.name == "Authorization" }
@@ -85,7 +86,7 @@ public struct HTTPRequest: Hashable, Sendable {
 }
 
 extension HTTPRequest: CustomStringConvertible, CustomReflectable {
-    /// The request line, the fields, and the size of the body, one a line.
+    /// The request line, the fields, and the size of the body, one per line.
     public var description: String {
         var lines = ["\(method.rawValue) \(url)"] + headers.map(\.description)
         if let size = stream?.count ?? body?.count { lines.append("(body of \(size) bytes)") }

@@ -1,13 +1,13 @@
-/// Sends one request and brings back its answer, whatever its status.
+/// Sends one request and returns its answer, whatever the status.
 public protocol HTTPTransport: Sendable {
-    /// Sends `request` once and reads the whole answer; redirects are answers like any other.
+    /// Sends `request` once and reads the whole answer; a redirect is an answer like any other.
     ///
-    /// - Throws: `TransportError` when there is no complete answer, `.cancelled` when the task was
+    /// - Throws: `TransportError` if there is no complete answer; `.cancelled` if the task was
     ///   cancelled before it came.
     func send(_ request: HTTPRequest) async throws(TransportError) -> HTTPResponse
 
-    /// Where a task that sends one request after the other does so at the least cost; `nil` where it
-    /// makes no difference.
+    /// The executor on which a task that sends one request after another runs at the least cost;
+    /// `nil` if it makes no difference.
     var executor: (any TaskExecutor)? { get }
 }
 
@@ -17,11 +17,11 @@ extension HTTPTransport {
 
 /// A complete answer.
 ///
-/// Printed or dumped it shows its status and size only.
+/// Descriptions and dumps show only its status and size.
 public struct HTTPResponse: Hashable, Sendable {
     /// The status, 200 to 599.
     public var status: Int
-    /// The fields by lower-case name; of a field that came twice, the last.
+    /// The fields by lower-case name; if a field came more than once, the last one.
     public var headers: [String: String]
     public var body: [UInt8]
 

@@ -1,13 +1,13 @@
 import CCurl
 
-/// The fields of a request in libcurl's form.
+/// The header fields of a request, in libcurl's form.
 struct HeaderList: ~Copyable {
     private(set) var pointer: UnsafeMutablePointer<curl_slist>?
 
-    /// Checks and takes `headers` in their order.
+    /// Checks `headers` and adds them in their order.
     ///
-    /// - Throws: `TransportError.refused` for a name that is no token of RFC 9110, and for a value
-    ///   that is empty or holds a control character: a line break would begin a field of its own.
+    /// - Throws: `TransportError.refused` for a name that is not a token of RFC 9110, and for a
+    ///   value that is empty or holds a control character: a line break would begin another field.
     init(_ headers: [HTTPHeader]) throws(TransportError) {
         pointer = nil
         for header in headers {
@@ -19,8 +19,8 @@ struct HeaderList: ~Copyable {
             }
             try append("\(header.name): \(header.text)")
         }
-        // A name without value takes a field away: libcurl would wait a second for permission to
-        // send a larger body, from servers that know nothing of it.
+        // A name without a value removes the field. Otherwise libcurl would wait a second for
+        // permission to send a larger body, even from servers that do not know this field.
         try append("Expect:")
     }
 

@@ -1,16 +1,16 @@
 /// The public keys that a server may have, by their digests.
 ///
-/// There are at least two: a server whose only pinned key is lost can be reached no more, so one is
-/// of a key that is kept elsewhere for that day.
+/// There are at least two. A server whose only pinned key is lost can no longer be reached, so one
+/// pin is of a backup key that is kept elsewhere.
 public struct PublicKeyPins: Hashable, Sendable {
     /// In libcurl's form, `sha256//...;sha256//...`.
     let text: String
 
-    /// Takes pins of the form `sha256//` and the base64 of the SHA-256 of a key's
+    /// Checks pins of the form `sha256//` and the base64 of the SHA-256 of a key's
     /// SubjectPublicKeyInfo (RFC 7469, section 2.4; the form of `curl --pinnedpubkey`).
     ///
-    /// - Throws: `TransportError.refused` for fewer than two different pins, and for any text of
-    ///   another form; the sentence is the same for both and holds no text of a pin.
+    /// - Throws: `TransportError.refused` for fewer than two different pins, and for text of
+    ///   another form. The message is the same for both and holds no text of a pin.
     public init(_ pins: [String]) throws(TransportError) {
         guard Set(pins).count >= 2, pins.allSatisfy(PublicKeyPins.isPin) else {
             throw .refused(
@@ -20,7 +20,8 @@ public struct PublicKeyPins: Hashable, Sendable {
         text = pins.joined(separator: ";")
     }
 
-    /// 32 bytes are 42 characters of 6 bits, one of the last 4 bits, and `=`.
+    /// Whether `text` has the form of a pin. In base64, 32 bytes are 42 characters of 6 bits, one
+    /// for the last 4 bits, and `=`.
     private static func isPin(_ text: String) -> Bool {
         let prefix = "sha256//"
         let digest = text.utf8.dropFirst(prefix.utf8.count)

@@ -2,15 +2,15 @@
 
 /// A body of known length that is read piece by piece while it is sent.
 ///
-/// Two are equal when they are the same object. Pieces are read by their offset, so that a request
+/// Two bodies are equal if they are the same object. Pieces are read by their offset, so a request
 /// whose kept connection turns out to be dead can be sent again from the start.
 public final class RequestBody: Hashable, Sendable {
-    /// Fills a part of the buffer with the bytes from `offset` on and returns how many; 0 at the end.
-    /// Called on the transport's only thread: it must not wait for anything slower than a disk.
+    /// Fills part of the buffer with the bytes from `offset` on and returns how many; 0 at the end.
+    /// Called on the transport's only thread, so it must not wait for anything slower than a disk.
     public typealias Read =
         @Sendable (_ offset: Int, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
-    /// The bytes of the whole.
+    /// The number of bytes.
     public let count: Int
     let read: Read
 
@@ -20,10 +20,10 @@ public final class RequestBody: Hashable, Sendable {
         self.read = read
     }
 
-    /// The bytes of a file as it is now; one that gets shorter while it is sent ends the request with
-    /// `TransportError.bodyUnreadable`.
+    /// Returns a body with the bytes of a file as it is now. A file that becomes shorter while it
+    /// is sent ends the request with `TransportError.bodyUnreadable`.
     ///
-    /// - Throws: `TransportError.bodyUnreadable` for what is no file that can be read.
+    /// - Throws: `TransportError.bodyUnreadable` if `path` is not a readable regular file.
     public static func file(_ path: String) throws(TransportError) -> RequestBody {
         let file = BodyFile(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
         var status = stat()

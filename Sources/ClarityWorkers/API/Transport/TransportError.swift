@@ -1,44 +1,44 @@
-/// Why a request has no complete answer; free of URLs, tokens, bodies and header values.
+/// Why a request has no complete answer. Holds no URLs, tokens, bodies or header values.
 public enum TransportError: Error, Hashable, Sendable {
     /// There is no route to the host.
     case offline
-    /// The host's name has no address, or nobody to ask is reachable.
+    /// The host's name has no address, or no name server can be reached.
     case nameNotResolved
     /// The host or its proxy accepts no connection.
     case couldNotConnect
-    /// The proxy makes no tunnel to the host; carries its status.
+    /// The proxy opens no tunnel to the host; carries its status.
     case proxyRefused(status: Int)
-    /// There was no connection, name and TLS included, within its limit.
+    /// There was no connection, including name resolution and TLS, within the limit for it.
     case connectTimeout
-    /// No byte came or went for as long as is waited for one.
+    /// No byte was sent or received within the limit for a stall.
     case stalled
-    /// The answer was not complete within the limit of the whole.
+    /// The answer was not complete within the limit for the whole request.
     case timeout
     /// The connection ended before any of the answer came.
     case reset
     /// The connection ended within the answer.
     case truncated
-    /// No TLS connection could be made, in no way that has a case of its own.
+    /// No TLS connection could be made, for a reason that has no case of its own.
     case tls
-    /// The server speaks no version of TLS that is new enough.
+    /// The server supports no version of TLS that is new enough.
     case tlsVersion
-    /// The server's certificate comes from no authority that is trusted.
+    /// The server's certificate was not issued by a trusted authority.
     case certificateNotTrusted
     /// The server's certificate has expired or is not valid yet.
     case certificateOutOfDate
     /// The server's certificate is for another host.
     case certificateForOtherHost
-    /// The server's key is none of those that are pinned.
+    /// The server's key is not one of the pinned keys.
     case pinMismatch
     /// The certificates of the authorities to trust cannot be read.
     case authoritiesUnreadable
-    /// The answer is no HTTP.
+    /// The answer is not HTTP.
     case malformed
-    /// The answer's body is not compressed in the way in which it says.
+    /// The answer's body is not compressed in the way that it says.
     case badEncoding
-    /// The answer's body has more bytes than are read; carries that limit.
+    /// The body of the answer is larger than is read; carries the limit in bytes.
     case tooLarge(limit: Int)
-    /// The answer's head has more bytes than are read; carries that limit.
+    /// The head of the answer is larger than is read; carries the limit in bytes.
     case headTooLarge(limit: Int)
     /// The body to send ended early or could not be read.
     case bodyUnreadable
@@ -46,12 +46,12 @@ public enum TransportError: Error, Hashable, Sendable {
     case cancelled
     /// The request must not be sent, and nothing was sent; carries why, without the request's text.
     case refused(String)
-    /// libcurl failed in another way; carries its `CURLcode`, or 1000 and its `CURLMcode`.
+    /// libcurl failed in another way; carries its `CURLcode`, or 1000 plus its `CURLMcode`.
     case library(code: Int)
 }
 
 extension TransportError: CustomStringConvertible {
-    /// What a person reads: a lowercase fragment without final period.
+    /// A lowercase fragment for people, without a final period.
     public var description: String {
         switch self {
         case .offline: "there is no route to the backend"

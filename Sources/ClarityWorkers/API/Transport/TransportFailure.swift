@@ -1,23 +1,23 @@
 import CCurl
 @preconcurrency import Glibc
 
-/// What libcurl knows of a transfer that failed.
+/// The facts that libcurl reports about a failed transfer.
 struct CurlVerdict: Hashable, Sendable {
     /// A `CURLcode`.
     var code: Int
-    /// The `errno` of a connection that could not be made, else 0.
+    /// The `errno` of a failed connection attempt, else 0.
     var systemError: Int32 = 0
-    /// OpenSSL's verdict of the certificate, an `X509_V_ERR_*`; 0 when it found no fault.
+    /// OpenSSL's verdict on the certificate, an `X509_V_ERR_*`; 0 if it found no fault.
     var verification = 0
-    /// The status with which a proxy answered the wish for a tunnel, else 0.
+    /// The status with which a proxy answered the request for a tunnel, else 0.
     var proxyStatus = 0
-    /// Whether the versions of TLS of both ends have nothing in common.
+    /// Whether the two ends have no version of TLS in common.
     var hasNoCommonVersion = false
-    /// Whether there was a connection, name and TLS included.
+    /// Whether there was a connection, including name resolution and TLS.
     var wasConnected = false
-    /// Whether some of the answer had come.
+    /// Whether part of the final answer was received.
     var hasBegun = false
-    /// Whether the whole head of the answer had come.
+    /// Whether the whole head of the answer was received.
     var hasHead = false
     /// The most bytes of an answer's body, and of its head.
     var bodyLimit = 0
@@ -25,7 +25,7 @@ struct CurlVerdict: Hashable, Sendable {
 }
 
 extension TransportError {
-    /// Reads libcurl's verdict of a transfer.
+    /// Creates the error that libcurl's verdict on a transfer means.
     init(_ verdict: CurlVerdict) {
         switch CURLcode(rawValue: UInt32(clamping: verdict.code)) {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
@@ -39,7 +39,7 @@ extension TransportError {
             self = verdict.wasConnected ? .timeout : .connectTimeout
         case CURLE_PARTIAL_FILE:
             self = .truncated
-        // What libcurl says of a proxy that answers, but not with 2xx.
+        // libcurl's code for a proxy that answers with a status other than 2xx.
         case CURLE_RECV_ERROR where verdict.isProxyRefusal:
             self = .proxyRefused(status: verdict.proxyStatus)
         case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR:
@@ -59,12 +59,12 @@ extension TransportError {
             self = .badEncoding
         case CURLE_FILESIZE_EXCEEDED:
             self = .tooLarge(limit: verdict.bodyLimit)
-        // What libcurl says of a single line that is longer than it keeps; 100 is the
-        // `CURLE_TOO_LARGE` of later versions.
+        // libcurl's code for a single line that is too long to keep; 100 is the `CURLE_TOO_LARGE`
+        // of later versions.
         case CURLE_OUT_OF_MEMORY where verdict.wasConnected && !verdict.hasHead,
             CURLcode(rawValue: 100):
             self = .headTooLarge(limit: verdict.headLimit)
-        // The second is what libcurl says of an answer that does not begin with `HTTP/`.
+        // The second code is libcurl's for an answer that does not begin with `HTTP/`.
         case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2, CURLE_HTTP2_STREAM:
             self = .malformed
         case CURLE_URL_MALFORMAT:
@@ -74,9 +74,11 @@ extension TransportError {
         }
     }
 
-    /// Reads OpenSSL's verdict of a certificate (its `x509_vfy.h`): 9 is not valid yet, 10 expired,
-    /// 62 and 64 are for another name or address. libcurl compares those itself once OpenSSL is
-    /// content, before it writes the verdict down over the 1 that stands there until then.
+    /// Creates the error that OpenSSL's verdict on a certificate means (its `x509_vfy.h`): 9 is not
+    /// valid yet, 10 is expired, 62 and 64 are for another name or address.
+    ///
+    /// libcurl compares names itself once OpenSSL accepts the certificate. It does so before it
+    /// stores the verdict, which is 1 until then.
     private init(verification: Int) {
         switch verification {
         case 0, 1, 62, 64: self = .certificateForOtherHost

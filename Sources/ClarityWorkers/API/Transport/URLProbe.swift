@@ -1,23 +1,23 @@
 import CCurl
 import ClarityScheduler
 
-/// Asks a URL once and tells with which status it answered.
+/// Requests a URL once and returns the status of the answer.
 ///
-/// Follows no redirect, sends no cookie and keeps nothing: the head of the answer is all that is
-/// read, the first byte of a body ends the transfer. Outside this machine it takes the environment's
-/// proxy, to this machine never one. TLS is 1.2 at least, with the system's certificate authorities,
-/// since nothing that is secret is sent.
+/// It follows no redirect, sends no cookie and stores nothing. It reads only the head of the
+/// answer: the first byte of a body ends the transfer. To other machines it uses the environment's
+/// proxy, to this machine never one. It requires TLS 1.2 or newer, which is enough because it sends
+/// nothing secret, and the system's certificate authorities.
 public struct URLProbe: ~Copyable {
-    /// The longest that an answer is waited for, 5 min: whoever has less patience ends the process.
+    /// The longest wait for an answer: 5 min. A caller with less patience ends the process.
     static let patience: Duration = .seconds(300)
 
     private let multi: CurlMulti
     private let easy: EasyHandle
     private let userAgent: String
 
-    /// Creates a probe that calls itself `clarity-jobs/<version>`.
+    /// Creates a probe whose user agent is `clarity-jobs/<version>`.
     ///
-    /// - Throws: `TransportError.library` when libcurl cannot start.
+    /// - Throws: `TransportError.library` if libcurl cannot start.
     public init(version: String) throws(TransportError) {
         let multi = try CurlMulti()
         let easy = try EasyHandle()
@@ -26,11 +26,11 @@ public struct URLProbe: ~Copyable {
         userAgent = "clarity-jobs/\(version)"
     }
 
-    /// The status with which a URL of http or https answers, whatever it is. Blocks the calling
+    /// Returns the status of the answer at an http or https URL, whatever it is. Blocks the calling
     /// thread.
     ///
-    /// - Throws: `TransportError` when there is no answer; `.refused` for what is no such URL, or one
-    ///   with a user or password in it.
+    /// - Throws: `TransportError` if there is no answer; `.refused` for text that is not such a
+    ///   URL, and for a URL with a user or password.
     public func status(of url: String) throws(TransportError) -> Int {
         let destination = try Destination(url, allowsPlain: true)
         let fields = try HeaderList([HTTPHeader("User-Agent", .plain(userAgent))])
@@ -45,7 +45,7 @@ public struct URLProbe: ~Copyable {
         let code = try multi.run(easy)
         withExtendedLifetime(transfer) {}
         withExtendedLifetime(fields) {}
-        // What was not wanted of an answer is part of one all the same.
+        // The part of an answer that was not wanted is part of an answer all the same.
         if code == CURLE_OK || code == CURLE_WRITE_ERROR && transfer.excess != nil {
             return try easy.status()
         }

@@ -3,43 +3,43 @@ public import ClarityScheduler
 
 /// An Apple Health export: the zip archive that the phone makes, the folder in it, or its xml file.
 ///
-/// It is read as a stream, in bounded memory (about 1 MiB, with the longest tag, some 15 MB for
-/// 65,536 blood pressures and some 15 MB for ten years of days and nights on top), and nothing is
-/// written to disk. Measurements come in the order of the text, which may hold the same sample more
-/// than once; blood pressures, days and nights come last, since their parts stand apart in it.
+/// The export is read as a stream, and nothing is written to disk. Memory is bounded: about 1 MiB,
+/// plus the longest tag, some 15 MB for 65,536 blood pressures and some 15 MB for ten years of days
+/// and nights. Measurements come in the order of the text, which may hold the same sample more than
+/// once. Blood pressures, days and nights come last, because their parts are spread over the text.
 public struct AppleHealthExport: Sendable {
     private let path: String
     private let now: Instant
     private let rules: FoldingRules
 
-    /// Names an export; nothing is opened yet.
+    /// Creates a reader of an export; nothing is opened yet.
     ///
     /// - Parameters:
     ///   - path: The file or folder.
     ///   - now: The instant after which no sample can have begun.
-    ///   - rules: How its days and nights are made.
+    ///   - rules: How days and nights are made.
     public init(path: String, now: Instant, rules: FoldingRules = FoldingRules()) {
         self.path = path
         self.now = now
         self.rules = rules
     }
 
-    /// The file that is read for the export at `path`: the one in the folder there, or `path` itself,
-    /// whatever it is.
+    /// Returns the file that is read for the export at `path`: the one in the folder there,
+    /// otherwise `path` itself, whatever it is.
     public static func file(at path: String) -> String {
         do throws(SourceError) { return try ExportSource.file(at: path) } catch { return path }
     }
 
-    /// Hands over each sample and gives the account of all records.
+    /// Passes each sample to `each` and returns the report of all records.
     ///
-    /// A source that breaks off (a truncated archive, a wrong checksum) is no error: what was read
-    /// before stands, and `SourceReport.brokeAt` says where it broke.
+    /// A source that breaks off (a truncated archive, a wrong checksum) is not an error: everything
+    /// read before counts, and `SourceReport.brokeAt` says where it broke off.
     ///
     /// - Parameters:
-    ///   - progress: Told after each piece of 256 KiB or less.
+    ///   - progress: Called after each piece of 256 KiB or less.
     ///   - each: Called for each sample.
-    /// - Throws: `SourceError` when there is nothing to read; what `progress` or `each` throws, which
-    ///   stops the reading.
+    /// - Throws: `SourceError` if there is nothing to read; the errors of `progress` and `each`,
+    ///   which stop the reading.
     public func read(
         progress: ((SourceProgress) throws -> Void)? = nil,
         _ each: (Sample, SampleNature) throws -> Void

@@ -1,16 +1,16 @@
 import CArchive
 import Glibc
 
-/// A zip archive, and the blocks of the member at which it stands.
+/// A zip archive, and the blocks of its current member.
 ///
-/// Blocks, and not `archive_read_data`: that one forgets what it has copied when the next block is
-/// damaged.
+/// It reads blocks rather than `archive_read_data`, which loses what it has copied if the next
+/// block is damaged.
 final class ArchiveMembers {
     private let archive: OpaquePointer
     /// Kept open as long as the archive reads from it.
     private let file: OpenFile
     private var entry: OpaquePointer?
-    /// Why the member gives no more; told again at every call.
+    /// Why the member gives no more; thrown again at every call.
     private var broken: ByteSourceBreak?
 
     /// Opens a file as a zip archive, without reading from it.
@@ -31,7 +31,7 @@ final class ArchiveMembers {
 
     deinit { archive_read_free(archive) }
 
-    /// Goes to the next member; false at the end of the archive.
+    /// Moves to the next member; returns `false` at the end of the archive.
     func advance() throws(ByteSourceBreak) -> Bool {
         broken = nil
         entry = nil
@@ -42,7 +42,7 @@ final class ArchiveMembers {
         }
     }
 
-    /// The name of the member in bytes; `nil` when it cannot be read.
+    /// The name of the member as bytes; `nil` if it cannot be read.
     var name: [UInt8]? {
         guard let entry,
             let name = archive_entry_pathname_utf8(entry) ?? archive_entry_pathname(entry)
@@ -50,26 +50,26 @@ final class ArchiveMembers {
         return Array(String(cString: name).utf8)
     }
 
-    /// The bytes of the member, when the archive tells.
+    /// The size of the member in bytes, if the archive gives it.
     var size: Int64? {
         guard let entry, archive_entry_size_is_set(entry) != 0 else { return nil }
         return archive_entry_size(entry)
     }
 
-    /// How the member is compressed, in libarchive's word, which stands at the end of what it calls
-    /// the format: `ZIP 2.0 (deflation)`.
+    /// The member's compression in libarchive's word, which is at the end of its name for the
+    /// format: `ZIP 2.0 (deflation)`.
     private var method: String {
         let format = archive_format_name(archive).map { String(cString: $0) } ?? ""
         return String(format.drop { $0 != "(" }.dropFirst().prefix { $0 != ")" })
     }
 
-    /// The methods that take little memory whatever the archive says: of LZMA and the like it says
-    /// itself how much, up to 4 GiB, and no phone makes such a one.
+    /// The methods that need little memory whatever the archive says. For LZMA and similar methods
+    /// the archive itself sets the amount, up to 4 GiB, and no phone makes such an archive.
     private static var modestMethods: Set<String> {
         ["uncompressed", "deflation", "deflation-64-bit", "bzip"]
     }
 
-    /// The next block of the member, valid until the next call; `nil` at its end.
+    /// Returns the next block of the member, valid until the next call; `nil` at its end.
     func nextBlock() throws(ByteSourceBreak) -> UnsafeRawBufferPointer? {
         if let broken { throw broken }
         guard ArchiveMembers.modestMethods.contains(method) else {
@@ -84,7 +84,7 @@ final class ArchiveMembers {
         switch archive_read_data_block(archive, &block, &count, &offset) {
         case ARCHIVE_OK: break
         case ARCHIVE_EOF: return nil
-        // The last block of a member with a wrong checksum or size comes with the warning.
+        // The last block of a member with a wrong checksum or size comes with a warning.
         case ARCHIVE_WARN: broken = fault
         default:
             let error = fault
@@ -94,8 +94,8 @@ final class ArchiveMembers {
         return UnsafeRawBufferPointer(start: block, count: count)
     }
 
-    /// Why the archive goes no further. Of its own reasons libarchive says that the form is wrong
-    /// (EILSEQ) or a number below 0; of a failed read(2) the system's.
+    /// Why the archive cannot be read further. libarchive's own faults have EILSEQ (the form is
+    /// wrong) or a number below 0; a failed read(2) has the system's.
     private var fault: ByteSourceBreak {
         let code = archive_errno(archive)
         guard [EIO, ENXIO, ESTALE, ETIMEDOUT].contains(code) else {

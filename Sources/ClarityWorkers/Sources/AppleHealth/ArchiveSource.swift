@@ -1,12 +1,12 @@
 /// The text of an export inside a zip archive, inflated as it is read; nothing is extracted.
 final class ArchiveSource: ByteSource {
-    /// The most that is inflated, 64 GiB: twenty times the largest export known. What gives more is
-    /// an archive made to fill a machine.
+    /// The most bytes that are inflated: 64 GiB, twenty times the largest known export. An archive
+    /// with more was made to fill a machine.
     static let sizeLimit: Int64 = 64 << 30
 
     private let members: ArchiveMembers
     private let limit: Int64
-    /// The first bytes, by which the member was recognised, as far as they are not yet given.
+    /// The first bytes, by which the member was recognised, as far as they were not read yet.
     private var head: ArraySlice<UInt8> = []
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var given: Int64 = 0
@@ -14,12 +14,14 @@ final class ArchiveSource: ByteSource {
     private(set) var attachments: [String: Int64] = [:]
     private var isAtEnd = false
 
-    /// Looks for the export in the archive and stands at its beginning.
+    /// Finds the export in the archive and moves to its beginning.
     ///
-    /// It is the first member with at most one `/` in its name, which ends in `.xml` in whatever
-    /// language, and which begins as an export does. A name that cannot be read rules nothing out.
+    /// The export is the first member that has at most one `/` in its name, ends in `.xml` in
+    /// whatever language, and begins as an export does. A name that cannot be read rules nothing
+    /// out.
     ///
-    /// - Throws: `SourceError.noExportInside`, or `damaged` when the archive breaks off before.
+    /// - Throws: `SourceError.noExportInside`, or `damaged` if the archive breaks off before the
+    ///   export.
     init(
         _ file: OpenFile, path: String, limit: Int64 = ArchiveSource.sizeLimit
     ) throws(SourceError) {
@@ -45,7 +47,7 @@ final class ArchiveSource: ByteSource {
         } catch {
             throw .damaged(path: path, reason: error.reason)
         }
-        // A member that is encrypted or damaged at its beginning may have been the one.
+        // A member that is encrypted or damaged at its beginning may have been the export.
         if let unreadable { throw .damaged(path: path, reason: unreadable.reason) }
         throw .noExportInside(path: path)
     }
@@ -77,8 +79,8 @@ final class ArchiveSource: ByteSource {
         return count
     }
 
-    /// Counts the members behind the export, once it has been read. An archive that breaks off
-    /// there has none more; the export is whole.
+    /// Counts the members after the export, once it has been read. If the archive breaks off there,
+    /// the count ends; the export is complete.
     private func countTheRest() {
         guard !isAtEnd else { return }
         isAtEnd = true
@@ -95,8 +97,8 @@ final class ArchiveSource: ByteSource {
         return ending == Array(".xml".utf8) && name.count { $0 == .slash } <= 1
     }
 
-    /// The first blocks of the member, until they tell what it is, and why there are no more. The
-    /// member gives the same reason again, after what it gave before, when it is read.
+    /// Returns the first blocks of the member, as many as it takes to recognise it, and why there
+    /// are no more. Reading the member later throws the same reason again, after these bytes.
     private static func head(
         _ members: ArchiveMembers
     ) -> (bytes: [UInt8], broken: ByteSourceBreak?) {

@@ -1,14 +1,14 @@
-/// The files beside the text of an export, counted by sort and never read.
+/// The files beside the text of an export; they are counted by sort and never read.
 enum Attachments: String, CaseIterable {
     case electrocardiograms
     case workoutRoutes = "workout routes"
     case clinicalRecords = "clinical records"
-    /// The same export once more as a CDA document.
+    /// The same export again, as a CDA document.
     case clinicalDocuments = "clinical documents"
     case others
 
-    /// Finds the sort by the ending of the file's name, since folders may be named in the phone's
-    /// language; `nil` for a folder. A name that cannot be read is one of the others.
+    /// Finds the sort by the ending of the file's name, because folders may have names in the
+    /// phone's language; `nil` for a folder. A name that cannot be read is one of the others.
     init?(name: [UInt8]?) {
         guard let name else {
             self = .others

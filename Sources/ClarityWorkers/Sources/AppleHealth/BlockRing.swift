@@ -1,16 +1,16 @@
 @preconcurrency import Glibc
 
-/// A few blocks of memory between one thread that fills them and one that takes what is in them.
+/// A few blocks of memory between one thread that fills them and one that empties them.
 final class BlockRing {
     private let blocks: [UnsafeMutableRawBufferPointer]
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    /// Told whenever one side may go on.
+    /// Signalled whenever one side may go on.
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    // All below is touched only with the mutex held, and so are the blocks handed over: those from
-    // `taken` up to `filled` belong to the taker, the others to the filler.
+    // Everything below is accessed only with the mutex held, and so is the handover of blocks. The
+    // blocks from `taken` up to `filled` belong to the taker, the others to the filler.
     private var counts: [Int]
-    /// How many blocks were filled so far, and how many taken.
+    /// The number of blocks filled so far, and the number taken.
     private var filled = 0
     private var taken = 0
     private var hasEnded = false
@@ -18,7 +18,7 @@ final class BlockRing {
     private var beside: [String: Int64] = [:]
     private var isStopped = false
 
-    /// What is left of the block at `taken`; the taker's alone.
+    /// The rest of the block at `taken`; used by the taker alone.
     private var rest = UnsafeRawBufferPointer(start: nil, count: 0)
 
     init(blockSize: Int, blocks count: Int) {
@@ -37,7 +37,7 @@ final class BlockRing {
         for block in blocks { block.deallocate() }
     }
 
-    /// Waits for a block that may be filled; `nil` when nobody takes any more.
+    /// Waits for a block that may be filled; returns `nil` once nobody takes any more.
     func free() -> UnsafeMutableRawBufferPointer? {
         withLock {
             while filled - taken == blocks.count, !isStopped { pthread_cond_wait(changed, mutex) }
@@ -45,7 +45,7 @@ final class BlockRing {
         }
     }
 
-    /// Hands over the block that `free` gave, with `count` bytes in it.
+    /// Hands over the block that `free` returned, with `count` bytes in it.
     func fill(_ count: Int) {
         withLock {
             counts[filled % blocks.count] = count
@@ -54,7 +54,8 @@ final class BlockRing {
         }
     }
 
-    /// Says that no block follows those that were filled, and why when it is not the end.
+    /// Notes that no block follows the filled ones; `reason` says why, unless this is the end of
+    /// the text.
     func end(_ reason: ByteSourceBreak?, attachments: [String: Int64]) {
         withLock {
             hasEnded = true
@@ -64,10 +65,10 @@ final class BlockRing {
         }
     }
 
-    /// What lay beside the text, once the filler has ended.
+    /// The files beside the text, once the filler has ended.
     var attachments: [String: Int64] { withLock { beside } }
 
-    /// Says that nothing more will be taken.
+    /// Notes that nothing more will be taken.
     func stop() {
         withLock {
             isStopped = true
@@ -75,7 +76,7 @@ final class BlockRing {
         }
     }
 
-    /// Waits for bytes and copies them; 0 at the end.
+    /// Waits for bytes and copies them; returns 0 at the end.
     func take(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
         if rest.isEmpty {
             let (block, reason) = wait()
@@ -95,7 +96,8 @@ final class BlockRing {
         return count
     }
 
-    /// Waits for a block with something in it; without one, why there is none, or the end.
+    /// Waits for a filled block. Without one, returns why the text broke off, or nothing at its
+    /// end.
     private func wait() -> (UnsafeRawBufferPointer?, ByteSourceBreak?) {
         withLock {
             while filled == taken, !hasEnded { pthread_cond_wait(changed, mutex) }

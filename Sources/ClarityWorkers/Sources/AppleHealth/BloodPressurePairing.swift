@@ -3,14 +3,15 @@ import ClarityScheduler
 
 /// Puts the two halves of a blood pressure together.
 ///
-/// An export has them as two records at the top level and once more, together, in a Correlation. The
-/// order of the three is not fixed, and two readings in the same minute have the same dates, so that
-/// only the Correlation tells which belong together. So the halves wait until the text has ended;
-/// then each Correlation takes its two, and what is left is paired by source and start in the order
-/// of the text. What then has no partner is no blood pressure.
+/// An export has the halves as two records at the top level, and once more, together, in a
+/// Correlation. The order of the three varies, and two readings in the same minute have the same
+/// dates, so only the Correlation says which halves belong together. The halves therefore wait
+/// until the text has ended. Then each Correlation takes its two, and the others are paired by
+/// source and start in the order of the text. A half that has no partner then is not a blood
+/// pressure.
 ///
-/// At most `capacity` halves and as many Correlations wait: 131,072 are 65,536 readings, 17 years of
-/// ten a day, in some 15 MB.
+/// At most `capacity` halves wait, and half as many Correlations. 131,072 halves are 65,536
+/// readings, 17 years of ten a day, in some 15 MB.
 struct BloodPressurePairing {
     enum Half: Hashable {
         case systolic
@@ -26,9 +27,9 @@ struct BloodPressurePairing {
     }
 
     struct Counts {
-        /// The samples made.
+        /// The samples that were made.
         var pairs: Int64 = 0
-        /// The readings of those samples that only a Correlation had.
+        /// The readings of those samples that only a Correlation contained.
         var takenFromCorrelations: Int64 = 0
         /// The readings that found no partner.
         var unpaired: Int64 = 0
@@ -45,25 +46,25 @@ struct BloodPressurePairing {
 
     init(capacity: Int = 131_072) { self.capacity = capacity }
 
-    /// Keeps a reading of the top level; false when too many wait.
+    /// Keeps a reading of the top level; returns `false` if too many wait.
     mutating func add(_ reading: Reading) -> Bool {
         guard readings.count < capacity else { return false }
         readings.append(reading)
         return true
     }
 
-    /// Keeps what a Correlation ties together; false when too many wait.
+    /// Keeps the two readings of a Correlation; returns `false` if too many wait.
     mutating func correlate(systolic: Reading, diastolic: Reading) -> Bool {
         guard correlations.count < capacity / 2 else { return false }
         correlations.append((systolic, diastolic))
         return true
     }
 
-    /// Hands over the samples and forgets everything.
+    /// Passes the samples to `each` and forgets all readings.
     mutating func resolve(_ each: SampleTaker) rethrows -> Counts {
         var counts = Counts()
         var places: [Reading: [Int]] = [:]
-        // Backwards, so that the earliest is the last and comes off first.
+        // In reverse, so that the earliest one is last and `popLast` returns it first.
         for (place, reading) in readings.enumerated().reversed() {
             places[reading, default: []].append(place)
         }

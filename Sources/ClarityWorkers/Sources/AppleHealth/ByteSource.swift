@@ -1,12 +1,12 @@
-/// Where the text of an export comes from.
+/// The source of an export's text.
 protocol ByteSource: AnyObject {
-    /// The bytes of the whole text, when they are known before it is read.
+    /// The bytes of the whole text, if they are known before it is read.
     var total: Int64? { get }
 
-    /// The files beside the text that are not read, by sort; whole only after the end of the text.
+    /// The files beside the text that are not read, by sort; complete only at the end of the text.
     var attachments: [String: Int64] { get }
 
-    /// Reads into `buffer` and tells how many bytes; 0 only at the end of the text.
+    /// Reads into `buffer` and returns the number of bytes; 0 only at the end of the text.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int
 }
 
@@ -14,16 +14,16 @@ extension ByteSource {
     var attachments: [String: Int64] { [:] }
 }
 
-/// Why a source gives no more bytes before its end.
+/// Why a source delivers no more bytes before its end.
 struct ByteSourceBreak: Error {
     var reason: String
-    /// Whether the disk did not give the bytes; else they are the source's fault.
+    /// Whether the disk failed to deliver the bytes; otherwise the source is at fault.
     var isOfDisk = false
 }
 
-/// Tells an export by its first bytes, since its name is in the phone's language.
+/// Recognises an export by its first bytes, because its name is in the phone's language.
 enum ExportSignature {
-    /// The bytes of a text in which its root or its document type must begin.
+    /// The number of bytes in which the root or the document type must begin.
     static let length = 1024
 
     static func isExport(_ head: Bytes) -> Bool {
@@ -39,7 +39,7 @@ enum ExportSignature {
         return false
     }
 
-    /// Whether these are the first bytes of a zip archive, an empty one included.
+    /// Whether these are the first bytes of a zip archive, even of an empty one.
     static func isZip(_ head: Bytes) -> Bool {
         head.hasPrefix("PK\u{03}\u{04}", at: 0) || head.hasPrefix("PK\u{05}\u{06}", at: 0)
     }

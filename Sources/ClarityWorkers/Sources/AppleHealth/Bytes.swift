@@ -1,9 +1,9 @@
 @preconcurrency import Glibc
 
-/// A piece of the text, valid only while the window that it lies in is not moved.
+/// A piece of the text, valid only until its window moves.
 typealias Bytes = UnsafeBufferPointer<UInt8>
 
-/// A place in a piece of text: the bytes from `start` up to and without `end`.
+/// A range in a piece of text: the bytes from `start` up to but not including `end`.
 struct ByteRange {
     var start = 0
     var end = 0
@@ -12,7 +12,7 @@ struct ByteRange {
 extension Bytes {
     func slice(_ range: ByteRange) -> Bytes { Bytes(rebasing: self[range.start..<range.end]) }
 
-    /// The first `byte` at or after `start`, found by the C library at memory speed.
+    /// Returns the first `byte` at or after `start`, found by the C library at memory speed.
     @inline(__always)
     func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         guard start < count, let base = baseAddress,
@@ -28,21 +28,21 @@ extension Bytes {
         return memcmp(base + start, text.utf8Start, end - start) == 0
     }
 
-    /// Whether `text` stands at `start`, where there must be bytes enough for it. The length is
-    /// known when this is compiled, so that it becomes a comparison or two.
+    /// Whether `text` is at `start`, where there must be enough bytes for it. Its length is known
+    /// at compile time, so this becomes a comparison or two.
     @inline(__always)
     func reads(_ text: StaticString, at start: Int) -> Bool {
         guard let base = baseAddress else { return false }
         return memcmp(base + start, text.utf8Start, text.utf8CodeUnitCount) == 0
     }
 
-    /// Whether `text` stands at `start`, followed by anything.
+    /// Whether `text` is at `start`, followed by anything.
     func hasPrefix(_ text: StaticString, at start: Int) -> Bool {
         let end = start + text.utf8CodeUnitCount
         return end <= count && matches(text, start, end)
     }
 
-    /// Whether the same bytes stand at both places.
+    /// Whether two ranges have the same bytes.
     func isSame(_ first: ByteRange, _ second: ByteRange) -> Bool {
         guard first.end - first.start == second.end - second.start, let base = baseAddress
         else { return false }
@@ -62,7 +62,7 @@ extension UInt8 {
     @inline(__always)
     var isXMLSpace: Bool { self == 0x20 || self == 0x0A || self == 0x0D || self == 0x09 }
 
-    /// Whether an element's name begins so: a letter, `_`, `:` or what is beyond ASCII.
+    /// Whether an element's name can begin so: with a letter, `_`, `:` or a byte beyond ASCII.
     @inline(__always)
     var beginsName: Bool {
         let letter = self | 0x20

@@ -1,11 +1,10 @@
-/// The numbers of an export: decimal, with a point, of a finite value.
+/// Parses the numbers of an export: decimal, with a point, finite.
 enum DecimalNumber {
-    /// Reads `72`, `0.0110599`, `-1.5e-05`; `nil` for `nan`, `inf`, `0x48`, `72,5`, `72 bpm`, an
-    /// empty text, and what is beyond the range of `Double`.
+    /// Parses `72`, `0.0110599`, `-1.5e-05`; returns `nil` for `nan`, `inf`, `0x48`, `72,5`,
+    /// `72 bpm`, empty text, and numbers beyond the range of `Double`.
     ///
-    /// The result is the nearest `Double`. Up to 15 digits with a small power of ten, that is one
-    /// division or multiplication of two exact numbers (Clinger's fast path); the standard library
-    /// does the rest.
+    /// The result is the nearest `Double`. For up to 15 digits without an exponent, that is one
+    /// division of two exact numbers (Clinger's fast path); the standard library parses the rest.
     static func parse(_ bytes: Bytes) -> Double? {
         var index = 0
         var isNegative = false

@@ -24,7 +24,7 @@ enum ExportElement: Int, CaseIterable {
     case attachment
     case other
 
-    /// The name in the text; in a report also what stands for all others.
+    /// The name in the text; the last one stands for all others in a report.
     var name: StaticString {
         switch self {
         case .record: "Record"
@@ -53,7 +53,7 @@ enum ExportElement: Int, CaseIterable {
         }
     }
 
-    /// Whether it stands beside records and correlations and never in them.
+    /// Whether the element is beside records and correlations and never inside them.
     var isSibling: Bool {
         switch self {
         case .exportDate, .me, .workout, .activitySummary, .clinicalRecord, .audiogram,
@@ -72,14 +72,14 @@ enum ExportElement: Int, CaseIterable {
     }
 }
 
-/// How many elements of each name were found.
+/// The number of elements of each name.
 struct ElementTally {
     private var counts = [Int64](repeating: 0, count: ExportElement.allCases.count)
 
     @inline(__always)
     mutating func count(_ element: ExportElement) { counts[element.rawValue] += 1 }
 
-    /// How many were counted of one.
+    /// The number of elements counted so far.
     subscript(element: ExportElement) -> Int64 { counts[element.rawValue] }
 
     func write(to report: inout SourceReport) {

@@ -1,29 +1,31 @@
 import ClarityJobs
 
-/// Takes a sample that a source has, with how it stands to another of the same kind and times.
+/// Receives a sample from a source, and how it relates to others of the same kind and times.
 typealias SampleTaker = (Sample, SampleNature) throws -> Void
 
-/// What the scanner tells of the elements that it finds.
+/// Receives the elements that the scanner finds.
 ///
-/// The scanner owns the text: tags, malformations, and how many elements of each name there are.
-/// The handler owns what they mean. Bytes and ranges hold until the call returns.
+/// The scanner is in charge of the text: tags, malformations, and the number of elements of each
+/// name. The handler is in charge of their meaning. Bytes and ranges are valid until the call
+/// returns.
 protocol ExportHandler {
-    /// When the phone wrote the export.
+    /// Receives the time at which the phone wrote the export.
     mutating func exportDate(_ value: Bytes)
 
-    /// Takes a record of the top level.
+    /// Receives a record of the top level.
     ///
-    /// - Parameter isOpen: Whether its metadata may follow; then `endRecord` does too.
+    /// - Parameter isOpen: Whether its metadata may follow; `endRecord` then follows too.
     mutating func record(
         _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleTaker) throws
 
-    /// Takes metadata of the open record of the top level.
+    /// Receives metadata of the open record of the top level.
     mutating func metadata(_ bytes: Bytes, key: ByteRange, value: ByteRange)
 
-    /// Ends the open record of the top level: its end tag has come, or what cannot stand in it.
+    /// Ends the open record of the top level, at its end tag or at an element that cannot be inside
+    /// it.
     mutating func endRecord(_ each: SampleTaker) throws
 
-    /// Takes a record inside a correlation; `fields` is `nil` when its tag could not be read.
+    /// Receives a record inside a correlation; `fields` is `nil` if its tag could not be read.
     mutating func nestedRecord(_ bytes: Bytes, _ fields: RecordFields?)
 
     /// Ends a correlation.
@@ -32,19 +34,19 @@ protocol ExportHandler {
     /// Counts a record of the top level whose tag could not be read.
     mutating func refuse(_ refusal: RecordMapper.Refusal)
 
-    /// Takes a day's summary.
+    /// Receives the summary of a day.
     mutating func activitySummary(_ bytes: Bytes, _ fields: SummaryFields)
 
-    /// Hands over what waited for the end.
+    /// Passes on the samples that waited for the end.
     ///
-    /// - Parameter isWhole: Whether the text has its end, so that nothing of it can be missing.
+    /// - Parameter isWhole: Whether the text is complete, so that nothing of it can be missing.
     mutating func finish(isWhole: Bool, _ each: SampleTaker) throws
 
-    /// Adds what was counted.
+    /// Adds the counts to `report`.
     func write(to report: inout SourceReport)
 }
 
-/// Where the attributes of interest lie in the tag of an `ActivitySummary`.
+/// The ranges of the needed attributes in the tag of an `ActivitySummary`.
 struct SummaryFields {
     /// `dateComponents`, such as `2024-01-21`.
     var date: ByteRange?

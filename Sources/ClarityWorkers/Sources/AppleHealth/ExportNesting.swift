@@ -1,7 +1,7 @@
-/// Knows what is open in the text of an export, and hands its elements on.
+/// Tracks which elements of an export are open, and passes its elements on.
 ///
-/// Only three things can be open and matter: the root, a correlation, and a record of the top
-/// level. What is never closed ends where something begins that cannot stand in it.
+/// Only three open elements matter: the root, a correlation, and a record of the top level. An
+/// element that is never closed ends where something begins that cannot be inside it.
 struct ExportNesting<Handler: ExportHandler> {
     private var handler: Handler
     private var elements = ElementTally()
@@ -10,18 +10,18 @@ struct ExportNesting<Handler: ExportHandler> {
     private var inCorrelation = false
     /// Whether a record of the top level is open.
     private var inRecord = false
-    /// What was wrong so far, by its place in the text.
+    /// The malformations so far, with their offsets in the text.
     var tally = MalformationTally()
 
     init(_ handler: Handler) { self.handler = handler }
 
-    /// The records that were met so far, wherever they stand.
+    /// The number of records so far, wherever they are.
     var records: Int64 { elements[.record] }
 
     @inline(__always)
     mutating func count(_ element: ExportElement) { elements.count(element) }
 
-    /// Takes a record whose tag begins at `offset` in the text.
+    /// Passes on a record whose tag begins at `offset` in the text.
     @inline(__always)
     mutating func record(
         _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, at offset: Int64,
@@ -36,7 +36,7 @@ struct ExportNesting<Handler: ExportHandler> {
         }
     }
 
-    /// Takes a record whose tag cannot be read.
+    /// Passes on a record whose tag cannot be read.
     mutating func unreadableRecord(
         _ bytes: Bytes, _ refusal: RecordMapper.Refusal, at offset: Int64, _ each: SampleTaker
     ) throws {
@@ -75,7 +75,7 @@ struct ExportNesting<Handler: ExportHandler> {
         }
     }
 
-    /// Hands on what an element says in its attributes.
+    /// Passes on the attributes of an element.
     mutating func describe(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
         switch element {
         case .activitySummary:
@@ -88,7 +88,7 @@ struct ExportNesting<Handler: ExportHandler> {
         }
     }
 
-    /// Takes an end tag.
+    /// Handles an end tag.
     mutating func close(
         _ element: ExportElement, at offset: Int64, _ each: SampleTaker
     ) throws {
@@ -106,7 +106,7 @@ struct ExportNesting<Handler: ExportHandler> {
         }
     }
 
-    /// Ends what is open with the text, and hands over what waited for that.
+    /// Closes what is open at the end of the text, and passes on the samples that waited for it.
     mutating func finish(
         _ report: inout SourceReport, isWhole: Bool, _ each: SampleTaker
     ) throws {

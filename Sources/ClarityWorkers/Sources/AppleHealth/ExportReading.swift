@@ -1,12 +1,12 @@
 import ClarityJobs
 
-/// The longest tag that is read, 16 MiB.
+/// The longest tag that is read: 16 MiB.
 let longestTag = 16 << 20
 
-/// Drives a scanner over a source through one window of memory.
+/// Feeds a scanner from a source, through one window of memory.
 ///
-/// The window has 256 KiB and grows only for a tag that is longer, up to `tagLimit`; what is longer
-/// still is passed over.
+/// The window has 256 KiB and grows only for a longer tag, up to `tagLimit`; a tag that is still
+/// longer is skipped.
 struct ExportReading<Mapper: ExportHandler> {
     private let source: any ByteSource
     private let tagLimit: Int
@@ -26,9 +26,9 @@ struct ExportReading<Mapper: ExportHandler> {
         window = ByteWindow(capacity: min(windowSize, tagLimit))
     }
 
-    /// Reads to the end of the source, or to where it breaks.
+    /// Reads to the end of the source, or to where it breaks off.
     ///
-    /// - Throws: what `progress` or `each` throws, unchanged, and nothing else.
+    /// - Throws: the errors of `progress` and `each`, unchanged, and nothing else.
     mutating func run(_ each: SampleTaker) throws -> SourceReport {
         var broken: ByteSourceBreak?
         var unfinished = 0
@@ -45,8 +45,8 @@ struct ExportReading<Mapper: ExportHandler> {
             try progress?(
                 SourceProgress(
                     bytesRead: bytesRead, bytesTotal: source.total, recordsRead: scanner.records))
-            // An unfinished tag is lexed from its beginning, so it must have doubled first: a long
-            // one that comes in small pieces would else cost the square of its length.
+            // An unfinished tag is lexed from its beginning, so wait until it has doubled.
+            // Otherwise a long tag in small pieces would cost the square of its length.
             guard window.isFull || window.bytes.count >= 2 * unfinished else { continue }
             window.remove(try scanner.consume(window.bytes, each))
             unfinished = window.bytes.count
@@ -67,7 +67,7 @@ struct ExportReading<Mapper: ExportHandler> {
     }
 }
 
-/// The piece of the text that is in memory: read at its end, consumed at its front.
+/// The piece of the text that is in memory: filled at its end, consumed at its front.
 final class ByteWindow {
     private var storage: UnsafeMutableRawBufferPointer
     private var count = 0
@@ -78,29 +78,29 @@ final class ByteWindow {
 
     deinit { storage.deallocate() }
 
-    /// What was read and not yet consumed; valid until the window is changed.
+    /// The bytes that were read and not yet consumed; valid until the window changes.
     var bytes: Bytes {
         Bytes(start: storage.baseAddress?.assumingMemoryBound(to: UInt8.self), count: count)
     }
 
-    /// The room behind it.
+    /// The room behind `bytes`.
     var free: UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: storage[count...])
     }
 
     var isFull: Bool { count == storage.count }
 
-    /// Takes `added` bytes of `free` as read.
+    /// Counts `added` bytes of `free` as read.
     func append(_ added: Int) { count += added }
 
-    /// Forgets the first `consumed` bytes and moves the rest to the front.
+    /// Removes the first `consumed` bytes and moves the rest to the front.
     func remove(_ consumed: Int) {
         guard consumed > 0, let base = storage.baseAddress else { return }
         count -= consumed
         base.copyMemory(from: base + consumed, byteCount: count)
     }
 
-    /// Doubles the room, to at most `limit`; false when it has that already.
+    /// Doubles the room, to at most `limit`; returns `false` if it already has that size.
     func grow(upTo limit: Int) -> Bool {
         guard storage.count < limit else { return false }
         let larger = UnsafeMutableRawBufferPointer.allocate(

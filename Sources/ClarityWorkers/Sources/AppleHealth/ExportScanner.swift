@@ -1,38 +1,38 @@
 /// Finds the records in the text of an export, piece by piece.
 ///
-/// The document type is never interpreted: whatever stands before `<HealthData` is passed over, since
-/// the one of iOS 16 is no XML, and since no entity or default declared there can then do harm.
-/// After it only tags count. Attributes are read in place and nothing is kept but counts, so the
-/// memory is that of the longest tag.
+/// The document type is never interpreted: everything before `<HealthData` is skipped. That of iOS
+/// 16 is not XML, and no entity or default that is declared there can then do harm. After it only
+/// tags count. Attributes are read in place and only counts are kept, so the scanner needs the
+/// memory of the longest tag.
 struct ExportScanner<Handler: ExportHandler> {
     private enum State {
-        /// Before the root, with whether a declaration is open.
+        /// Before the root; `inDeclaration` says whether a declaration is open.
         case prologue(inDeclaration: Bool)
         case body
-        /// In a comment, `-->`, or a CDATA section, `]]>`; then back to before the root or to the
-        /// body.
+        /// In a comment (until `-->`) or a CDATA section (until `]]>`); then back to the prologue
+        /// or the body.
         case skipping(until: UInt8, inPrologue: Bool)
-        /// In a tag too long to read, inside a value when `quote` is not 0.
+        /// In a tag that is too long to read; inside a value if `quote` is not 0.
         case oversized(quote: UInt8, last: UInt8, ExportElement)
     }
 
     private var state = State.prologue(inDeclaration: false)
     private var lexer = TagLexer<RecordFields>()
     private var nesting: ExportNesting<Handler>
-    /// Where the last word of text between elements ended, to know its continuation.
+    /// The end of the last word of text between elements, to recognise its continuation.
     private var strayTextEnd: Int64 = -1
-    /// Where the first byte of the next piece lies in the text.
+    /// The offset in the text of the next piece's first byte.
     private(set) var position: Int64 = 0
 
     init(mapper: Handler) { nesting = ExportNesting(mapper) }
 
-    /// The records that were met so far, wherever they stand.
+    /// The number of records so far, wherever they are.
     var records: Int64 { nesting.records }
 
-    /// Takes what is complete at the front of `bytes` and tells how much that was; the rest is to
-    /// be given again, with more behind it.
+    /// Processes what is complete at the front of `bytes` and returns its length. The rest must be
+    /// passed again, with more behind it.
     ///
-    /// - Throws: what `each` throws.
+    /// - Throws: the errors of `each`.
     mutating func consume(_ bytes: Bytes, _ each: SampleTaker) throws -> Int {
         var index = 0
         while index < bytes.count, let next = try step(bytes, index, each) { index = next }
@@ -40,10 +40,10 @@ struct ExportScanner<Handler: ExportHandler> {
         return index
     }
 
-    /// Passes over the tag at the front of `bytes`, which is longer than can be held; what
-    /// follows of it is passed over as it comes.
+    /// Skips the tag at the front of `bytes`, which is longer than the window can hold. The rest of
+    /// the tag is skipped as it comes.
     ///
-    /// - Throws: what `each` throws.
+    /// - Throws: the errors of `each`.
     mutating func abandonTag(_ bytes: Bytes, _ each: SampleTaker) throws {
         note(.oversizedTag, 0)
         let nameEnd = bytes.firstIndex { $0.endsName } ?? bytes.count
@@ -56,12 +56,12 @@ struct ExportScanner<Handler: ExportHandler> {
         position += Int64(try skipOversized(bytes, 0, each))
     }
 
-    /// Ends the text and hands over what waited for its end.
+    /// Ends the text and passes on the samples that waited for its end.
     ///
     /// - Parameters:
-    ///   - rest: How many bytes were never consumed.
-    ///   - isBroken: Whether the source broke before its end.
-    /// - Throws: what `each` throws.
+    ///   - rest: The number of bytes that were never consumed.
+    ///   - isBroken: Whether the source broke off before its end.
+    /// - Throws: the errors of `each`.
     mutating func finish(
         rest: Int, isBroken: Bool, _ each: SampleTaker
     ) throws -> SourceReport {
@@ -96,7 +96,7 @@ struct ExportScanner<Handler: ExportHandler> {
         }
     }
 
-    /// Takes one token at `index`; `nil` when it does not end in these bytes.
+    /// Processes one token at `index` and returns its end; `nil` if it does not end in these bytes.
     @inline(__always)
     private mutating func step(
         _ bytes: Bytes, _ index: Int, _ each: SampleTaker
@@ -114,7 +114,7 @@ struct ExportScanner<Handler: ExportHandler> {
             if bytes[start] == .greaterThan { state = .prologue(inDeclaration: false) }
             return start + 1
         }
-        // The longest that must be told apart is `<HealthData` and the byte that ends the name.
+        // The longest text to recognise is `<HealthData` and the byte that ends the name.
         guard start + 12 <= bytes.count else { return nil }
         if bytes.hasPrefix("<HealthData", at: start), bytes[start + 11].endsName {
             state = .body
@@ -148,12 +148,12 @@ struct ExportScanner<Handler: ExportHandler> {
         }
     }
 
-    /// Passes over the text up to the next tag: white space, or what does not belong there.
+    /// Skips the text up to the next tag: white space, or text that does not belong there.
     private mutating func text(_ bytes: Bytes, _ start: Int) -> Int {
         var index = start
         while index < bytes.count, bytes[index].isXMLSpace { index += 1 }
         guard index < bytes.count, bytes[index] != .lessThan else { return index }
-        // One note for each word, wherever the pieces of the text are cut.
+        // One note for each word, wherever the text is cut into pieces.
         let isContinued = strayTextEnd == position + Int64(index)
         if !isContinued { note(.strayText, index) }
         while index < bytes.count, bytes[index] != .lessThan, !bytes[index].isXMLSpace {
@@ -178,7 +178,7 @@ struct ExportScanner<Handler: ExportHandler> {
         return end + 1
     }
 
-    /// Passes over a comment or a CDATA section; its last two bytes are kept for the next piece.
+    /// Skips a comment or a CDATA section; its last two bytes are kept for the next piece.
     private mutating func skip(
         _ bytes: Bytes, _ start: Int, _ mark: UInt8, _ inPrologue: Bool
     ) -> Int? {
@@ -219,7 +219,7 @@ struct ExportScanner<Handler: ExportHandler> {
         return next
     }
 
-    /// Takes the tag of an element that there are few of: all its attributes are looked at.
+    /// Processes the tag of an element that is rare, and reads all of its attributes.
     private mutating func rareTag(
         _ bytes: Bytes, _ start: Int, _ element: ExportElement, _ nameEnd: Int,
         _ each: SampleTaker
@@ -255,8 +255,8 @@ struct ExportScanner<Handler: ExportHandler> {
         return next
     }
 
-    /// The element that begins at `start` and where its name ends; `nil` when that is not in these
-    /// bytes.
+    /// Returns the element that begins at `start` and the end of its name; `nil` if that is not in
+    /// these bytes.
     @inline(__always)
     private func name(_ bytes: Bytes, _ start: Int) -> (ExportElement, Int)? {
         // Nearly all elements are one of these three, with attributes.
@@ -318,7 +318,7 @@ struct ExportScanner<Handler: ExportHandler> {
         nesting.tally.note(malformation, at: position + Int64(index))
     }
 
-    /// Looks at the bytes of a tag that has ended.
+    /// Checks the bytes of a tag that has ended.
     private mutating func audit(_ bytes: Bytes, _ start: Int, _ end: Int) {
         TagAudit.audit(bytes, from: start + 1, to: end, position: position, into: &nesting.tally)
     }

@@ -3,9 +3,9 @@
 /// Finds the text of an export: in the zip archive that the phone makes, in the folder in it, or
 /// in a plain file.
 enum ExportSource {
-    /// Opens what stands at `path` and looks at its first bytes.
+    /// Opens the file or folder at `path` and checks its first bytes.
     ///
-    /// - Throws: `SourceError` when there is no export.
+    /// - Throws: `SourceError` if there is no export.
     static func open(path: String) throws(SourceError) -> any ByteSource {
         let file = try OpenFile(path: path)
         if file.isFolder { return try inFolder(path) }
@@ -21,9 +21,9 @@ enum ExportSource {
         return ReadAheadSource(FileSource(file))
     }
 
-    /// The file at `path` whose text is read, or the one in the folder there.
+    /// Returns the file at `path`, or the export in the folder there.
     ///
-    /// - Throws: `SourceError` for a folder that has none.
+    /// - Throws: `SourceError` for a folder without an export.
     static func file(at path: String) throws(SourceError) -> String {
         guard try OpenFile(path: path).isFolder else { return path }
         return try export(among: try entries(path), in: path).path
@@ -36,7 +36,7 @@ enum ExportSource {
             FileSource(found.file, attachments: attachments(path, names, except: found.name)))
     }
 
-    /// The first export among the xml files of a folder, by name.
+    /// Returns the first export among the xml files of a folder, by name.
     private static func export(
         among names: [String], in path: String
     ) throws(SourceError) -> (name: String, path: String, file: OpenFile) {
@@ -46,7 +46,7 @@ enum ExportSource {
         throw .noExportInside(path: path)
     }
 
-    /// The file, when it can be read and is an export.
+    /// Returns the file if it can be read and is an export.
     private static func openExport(_ path: String) -> OpenFile? {
         do throws(SourceError) {
             let file = try OpenFile(path: path)
@@ -55,13 +55,13 @@ enum ExportSource {
                 .withUnsafeBufferPointer(ExportSignature.isExport)
             return isExport ? file : nil
         } catch {
-            // It may be a link to nowhere beside a sound export.
+            // It may be a dangling link beside a sound export.
             return nil
         }
     }
 
-    /// What lies beside the export, in its folder and in the folders in that. A folder that
-    /// cannot be looked into has none.
+    /// Counts the files beside the export, in its folder and in that folder's folders. A folder
+    /// that cannot be listed counts like a file.
     private static func attachments(
         _ path: String, _ names: [String], except export: String
     ) -> [String: Int64] {
@@ -77,7 +77,7 @@ enum ExportSource {
         return counts
     }
 
-    /// The names in a folder, without those that begin with a point.
+    /// Returns the names in a folder, without those that begin with a dot.
     private static func entries(_ path: String) throws(SourceError) -> [String] {
         guard let folder = opendir(path) else {
             throw .unreadable(path: path, reason: String(cString: strerror(errno)).lowercased())

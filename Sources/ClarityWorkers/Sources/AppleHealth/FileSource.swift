@@ -5,7 +5,7 @@ final class OpenFile {
     let descriptor: Int32
     private let status: stat
 
-    /// Opens `path` for reading; a pipe or a device is not waited for.
+    /// Opens `path` for reading, without waiting for a pipe or a device.
     ///
     /// - Throws: `SourceError.missing`, `noPermission`, `unreadable`.
     init(path: String) throws(SourceError) {
@@ -33,7 +33,7 @@ final class OpenFile {
     var isRegular: Bool { status.st_mode & S_IFMT == S_IFREG }
     var size: Int64 { Int64(status.st_size) }
 
-    /// The first bytes, as many as tell what the file is; the place of reading does not move.
+    /// Returns the first bytes, enough to recognise the file; the reading position does not move.
     func head(path: String) throws(SourceError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: ExportSignature.length)
         let count = bytes.withUnsafeMutableBytes { buffer in
@@ -53,11 +53,11 @@ final class FileSource: ByteSource {
 
     var total: Int64? { file.size }
 
-    /// Reads `file` from its beginning; `attachments` are what was seen beside it.
+    /// Reads `file` from its beginning; `attachments` are the files beside it.
     init(_ file: OpenFile, attachments: [String: Int64] = [:]) {
         self.file = file
         self.attachments = attachments
-        // Only a hint, which some file systems do not take.
+        // Only a hint, which some file systems ignore.
         posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
 
@@ -71,7 +71,7 @@ final class FileSource: ByteSource {
     }
 }
 
-/// Calls again what a signal interrupted.
+/// Repeats a call that a signal interrupted.
 private func retrying(_ call: () -> Int) -> Int {
     while true {
         let result = call()

@@ -1,12 +1,12 @@
 import ClarityScheduler
 
-/// The dates of an export.
+/// Parses the dates of an export.
 enum HealthKitDate {
-    /// Reads `2024-01-21 08:30:00 -0500`, or iOS 8's `20150616071916-0700`, as seconds since
-    /// 1970-01-01T00:00:00Z; `nil` for anything else and for a year before 1900, which is a
-    /// device's idea of "no date".
+    /// Parses `2024-01-21 08:30:00 -0500`, or iOS 8's `20150616071916-0700`, into seconds since
+    /// 1970-01-01T00:00:00Z. Returns `nil` for anything else, and for a year before 1900, which
+    /// devices use for "no date".
     static func seconds(_ bytes: Bytes) -> Int64? {
-        // The places of year, month, day, hour, minute, second, sign, hours and minutes.
+        // The numbers are the indices of month, day, hour, minute, second and sign.
         switch bytes.count {
         case 25:
             guard bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"), bytes[10] == 0x20,
@@ -18,8 +18,8 @@ enum HealthKitDate {
         }
     }
 
-    /// Reads `2024-01-21` as the days since 1970-01-01; `nil` for anything else and for a year before
-    /// 1900.
+    /// Parses `2024-01-21` into the days since 1970-01-01; returns `nil` for anything else and for
+    /// a year before 1900.
     static func day(_ bytes: Bytes) -> Int? {
         guard bytes.count == 10, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-") else {
             return nil

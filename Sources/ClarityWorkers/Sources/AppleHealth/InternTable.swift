@@ -1,10 +1,10 @@
-/// Remembers what was made of a piece of text, so that it is made once and not for every record.
+/// Remembers what was made from a text, so that it is made once and not for every record.
 ///
-/// Neighbouring records nearly always have the same type, unit and source: the last entry is tried
-/// first, then the earliest, then an index. It holds at most `capacity` entries of at most
-/// `longest` bytes, so that no file can make it grow.
+/// Neighbouring records nearly always have the same type, unit and source. So the table tries the
+/// last entry first, then the earliest ones, then an index. It holds at most `capacity` entries of
+/// at most `longest` bytes, so no file can make it grow.
 struct InternTable<Value> {
-    /// The longest text that is remembered, 256 bytes; no type, unit or source has half of that.
+    /// The longest text that is remembered: 256 bytes. No type, unit or source has half of that.
     static var longest: Int { 256 }
 
     private let capacity: Int
@@ -15,8 +15,8 @@ struct InternTable<Value> {
 
     init(capacity: Int) { self.capacity = capacity }
 
-    /// The place of the entry for `bytes`, made by `make` when they are new; `nil` when the table is
-    /// full or the text too long.
+    /// Returns the index of the entry for `bytes`, which `make` creates if they are new; `nil` if
+    /// the table is full or the text is too long.
     mutating func place(of bytes: Bytes, make: (Bytes) -> Value) -> Int? {
         if last < keys.count, bytes.isEqual(to: keys[last]) { return last }
         for place in 0..<min(8, keys.count) where bytes.isEqual(to: keys[place]) {

@@ -1,4 +1,4 @@
-/// What can be wrong with the text of an export without making its records unreadable.
+/// A fault in the text of an export that leaves its records readable.
 ///
 /// The raw value is the name in the report.
 enum Malformation: String, CaseIterable {
@@ -10,29 +10,29 @@ enum Malformation: String, CaseIterable {
     case badUTF8 = "bad UTF-8"
     case rawAmpersand = "raw ampersand"
     case rawLessThan = "raw less-than sign"
-    /// A numeric reference to what XML does not allow, `&#x0B;` for one.
+    /// A numeric reference to a character that XML does not allow, such as `&#x0B;`.
     case illegalReference = "illegal character reference"
     case unknownEntity = "unknown entity"
-    /// The first of them counts.
+    /// The first one counts.
     case duplicateAttribute = "duplicate attribute"
     case spacedName = "attribute name with a space"
     case unquotedValue = "attribute value without quotes"
     case missingValue = "attribute without a value"
     case strayCharacter = "stray character in a tag"
     case strayText = "text between elements"
-    /// A tag in which the next one begins.
+    /// A tag that has not ended where the next one begins.
     case unclosedTag = "unclosed tag"
     case unclosedCorrelation = "unclosed correlation"
     case unclosedRecord = "unclosed record"
-    /// A tag longer than the window may grow; it is passed over.
+    /// A tag longer than the window may become; it is skipped.
     case oversizedTag = "oversized tag"
     /// A second `HealthData`; its records count like those of the first.
     case secondRoot = "second root"
 }
 
-/// How often each malformation was met, and where.
+/// The counts of the malformations, and the offsets at which they were found.
 struct MalformationTally {
-    /// How many places of each are kept, the first ones.
+    /// The most offsets that are kept for each malformation: those of the first 8.
     static let places = 8
 
     private struct Entry {
@@ -58,7 +58,7 @@ struct MalformationTally {
         entries[malformation, default: Entry()].keep(offset)
     }
 
-    /// Adds what `other` noted in a piece of the text that begins at `position`.
+    /// Adds the notes of `other` about a piece of the text that begins at `position`.
     mutating func add(_ other: MalformationTally, position: Int64) {
         for (malformation, entry) in other.entries {
             entries[malformation, default: Entry()].count += entry.count

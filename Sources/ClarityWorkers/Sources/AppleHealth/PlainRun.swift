@@ -1,18 +1,18 @@
-/// The way from the beginning of a value to its double quote, eight bytes at a time.
+/// The run from the beginning of a value to its double quote, eight bytes at a time.
 ///
-/// Almost all bytes of an export lie in such values, so what XML forbids in them is looked for on
-/// the same way: control characters, `<`, a raw `&`, bytes that are no UTF-8. Here they are only
-/// seen, not named: `TagAudit` does that for the tags in which there is one.
+/// Almost all bytes of an export are in such values, so the run also looks for what XML forbids in
+/// them: control characters, `<`, a raw `&`, bytes that are not UTF-8. It only detects them;
+/// `TagAudit` names them, in the tags that have one.
 struct PlainRun {
-    /// How far it has come; in the end the place of the quote.
+    /// The index reached so far; in the end, the index of the quote.
     private(set) var end: Int
-    /// Whether nothing is wrong so far.
+    /// Whether no fault was found so far.
     private(set) var isPlain = true
 
     @inline(__always)
     init(_ bytes: Bytes, from start: Int) { end = start }
 
-    /// Goes to the quote; false when it does not lie clearly before the end of the bytes.
+    /// Moves to the quote; returns `false` if it is not clearly before the end of the bytes.
     @inline(__always)
     mutating func reachesQuote(_ bytes: Bytes) -> Bool {
         while bytes.count - end >= 8 {
@@ -29,23 +29,23 @@ struct PlainRun {
         return false
     }
 
-    /// Passes over what may be wrong at `end`, before which at least eight bytes lie.
+    /// Skips what may be a fault at `end`; at least eight bytes are left there.
     private mutating func pass(_ bytes: Bytes) {
         let length =
             switch bytes[end] {
             case .ampersand: PlainRun.reference(bytes, end)
             case 0xC2...0xDF: PlainRun.isContinued(bytes, end, 1) ? 2 : 0
-            // Those whose second byte has no narrower bounds.
+            // Lead bytes whose second byte has no narrower range.
             case 0xE1...0xEC, 0xEE, 0xEF: PlainRun.isContinued(bytes, end, 2) ? 3 : 0
             case 0x09, 0x0A, 0x0D: 1
             default: 0
             }
-        // The rarer sequences of four bytes and numeric references are left to the audit.
+        // The audit decides about the rarer four-byte sequences and numeric references.
         if length == 0 { isPlain = false }
         end += max(length, 1)
     }
 
-    /// The length of one of the five references by name; 0 for any other.
+    /// Returns the length of one of the five references by name; 0 for any other.
     private static func reference(_ bytes: Bytes, _ index: Int) -> Int {
         switch bytes[index + 1] {
         case UInt8(ascii: "l"): bytes.reads("&lt;", at: index) ? 4 : 0
@@ -81,13 +81,13 @@ struct ByteWord {
             littleEndian: UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self))
     }
 
-    /// The top bit of each byte that is a control character, beyond ASCII, `<` or `&`; exact for
-    /// the lowest, and 0 where there is none.
+    /// The top bit of each byte that is a control character, beyond ASCII, `<` or `&`. Exact for
+    /// the lowest such byte; 0 if there is none.
     @inline(__always)
     var suspects: UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
-        // A byte of `x` is below n exactly where `x - n` borrows into the top bit and x has none;
-        // "below 1" finds the zero bytes that the exclusive or has left.
+        // A byte x is below n exactly if `x - n` borrows into the top bit and x has none there.
+        // "Below 1" finds the zero bytes that the exclusive or leaves.
         let less = word ^ (ones &* 0x3C)
         let ampersand = word ^ (ones &* 0x26)
         let found =
@@ -96,7 +96,7 @@ struct ByteWord {
         return found & (ones &* 0x80)
     }
 
-    /// The same with the double quotes.
+    /// The same, with double quotes added.
     @inline(__always)
     var marks: UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101

@@ -1,10 +1,10 @@
 @preconcurrency import Glibc
 
-/// Reads another source on a thread of its own, a few blocks ahead of who takes them: so an archive
-/// is inflated, and a disk waited for, while what came before is scanned.
+/// Reads another source on a thread of its own, a few blocks ahead of its reader. So an archive is
+/// inflated, or a disk waited for, while earlier bytes are scanned.
 ///
-/// The thread ends with the source, or when this object goes: it is waited for then, at most for
-/// the block that it is reading. Where no thread is to be had, the source is read directly.
+/// The thread ends with the source or with this object, which then waits at most for the block that
+/// the thread is reading. If no thread can be created, the source is read directly.
 final class ReadAheadSource: ByteSource {
     let total: Int64?
     private let source: any ByteSource
@@ -13,9 +13,9 @@ final class ReadAheadSource: ByteSource {
     private var isStarted = false
 
     /// - Parameters:
-    ///   - source: What is read; from the first `read` on only by the thread.
+    ///   - source: The source to read; from the first `read` on only the thread uses it.
     ///   - blockSize: The bytes of a block.
-    ///   - blocks: How many blocks are held, at least 2.
+    ///   - blocks: The number of blocks, at least 2.
     init(_ source: any ByteSource, blockSize: Int = 1 << 18, blocks: Int = 4) {
         self.source = source
         total = source.total
@@ -27,7 +27,7 @@ final class ReadAheadSource: ByteSource {
         if let thread { pthread_join(thread, nil) }
     }
 
-    /// Whole once the end of the text was read.
+    /// Complete once the end of the text was read.
     var attachments: [String: Int64] { thread == nil ? source.attachments : ring.attachments }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(ByteSourceBreak) -> Int {
@@ -39,7 +39,7 @@ final class ReadAheadSource: ByteSource {
     }
 
     private func start() -> pthread_t? {
-        // Signals are for the threads that wait for them; a new one inherits what is held back.
+        // Signals are for the threads that wait for them; a new thread inherits the mask.
         let masks = UnsafeMutablePointer<sigset_t>.allocate(capacity: 2)
         defer { masks.deallocate() }
         sigfillset(masks)
@@ -62,7 +62,7 @@ final class ReadAheadSource: ByteSource {
     }
 }
 
-/// What the thread does.
+/// The work of the thread.
 private final class ReadAheadWork {
     private let source: any ByteSource
     private let ring: BlockRing

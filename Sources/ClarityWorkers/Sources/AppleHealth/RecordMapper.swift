@@ -1,9 +1,9 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Makes samples of records and keeps the account of every one of them.
+/// Makes samples from records, and counts what became of every record.
 struct RecordMapper: ExportHandler {
-    /// Why a record cannot be a sample; the raw value is the reason in the report.
+    /// Why a record cannot become a sample; the raw value is the reason in the report.
     enum Refusal: String, Error {
         case noType = "no type"
         case noDate = "no date"
@@ -25,17 +25,17 @@ struct RecordMapper: ExportHandler {
         case unknownStage = "unknown stage of sleep"
     }
 
-    /// The types whose identifier is no name, and those beyond the 1,024 that are told apart; no
-    /// export has a tenth of that.
+    /// Stands for types whose identifier is not a name, and for those beyond the 1,024 that are
+    /// distinguished; no export has a tenth of that.
     static let otherTypes = "(other types)"
 
     private struct KnownType {
         var identifier: String
         var meaning: HealthKitType?
-        /// The samples made of it or, when it has no meaning, the records counted.
+        /// The samples made from the type; its records if it has no meaning.
         var count: Int64 = 0
         var conversions = InternTable<UnitConversion?>(capacity: 64)
-        /// For a type of which days are made.
+        /// For a type that days are made from.
         var quantity: DayQuantity?
     }
 
@@ -44,8 +44,8 @@ struct RecordMapper: ExportHandler {
         var end: Int64
     }
 
-    /// The most names of sources that are told apart, and behind them the places of all others and
-    /// of records that name none.
+    /// The most names of sources that are distinguished. Behind them are the indices of all other
+    /// sources and of records that name none.
     private static let mostSources = 4096
     private static let otherSources = 4096
     private static let noSource = 4097
@@ -66,10 +66,10 @@ struct RecordMapper: ExportHandler {
     private var pairedPartners: Int64 = 0
     private var folded: Int64 = 0
     private var outcome = RecordFolding.Outcome()
-    /// Whether the open record is a stage of sleep, whose zone may follow.
+    /// Whether the open record is a stage of sleep, whose time zone may follow.
     private var isStageOpen = false
     private var refused: [Refusal: Int64] = [:]
-    /// When the first record begins that begins in the future.
+    /// The earliest start of a record in the future.
     private var firstInFuture: Int64?
 
     private typealias Reading = BloodPressurePairing.Reading
@@ -153,7 +153,7 @@ struct RecordMapper: ExportHandler {
     }
 
     mutating func closeCorrelation() {
-        // When too many wait, its two halves still find each other by source and start.
+        // If too many wait, the two halves still find each other by source and start.
         if let systolic = openCorrelation.systolic, let diastolic = openCorrelation.diastolic {
             _ = pairing.correlate(systolic: systolic, diastolic: diastolic)
         }
@@ -224,8 +224,8 @@ struct RecordMapper: ExportHandler {
         }
     }
 
-    /// `identifier` when it is a name as HealthKit gives them, else `otherTypes`: in a file that is
-    /// out of shape what stands there could be anything, and reports are not sealed.
+    /// Returns `identifier` if it has the form of HealthKit's names, else `otherTypes`: in a
+    /// malformed file it could be anything, and reports are not encrypted.
     private static func name(_ identifier: String) -> String {
         let isName =
             identifier.utf8.count <= 80
@@ -239,15 +239,15 @@ struct RecordMapper: ExportHandler {
     }
 
     private enum Result {
-        /// The place of its type; `nil` for one that is not told apart.
+        /// The index of its type; `nil` for a type that is not distinguished.
         case unmapped(Int?)
         case refused(Refusal)
         case reading(Reading)
-        /// A sample and the place of its type.
+        /// A sample, and the index of its type.
         case sample(Sample, Int)
-        /// What a day is made of: a value and when.
+        /// A part of a day: a value and its interval.
         case activity(Double, Interval, DayQuantity)
-        /// What a night is made of.
+        /// A part of a night.
         case stage(SleepStage, Interval)
     }
 
@@ -320,7 +320,7 @@ struct RecordMapper: ExportHandler {
         return stage
     }
 
-    /// The place of the record's source; `otherSources` or `noSource` for one that has none of its
+    /// Returns the index of the record's source; `otherSources` or `noSource` if it has none of its
     /// own.
     @inline(__always)
     private mutating func sourcePlace(_ bytes: Bytes, _ fields: RecordFields) -> Int {
@@ -334,7 +334,8 @@ struct RecordMapper: ExportHandler {
         return place == RecordMapper.noSource ? nil : Reference.text(nameBytes(bytes, fields))
     }
 
-    /// Cut, or a hostile file could make the waiting blood pressures hold any amount of names.
+    /// Returns the name of the source, truncated: otherwise a hostile file could make the waiting
+    /// blood pressures hold any amount of names.
     @inline(__always)
     private func nameBytes(_ bytes: Bytes, _ fields: RecordFields) -> Bytes {
         Bytes(rebasing: bytes.slice(fields.source).prefix(InternTable<String>.longest))
@@ -359,7 +360,7 @@ struct RecordMapper: ExportHandler {
         return seconds
     }
 
-    /// The number in an attribute; `nil` without one, or when it is none.
+    /// Returns the number in an attribute; `nil` if the attribute is missing or not a number.
     private func number(_ bytes: Bytes, _ range: ByteRange?) -> Double? {
         range.flatMap { decoded(bytes.slice($0), DecimalNumber.parse) }
     }
@@ -371,7 +372,7 @@ struct RecordMapper: ExportHandler {
         guard let number = decoded(bytes.slice(fields.value), DecimalNumber.parse) else {
             throw .badValue
         }
-        // No kind can be negative; adding zero makes a zero of a negative one.
+        // No kind can be negative; adding zero below turns a negative zero into zero.
         guard number >= 0 else { throw .negativeValue }
         guard fields.has(.unit) else { throw .noUnit }
         let unit = bytes.slice(fields.unit)
@@ -386,8 +387,8 @@ struct RecordMapper: ExportHandler {
         return value
     }
 
-    /// What `parse` makes of the bytes or, when it refuses them, of their text with the references
-    /// decoded: no writer is known to have put one into a date or a number, but it would be XML.
+    /// Returns what `parse` makes of the bytes or, if it refuses them, of their text with
+    /// references decoded. No known writer puts one into a date or a number, but it would be XML.
     private func decoded<Value>(_ bytes: Bytes, _ parse: (Bytes) -> Value?) -> Value? {
         if let value = parse(bytes) { return value }
         guard bytes.firstIndex(of: .ampersand, from: 0) != nil else { return nil }

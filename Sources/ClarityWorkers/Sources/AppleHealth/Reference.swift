@@ -1,6 +1,6 @@
-/// What an ampersand begins: one of the five entities of XML, a numeric reference, or nothing.
+/// The meaning of an ampersand: one of the five entities of XML, a numeric reference, or none.
 ///
-/// No other entity exists for this reader, so that no document can make it expand one.
+/// This reader knows no other entity, so no document can make it expand one.
 enum Reference {
     case character(Unicode.Scalar, length: Int)
     /// A numeric reference to a character that XML does not allow.
@@ -13,7 +13,7 @@ enum Reference {
 
     static func parse(_ bytes: Bytes, at index: Int, end: Int) -> Reference {
         guard index < end, bytes[index] == .ampersand else { return .none }
-        // The longest that means anything is `&#x10FFFF;`; leading zeros may make it a bit longer.
+        // The longest valid one is `&#x10FFFF;`; leading zeros may make it a bit longer.
         let limit = min(end, index + 24)
         var stop = index + 1
         while stop < limit, isNameByte(bytes[stop]) { stop += 1 }
@@ -28,11 +28,11 @@ enum Reference {
         return .unknown
     }
 
-    /// The text of an attribute with its references decoded.
+    /// Returns the text of an attribute with its references decoded.
     ///
-    /// What stands for no character is kept as it is, and bytes that are not UTF-8 become U+FFFD. A
-    /// line's end, a tab or a control character is a space, as XML 1.0 has it (sections 2.11 and
-    /// 3.3.3) for the first two.
+    /// Unknown references and raw ampersands stay as they are, and bytes that are not UTF-8 become
+    /// U+FFFD. Line ends, tabs, control characters and illegal references become spaces; for line
+    /// ends and tabs XML 1.0 demands it (sections 2.11 and 3.3.3).
     static func text(_ bytes: Bytes) -> String { String(decoding: decode(bytes), as: UTF8.self) }
 
     static func decode(_ bytes: Bytes) -> [UInt8] {

@@ -1,17 +1,17 @@
-/// What is kept of the attributes of a tag.
+/// The attributes that are kept of a tag.
 protocol TagAttributes {
-    /// Keeps nothing yet of a tag whose attributes begin at `start`.
+    /// Creates an empty value for a tag whose attributes begin at `start`.
     init(start: Int)
 
-    /// Takes an attribute; false when the tag has it already, and the first one stays.
+    /// Adds an attribute; returns `false` if the tag already has it, and the first one stays.
     ///
-    /// - Parameter field: What its name is for a record, when it is one of those.
+    /// - Parameter field: The meaning of its name in a record, if it has one.
     mutating func keep(
         _ bytes: Bytes, _ field: RecordFields.Field?, name: ByteRange, value: ByteRange
     ) -> Bool
 }
 
-/// Where the attributes of interest lie in the tag of a record or of metadata.
+/// The ranges of the needed attributes in the tag of a record or of metadata.
 struct RecordFields: TagAttributes {
     enum Field: UInt16, CaseIterable {
         case type = 0x01
@@ -21,14 +21,14 @@ struct RecordFields: TagAttributes {
         case start = 0x10
         case end = 0x20
         case device = 0x40
-        /// The name of metadata.
+        /// The key of metadata.
         case key = 0x80
-        /// Those that are known but not needed; the last two are a beat's.
+        /// Known attributes that are not needed; the last two are a beat's.
         case created = 0x100
         case version = 0x200
         case rate = 0x400
         case time = 0x800
-        /// What iOS 8 called the source and, of records that it had averaged, the value.
+        /// The names in iOS 8 of the source and, in records that it had averaged, of the value.
         case formerSource = 0x1000
         case average = 0x2000
 
@@ -70,11 +70,11 @@ struct RecordFields: TagAttributes {
     @inline(__always)
     func has(_ field: Field) -> Bool { seen & field.rawValue != 0 }
 
-    /// Whether there is a `value`, under the name of any version.
+    /// Whether there is a value, under the name of any version.
     @inline(__always)
     var hasValue: Bool { seen & (Field.value.rawValue | Field.average.rawValue) != 0 }
 
-    /// Whether there is a `source`, under the name of any version.
+    /// Whether there is a source, under the name of any version.
     @inline(__always)
     var hasSource: Bool { seen & (Field.source.rawValue | Field.formerSource.rawValue) != 0 }
 
@@ -102,10 +102,10 @@ struct RecordFields: TagAttributes {
     }
 }
 
-/// All attributes of a tag: for elements that are rare.
+/// All attributes of a tag, for rare elements.
 ///
-/// The first 64 are kept; no element of an export has half of that, and a hostile one is not to
-/// make it grow.
+/// The first 64 are kept. No element of an export has half of that, and a hostile one must not make
+/// the list grow.
 struct AttributeList: TagAttributes {
     static let capacity = 64
 
@@ -122,7 +122,7 @@ struct AttributeList: TagAttributes {
         return !isKnown
     }
 
-    /// Where the value of the attribute `name` lies; `nil` when the tag has none.
+    /// Returns the range of the value of the attribute `name`; `nil` if the tag has none.
     func value(of name: StaticString, in bytes: Bytes) -> ByteRange? {
         attributes.first { bytes.matches(name, $0.name.start, $0.name.end) }?.value
     }

@@ -1,10 +1,10 @@
-/// Looks at every byte of a tag for what XML forbids.
+/// Checks every byte of a tag for what XML forbids.
 ///
-/// It reads eight bytes at a time, since almost all of them are ordinary ASCII, and is asked only
-/// where the lexer has not seen that nothing is wrong.
+/// It reads eight bytes at a time, because almost all of them are ordinary ASCII. For the frequent
+/// tags it runs only if the lexer has not ruled out a fault.
 enum TagAudit {
     /// Audits the bytes from `start`, the one after `<`, to `end`, and notes what it finds;
-    /// `position` is where the bytes lie in the text.
+    /// `position` is the offset of the bytes in the text.
     static func audit(
         _ bytes: Bytes, from start: Int, to end: Int, position: Int64,
         into tally: inout MalformationTally
@@ -24,7 +24,7 @@ enum TagAudit {
         }
     }
 
-    /// Examines the character at `index`: its length, and what is wrong with it.
+    /// Examines the character at `index`; returns its length, and what is wrong with it.
     private static func examine(
         _ bytes: Bytes, _ index: Int, _ end: Int
     ) -> (length: Int, found: Malformation?) {
@@ -46,8 +46,8 @@ enum TagAudit {
         }
     }
 
-    /// The bytes of the well-formed UTF-8 sequence at `index`, by table 3-7 of the Unicode
-    /// standard; 0 where there is none.
+    /// Returns the length of the well-formed UTF-8 sequence at `index`, by table 3-7 of the Unicode
+    /// standard; 0 if there is none.
     private static func sequenceLength(_ bytes: Bytes, _ index: Int, _ end: Int) -> Int {
         let lead = bytes[index]
         let length: Int

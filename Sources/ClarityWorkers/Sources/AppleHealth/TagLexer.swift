@@ -1,24 +1,24 @@
 /// How a tag ends.
 enum TagEnd {
-    /// The byte after `>`, and whether the tag is an empty element.
+    /// The index after `>`, and whether the tag is an empty element.
     case complete(Int, isEmptyElement: Bool)
-    /// The `<` of the next tag, which begins before this one has ended.
+    /// The index of the `<` of the next tag, which begins before this one has ended.
     case unclosed(Int)
     case incomplete
 }
 
 /// Finds the attributes and the end of one tag.
 ///
-/// It takes what an export has been seen to hold, not what XML allows: `>` and `<` in values, names
+/// It accepts what exports are known to hold, not what XML allows: `>` and `<` in values, names
 /// with spaces, values without quotes, the same attribute twice. A tag that does not end in the
-/// given bytes is lexed again from its beginning when there are more of them, so that what it
-/// notes must be taken only from a tag that ended.
+/// given bytes is lexed again from its beginning when there are more of them. So its notes count
+/// only once the tag has ended.
 struct TagLexer<Attributes: TagAttributes> {
     private(set) var attributes = Attributes(start: 0)
-    /// What was odd in the last tag, by its index in the given bytes.
+    /// The malformations in the last tag, with their indices in the given bytes.
     private(set) var notes = MalformationTally()
-    /// Whether every byte of the last tag was seen and none is what XML forbids: then `TagAudit`
-    /// has nothing to find in it.
+    /// Whether every byte of the last tag was checked and XML forbids none; `TagAudit` then has
+    /// nothing to find in it.
     private(set) var isPlain = true
 
     /// Lexes from `start`, the byte after the element's name.
@@ -51,9 +51,10 @@ struct TagLexer<Attributes: TagAttributes> {
         }
     }
 
-    /// Takes the attributes at `start` that are written as nearly all are: a known name between a
-    /// space and an equals sign, a value in double quotes. What is anything else, or lies near the
-    /// end of the bytes, is left for `attribute`, which finds the same in it.
+    /// Reads the attributes at `start` that are written as nearly all are: a known name between a
+    /// space and an equals sign, and a value in double quotes. It leaves anything else, and what is
+    /// near the end of the bytes, to `attribute`, which would read these attributes in the same
+    /// way.
     @inline(__always)
     private mutating func usual(_ bytes: Bytes, _ start: Int) -> Int {
         var index = start
@@ -115,7 +116,7 @@ struct TagLexer<Attributes: TagAttributes> {
         return .next(next)
     }
 
-    /// Finds the `=` of the attribute that begins at `start`, and looks at the name before it.
+    /// Finds the `=` of the attribute that begins at `start`, and checks the name before it.
     private mutating func equals(_ bytes: Bytes, _ start: Int) -> Step {
         var index = start
         while index < bytes.count, bytes[index] != .equals {

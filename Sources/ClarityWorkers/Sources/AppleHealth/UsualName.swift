@@ -1,13 +1,13 @@
-/// The known name of an attribute, where it stands as the phone writes it: ` name="`.
+/// A known name of an attribute, as the phone writes it: ` name="`.
 struct UsualName {
     let field: RecordFields.Field
-    /// The byte after the quote.
+    /// The index after the quote.
     let valueStart: Int
 
-    /// The bytes that are read to tell one: the longest, ` sourceVersion="`.
+    /// The bytes that are needed to recognise a name; the longest is ` sourceVersion="`.
     private static let longest = 16
 
-    /// Looks at the bytes from `index`; `nil` for anything else and near the end of the bytes.
+    /// Reads a name at `index`; `nil` for anything else, and near the end of the bytes.
     @inline(__always)
     init?(_ bytes: Bytes, _ index: Int) {
         guard bytes.count - index >= UsualName.longest, bytes[index] == 0x20 else { return nil }

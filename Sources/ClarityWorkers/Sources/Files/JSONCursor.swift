@@ -1,8 +1,8 @@
 import JSON
 
-/// Goes through a JSON text from its front, so that only what is asked for becomes a value.
+/// Reads a JSON text from its front, and makes values only of the parts that are requested.
 ///
-/// Of what is passed over, brackets and strings are checked and nothing else.
+/// In the parts that are skipped, it checks only brackets and strings.
 struct JSONCursor {
     /// The most bytes of a text that becomes one value.
     static let largestValue = 64 << 10
@@ -10,16 +10,16 @@ struct JSONCursor {
 
     private let bytes: [UInt8]
     private(set) var position = 0
-    /// Whether something of the array or object around stands before this place.
+    /// Whether another part of the enclosing array or object precedes this position.
     private var needsComma = false
 
-    /// Stands before the text, behind the mark of its order of bytes where there is one.
+    /// Starts at the beginning of the text, after its byte order mark if it has one.
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
 
-    /// The first byte of what comes next; `nil` at the end.
+    /// The first byte of the next token; `nil` at the end.
     var next: UInt8? {
         mutating get {
             skipSpace()
@@ -34,13 +34,14 @@ struct JSONCursor {
         needsComma = false
     }
 
-    /// Goes to the next element of the array that was entered; false at its end, which it leaves.
+    /// Moves to the next element of the array that was entered; leaves it and returns `false` at
+    /// its end.
     mutating func nextElement() throws(JSONFault) -> Bool {
         try nextPart(closing: "]")
     }
 
-    /// Goes to the next member of the object that was entered, and reads its name; `nil` at its
-    /// end, which it leaves.
+    /// Moves to the next member of the object that was entered and returns its name; leaves the
+    /// object and returns `nil` at its end.
     mutating func nextName() throws(JSONFault) -> String? {
         guard try nextPart(closing: "}") else { return nil }
         guard case .string(let name) = try value() else { throw fault("a name should stand here") }
@@ -52,10 +53,10 @@ struct JSONCursor {
     /// Reads the next value, of at most `largestValue` bytes.
     mutating func value() throws(JSONFault) -> JSON { try piece().get() }
 
-    /// Reads the next value, of at most `largestValue` bytes, and goes on behind it also when only
-    /// the value itself is at fault.
+    /// Reads the next value, of at most `largestValue` bytes, and moves past it even if the value
+    /// itself is at fault.
     ///
-    /// - Throws: `JSONFault` where the end of the value cannot be found.
+    /// - Throws: `JSONFault` if the end of the value cannot be found.
     mutating func piece() throws(JSONFault) -> Result<JSON, JSONFault> {
         skipSpace()
         let start = position
@@ -69,7 +70,7 @@ struct JSONCursor {
         }
     }
 
-    /// Passes over the next value.
+    /// Skips the next value.
     mutating func skip() throws(JSONFault) {
         var depth = 0
         repeat {
@@ -93,7 +94,7 @@ struct JSONCursor {
         needsComma = true
     }
 
-    /// Makes sure that nothing follows.
+    /// Checks that nothing follows.
     mutating func end() throws(JSONFault) {
         if next != nil { throw fault("text after the value") }
     }
@@ -138,7 +139,7 @@ struct JSONCursor {
         throw fault("the text ends inside a string")
     }
 
-    /// Passes over a number or a word; at least one byte, or a stray one would be stood at for ever.
+    /// Skips a number or a word; at least one byte, so that a stray byte cannot stop the cursor.
     private mutating func skipScalar() {
         position += 1
         while position < bytes.count {

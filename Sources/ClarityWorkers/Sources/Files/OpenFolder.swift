@@ -1,8 +1,8 @@
 @preconcurrency import Glibc
 
-/// An open folder, whose files stay reachable when something else is put in its place.
+/// An open folder; its files stay reachable if something else takes its place.
 final class OpenFolder {
-    /// The most names that are listed: what lies beyond waits for the next time.
+    /// The most names that are listed; the others wait for the next time.
     static let mostNames = 100_000
 
     let path: String
@@ -16,8 +16,8 @@ final class OpenFolder {
             descriptor: open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path: path)
     }
 
-    /// Opens the folder `name` of a folder, unless it is a symbolic link; with `makes` it is made,
-    /// open to its owner alone, where there is none.
+    /// Opens the folder `name` of a folder, unless it is a symbolic link. With `makes`, creates it
+    /// if it is missing, accessible to its owner alone.
     convenience init(_ name: String, in folder: OpenFolder, makes: Bool) throws(SourceError) {
         let path = "\(folder.path)/\(name)"
         if makes, mkdirat(folder.descriptor, name, 0o700) != 0, errno != EEXIST {
@@ -40,9 +40,9 @@ final class OpenFolder {
 
     deinit { close(descriptor) }
 
-    /// The names in the folder that `isWanted` wants, in the order of their bytes.
+    /// Returns the names in the folder that `isWanted` accepts, in the order of their bytes.
     func names(where isWanted: (String) -> Bool) throws(SourceError) -> [String] {
-        // A descriptor of its own: the listing closes it, and has its own place in the folder.
+        // A descriptor of its own: the listing closes it, and has its own position in the folder.
         let own = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard own >= 0, let listing = fdopendir(own) else {
             let code = errno
@@ -55,20 +55,20 @@ final class OpenFolder {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            // One that is no UTF-8 could not be opened by its text.
+            // A name that is not UTF-8 could not be opened by its text.
             if let name, isWanted(name) { names.append(name) }
         }
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
-    /// The stamp of what is at `name`; `nil` where there is nothing.
+    /// Returns the stamp of the file at `name`; `nil` if there is none.
     func stamp(of name: String) -> RegularFile.Stamp? {
         var status = stat()
         guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
         return RegularFile.Stamp(status)
     }
 
-    /// Makes an empty file, open to its owner alone; false where the name is taken.
+    /// Creates an empty file, accessible to its owner alone; returns `false` if the name is taken.
     func reserve(_ name: String) throws(SourceError) -> Bool {
         let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if file >= 0 {
@@ -79,7 +79,7 @@ final class OpenFolder {
         return false
     }
 
-    /// Writes a file, open to its owner alone, over what is at the name.
+    /// Writes a file, accessible to its owner alone, over any file of this name.
     func write(_ name: String, _ text: String) throws(SourceError) {
         let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw SourceError(opening: "\(path)/\(name)", errno) }
@@ -93,13 +93,13 @@ final class OpenFolder {
         }
     }
 
-    /// Moves a file into another folder of the same file system, over what is at the name there.
+    /// Moves a file into another folder of the same file system, over any file of that name.
     func move(_ name: String, to folder: OpenFolder, _ newName: String) throws(SourceError) {
         guard renameat(descriptor, name, folder.descriptor, newName) == 0 else {
             throw SourceError(opening: "\(path)/\(name)", errno)
         }
     }
 
-    /// Removes a file; one that is not there is none to remove.
+    /// Removes a file, if it is there.
     func remove(_ name: String) { unlinkat(descriptor, name, 0) }
 }

@@ -3,7 +3,7 @@ import ClarityScheduler
 
 /// An open regular file that is read once, from its beginning to its end.
 final class RegularFile {
-    /// What tells whether what is at a name is still the file that was opened, as it was then.
+    /// Shows whether a name still leads to the file that was opened, in the state that it had then.
     struct Stamp: Hashable {
         var device: UInt64
         var inode: UInt64
@@ -16,7 +16,7 @@ final class RegularFile {
             device = UInt64(status.st_dev)
             inode = UInt64(status.st_ino)
             size = Int64(status.st_size)
-            // The time of the contents: a move changes the other one.
+            // The time of the contents; a move changes another one.
             changedSeconds = status.st_mtim.tv_sec
             changedNanoseconds = status.st_mtim.tv_nsec
             isRegular = status.st_mode & S_IFMT == S_IFREG
@@ -28,10 +28,10 @@ final class RegularFile {
     private let path: String
 
     var size: Int64 { stamp.size }
-    /// When its contents were written, by the file system.
+    /// When its contents were last written, according to the file system.
     var writtenAt: Instant { Instant(secondsSince1970: Int64(stamp.changedSeconds)) }
 
-    /// Opens the file at `path`; a pipe or a device is not waited for.
+    /// Opens the file at `path`, without waiting for a pipe or a device.
     ///
     /// - Throws: `SourceError.missing`, `noPermission`, `notAFile`, `empty`, `unreadable`.
     convenience init(path: String) throws(SourceError) {
@@ -63,8 +63,8 @@ final class RegularFile {
 
     deinit { close(descriptor) }
 
-    /// Reads the next bytes into `bytes` from `start` on, as many as there is room for; 0 only at the
-    /// end of the file.
+    /// Reads the next bytes into `bytes` from `start` on, as many as fit, and returns how many; 0
+    /// only at the end of the file.
     func read(into bytes: inout [UInt8], from start: Int = 0) throws(SourceError) -> Int {
         let (count, code) = bytes.withUnsafeMutableBytes { buffer in
             while true {
@@ -77,7 +77,7 @@ final class RegularFile {
         return count
     }
 
-    /// The whole file, of which at most `limit` bytes are read.
+    /// Returns the whole file, of at most `limit` bytes.
     ///
     /// - Throws: `SourceError.tooLarge`, `unreadable`.
     func bytes(atMost limit: Int) throws(SourceError) -> [UInt8] {
@@ -89,7 +89,7 @@ final class RegularFile {
             guard added > 0 else { break }
             count += added
         }
-        // It grew meanwhile, by whoever still writes it.
+        // The file has grown in the meantime, because somebody is still writing it.
         guard count < bytes.count else {
             throw .unreadable(path: path, reason: "it grows while it is read")
         }
@@ -99,7 +99,7 @@ final class RegularFile {
 }
 
 extension SourceError {
-    /// What the system's refusal to open or read a file means.
+    /// Creates the error for the system's refusal to open or read a file.
     init(opening path: String, _ code: Int32) {
         switch code {
         case ENOENT, ENOTDIR: self = .missing(path: path)

@@ -1,5 +1,5 @@
-/// By how much of its front a file is told.
+/// The part at the beginning of a file that shows its kind.
 enum SourceSignature {
-    /// The bytes of a file that tell what it is.
+    /// The number of bytes that show a file's kind.
     static let length = 4096
 }

@@ -1,19 +1,19 @@
 import ClarityJobs
 
-/// A source of records as the merge ranks it.
+/// A source of records, as the merge ranks it.
 struct DaySource: Hashable, Sendable {
     var name: String
     var sort: SourceSort
-    /// Its place among those that a person prefers; `nil` for none of them.
+    /// Its index among the sources that the user prefers; `nil` if it is none of them.
     var preference: Int?
-    /// Whether its records are totals that an app has made of others.
+    /// Whether its records are totals that an app has made from other records.
     var isTotal = false
 }
 
 extension DaySource {
     /// - Parameters:
-    ///   - sort: what its devices say; `nil` when they say nothing.
-    ///   - preferred: the names that a person prefers.
+    ///   - sort: what its devices show it to be; `nil` if they show nothing.
+    ///   - preferred: the names of the sources that the user prefers, the first before the second.
     init(name: String, sort: SourceSort? = nil, preferred: [String], isTotal: Bool = false) {
         let simplified = SourceRank.simplified(name)
         self.init(
@@ -23,19 +23,21 @@ extension DaySource {
     }
 }
 
-/// What one source entry knows of a quantity in a period, in layers that were complete at different
-/// times.
+/// The records of one source entry for a quantity and a period, in layers that were complete at
+/// different times.
 ///
-/// An export is one layer. A folder of small files has one for each time at which files were written.
+/// An export is one layer. A folder of small files has one for each time at which files were
+/// written.
 struct DayContribution: Hashable {
     struct Layer: Hashable {
         /// When its source was complete, in seconds since 1970.
         var asOf: Int64
         var parts: [DaySource: [DayPart]] = [:]
-        /// The phone's own totals, in the quantity's whole numbers, by the day's number.
+        /// The phone's own totals by day number, in the quantity's whole numbers.
         var totals: [Int: Int64] = [:]
 
-        /// Ranks its sources as those of the same name, since a person may have changed `prefer`.
+        /// Gives its sources the ranks of those of the same name, because the user may have changed
+        /// `prefer`.
         mutating func rank(like sources: some Sequence<DaySource>) {
             for source in sources {
                 for old in parts.keys where old != source && old.name == source.name {
@@ -60,8 +62,8 @@ struct DayContribution: Hashable {
     /// When the latest of its layers was complete.
     var asOf: Int64 { layers.map(\.asOf).max() ?? .min }
 
-    /// Adds a layer. Of two parts of the same source, start and end the one that is true as of later
-    /// stays.
+    /// Adds a layer. Of two parts with the same source, start and end, the one with the later
+    /// `asOf` stays.
     mutating func merge(_ layer: Layer) {
         var new = layer
         for place in layers.indices {
@@ -87,7 +89,7 @@ struct DayContribution: Hashable {
         layers.sort { $0.asOf < $1.asOf }
     }
 
-    /// Its parts and totals at another time, to compare them.
+    /// Returns its layer with another `asOf`, for comparison; `nil` unless it has exactly one.
     func sameLayer(asOf: Int64) -> Layer? {
         guard layers.count == 1, var layer = layers.first else { return nil }
         layer.asOf = asOf
@@ -95,7 +97,7 @@ struct DayContribution: Hashable {
     }
 }
 
-// As bytes: numbers of seven bits a byte, texts with their length in front.
+// The binary form: numbers of seven bits a byte, texts preceded by their length.
 extension DayContribution {
     private static let form: UInt64 = 1
 
@@ -129,7 +131,7 @@ extension DayContribution {
         return bytes
     }
 
-    /// Reads what `bytes` wrote; `nil` for anything else.
+    /// Reads what `bytes` has written; `nil` for anything else.
     init?(bytes: [UInt8]) {
         var rest = bytes[...]
         guard rest.readVarint() == DayContribution.form, let count = rest.readVarint() else {

@@ -1,16 +1,16 @@
 import ClarityJobs
 
-/// Makes days of records, whatever sources they come from.
+/// Makes days from records, whatever sources they come from.
 ///
-/// A day's sum does not depend on the order of the records: shares of a record are whole numbers of
-/// 2^-20 of its unit. It differs from the exact sum by less than a millionth of that unit for each of
-/// its stretches, and is rounded once.
+/// A day's sum does not depend on the order of the records, because the shares of a record are
+/// whole multiples of 2^-20 of its unit. The sum differs from the exact one by less than a
+/// millionth of that unit for each of its stretches, and is rounded once.
 struct DayFolding {
     /// The records of one quantity that touch a period.
     struct Period {
-        /// In the order of `RankedPart.comesBefore`.
+        /// Sorted by `RankedPart.comesBefore`.
         var parts: [RankedPart] = []
-        /// The phone's own totals by the day's number, which come before sums.
+        /// The phone's own totals by day number, which take precedence over sums.
         var totals: [Int: Total] = [:]
     }
 
@@ -20,18 +20,18 @@ struct DayFolding {
         var asOf: Int64
     }
 
-    /// A day with what is known of it.
+    /// A day, and what is known of it.
     struct Day: Equatable {
         var bounds: LocalDay
         var activity = ActivityDay()
-        /// As of when the latest of its records' sources was complete.
+        /// The latest instant as of which a source of its records was complete.
         var asOf = Int64.min
-        /// Whether there are values that are left out, since their sources ended before the day did.
+        /// Whether values are left out because their sources ended before the day did.
         var hasUnfinished = false
     }
 
     private static let half: Int64 = 1 << 19
-    /// What takes a half that its shares' roundings have made smaller over the edge again.
+    /// Added so that a half still rounds up after the rounding of its shares has made it smaller.
     private static let tolerance: Int64 = 1 << 10
 
     private var days: LocalDays
@@ -42,10 +42,10 @@ struct DayFolding {
         self.now = now
     }
 
-    /// The days that touch `periods` and have records, in their order.
+    /// Returns the days that touch `periods` and have records, in order.
     ///
-    /// - Parameter load: the records of a quantity that touch a period; it is also asked for the period
-    ///   before and the one after.
+    /// - Parameter load: returns the records of a quantity that touch a period; it is also called
+    ///   for the period before and the one after.
     mutating func fold(
         _ periods: ClosedRange<Int>, _ load: (DayQuantity, Int) throws -> Period
     ) rethrows -> [Day] {
@@ -63,9 +63,10 @@ struct DayFolding {
             } _: { day, parts in
                 let judged = DayFolding.judged(parts, in: day)
                 if let value = DayFolding.value(of: quantity, judged, day) {
-                    // Of those that give way too: a day that was made of them is older than this one.
+                    // Include records that give way: a day that was made from them is older than
+                    // this one.
                     var asOf = parts.lazy.map(\.asOf).max() ?? .min
-                    // A file of today's totals may be the only one that ever has them.
+                    // A file with the totals of today may be the only one that ever has them.
                     if now >= day.end, parts.contains(where: \.isTotal) {
                         asOf = max(asOf, day.end)
                     }
@@ -94,7 +95,7 @@ struct DayFolding {
             .sorted { $0.bounds.number < $1.bounds.number }
     }
 
-    /// Calls `each` for each of the days with the records that touch it, if there are any.
+    /// Calls `each` for each day that has records, with the records that touch it.
     mutating func eachDay(
         _ numbers: ClosedRange<Int>, _ load: (Int) throws -> [RankedPart],
         _ each: (LocalDay, [RankedPart]) throws -> Void
@@ -108,7 +109,7 @@ struct DayFolding {
         for period in periods {
             let begin = Int64(period) * DayParts.period
             let loaded = try load(period)
-            // What began earlier is there already.
+            // Records that began earlier are already pending.
             pending +=
                 period == periods.lowerBound
                 ? loaded : loaded.filter { $0.part.start >= begin }
@@ -134,7 +135,7 @@ struct DayFolding {
         }
     }
 
-    /// What the records come to in a day; `nil` when none of them counts in it.
+    /// Returns the value of the records in a day; `nil` if none of them counts in it.
     private static func value(
         of quantity: DayQuantity, _ parts: [RankedPart], _ day: LocalDay
     ) -> Double? {
@@ -154,7 +155,7 @@ struct DayFolding {
             let (total, isTooLarge) = sum.addingReportingOverflow(share)
             sum = isTooLarge ? .max - half * 1000 : total
         }
-        // Nobody takes a part of a step; it is a record that two days share.
+        // Steps are whole; a fraction is from a record that two days share.
         if quantity.isCount { return Double((sum + 100 * half + tolerance) / (200 * half)) }
         return Double((sum + half + tolerance) >> 20) / quantity.scale
     }

@@ -1,18 +1,18 @@
 import ClarityJobs
 
-/// The records of days that one reading finds, some six bytes each.
+/// The records of days that one reading finds, in some six bytes each.
 ///
-/// They are kept in periods of four weeks in UTC, by quantity and source, each as its distance from
-/// the one before. A record is kept in every period that it touches, so that a day can be made of its
-/// own period and the two beside it.
+/// They are kept in periods of four weeks in UTC, by quantity and source, each record as its
+/// distance from the one before. A record is kept in every period that it touches, so a day can be
+/// made from its own period and the two beside it.
 struct DayParts: Hashable, Sendable {
     enum Verdict: Equatable {
         case taken
-        /// It lasts longer than `DayQuantity.longest`.
+        /// The record is longer than `DayQuantity.longest`.
         case tooLong
-        /// Its value is beyond what can be counted.
+        /// The record's value is too large to be counted.
         case tooLarge
-        /// There is no room for it.
+        /// There is no room for the record.
         case tooMany
     }
 
@@ -21,7 +21,7 @@ struct DayParts: Hashable, Sendable {
         let bits: UInt64
 
         /// - Parameters:
-        ///   - quantity: a place in `ActivityDay.kinds`.
+        ///   - quantity: an index in `ActivityDay.kinds`.
         ///   - source: 0 to 8,191.
         @inline(__always)
         init(quantity: Int, period: Int, source: Int) {
@@ -43,10 +43,10 @@ struct DayParts: Hashable, Sendable {
     private struct Series: Hashable {
         var bytes: [UInt8] = []
         var last: Int64 = 0
-        /// The place of its quantity and period among `counts`.
+        /// The index of its quantity and period in `counts`.
         let group: Int
 
-        /// Takes a record; how many bytes that are.
+        /// Adds a record; returns how many bytes it takes.
         @inline(__always)
         mutating func append(_ part: DayPart) -> Int {
             let before = bytes.count
@@ -55,7 +55,7 @@ struct DayParts: Hashable, Sendable {
         }
     }
 
-    /// A series that records came for lately.
+    /// A series that received records recently.
     private struct Recent: Hashable {
         var key = UInt64.max
         var place = 0
@@ -63,9 +63,9 @@ struct DayParts: Hashable, Sendable {
 
     /// The length of a period in seconds.
     static let period: Int64 = 28 * 86_400
-    /// The most bytes, some ten million records.
+    /// The most bytes: 64 MiB, some ten million records.
     static let capacity = 64 << 20
-    /// The most records of one quantity and period, which are decoded at once.
+    /// The most records of one quantity and period, which are decoded together.
     static let mostOfPeriod = 1 << 18
     /// The most series; ten years of three sources have 2,700.
     private static let mostSeries = 65_536
@@ -83,11 +83,11 @@ struct DayParts: Hashable, Sendable {
 
     init(capacity: Int = DayParts.capacity) { self.capacity = capacity }
 
-    /// The period in which an instant lies.
+    /// Returns the period that contains an instant.
     @inline(__always)
     static func period(of seconds: Int64) -> Int { Int(LocalDays.quotient(seconds, period)) }
 
-    /// Takes a record; `value` is in the quantity's unit and not negative.
+    /// Adds a record; `value` is in the quantity's unit and not negative.
     @inline(__always)
     mutating func add(
         _ value: Double, _ quantity: DayQuantity, source: Int, start: Int64, end: Int64
@@ -106,7 +106,7 @@ struct DayParts: Hashable, Sendable {
         return .taken
     }
 
-    /// Takes a record into all the periods that it touches, or into none.
+    /// Adds a record to all the periods that it touches, or to none.
     private mutating func addToAll(
         _ part: DayPart, _ quantity: DayQuantity, _ source: Int, _ first: Int
     ) -> Verdict {
@@ -120,11 +120,11 @@ struct DayParts: Hashable, Sendable {
         return .taken
     }
 
-    /// The series that have records, in the order of quantity, period and source.
+    /// The series that have records, by quantity, period and source.
     var keys: [Key] { places.keys.filter { !series[places[$0] ?? 0].bytes.isEmpty }.sorted() }
 
-    /// The records of a quantity that touch a period, by source, each source's in their order once
-    /// they are settled.
+    /// Returns the records of a quantity that touch a period, by source; those of each source are
+    /// sorted once `settle` was called.
     func parts(of quantity: DayQuantity, _ period: Int) -> [(source: Int, parts: [DayPart])] {
         let first = Key(quantity: quantity.place, period: period, source: 0)
         let group = groups[first.group].map { sources[$0] } ?? []
@@ -135,9 +135,9 @@ struct DayParts: Hashable, Sendable {
         }
     }
 
-    /// Puts the records of each series in their order, and removes exact copies of others.
+    /// Sorts the records of each series, and removes exact copies of others.
     ///
-    /// - Returns: how many copies there were.
+    /// - Returns: the number of copies.
     mutating func settle() -> Int64 {
         var copies: Int64 = 0
         for (key, place) in places {
@@ -148,7 +148,7 @@ struct DayParts: Hashable, Sendable {
             var (last, previous): (Int64, DayPart?) = (0, nil)
             for part in read.sorted() {
                 if part == previous {
-                    // One that began earlier is counted in the period in which it did.
+                    // A record that began earlier is counted in the period in which it began.
                     copies += part.start >= begin ? 1 : 0
                     continue
                 }
@@ -167,10 +167,10 @@ struct DayParts: Hashable, Sendable {
         counts[series[place].group] &+= 1
     }
 
-    /// The place of a series with room for one more record; `nil` when there is none.
+    /// Returns the index of a series with room for one more record; `nil` if there is none.
     @inline(__always)
     private mutating func room(for key: Key) -> Int? {
-        // Periods follow each other, so that each source keeps its slot.
+        // Records come period after period, so each source keeps its slot.
         let slot = Int(truncatingIfNeeded: key.bits ^ key.bits >> 37) & (DayParts.recentCount - 1)
         let place: Int
         if recent[slot].key == key.bits {
@@ -204,7 +204,7 @@ struct DayParts: Hashable, Sendable {
 }
 
 extension DayPart {
-    /// Writes the record by its distance from the start before it.
+    /// Writes the record, with its start as the distance from the start before it.
     @inline(__always)
     func write(to bytes: inout [UInt8], after last: inout Int64) {
         let distance = start &- last
@@ -214,7 +214,7 @@ extension DayPart {
         last = start
     }
 
-    /// The records that `write` wrote, up to where the bytes are none.
+    /// Returns the records that `write` wrote, up to the first bytes that are not a record.
     static func read(_ bytes: ArraySlice<UInt8>) -> [DayPart] {
         var parts: [DayPart] = []
         parts.reserveCapacity(bytes.count / 6)
@@ -234,7 +234,7 @@ extension DayPart {
 }
 
 extension [UInt8] {
-    /// Appends seven bits a byte, the lowest first.
+    /// Appends a number with seven bits a byte, the lowest first.
     @inline(__always)
     mutating func append(varint number: UInt64) {
         var rest = number
@@ -247,7 +247,8 @@ extension [UInt8] {
 }
 
 extension ArraySlice<UInt8> {
-    /// Takes a number of `append(varint:)` from the front; `nil` at the end, or where there is none.
+    /// Removes a number of `append(varint:)` from the front and returns it; `nil` at the end, or if
+    /// there is none.
     @inline(__always)
     mutating func readVarint() -> UInt64? {
         var (number, shift): (UInt64, UInt64) = (0, 0)

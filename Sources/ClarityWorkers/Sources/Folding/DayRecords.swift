@@ -1,26 +1,26 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// The records of days that one reading of a source has found.
+/// The records of days that one reading of a source found.
 struct DayRecords: Hashable, Sendable {
-    /// The totals of a day as the phone has them.
+    /// The phone's own totals of a day.
     struct Totals: Hashable, Sendable {
         var energy: Double?
         var exercise: Double?
     }
 
     var parts = DayParts()
-    /// By the index that `parts` have.
+    /// The sources, by their index in `parts`.
     var sources: [DaySource] = []
     var totals: [Int: Totals] = [:]
-    /// The days of which the phone's own totals are all 0.
+    /// The number of days for which the phone's own totals are all 0.
     var zeroSummaries: Int64 = 0
     /// When the source was complete.
     var asOf: Int64 = 0
-    /// Whether it is all that the source has, so that what was known of it before is gone.
+    /// Whether this is all that the source has, so that earlier records of it no longer count.
     var isAll = false
 
-    /// What there is, by quantity and period, without what began before an instant.
+    /// Returns the records by quantity and period, without those that began before an instant.
     func layers(since: Int64 = .min) -> [ContributionKey: DayContribution.Layer] {
         var layers: [ContributionKey: DayContribution.Layer] = [:]
         let groups = Set(
@@ -52,9 +52,9 @@ struct DayRecords: Hashable, Sendable {
         return layers
     }
 
-    /// The bytes that a key's contribution becomes; `nil` when what is kept stays.
+    /// Returns the new bytes of a key's contribution; `nil` if the stored ones stay.
     ///
-    /// - Parameter isAnew: whether what is kept is to be merged again, although nothing has changed.
+    /// - Parameter isAnew: whether the stored ones are merged again even if nothing has changed.
     func updated(
         _ key: ContributionKey, _ layer: DayContribution.Layer?, kept: [UInt8]?, isAnew: Bool
     ) -> [UInt8]? {
@@ -73,9 +73,9 @@ struct DayRecords: Hashable, Sendable {
         }
         let layer = layer ?? DayContribution.Layer(asOf: asOf)
         guard let old else { return DayContribution(layer).bytes }
-        // An older export than the one that is known.
+        // This export is older than the one that is known.
         guard old.asOf <= asOf else { return nil }
-        // Nothing new, of days that were over at the former one.
+        // Nothing is new, and the days were over at the former export.
         let end = Int64(key.period + 1) * DayParts.period + 2 * 86_400
         if old.sameLayer(asOf: asOf) == layer, old.asOf >= end || old.asOf == asOf { return nil }
         return DayContribution(layer).bytes
@@ -84,11 +84,11 @@ struct DayRecords: Hashable, Sendable {
 
 /// Merges the days of all sources of an account.
 enum DayMerge {
-    /// The days that touch `periods`.
+    /// Returns the days that touch `periods`.
     ///
     /// - Parameters:
-    ///   - now: what has totals of an app is over then.
-    ///   - load: what all sources have of a quantity and a period.
+    ///   - now: a day with totals of an app is complete if it has ended by this time.
+    ///   - load: returns what all sources have of a quantity and a period.
     static func days(
         _ periods: ClosedRange<Int>, in zone: Zone, now: Int64 = .min,
         _ load: (ContributionKey) throws -> [[UInt8]]
@@ -129,8 +129,8 @@ extension DayFolding.Period {
         parts = DayFolding.Period.latest(parts.sorted(by: RankedPart.comesBefore))
     }
 
-    /// Of the records of one source that have the same start and end, those that are true as of last;
-    /// exact copies, such as those of two exports, count once.
+    /// Returns, of the records of one source with the same start and end, those with the latest
+    /// `asOf`. Exact copies, such as those in two exports, count once.
     private static func latest(_ parts: [RankedPart]) -> [RankedPart] {
         var latest: [RankedPart] = []
         for part in parts {

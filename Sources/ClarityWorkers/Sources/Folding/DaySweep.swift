@@ -1,14 +1,14 @@
-/// A record with whose it is, for the merge.
+/// A record with the rank of its source, for the merge.
 struct RankedPart: Hashable {
     var part: DayPart
-    /// The place of its source in the order of ranks; the smaller one's records count.
+    /// The position of its source in the ranking; the smaller one wins.
     var rank: Int
-    /// As of when its source was complete, in seconds since 1970.
+    /// When its source was complete, in seconds since 1970.
     var asOf: Int64
-    /// Whether an app made it of others.
+    /// Whether an app made it from other records.
     var isTotal = false
 
-    /// By start, intervals before instants, the best source first.
+    /// Orders by start, intervals before instants, the best source first.
     static func comesBefore(_ a: RankedPart, _ b: RankedPart) -> Bool {
         if a.part.start != b.part.start { return a.part.start < b.part.start }
         if a.part.isInstant != b.part.isInstant { return b.part.isInstant }
@@ -18,19 +18,21 @@ struct RankedPart: Hashable {
 
 /// Merges the records of one quantity.
 ///
-/// Each record's amount is spread evenly over its time. For each instant one record counts: that of the
-/// first-ranked source that covers it, and of one source the record that began first, the longest of
-/// those. An instantaneous record counts unless a better source covers its instant.
+/// Each record's amount is spread evenly over its time. At each instant one record counts: that of
+/// the first-ranked source that covers it. Within one source, it is the record that began first,
+/// and of those the longest. A record without a length counts unless a better source covers its
+/// instant.
 struct DaySweep {
-    /// The records that cover the present instant, the one that counts on top: a binary heap.
+    /// The records that cover the current instant, as a binary heap with the one that counts on
+    /// top.
     private var open: [RankedPart] = []
     private var time: Int64
 
-    /// Calls `count` for each stretch of time in which a record counts, with the same time twice for an
-    /// instant.
+    /// Calls `count` for each stretch of time in which a record counts; for an instant, both times
+    /// are the same.
     ///
-    /// - Parameter parts: the records, in the order of `RankedPart.comesBefore`; those that began
-    ///   before `span` come first.
+    /// - Parameter parts: the records, sorted by `RankedPart.comesBefore`; those that began before
+    ///   `span` come first.
     static func run(
         _ parts: some Sequence<RankedPart>, in span: Range<Int64>,
         _ count: (DayPart, _ from: Int64, _ to: Int64) -> Void

@@ -1,10 +1,11 @@
-// Totals that an app has made of records: a minute, an hour or a day of Health Auto Export.
+// Totals that an app has made from records: a minute, an hour or a day of Health Auto Export.
 
 extension DayFolding {
-    /// The records that take part in a day's merge.
+    /// Returns the records that take part in a day's merge.
     ///
-    /// A total counts as a whole or not at all: it gives way where a better source that knows its whole
-    /// time has a record in it. One that knows a part of that time alone gives way to the total.
+    /// A total counts as a whole or not at all. It gives way if a better source that knows its
+    /// whole time has a record in that time. A better source that knows only part of that time
+    /// gives way to the total.
     static func judged(_ parts: [RankedPart], in day: LocalDay) -> [RankedPart] {
         let totals = parts.filter(\.isTotal)
         guard !totals.isEmpty else { return parts }
@@ -27,11 +28,11 @@ extension DayFolding {
         return accepted
     }
 
-    /// Where there are records, as stretches that do not overlap.
+    /// The stretches of time with records; they do not overlap.
     private struct Stretches {
         private var stretches: [(start: Int64, end: Int64, asOf: Int64)] = []
 
-        /// - Parameter parts: in the order of their starts.
+        /// - Parameter parts: sorted by start.
         init(_ parts: [RankedPart], in day: LocalDay) {
             for part in parts {
                 let start = max(part.part.start, day.start)
@@ -45,7 +46,8 @@ extension DayFolding {
             }
         }
 
-        /// As of when the records in a stretch of time are known; `nil` without any.
+        /// Returns the time as of which the records in a stretch are known; `nil` if there are
+        /// none.
         func asOf(overlapping start: Int64, _ end: Int64) -> Int64? {
             var (low, high) = (0, stretches.count)
             while low < high {

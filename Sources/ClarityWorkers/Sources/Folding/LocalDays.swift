@@ -2,14 +2,14 @@ import ClarityScheduler
 
 /// A day on the clocks of a zone, in seconds since 1970-01-01T00:00:00Z.
 struct LocalDay: Hashable {
-    /// The days from 1970-01-01 to its date.
+    /// The number of days from 1970-01-01 to its date.
     var number: Int
     var start: Int64
-    /// The start of the next one; 23 or 25 hours later where the clocks are changed.
+    /// The start of the next day; 23 or 25 hours later if the clocks change.
     var end: Int64
 }
 
-/// Finds the day in which an instant lies; fast for the neighbours of the last one.
+/// Finds the day that contains an instant; fast for neighbours of the last one.
 struct LocalDays {
     let zone: Zone
     private var last = LocalDay(number: 0, start: 0, end: 0)
@@ -23,12 +23,12 @@ struct LocalDays {
         return last
     }
 
-    /// The day with a number.
+    /// Returns the day with a number.
     mutating func day(_ number: Int) -> LocalDay {
         LocalDay(number: number, start: start(of: number), end: start(of: number + 1))
     }
 
-    /// What the zone's clocks show at an instant, in seconds since 1970-01-01T00:00:00.
+    /// Returns what the zone's clocks show at an instant, in seconds since 1970-01-01T00:00:00.
     func clock(at seconds: Int64) -> Int64 { LocalDays.clock(at: seconds, in: zone) }
 
     static func clock(at seconds: Int64, in zone: Zone) -> Int64 {
@@ -38,16 +38,17 @@ struct LocalDays {
 
     private mutating func find(_ seconds: Int64) -> LocalDay {
         var found = day(Int(LocalDays.quotient(clock(at: seconds), 86_400)))
-        // Where clocks are put back over midnight a date comes twice; its second half counts.
+        // If clocks are put back over midnight, the time that repeats the old date is in the new
+        // day.
         if seconds < found.start { found = day(found.number - 1) }
         if seconds >= found.end { found = day(found.number + 1) }
         return found
     }
 
-    /// The first instant at which the clocks show the date, or have passed to it.
+    /// Returns the first instant at which the clocks show the date, or have skipped to it.
     private mutating func start(of number: Int) -> Int64 {
         if let known = starts[number] { return known }
-        // No export has a tenth of that; what is forgotten is found again.
+        // No export has a tenth of that; a start that is forgotten is found again.
         if starts.count > 100_000 { starts = [:] }
         let date = CivilTime.date(daysSince1970: number)
         let midnight = CivilTime(year: date.year, month: date.month, day: date.day)
@@ -60,7 +61,7 @@ struct LocalDays {
         return start
     }
 
-    /// The quotient rounded towards negative infinity; `divisor` must be positive.
+    /// Returns the quotient rounded towards negative infinity; `divisor` must be positive.
     static func quotient(_ value: Int64, _ divisor: Int64) -> Int64 {
         let quotient = value / divisor
         return value % divisor < 0 ? quotient - 1 : quotient

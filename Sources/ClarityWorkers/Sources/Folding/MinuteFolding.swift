@@ -1,14 +1,14 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Counts the steps of the last days by minute, merged as a day's are.
+/// Counts the steps of the last days by minute, merged as the steps of a day are.
 ///
-/// A record's steps are shared out over its minutes in whole numbers that add up to it. Which minute
-/// is meant is what a clock of the zone shows: a day has 1,440 of them, an hour that is skipped has
-/// no steps, and one that comes twice has those of both. A record of more than an hour says too
-/// little of its minutes and is left out.
+/// A record's steps are divided among its minutes, in whole numbers that add up to it. Minutes are
+/// those that a clock of the zone shows: a day has 1,440 of them, a skipped hour has no steps, and
+/// a repeated hour has the steps of both. A record of more than an hour says too little about its
+/// minutes and is left out.
 struct MinuteFolding {
-    /// The days that are counted, the one in which the records end among them.
+    /// The number of days that are counted, including the one in which the records end.
     static let days = 8
     /// The longest record that counts, in seconds.
     static let longest: Int64 = 3600
@@ -17,15 +17,15 @@ struct MinuteFolding {
     private let until: Int64
     private var counts = [UInt32](repeating: 0, count: StepDay.minutes)
 
-    /// - Parameter until: when the records end, in seconds.
+    /// - Parameter until: when the records end, in seconds since 1970.
     init(zone: Zone, until: Int64) {
         self.zone = zone
         self.until = until
     }
 
-    /// The days that have steps, in their order.
+    /// Returns the days that have steps, in order.
     ///
-    /// - Parameter load: the records of steps that touch a period.
+    /// - Parameter load: returns the records of steps that touch a period.
     mutating func fold(_ load: (Int) throws -> [RankedPart]) rethrows -> [StepDay] {
         let lastDay = Int(LocalDays.quotient(LocalDays.clock(at: until, in: zone), 86_400))
         var folding = DayFolding(days: LocalDays(zone: zone))
@@ -60,7 +60,7 @@ struct MinuteFolding {
         }
     }
 
-    /// The whole steps of a record that lie before an instant.
+    /// Returns the whole steps of a record that lie before an instant.
     private static func steps(_ part: DayPart, _ instant: Int64) -> Int64 {
         let steps = (part.amount + 50) / 100
         guard instant < part.end else { return steps }

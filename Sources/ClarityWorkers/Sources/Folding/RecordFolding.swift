@@ -3,26 +3,26 @@ import ClarityScheduler
 
 /// Folds records into days, nights and minutes, whatever source they come from.
 ///
-/// It holds some six bytes for each record of a day, at most 64 MiB of them, and 16 bytes for each
+/// It keeps some six bytes for each record of a day, at most 64 MiB in all, and 16 bytes for each
 /// stage of sleep, at most 24 MB.
 struct RecordFolding {
-    /// What was made, and what was not.
+    /// The result of folding the records.
     struct Outcome: Equatable {
-        /// The records of days; `nil` of a source that broke off.
+        /// The records of days; `nil` for a source that broke off.
         var days: DayRecords?
         var nights = SleepFolding.Outcome()
         var steps: [StepDay] = []
-        /// The records of days that were exact copies of others.
+        /// The number of records of days that were exact copies of others.
         var copies: Int64 = 0
     }
 
-    /// The days of which the phone's own totals are kept, a hundred years.
+    /// The most days for which the phone's own totals are kept: a hundred years.
     static let mostTotals = 40_000
 
     private let rules: FoldingRules
     private let now: Int64
     private var exportDate: Int64?
-    /// What the devices said of each source, by its index.
+    /// The sort that the devices show of each source, by its index.
     private var sorts: [SourceSort?] = []
     private var parts = DayParts()
     private var totals: [Int: DayRecords.Totals] = [:]
@@ -35,26 +35,26 @@ struct RecordFolding {
         sleep = SleepFolding(zone: rules.zone)
     }
 
-    /// When the records end: the date of the export, or now when it names none or a later one.
+    /// When the records end: the date of the export, or now if it names none or a later one.
     private var until: Int64 { min(exportDate ?? now, now) }
 
-    /// Whether the records end now, since the export does not say when it was made or lies.
+    /// Whether the records end now, because the export names no date or one in the future.
     var endsNow: Bool { exportDate.map { $0 > now } ?? true }
 
-    /// Says when the export was made; the first one counts.
+    /// Notes when the export was made; the first date counts.
     mutating func setExportDate(_ seconds: Int64) { exportDate = exportDate ?? seconds }
 
-    /// Whether a device could still change what is known of a source.
+    /// Whether a device could still change what is known about a source.
     @inline(__always)
     func wantsDevice(of source: Int) -> Bool { source >= sorts.count || sorts[source] != .watch }
 
-    /// Says what a device is through which a source's record came; the best one counts.
+    /// Notes the sort of a device through which a source's record came; the best one counts.
     mutating func note(_ sort: SourceSort, of source: Int) {
         while sorts.count <= source { sorts.append(nil) }
         sorts[source] = min(sorts[source] ?? sort, sort)
     }
 
-    /// Takes a record of which a day is made.
+    /// Adds a record that is part of a day.
     @inline(__always)
     mutating func add(
         _ value: Double, _ quantity: DayQuantity, source: Int, start: Int64, end: Int64
@@ -68,12 +68,14 @@ struct RecordFolding {
         sleep.add(stage, source: source, start: start, end: end)
     }
 
-    /// Says in which zone the last stage was slept.
+    /// Notes the time zone of the last stage.
     mutating func setZoneOfStage(_ name: String) { sleep.setZone(name, rules.zoneNamed) }
 
-    /// Takes the phone's own totals of a day, of two the larger; those of a day to come do not count,
-    /// and what finds no room is left out: the day has its sums. A zero counts beside a total above it;
-    /// a summary of zeros says that nothing was recorded, and is counted as refused.
+    /// Adds the phone's own totals of a day; of two, the larger counts.
+    ///
+    /// Totals of a future day do not count. Totals beyond `mostTotals` are left out, because the
+    /// day still has its sums. A zero counts beside a total above zero. A summary of zeros says
+    /// that nothing was recorded, and is counted as refused.
     mutating func summarise(day: Int, energy: Double?, exercise: Double?) {
         guard Int64(day) <= LocalDays.quotient(LocalDays.clock(at: now, in: rules.zone), 86_400),
             totals.count < RecordFolding.mostTotals || totals[day] != nil
@@ -88,14 +90,14 @@ struct RecordFolding {
         totals[day] = total
     }
 
-    /// Hands over the nights, and gives the records of days.
+    /// Passes the nights to `each`, and returns the records of days.
     ///
     /// - Parameters:
-    ///   - names: of the sources, by index.
-    ///   - isWhole: whether all records were there. Of a source that broke off no night and no record
-    ///     of a day counts: an export has one type after the other, so that every day of it could lack
-    ///     some, and would replace the better one of an earlier export.
-    /// - Throws: what `each` throws.
+    ///   - names: the names of the sources, by index.
+    ///   - isWhole: whether all records were there. If the source broke off, no night and no record
+    ///     of a day counts. An export has one type after the other, so each of its days could lack
+    ///     some records, and would replace the better one of an earlier export.
+    /// - Throws: the errors of `each`.
     mutating func finish(
         names: [String], isWhole: Bool = true, _ each: (Sample, SampleNature) throws -> Void
     ) rethrows -> Outcome {

@@ -1,31 +1,31 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Makes nights of the stages of sleep.
+/// Makes nights from the stages of sleep.
 ///
 /// Stages of one source belong together while less than 2 h lie between them. Where sessions of
-/// several sources overlap one source counts, and in a night one source counts: one that knows sleep
-/// before one that only knows the bed, else by rank. What lies between morning and evening is a nap,
-/// and gives way only to what it overlaps.
+/// several sources overlap, one source counts, and each night has one source. A source with sleep
+/// precedes one with only time in bed; otherwise the rank decides. A session between morning and
+/// evening is a nap, and gives way only to what it overlaps.
 struct SleepFolding {
     enum Verdict: Equatable {
         case taken
-        /// It lasts longer than a day, or than 16 h and is only about the bed.
+        /// The record is longer than a day, or is time in bed of more than 16 h.
         case tooLong
-        /// There is no room for another one.
+        /// There is no room for another record.
         case tooMany
     }
 
-    /// What was made of the stages.
+    /// The counts of nights made from the stages.
     struct Outcome: Equatable {
         var made: Int64 = 0
-        /// The nights that may go on.
+        /// The number of nights that may go on.
         var unfinished: Int64 = 0
-        /// The nights of which only the bed is known.
+        /// The number of nights with only time in bed.
         var withoutSleep: Int64 = 0
     }
 
-    /// A night with whose it is, in seconds since 1970-01-01T00:00:00Z.
+    /// A night and its source, in seconds since 1970-01-01T00:00:00Z.
     struct Night: Equatable {
         var start: Int64
         var end: Int64
@@ -33,13 +33,14 @@ struct SleepFolding {
         var sleep: SleepNight
     }
 
-    /// The time that parts two nights, 2 h.
+    /// The time that separates two nights: 2 h.
     static let gap: Int64 = 7200
-    /// The longest session, a day: one that lasts longer is cut at each noon.
+    /// The longest session: a day. A longer one is cut at each noon.
     static let longest: Int64 = 86_400
-    /// The longest time in bed, 16 h: more is a phone that lay on its charger.
+    /// The longest time in bed: 16 h. A longer one is a phone that lay on its charger.
     static let longestInBed: Int64 = 57_600
-    /// The records that are kept, 8 MB and, cut at noon, at most 16 MB more; 30 years of forty a night have less.
+    /// The most records that are kept: 8 MB and, cut at noon, at most 16 MB more. 30 years of forty
+    /// a night are fewer.
     static let capacity = 524_288
 
     private let zone: Zone
@@ -64,7 +65,7 @@ struct SleepFolding {
         return .taken
     }
 
-    /// Says in which zone the last record was taken; up to 254 names are looked up.
+    /// Notes the time zone of the last record; at most 255 names are looked up.
     mutating func setZone(_ name: String, _ find: (String) -> Zone?) {
         guard !records.isEmpty else { return }
         var place = zoneNames[name]
@@ -76,12 +77,12 @@ struct SleepFolding {
         if let place { records[records.count - 1].zone = place }
     }
 
-    /// Hands over the nights in the order of their starts, and forgets everything.
+    /// Passes on the nights in the order of their starts, and forgets everything.
     ///
     /// - Parameters:
-    ///   - order: the place of each source in the order of ranks, by its index.
-    ///   - until: when the records end, in seconds; a night that may go on then is not handed over.
-    /// - Throws: what `each` throws.
+    ///   - order: the position of each source in the ranking, by its index.
+    ///   - until: when the records end, in seconds; a night that may go on then is not passed on.
+    /// - Throws: the errors of `each`.
     mutating func resolve(
         order: [Int], until: Int64, _ each: (Night) throws -> Void
     ) rethrows -> Outcome {
@@ -108,7 +109,7 @@ struct SleepFolding {
         return outcome
     }
 
-    /// The sessions that count, by their starts.
+    /// Returns the sessions that count, sorted by start.
     private func chosen(among sessions: [SleepSession], _ order: [Int]) -> [SleepSession] {
         var kept: [SleepSession] = []
         var cluster: [SleepSession] = []
@@ -137,7 +138,7 @@ struct SleepFolding {
         return (naps + chosen).sorted { ($0.start, $0.source) < ($1.start, $1.source) }
     }
 
-    /// The sessions of the best source among them.
+    /// Returns the sessions of the best source among them.
     private static func best(of sessions: [SleepSession], _ order: [Int]) -> [SleepSession] {
         guard sessions.count > 1 else { return sessions }
         var sleepers: Set<Int> = []
@@ -152,8 +153,9 @@ struct SleepFolding {
         (session.zone < zones.count ? zones[Int(session.zone)] : nil) ?? zone
     }
 
-    /// Cuts each session that is too long for one night into its nights, at noon on its clock. Where a
-    /// noon falls into a record, that becomes two, behind all others.
+    /// Cuts each session that is too long for one night into its nights, at noon on its clock. The
+    /// records of such a session are added again behind all others, cut in two where they span a
+    /// noon.
     private mutating func cutAtNoon(_ sessions: [SleepSession]) -> [SleepSession] {
         var cut: [SleepSession] = []
         for session in sessions {
@@ -182,7 +184,7 @@ struct SleepFolding {
         return cut
     }
 
-    /// Cuts the sorted records where 2 h or more lie between them.
+    /// Cuts the sorted records by source, and where 2 h or more lie between them.
     private func sessions() -> [SleepSession] {
         var sessions: [SleepSession] = []
         for (place, record) in records.enumerated() {

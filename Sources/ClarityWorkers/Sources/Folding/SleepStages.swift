@@ -1,10 +1,10 @@
 import ClarityScheduler
 
-/// A stage of sleep as a record has it. Where two overlap the greater one counts: the more precise
-/// knowledge hides the less precise.
+/// A stage of sleep in a record. Where two overlap, the greater one counts: more precise knowledge
+/// hides less precise knowledge.
 enum SleepStage: UInt8, CaseIterable, Comparable {
     case inBed
-    /// Asleep, in no known stage.
+    /// Asleep, in an unknown stage.
     case asleep
     case awake
     case core
@@ -13,13 +13,13 @@ enum SleepStage: UInt8, CaseIterable, Comparable {
 
     static func < (a: SleepStage, b: SleepStage) -> Bool { a.rawValue < b.rawValue }
 
-    /// Whether it is sleep.
+    /// Whether the stage is sleep.
     var isSleep: Bool { self != .inBed && self != .awake }
 
-    /// Reads the value of a record of sleep analysis; `nil` for one that is not known.
+    /// Reads the value of a record of sleep analysis; `nil` for an unknown value.
     ///
-    /// `HKCategoryValueSleepAnalysisAsleep` is what iOS 15 and earlier wrote, and iOS 8 wrote the
-    /// number that HealthKit has for it.
+    /// iOS 15 and earlier wrote `HKCategoryValueSleepAnalysisAsleep`. iOS 8 wrote HealthKit's
+    /// number instead.
     init?(healthKitValue name: String) {
         let prefix = "HKCategoryValueSleepAnalysis"
         guard name.hasPrefix(prefix) else {
@@ -47,14 +47,14 @@ struct SleepRecord {
     var start: Int64
     var seconds: UInt32
     var source: UInt16
-    /// The place of its zone among those that the export names; 255 for none.
+    /// The index of its zone among those that the export names; 255 for none.
     var zone: UInt8 = 255
     var stage: SleepStage
 
     var end: Int64 { start + Int64(seconds) }
 
-    /// The record in parts that each lie between two noons on the clocks of `zone`, with the night of
-    /// each as `SleepSession.night` has it.
+    /// Returns the record in parts that each lie between two noons on the clocks of `zone`. Each
+    /// part comes with its night, as in `SleepSession.night`.
     func cutAtNoon(in zone: Zone) -> [(night: Int, part: SleepRecord)] {
         var parts: [(night: Int, part: SleepRecord)] = []
         var part = self
@@ -74,27 +74,28 @@ struct SleepRecord {
 
 /// The records of one source with less than 2 h between them.
 struct SleepSession {
-    /// The places of its records.
+    /// The indices of its records.
     var records: Range<Int>
     var source: Int
     var start: Int64
     var end: Int64
-    /// Whether there is more than lying in bed.
+    /// Whether it has any sleep.
     var hasSleep: Bool
     var zone: UInt8
 
-    /// The night that it belongs to, as the days from 1970-01-01 to the date of its evening: nights
-    /// go from noon to noon on the clocks of `zone`, and the middle of the session counts.
+    /// Returns the night that the session belongs to, as the days from 1970-01-01 to the date of
+    /// its evening. Nights go from noon to noon on the clocks of `zone`, and the middle of the
+    /// session counts.
     func night(in zone: Zone) -> Int {
         SleepSession.night(at: start + (end - start) / 2, in: zone)
     }
 
-    /// The night in which an instant lies.
+    /// Returns the night that contains an instant.
     static func night(at seconds: Int64, in zone: Zone) -> Int {
         Int(LocalDays.quotient(LocalDays.clock(at: seconds, in: zone) - 43_200, 86_400))
     }
 
-    /// The noon at which a night ends.
+    /// Returns the noon at which a night ends.
     static func end(ofNight night: Int, in zone: Zone) -> Int64 {
         let date = CivilTime.date(daysSince1970: night + 1)
         let noon = CivilTime(year: date.year, month: date.month, day: date.day, hour: 12)
@@ -104,7 +105,7 @@ struct SleepSession {
         }
     }
 
-    /// Whether it lies between 8 in the morning and 8 in the evening of one day.
+    /// Whether the session lies between 8 in the morning and 8 in the evening of one day.
     func isNap(in zone: Zone) -> Bool {
         let first = LocalDays.clock(at: start, in: zone)
         let last = LocalDays.clock(at: end, in: zone)

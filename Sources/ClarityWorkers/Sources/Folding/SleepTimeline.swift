@@ -1,7 +1,7 @@
 import ClarityJobs
 
-/// A session's stages laid over each other: at each instant the most precise one counts, however
-/// many records have it.
+/// The stages of a session, laid over each other. At each instant the most precise stage counts,
+/// however many records have it.
 struct SleepTimeline {
     private var seconds = [Int64](repeating: 0, count: SleepStage.allCases.count)
     private var start = Int64.max
@@ -57,7 +57,7 @@ struct SleepTimeline {
         }
     }
 
-    /// What it comes to; `nil` without sleep.
+    /// The night that the stages add up to; `nil` without sleep.
     var night: SleepNight? {
         let light = of(.core) + of(.asleep)
         let total = light + of(.deep) + of(.rem)
@@ -66,7 +66,7 @@ struct SleepTimeline {
         if let firstInBed, firstInBed <= fellAsleep {
             toSleep = SleepTimeline.minutes(fellAsleep - firstInBed)
         }
-        // To a ten-thousandth: a number that people read.
+        // Rounded to a ten-thousandth, because people read this number.
         let efficiency = (total * 10_000 + (end - start) / 2) / (end - start)
         return SleepNight(
             totalMinutes: SleepTimeline.minutes(total), efficiency: Double(efficiency) / 10_000,
@@ -78,6 +78,6 @@ struct SleepTimeline {
 
     private func of(_ stage: SleepStage) -> Int64 { seconds[Int(stage.rawValue)] }
 
-    /// Whole minutes, half a minute up.
+    /// Returns whole minutes; half a minute rounds up.
     private static func minutes(_ seconds: Int64) -> Int { Int((seconds + 30) / 60) }
 }

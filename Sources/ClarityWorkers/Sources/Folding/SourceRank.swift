@@ -1,6 +1,6 @@
-/// What a source is, as far as it decides whose records count where several have some.
+/// The sort of a source, which helps to decide whose records count where several have some.
 enum SourceSort: Int, Comparable {
-    /// Worn, so that it knows most.
+    /// Worn, so it knows most.
     case watch
     /// Carried, and often left on a table.
     case phone
@@ -9,11 +9,11 @@ enum SourceSort: Int, Comparable {
 
     static func < (a: SourceSort, b: SourceSort) -> Bool { a.rawValue < b.rawValue }
 
-    /// What a record's `device` says of its source; `nil` when it says nothing.
+    /// Returns what a record's `device` shows its source to be; `nil` if it shows nothing.
     ///
     /// The text is HealthKit's own: `<<HKDevice: 0x28>, name:Apple Watch, manufacturer:Apple Inc.,
-    /// model:Watch, hardware:Watch3,4, software:8.7>`. Only name, model and hardware count: the
-    /// manufacturer of many straps has `Watch` in its name too.
+    /// model:Watch, hardware:Watch3,4, software:8.7>`. Only name, model and hardware count, because
+    /// the manufacturer of many straps also has `Watch` in its name.
     static func of(device: String) -> SourceSort? {
         var found: SourceSort?
         for part in device.lowercased().split(separator: ", ") {
@@ -26,7 +26,7 @@ enum SourceSort: Int, Comparable {
         return found
     }
 
-    /// What a source's own name says; the last resort.
+    /// Returns what a source's own name shows it to be; the last resort.
     static func of(name: String) -> SourceSort { named(SourceRank.simplified(name)) ?? .other }
 
     private static func named(_ text: String) -> SourceSort? {
@@ -35,12 +35,12 @@ enum SourceSort: Int, Comparable {
     }
 }
 
-/// Where a source stands among others; the smaller one's records count.
+/// The rank of a source among others; the records of the smaller one count.
 ///
-/// A total order that follows from what the sources are, and not from the order of their records:
-/// first those that a person prefers, then watches, then phones, then all others; by name among
-/// equals. Totals that an app has made stand behind the records of all other sources, unless a person
-/// prefers them.
+/// This is a total order. It follows from what the sources are, not from the order of their
+/// records: first the sources that the user prefers, then watches, then phones, then all others,
+/// and by name among equals. Totals that an app has made rank behind the records of all other
+/// sources, unless the user prefers them.
 struct SourceRank: Comparable {
     private let preference: Int
     private let isTotal: Bool
@@ -65,8 +65,9 @@ struct SourceRank: Comparable {
             < (b.preference, b.isTotal ? 1 : 0, b.sort.rawValue, b.simplified, b.name)
     }
 
-    /// A name without what a person does not see: a space that does not break (`U+00A0`, `U+202F`)
-    /// is a space, a curly apostrophe (`U+2018`, `U+2019`) a straight one, and case does not count.
+    /// Returns a name without differences that people do not see: a no-break space (`U+00A0`,
+    /// `U+202F`) becomes a space, a curly apostrophe (`U+2018`, `U+2019`) a straight one, and upper
+    /// case lower case.
     static func simplified(_ name: String) -> String {
         var plain = String.UnicodeScalarView()
         for scalar in name.unicodeScalars {
@@ -79,9 +80,9 @@ struct SourceRank: Comparable {
         return String(plain).lowercased()
     }
 
-    /// The place of each source in the order of ranks, by its index.
+    /// Returns the position of each source in the ranking, by its index.
     ///
-    /// - Parameter sorts: what the devices said of each source; it may be shorter.
+    /// - Parameter sorts: what the devices show each source to be; it may be shorter than `names`.
     static func order(
         _ names: [String], sorts: [SourceSort?], preferred: [String]
     ) -> [Int] {

@@ -1,23 +1,23 @@
 import ClarityScheduler
 import JSON
 
-/// A date of Health Auto Export, in any of the forms that are met.
+/// A date of Health Auto Export, in any of its known forms.
 ///
 /// | form | seen |
 /// |---|---|
 /// | `2024-02-06 14:30:00 -0800` | the app's own |
-/// | `2024-02-06 2:30:00 PM -0800` | the same on a phone with a clock of twelve hours |
+/// | `2024-02-06 2:30:00 PM -0800` | the same on a phone with a 12-hour clock |
 /// | `2024-02-06` | days, aggregated sleep |
 /// | `2024-02-06T14:30:00Z`, `...00.123+01:00` | copies that a server has made |
 /// | `1707258600`, `1707258600.5`, `1707258600000` | notifications: seconds or milliseconds |
 ///
-/// Without an offset it is a time on the clock of the source's zone; one that this clock shows
-/// twice is the first, one that it skips is when it goes on.
+/// A date without an offset is on the clock of the source's zone. Of a time that this clock shows
+/// twice, the first counts; a time that it skips is the instant at which it goes on.
 struct AutoExportDate: Hashable {
     var instant: Instant
-    /// Whether the clock by which it is written shows midnight, as it does for a date without time.
+    /// Whether its own clock shows midnight, as for a date without a time.
     var isMidnight: Bool
-    /// Whether it is a date without time.
+    /// Whether it is a date without a time.
     var isDay: Bool
 
     /// Reads a date; `nil` for anything else, and for a year before 1900 or after 2199.
@@ -31,7 +31,7 @@ struct AutoExportDate: Hashable {
     }
 
     private init?(epoch: Double) {
-        // Seconds reach the year 2199 below this, milliseconds begin in 1973 above it.
+        // Seconds up to the year 2199 are below this limit; milliseconds above it begin in 1973.
         let milliseconds = epoch < 1e11 ? epoch * 1000 : epoch
         guard milliseconds > 0, milliseconds < 7.258e12 else { return nil }
         instant = Instant(millisecondsSince1970: Int64(milliseconds))
@@ -41,7 +41,7 @@ struct AutoExportDate: Hashable {
 
     private init?(text: String, zone: Zone) {
         guard text.utf8.count <= 64 else { return nil }
-        // A narrow or unbreakable space stands before the half of the day since iOS 17.
+        // Since iOS 17, a narrow or no-break space precedes AM and PM.
         var reader = Reader(
             text.replacing("\u{202F}", with: " ").replacing("\u{A0}", with: " "))
         if let number = reader.wholeNumber {
@@ -75,7 +75,7 @@ struct AutoExportDate: Hashable {
 }
 
 extension Zone {
-    /// The first instant at which the zone's clock shows a time, or where it goes on after skipping
+    /// Returns the first instant at which the zone's clock shows a time, or goes on after skipping
     /// it.
     func first(_ time: CivilTime) -> Instant {
         switch resolve(time) {
@@ -83,8 +83,8 @@ extension Zone {
         }
     }
 
-    /// The end of the day that begins at `midnight`: the zone's next midnight where that is one of
-    /// its midnights, else 24 hours later.
+    /// Returns the end of the day that begins at `midnight`: the zone's next midnight if `midnight`
+    /// is one of the zone's, else 24 hours later.
     func endOfDay(from midnight: Instant) -> Instant {
         let day = CivilTime((midnight + offset(at: midnight)).millisecondsSince1970)
         guard day.hour == 0, day.minute == 0 else { return midnight + .seconds(86_400) }
@@ -95,7 +95,7 @@ extension Zone {
     }
 }
 
-/// Takes a date's text apart from its front.
+/// Parses the text of a date from its front.
 private struct Reader {
     enum Offset {
         case none
@@ -113,7 +113,7 @@ private struct Reader {
 
     var isAtEnd: Bool { rest.allSatisfy { $0 == 0x20 } }
 
-    /// The text as a number of seconds or milliseconds.
+    /// The text as a number of seconds or milliseconds; `nil` unless it is 9 digits or more.
     var wholeNumber: Double? {
         text.utf8.count >= 9 && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
             ? Double(text) : nil
@@ -154,7 +154,7 @@ private struct Reader {
         return true
     }
 
-    /// Reads what is left as an offset from UTC: `Z`, `-0800`, `+01:00`, or nothing.
+    /// Reads the rest as an offset from UTC: `Z`, `-0800`, `+01:00`, or nothing.
     mutating func offset() -> Offset {
         while take(" ") {}
         if rest.isEmpty { return .none }

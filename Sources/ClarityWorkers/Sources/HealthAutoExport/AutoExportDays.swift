@@ -1,11 +1,11 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Gathers the points of a file that are parts of a day.
+/// Collects the points of a file that are parts of a day.
 ///
-/// They are totals that the app has made, so that they stand behind the records of an export.
+/// They are totals that the app has made, so they rank behind the records of an export.
 struct AutoExportDays {
-    /// The most sources that are told apart; further ones count as one of no name.
+    /// The most sources that are distinguished; further ones count as one without a name.
     private static let mostSources = 512
 
     private let preferred: [String]
@@ -21,7 +21,7 @@ struct AutoExportDays {
             start: sample.start.secondsSince1970, end: sample.end.secondsSince1970)
     }
 
-    /// The records, and how many exact copies were among them; `nil` without any.
+    /// Returns the records, or `nil` if there are none, and the number of exact copies among them.
     mutating func finish(asOf: Instant) -> (records: DayRecords?, copies: Int64) {
         let copies = records.parts.settle()
         records.asOf = asOf.secondsSince1970

@@ -1,8 +1,8 @@
 import ClarityJobs
 
-/// What is known of one metric of a file before its points are read.
+/// The facts about a metric of a file that are needed before its points are read.
 struct AutoExportMetric {
-    /// What a metric's points are.
+    /// The form of a metric's points.
     enum Field: Hashable {
         /// A number in a unit.
         case quantity(SampleKind)
@@ -13,19 +13,19 @@ struct AutoExportMetric {
     }
 
     var name: String
-    /// As the file has it; empty where it has none.
+    /// The unit in the file; empty if it has none.
     var unit: String
-    /// Whether each point is a whole day, as all of them lie at midnight.
+    /// Whether each point is a whole day, because all of them are at midnight.
     var isDaily: Bool
-    /// The seconds that a point of a sum stands for when it is no day: an hour when all points are at
-    /// full hours, a minute when all are at full minutes, else 0.
+    /// The seconds that a point of a sum covers if it is not a day: an hour if all points are at
+    /// full hours, a minute if all are at full minutes, else 0.
     var span: Int64 = 0
 
     /// `nil` for a metric that CLARITY has no field for.
     var field: Field? { AutoExportMetric.fields[name] }
 
-    /// Of several distances only the one on foot is taken: two of the same time would replace each
-    /// other.
+    /// The fields by metric. Only one distance is accepted, the one on foot: two of the same time
+    /// would replace each other.
     private static let fields: [String: Field] = [
         "heart_rate": .quantity(.heartRate),
         "resting_heart_rate": .quantity(.restingHeartRate),
@@ -47,7 +47,8 @@ struct AutoExportMetric {
         "sleep_analysis": .sleep,
     ]
 
-    /// The conversion of the metric's unit, whose spelling differs from HealthKit's in places.
+    /// Returns the conversion of the metric's unit, which sometimes differs from HealthKit's
+    /// spelling.
     func conversion(to kind: SampleKind) -> UnitConversion? {
         UnitConversion(from: unit, to: kind)
             ?? AutoExportMetric.spellings[unit.lowercased()].flatMap {

@@ -1,10 +1,10 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Gathers the stages of sleep of a file that has them one by one, and makes nights of them as an
-/// Apple Health export's are made.
+/// Collects the stages of sleep of a file that has them one by one, and makes nights from them as
+/// from those of an Apple Health export.
 struct AutoExportNights {
-    /// The most sources that are told apart; further ones count as one of no name.
+    /// The most sources that are distinguished; further ones count as one without a name.
     private static let mostSources = 512
 
     private let rules: FoldingRules
@@ -25,7 +25,7 @@ struct AutoExportNights {
             end: end.secondsSince1970)
     }
 
-    /// Hands over the nights that were over at `until`; `nil`: none of them is known to be whole.
+    /// Passes on the nights that were over at `until`; with `nil`, none is known to be complete.
     mutating func finish(
         until: Instant?, _ each: (Sample, SampleNature) throws -> Void
     ) rethrows -> SleepFolding.Outcome {
@@ -37,7 +37,7 @@ struct AutoExportNights {
                 kind: .sleep, start: Instant(secondsSince1970: night.start),
                 end: Instant(secondsSince1970: night.end), value: .sleep(night.sleep),
                 source: name.isEmpty ? nil : name)
-            // Only where there is one was a night over.
+            // `until` is not `nil` here: without it, no night is over.
             try each(sample, .aggregate(asOf: until ?? sample.end))
         }
     }
@@ -52,8 +52,8 @@ struct AutoExportNights {
 }
 
 extension SleepStage {
-    /// Reads the word of a point's `value`; `nil` for one that is not known, such as one in the
-    /// language of another phone.
+    /// Reads the word in a point's `value`; `nil` for an unknown word, such as one in the language
+    /// of another phone.
     init?(autoExportValue word: String) {
         switch word.lowercased().filter({ $0 != " " }) {
         case "inbed": self = .inBed

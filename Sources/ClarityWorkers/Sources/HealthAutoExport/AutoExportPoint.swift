@@ -1,12 +1,12 @@
-// Rounding is a function of the C library in builds that are not optimised.
+// Unoptimised builds round with a function of the C library.
 import ClarityJobs
 import ClarityScheduler
 import Glibc
 import JSON
 
-/// What a point of Health Auto Export comes to: a sample, or why it is none.
+/// Makes a sample from a point of Health Auto Export, or says why it is none.
 struct AutoExportPoint {
-    /// Why a point cannot be a sample; the raw value is the reason in the report.
+    /// Why a point cannot become a sample; the raw value is the reason in the report.
     enum Refusal: String, Error {
         case noJSON = "no JSON"
         case noPoint = "no object"
@@ -26,16 +26,16 @@ struct AutoExportPoint {
         case tooManyStages = "too many stages of sleep"
     }
 
-    /// What a point is.
+    /// The content of a point.
     enum Content: Hashable {
         case sample(Sample, SampleNature)
-        /// A stage of a night, which is no sample of its own.
+        /// A stage of a night, which is not a sample of its own.
         case stage(SleepStage, start: Instant, end: Instant)
     }
 
     let metric: AutoExportMetric
     let now: Instant
-    /// On whose clock a date without an offset is.
+    /// The zone whose clock applies to a date without an offset.
     let zone: Zone
     /// When the file was written.
     let writtenAt: Instant
@@ -44,10 +44,10 @@ struct AutoExportPoint {
 
     /// Reads one point of the metric, which must have a field.
     ///
-    /// A point is an aggregate, which a later file's point of the same time replaces: the app sums
-    /// or averages over a minute, an hour or a day. Three are what was measured, of which no
-    /// reading replaces another: a blood pressure, a blood glucose and a heart rate whose least and
-    /// greatest are the same; unless they stand for a whole day.
+    /// A point is an aggregate, which a later file's point of the same time replaces, because the
+    /// app sums or averages over a minute, an hour or a day. Three kinds are measurements, which no
+    /// other one replaces, unless they cover a whole day: blood pressure, blood glucose, and a
+    /// heart rate whose minimum and maximum are the same.
     func read(_ point: JSON) throws(Refusal) -> Content {
         guard case .object = point else { throw .noPoint }
         switch metric.field {
@@ -76,7 +76,7 @@ struct AutoExportPoint {
         }
     }
 
-    /// The same without throwing.
+    /// Reads a point like `read`, without throwing.
     func outcome(of point: JSON) -> Result<Content, Refusal> {
         do throws(Refusal) {
             return .success(try read(point))
@@ -94,7 +94,7 @@ struct AutoExportPoint {
             source: AutoExportPoint.source(point))
     }
 
-    /// The name of the source, which is a text, an object with a `name`, or not there.
+    /// Returns the name of the source, which is a text, an object with a `name`, or missing.
     static func source(_ point: JSON) -> String? {
         switch point["source"] {
         case .string(let name): cut(name)
@@ -110,7 +110,8 @@ struct AutoExportPoint {
 
     // MARK: Time
 
-    /// The day from its midnight for daily data and for a date without time; else `span` seconds.
+    /// Returns the day from its midnight for daily data and for a date without a time, else `span`
+    /// seconds.
     private func interval(
         _ point: JSON, span: Int64 = 0
     ) throws(Refusal) -> (start: Instant, end: Instant) {
@@ -119,12 +120,13 @@ struct AutoExportPoint {
             metric.isDaily || date.isDay
             ? zone.endOfDay(from: date.instant)
             : date.instant + .seconds(span)
-        // Of a day that is not over more comes; it is taken when the file is read after its end.
+        // More may come for a day that is not over; it is accepted once the file is read after its
+        // end.
         guard end <= now else { throw .inFuture }
         return (date.instant, end)
     }
 
-    /// When what a point tells of is over; `nil` without a date.
+    /// Returns when the time that a point covers is over; `nil` without a date.
     func end(of point: JSON) -> Instant? {
         for key in ["sleepEnd", "endDate", "date"] {
             guard let json = point[key], let date = AutoExportDate(json, zone: zone) else {
@@ -147,7 +149,7 @@ struct AutoExportPoint {
 
     // MARK: Values
 
-    /// The value in the kind's unit, and whether it is one reading.
+    /// Returns the value in the kind's unit, and whether it is a single reading.
     private func quantity(
         _ point: JSON, _ kind: SampleKind
     ) throws(Refusal) -> (value: Double, isReading: Bool) {
@@ -181,7 +183,7 @@ struct AutoExportPoint {
         return Int(value)
     }
 
-    /// A number; `nil` where there is none. The app writes the keys of heart rates with a capital.
+    /// Returns a number; `nil` if there is none. The app capitalises the keys of heart rates.
     private func number(_ point: JSON, _ key: String) throws(Refusal) -> Double? {
         switch point[key] ?? point[key.lowercased()] {
         case .integer(let number): return Double(number)
@@ -202,10 +204,11 @@ struct AutoExportPoint {
         return .stage(stage, start: start, end: end)
     }
 
-    /// A night of the aggregated form, whose spans are hours.
+    /// Reads a night in the aggregated form, whose durations are in hours.
     ///
-    /// `totalSleep` is all of it since version 7, `asleep` what has no stage; before, `asleep` was
-    /// all of it. Where a band tells no stages, all of them are 0 and the sleep counts as light.
+    /// Since version 7, `totalSleep` is all of the sleep, and `asleep` the part without a stage;
+    /// before, `asleep` was all of it. If a band reports no stages, all of them are 0 and the sleep
+    /// counts as light.
     private func night(_ point: JSON) throws(Refusal) -> Sample {
         let start = try date(point, "sleepStart").instant
         let end = try date(point, "sleepEnd").instant
@@ -224,7 +227,7 @@ struct AutoExportPoint {
         if total == 0 { total = max(asleep, staged) }
         let span = Double((end - start).milliseconds) / 60_000
         guard total > 0 else { throw .noValue }
-        // Half an hour for what the app rounds; more sleep than night is no night.
+        // Allow half an hour for the app's rounding; more sleep than night is not a night.
         guard total <= span + 30, deep + rem <= total + 1 else { throw .badValue }
         var lying: Int?
         if point["inBedStart"] != nil,

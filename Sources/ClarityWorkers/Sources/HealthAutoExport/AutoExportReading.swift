@@ -2,12 +2,12 @@ import ClarityJobs
 import ClarityScheduler
 import JSON
 
-/// Goes once through the text of a file and keeps the account of every point.
+/// Reads the text of a file once, and counts what became of every point.
 struct AutoExportReading {
-    /// The most names of sections, metrics or sources that are told apart.
+    /// The most names of sections, metrics or sources that are distinguished.
     private static let mostNames = 512
     static let otherNames = "(other types)"
-    /// After how many points progress is told.
+    /// The number of points between two calls of `progress`.
     private static let stride: Int64 = 1024
 
     private var cursor: JSONCursor
@@ -21,7 +21,7 @@ struct AutoExportReading {
     private var days: AutoExportDays
     private var report = SourceReport()
 
-    /// - Parameter writtenAt: when the file was written: what went on then is not over.
+    /// - Parameter writtenAt: when the file was written; what was going on then is not over.
     init(
         _ bytes: [UInt8], now: Instant, writtenAt: Instant, rules: FoldingRules,
         progress: ((SourceProgress) throws -> Void)? = nil
@@ -37,9 +37,9 @@ struct AutoExportReading {
         self.progress = progress
     }
 
-    /// Reads to the end of the text, or to where it is no JSON.
+    /// Reads to the end of the text, or to where it is not JSON.
     ///
-    /// - Throws: what `progress` or `each` throws, unchanged, and nothing else.
+    /// - Throws: the errors of `progress` and `each`, unchanged, and nothing else.
     mutating func run(_ each: (Sample, SampleNature) throws -> Void) throws -> SourceReport {
         do {
             try cursor.enter("{")
@@ -54,7 +54,7 @@ struct AutoExportReading {
         } catch let fault as JSONFault {
             report.brokeAt = SourceBreak(byteOffset: Int64(fault.offset), reason: fault.reason)
         }
-        // A text that breaks off can do so in the midst of a night.
+        // A text that breaks off may do so in the middle of a night.
         let end = report.brokeAt == nil ? min(writtenAt, now) : nil
         let outcome = try nights.finish(until: end, each)
         if outcome.made > 0 { report.made[.sleep, default: 0] += outcome.made }
@@ -85,7 +85,7 @@ struct AutoExportReading {
         }
     }
 
-    /// Reads one metric, whose points may stand before its name and its unit.
+    /// Reads one metric, whose points may come before its name and its unit.
     private mutating func metric(_ each: (Sample, SampleNature) throws -> Void) throws {
         guard cursor.next == UInt8(ascii: "{") else {
             report.recordsRead += 1
@@ -172,7 +172,7 @@ struct AutoExportReading {
         _ sample: Sample, _ nature: SampleNature,
         _ each: (Sample, SampleNature) throws -> Void
     ) throws {
-        // A point of many readings is what they were folded into.
+        // An aggregate is a point into which the app has folded many readings.
         switch nature {
         case .measurement: report.samplesByKind[sample.kind, default: 0] += 1
         case .aggregate:
@@ -182,8 +182,8 @@ struct AutoExportReading {
         try each(sample, nature)
     }
 
-    /// Whether all dates of the points that come next are midnights, and else the seconds that a point
-    /// stands for.
+    /// Returns whether all dates of the points that follow are midnights, and otherwise the seconds
+    /// that a point covers.
     private func granularity(_ start: JSONCursor) -> (isDaily: Bool, span: Int64) {
         var cursor = start
         var (dates, isDaily, span) = (0, true, Int64(3600))
@@ -205,7 +205,7 @@ struct AutoExportReading {
                 if !seconds.isMultiple(of: 60) { span = 0 }
             }
         } catch {
-            // Found again, and told of, when the points are read.
+            // The fault is found again, and reported, when the points are read.
         }
         return (dates > 0 && isDaily, span)
     }
@@ -221,7 +221,7 @@ struct AutoExportReading {
 
     private mutating func count(_ refusal: String) { report.refused[refusal, default: 0] += 1 }
 
-    /// Counts what has no field; under its name where that is one, since reports are not sealed.
+    /// Counts an element without a field; by name only if it is one, as reports are not encrypted.
     private mutating func count(unmapped name: String) {
         let isName =
             name.utf8.count <= 80

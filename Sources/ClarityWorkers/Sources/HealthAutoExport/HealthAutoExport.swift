@@ -2,11 +2,11 @@ public import ClarityJobs
 public import ClarityScheduler
 import JSON
 
-/// A file that the app Health Auto Export writes: JSON with metrics, each with its points.
+/// A file of the app Health Auto Export: JSON with metrics, each with its points.
 ///
-/// A file has at most 64 MiB, and is read into memory; of its contents one point at a time becomes a
-/// value. What it has beside metrics (workouts, states of mind, medications, symptoms and the
-/// like) is counted by its name.
+/// A file has at most 64 MiB and is read into memory; one point at a time becomes a value. What it
+/// has beside metrics (workouts, states of mind, medications, symptoms and the like) is counted by
+/// its name.
 public struct HealthAutoExport: Sendable {
     /// The most bytes of a file.
     public static let largestFile = 64 << 20
@@ -15,23 +15,23 @@ public struct HealthAutoExport: Sendable {
     private let now: Instant
     private let rules: FoldingRules
 
-    /// Names a file; nothing is opened yet.
+    /// Creates a reader of a file; nothing is opened yet.
     ///
     /// - Parameters:
     ///   - now: The instant after which nothing can have happened.
-    ///   - rules: On whose clock dates without an offset are, and how nights are made of stages.
+    ///   - rules: The time zone of dates without an offset, and how nights are made from stages.
     public init(path: String, now: Instant, rules: FoldingRules) {
         self.path = path
         self.now = now
         self.rules = rules
     }
 
-    /// Hands over each point that is a sample and gives the account of all of them.
+    /// Passes on each point that is a sample, and returns the report of all points.
     ///
-    /// A text that breaks off is no error: what was read before stands, and `SourceReport.brokeAt`
-    /// says where it broke.
+    /// A text that breaks off is not an error: everything read before counts, and
+    /// `SourceReport.brokeAt` says where it broke off.
     ///
-    /// - Throws: `SourceError` when there is nothing to read; what `progress` or `each` throws.
+    /// - Throws: `SourceError` if there is nothing to read; the errors of `progress` and `each`.
     public func read(
         progress: ((SourceProgress) throws -> Void)? = nil,
         _ each: (Sample, SampleNature) throws -> Void
@@ -46,8 +46,8 @@ public struct HealthAutoExport: Sendable {
         return try reading.run(each)
     }
 
-    /// The file at `path` itself or, in the order of their names, the files of that folder whose name
-    /// ends in `.json`; names that begin with a dot do not count.
+    /// Returns `path` itself or, if it is a folder, its files whose names end in `.json`, in the
+    /// order of their names. Names that begin with a dot are left out.
     static func files(at path: String) throws(SourceError) -> [String] {
         let folder: OpenFolder
         do throws(SourceError) {
@@ -59,8 +59,8 @@ public struct HealthAutoExport: Sendable {
         return names.map { "\(path)/\($0)" }
     }
 
-    /// Whether a text that begins so is one of this app: an object with an object `data`, which is
-    /// not always its first member.
+    /// Whether a text that begins with `head` is from this app: an object with an object `data`,
+    /// which is not always its first member.
     static func isOne(_ head: some Sequence<UInt8>) -> Bool {
         var cursor = JSONCursor(Array(head))
         do throws(JSONFault) {
@@ -70,7 +70,7 @@ public struct HealthAutoExport: Sendable {
                 try cursor.skip()
             }
         } catch {
-            // Another text, or the end of what is looked at.
+            // Another kind of text, or the end of `head`.
         }
         return false
     }

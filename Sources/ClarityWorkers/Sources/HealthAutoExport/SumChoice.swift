@@ -2,12 +2,13 @@ import ClarityJobs
 import ClarityScheduler
 import JSON
 
-/// Chooses, where several sources have minutes of meditation of the same time, the one that counts. The
-/// sums of a day are merged instead.
+/// Chooses one source where several have minutes of meditation for the same time. The sums of a day
+/// are merged instead.
 ///
-/// Of other kinds each source's value stays. A point that is no sample rules out none.
+/// For other kinds, the values of all sources stay. A point that is not a sample rules out no
+/// other.
 struct SumChoice {
-    /// The most sources that are told apart; further ones count as one of no name.
+    /// The most sources that are distinguished; further ones count as one without a name.
     private static let mostSources = 512
 
     fileprivate struct Span: Hashable {
@@ -16,12 +17,12 @@ struct SumChoice {
     }
 
     private var names: [String: Int32] = [:]
-    /// The place of each source among all, the best first.
+    /// The position of each source in the ranking, the best first.
     private var order: [Int] = []
-    /// The best source of each time; empty where there is one source alone.
+    /// The best source of each time; empty if there is only one source.
     private var best: [Span: Int32] = [:]
 
-    /// Looks at the points that come next.
+    /// Finds the best source of each time among the points that follow.
     init(of points: JSONCursor, _ reader: AutoExportPoint, preferred: [String]) {
         guard case .quantity(let kind) = reader.metric.field, SumChoice.isSum(kind) else { return }
         SumChoice.each(points) { point in
@@ -64,7 +65,7 @@ struct SumChoice {
                 if case .success(let point) = try cursor.piece() { body(point) }
             }
         } catch {
-            // Found again, and told of, when the points are read.
+            // The fault is found again, and reported, when the points are read.
         }
     }
 }

@@ -2,33 +2,33 @@ import ClarityJobs
 import ClarityScheduler
 import JSON
 
-/// Reads a file of samples: a list of JSON, one object, or a sample a line.
+/// Reads a file of samples: a JSON list, one object, or one sample a line.
 ///
-/// A bad sample is passed over and noted; the good ones are handed over. NDJSON is read as a stream
-/// with lines of at most 64 KiB; other files whole. Either has at most 64 MiB.
+/// A bad sample is skipped and noted; the good ones are passed on. NDJSON is read as a stream, with
+/// lines of at most 64 KiB; other files are read whole. A file has at most 64 MiB.
 struct SampleFile {
     /// The most bytes of a file.
     static let largestFile = 64 << 20
     /// The most bytes of a line or of a list's element.
     static let longestLine = JSONCursor.largestValue
-    /// The most faults that are kept; further ones are counted.
+    /// The most faults that are kept; further ones are only counted.
     static let mostFaults = 100
 
     /// A bad sample, and where it begins.
     struct Fault: Hashable, CustomStringConvertible {
-        /// Counted from 1.
+        /// The line, counted from 1.
         var line: Int
         var what: String
 
         var description: String { "line \(line): \(what)" }
     }
 
-    /// What was read.
+    /// The result of reading a file.
     struct Outcome {
         var report = SourceReport()
         /// The first faults, in the order of the file.
         var faults: [Fault] = []
-        /// How many there are.
+        /// The number of all faults.
         var faultCount = 0
     }
 
@@ -45,8 +45,9 @@ struct SampleFile {
 
     /// Reads `file` to its end.
     ///
-    /// - Parameter isList: whether it is read whole, as a list or one object, and not line by line.
-    /// - Throws: `SourceError.tooLarge`, `unreadable`; what `progress` or `each` throws.
+    /// - Parameter isList: whether the file is read whole, as a list or one object, and not line by
+    ///   line.
+    /// - Throws: `SourceError.tooLarge`, `unreadable`; the errors of `progress` and `each`.
     mutating func read(
         _ file: RegularFile, path: String, isList: Bool,
         _ each: (Sample, SampleNature) throws -> Void
@@ -76,7 +77,7 @@ struct SampleFile {
             let count = try file.read(into: &buffer)
             guard count > 0 else { break }
             outcome.report.bytesRead += Int64(count)
-            // What is appended while it is read could go on without end.
+            // A file that grows while it is read could go on without end.
             guard outcome.report.bytesRead <= SampleFile.largestFile else {
                 note("the file grows while it is read", line: number)
                 break
@@ -199,8 +200,7 @@ struct SampleFile {
         try each(read.sample, read.nature)
     }
 
-    /// Counts a record as none; what is said of it is for who wrote the file, the reason for the
-    /// report.
+    /// Counts a record as refused. `what` is for the author of the file, `reason` for the report.
     private mutating func refuse(_ what: String, _ line: Int, _ reason: String) {
         outcome.report.refused[reason, default: 0] += 1
         note(what, line: line)
@@ -222,7 +222,7 @@ struct SampleFile {
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 }
 
-/// Counts lines up to places that only go forward.
+/// Counts the lines before positions that only move forward.
 private struct LineCount {
     private let bytes: [UInt8]
     private var position = 0
@@ -230,7 +230,7 @@ private struct LineCount {
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The line of a byte, from 1.
+    /// Returns the line of a byte, counted from 1.
     mutating func line(at offset: Int) -> Int {
         let end = min(max(offset, position), bytes.count)
         for byte in bytes[position..<end] where byte == 0x0A { line += 1 }

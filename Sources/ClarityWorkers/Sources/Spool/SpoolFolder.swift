@@ -4,9 +4,10 @@ import Glibc
 
 /// A folder into which any program moves files of samples.
 ///
-/// A file is taken when its name ends in `.ndjson` or `.json`; names that begin with a dot, and all
-/// others, are not looked at, so that a writer has a place of its own beside its goal. A file that
-/// was taken goes to `done/`; one with a bad sample to `rejected/`, with what is wrong beside it.
+/// A file is accepted if its name ends in `.ndjson` or `.json`. Names that begin with a dot, and
+/// all others, are ignored, so a program can write a file beside its destination. A file that was
+/// accepted moves to `done/`. One with a bad sample moves to `rejected/`, with a list of its faults
+/// beside it.
 struct SpoolFolder {
     static let doneName = "done"
     static let rejectedName = "rejected"
@@ -18,7 +19,7 @@ struct SpoolFolder {
     /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `unreadable`.
     init(path: String) throws(SourceError) { folder = try OpenFolder(path: path) }
 
-    /// Whether a file of this name is taken.
+    /// Whether a file of this name is accepted.
     static func takes(_ name: String) -> Bool {
         let lowered = name.lowercased()
         return !name.hasPrefix(".") && (lowered.hasSuffix(".ndjson") || lowered.hasSuffix(".json"))
@@ -28,17 +29,17 @@ struct SpoolFolder {
     /// Whether a file of this name is read whole, as a list or one object.
     static func isList(_ name: String) -> Bool { name.lowercased().hasSuffix(".json") }
 
-    /// The names of the files that wait, in their order.
+    /// Returns the names of the waiting files, in order.
     ///
-    /// Only regular files that are not empty: a link could lead anywhere, and an empty file is one
-    /// that somebody is about to write.
+    /// Only regular files that are not empty count: a link could lead anywhere, and an empty file
+    /// is one that somebody is about to write.
     func waiting() throws(SourceError) -> [String] {
         try folder.names(where: SpoolFolder.takes).filter { name in
             folder.stamp(of: name).map { $0.isRegular && $0.size > 0 } ?? false
         }
     }
 
-    /// How many files were rejected and are still there.
+    /// Returns the number of rejected files that are still there.
     func rejected() throws(SourceError) -> Int {
         let rejected: OpenFolder
         do throws(SourceError) {
@@ -49,18 +50,18 @@ struct SpoolFolder {
         return try rejected.names(where: SpoolFolder.takes).count
     }
 
-    /// Opens a file that waits.
+    /// Opens a waiting file.
     func open(_ name: String) throws(SourceError) -> RegularFile {
         try RegularFile(name, in: folder)
     }
 
-    /// Moves a file away whose samples are in the outbox.
+    /// Moves a file away once its samples are in the outbox.
     ///
-    /// What stands at the name by now must be the file that was read, as it was: a writer may have
+    /// The file at this name must still be the one that was read, and unchanged. A writer may have
     /// put another one there, which then waits for its own turn.
     ///
-    /// - Parameter faults: what is wrong with it, for the file beside it; `nil` when nothing is.
-    /// - Returns: whether it was moved.
+    /// - Parameter faults: the list of its faults, for the file beside it; `nil` if there are none.
+    /// - Returns: whether the file was moved.
     func settle(
         _ name: String, _ stamp: RegularFile.Stamp?, faults: String?
     ) throws(SourceError) -> Bool {
@@ -77,7 +78,7 @@ struct SpoolFolder {
             target.remove(newName)
             throw error
         }
-        // Between the look and the move somebody can have put a newer file there.
+        // Between the check and the move somebody may have put a newer file there.
         if let moved = target.stamp(of: newName), moved != stamp, folder.stamp(of: name) == nil {
             try target.move(newName, to: folder, name)
             target.remove("\(newName).reason")
@@ -86,7 +87,8 @@ struct SpoolFolder {
         return true
     }
 
-    /// A name that nothing has in a folder, taken by an empty file: `steps.json`, `steps-2.json`.
+    /// Reserves a free name in a folder with an empty file, and returns it: `steps.json`,
+    /// `steps-2.json`.
     private static func reserve(_ name: String, in folder: OpenFolder) throws(SourceError) -> String
     {
         let dot = name.lastIndex(of: ".") ?? name.endIndex

@@ -1,10 +1,10 @@
 import ClarityScheduler
 import JSON
 
-/// An object of a sample's, with its fields by what they must be.
+/// An object of a sample, whose fields are read by type.
 struct SpoolObject {
     private let json: JSON
-    /// What stands before the names of its fields in a fault: `value.`.
+    /// The text before the names of its fields in a fault, such as `value.`.
     private let prefix: String
 
     init(_ json: JSON, prefix: String = "") {
@@ -14,7 +14,7 @@ struct SpoolObject {
 
     func has(_ name: String) -> Bool { json[name] != nil }
 
-    /// A text that is not empty; `nil` where there is no such field.
+    /// Returns a text that is not empty; `nil` if there is no such field.
     func text(_ name: String) throws(FieldFault) -> String? {
         switch json[name] {
         case nil: return nil
@@ -42,7 +42,7 @@ struct SpoolObject {
         }
     }
 
-    /// A number of at least 0.
+    /// Returns a number of at least 0.
     func number(_ name: String, atMost limit: Double = .infinity) throws(FieldFault) -> Double {
         let wanted =
             limit == .infinity ? "a number of at least 0" : "a number from 0 to \(Int(limit))"
@@ -54,11 +54,11 @@ struct SpoolObject {
         }
         guard number >= 0 else { throw fault(name, "a negative number", wanted) }
         guard number <= limit else { throw fault(name, "a larger number", wanted) }
-        // Makes a zero of a negative one.
+        // Turns a negative zero into zero.
         return number + 0
     }
 
-    /// A whole number; `standard` where there is none.
+    /// Returns a whole number; `standard` if there is no such field.
     func whole(
         _ name: String, _ range: ClosedRange<Int>, else standard: Int? = nil
     ) throws(FieldFault) -> Int {
@@ -76,7 +76,7 @@ struct SpoolObject {
         }
     }
 
-    /// An object with no other fields than these.
+    /// Returns an object that has no other fields than these.
     func object(_ name: String, _ fields: [String]) throws(FieldFault) -> SpoolObject {
         let wanted = "an object of \(fields.joined(separator: ", "))"
         guard case .object(let members)? = json[name] else {
@@ -100,7 +100,7 @@ struct SpoolObject {
 }
 
 extension JSON {
-    /// What sort of value this is, with its article.
+    /// The type of the value, with its article.
     var sort: String {
         switch self {
         case .null: "null"

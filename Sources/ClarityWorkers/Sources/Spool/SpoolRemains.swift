@@ -1,18 +1,18 @@
 import ClarityScheduler
 @preconcurrency import Glibc
 
-/// What a spool folder has taken as a whole: the files in its `done/`. What is in `rejected/` was not
-/// taken, and stays.
+/// The files that a spool folder has accepted without a fault, in its `done/`. Files in `rejected/`
+/// were not accepted, and stay.
 ///
-/// Only regular files of the names that it gives are looked at, and the folder is not followed where
-/// it is a link. A file counts from when it was moved there, which the system notes as its change.
+/// Only regular files of accepted names count, and a folder that is a link is not followed. The age
+/// of a file counts from its move, which the system records as its status change.
 struct SpoolRemains {
     /// One file.
     struct File: Hashable {
         var name: String
         var bytes: Int64
         var movedAt: Instant
-        /// What tells it from every other file.
+        /// Distinguishes the file from every other one.
         var identity: String
     }
 
@@ -23,14 +23,14 @@ struct SpoolRemains {
     /// - Throws: `SourceError.missing`, `noPermission`, `notAFolder`, `unreadable`.
     init(path: String) throws(SourceError) { folder = try OpenFolder(path: path) }
 
-    /// The files that were moved before `cutoff`, in the order of their names.
+    /// Returns the files that were moved before `cutoff`, in the order of their names.
     func files(before cutoff: Instant) throws(SourceError) -> [File] {
         guard let remains = try open() else { return [] }
         return try remains.names(where: SpoolRemains.isOurs)
             .compactMap { file($0, in: remains) }.filter { $0.movedAt < cutoff }
     }
 
-    /// Removes a file that is still as it was found; whether it did.
+    /// Removes a file if it is unchanged since it was found; returns whether it did.
     func remove(_ file: File) throws(SourceError) -> Bool {
         guard let remains = try open(), self.file(file.name, in: remains) == file else {
             return false
@@ -41,12 +41,12 @@ struct SpoolRemains {
         return true
     }
 
-    /// The folder for what was taken; `nil` where there is none.
+    /// Returns the folder of accepted files; `nil` if there is none.
     private func open() throws(SourceError) -> OpenFolder? {
         do throws(SourceError) {
             return try OpenFolder(SpoolFolder.doneName, in: folder, makes: false)
         } catch {
-            // A link, or a file, is nothing that this program has made.
+            // This program makes neither a link nor a file of this name.
             switch error {
             case .missing, .notAFolder: return nil
             default: throw error
@@ -69,7 +69,7 @@ struct SpoolRemains {
                 + "\(moved.tv_nsec)")
     }
 
-    /// Whether the spool takes files of such a name.
+    /// Whether the spool accepts files with such a name.
     private static func isOurs(_ name: String) -> Bool {
         let name = name.lowercased()
         return !name.hasPrefix(".") && (name.hasSuffix(".ndjson") || name.hasSuffix(".json"))

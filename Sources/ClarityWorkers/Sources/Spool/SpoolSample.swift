@@ -1,10 +1,10 @@
-// Rounding is a function of the C library in builds that are not optimised.
+// Unoptimised builds round with a function of the C library.
 import ClarityJobs
 import ClarityScheduler
 import Glibc
 import JSON
 
-/// What is wrong with one sample of a file: what kind of thing stands there, never the value.
+/// A fault in one sample of a file; it names the type that was found, never the value.
 struct FieldFault: Error, Hashable {
     /// The field's name; `nil` for the whole sample.
     var field: String?
@@ -14,15 +14,15 @@ struct FieldFault: Error, Hashable {
 
 extension FieldFault: CustomStringConvertible {
     var description: String {
-        // A field's name is of whoever wrote the file.
+        // The author of the file chose the field's name.
         "\(field.map { "`\($0.forReport)`: " } ?? "")got \(got), wanted \(wanted)"
     }
 }
 
-/// A sample as any program writes it: an object of JSON.
+/// A sample as other programs write it: a JSON object.
 ///
-/// `docs/sources.md` has the form. A field that it does not name is a fault: it is more likely a
-/// name that was mistyped than one that may be left out.
+/// `docs/sources.md` describes the form. An unknown field is a fault: it is more likely a mistyped
+/// name than one that may be left out.
 struct SpoolSample: Hashable {
     var sample: Sample
     var nature: SampleNature
@@ -33,7 +33,7 @@ struct SpoolSample: Hashable {
     ///
     /// - Parameters:
     ///   - now: the instant after which nothing can have happened.
-    ///   - asOf: as of when an aggregate is true.
+    ///   - asOf: the instant as of which an aggregate is true.
     init(_ json: JSON, now: Instant, asOf: Instant) throws(FieldFault) {
         guard case .object(let members) = json else {
             throw FieldFault(got: json.sort, wanted: "an object")
@@ -51,7 +51,7 @@ struct SpoolSample: Hashable {
             throw FieldFault(
                 field: "end", got: "an instant before `start`", wanted: "one at or after it")
         }
-        // A day or a night is over when it is handed over; a measurement may be rounded up.
+        // A day or night must be over when it is passed on; a measurement's end may be rounded up.
         guard start <= now else {
             throw FieldFault(
                 field: "start", got: "an instant to come", wanted: "one that has passed")
@@ -106,7 +106,8 @@ struct SpoolSample: Hashable {
         }
     }
 
-    /// What makes the kind's own unit of the one that stands there, if one does.
+    /// Returns the conversion from the sample's unit to the kind's own; without a unit, values stay
+    /// as they are.
     private static func conversion(
         _ object: SpoolObject, _ kind: SampleKind
     ) throws(FieldFault) -> (Double) -> Double {

@@ -33,7 +33,8 @@ extension LoopRoutes {
         var points: [ActigraphyPoint?] = []
         for node in validation.list(body["data_points"]) ?? [] {
             guard validation.object(node) != nil else { continue }
-            // What a point holds is looked at by the analysis alone.
+            // Only the analysis reads the content of a point; the validation of the request does
+            // not.
             var content = LaxValidation()
             points.append(
                 ActigraphyPoint(
@@ -48,13 +49,13 @@ extension LoopRoutes {
         return try analyze(points.compactMap { $0 }, call, service)
     }
 
-    /// Analyses the recording at once.
+    /// Analyzes a recording at once.
     private func analyze(
         _ points: [ActigraphyPoint], _ call: Service.Call, _ service: Service
     ) throws -> Response {
         let caller = try call.owner.id
         let id = service.identifiers.uuid()
-        // A sum beyond what a number holds says nothing about anybody's rest.
+        // Values outside this range say nothing about rest, and their sum could overflow.
         guard points.allSatisfy({ (0...1e9).contains($0.value) }),
             let features = ActigraphyFeatures(points)
         else { return try fail(id, call, service) }
@@ -71,7 +72,7 @@ extension LoopRoutes {
             ])
     }
 
-    /// Answers for a recording in which nothing moved.
+    /// Answers for a recording without movement or with values out of range.
     private func fail(
         _ id: String, _ call: Service.Call, _ service: Service
     ) throws -> Response {
@@ -136,13 +137,14 @@ extension LoopRoutes {
 }
 
 extension ActigraphyFeatures {
-    /// What the day's profile says of sleep. An hour with less than a tenth of the movement of
-    /// the busiest counts as asleep.
+    /// Derives sleep from the day's profile.
+    ///
+    /// An hour with less than a tenth of the movement of the busiest hour counts as asleep.
     fileprivate func sleep(of user: String, at time: Timestamp) -> JSON {
         let highest = hourly.max() ?? 0
         let isAsleep = hourly.map { $0 < highest / 10 }
         let asleep = isAsleep.count { $0 }
-        // The restless hours between the first and the last that are asleep, evening first.
+        // The time in bed runs from the first to the last hour asleep, counted from noon to noon.
         let night = (12..<36).map { isAsleep[$0 % 24] }
         let span = (night.lastIndex(of: true) ?? 0) - (night.firstIndex(of: true) ?? 0) + 1
         let inBed = asleep == 0 ? 0 : span

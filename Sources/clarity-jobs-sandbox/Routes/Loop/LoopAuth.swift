@@ -51,7 +51,7 @@ extension LoopRoutes {
             let end = (call.now + Lockouts.span).offsetText
             return problem(429, "account_locked", "The account is locked until \(end).", call)
         }
-        // Nobody's password is this long, and its digest would cost as much.
+        // No user's password is longer, and hashing such a text would take correspondingly long.
         guard password.utf8.count <= 1024, let account = try service.store.account(email: email),
             try service.store.password(of: account.id)?.matches(password) == true
         else {
@@ -69,7 +69,10 @@ extension LoopRoutes {
         }
     }
 
-    /// The token comes from the header when there is one, else from the body. It stays the same.
+    /// Issues a new access token.
+    ///
+    /// The refresh token comes from the header if there is one, else from the body. It stays the
+    /// same.
     func refresh(_ call: Service.Call, _ service: Service) throws -> Response {
         let token: String
         if let header = call.request.authorization {
@@ -142,7 +145,7 @@ extension LoopRoutes {
         var account = try call.owner
         var validation = LaxValidation()
         let name = validation.text(body["display_name"], required: false)
-        // It is looked at and let be: the address belongs to the login.
+        // The address is validated but not changed, because it belongs to the login.
         _ = validation.text(body["email"], required: false)
         try validation.finish()
         if let name {

@@ -1,7 +1,7 @@
 import JSON
 
 extension Service.Call {
-    /// Who asks; nobody is 401.
+    /// The caller's account; without a caller, the answer is 401.
     var owner: Account {
         get throws(Refusal) {
             guard let caller else {
@@ -11,10 +11,10 @@ extension Service.Call {
         }
     }
 
-    /// The body's value, whatever type it is declared to be.
+    /// Returns the value of the body, whatever its declared type.
     ///
-    /// - Throws: the answer 400 for a body that is not text, as one that is compressed, 422 for
-    ///   one that is no JSON.
+    /// - Throws: the answer 400 if the body is not text, such as a compressed one, 422 if it is not
+    ///   JSON.
     func laxValue() throws(Refusal) -> Node {
         guard String(validating: request.body, as: UTF8.self) != nil else {
             throw Refusal(.detail(400, "There was an error parsing the body"))
@@ -32,11 +32,11 @@ extension Service.Call {
         }
     }
 
-    /// The body, which must be an object.
+    /// Returns the body, which must be an object.
     func laxBody() throws(Refusal) -> Node {
         let node = try laxValue()
         var validation = LaxValidation()
-        // A body that is declared to be something else is taken for text.
+        // A body that is declared as another type is treated as text.
         let isText = !request.isJSON && node.value != nil
         let seen = isText ? Node(value: "not JSON", location: node.location) : node
         _ = validation.object(seen, "model_attributes_type")
@@ -44,12 +44,12 @@ extension Service.Call {
         return node
     }
 
-    /// A value of the query.
+    /// Returns a value of the query.
     func queried(_ name: String) -> Node {
         Node(value: request.query[name].map { .string($0) }, location: "query" / name)
     }
 
-    /// A whole number of the query, kept to what can be counted with.
+    /// Returns an integer from the query, clamped to a range that arithmetic can handle.
     func queriedNumber(
         _ name: String, _ range: ClosedRange<Double>? = nil, _ validation: inout LaxValidation
     ) -> Int? {
@@ -57,7 +57,7 @@ extension Service.Call {
             .map { Int(min(max($0, -1e9), 1e9)) }
     }
 
-    /// A UUID of the path, in lower case.
+    /// Returns a UUID from the path, in lower case.
     func pathUUID(_ name: String) throws(Refusal) -> String {
         var validation = LaxValidation()
         let node = Node(value: .string(parameters[0]), location: "path" / name)
@@ -68,9 +68,9 @@ extension Service.Call {
 }
 
 extension LoopRoutes {
-    /// Counts the request in its window, where limits are kept.
+    /// Counts the request in its window, if limits are enforced.
     ///
-    /// - Throws: the answer 429 when the window is full.
+    /// - Throws: the answer 429 if the window is full.
     func count(_ operation: Operation, _ call: Service.Call) throws(Refusal) {
         guard has(.limits), let limit = rates[operation] else { return }
         let user = limit.scope == .user ? call.caller?.account.id ?? "" : ""

@@ -50,7 +50,7 @@ extension LoopRoutes {
         return try keep(metrics, syncToken, call, service)
     }
 
-    /// Stores what is kept of the metrics, and answers.
+    /// Stores the metrics that the backend keeps, and answers.
     private func keep(
         _ metrics: [AcceptedMetric], _ syncToken: String?, _ call: Service.Call,
         _ service: Service
@@ -92,7 +92,8 @@ extension LoopRoutes {
             ])
     }
 
-    /// The indices that a map from type to metric is left with.
+    /// Returns the indices of the last metric of each type, which a map from type to metric would
+    /// keep.
     private func lastOfEachType(_ metrics: [AcceptedMetric]) -> [Int] {
         var last: [String: Int] = [:]
         for (index, metric) in metrics.enumerated() { last[metric.type] = index }
@@ -138,8 +139,10 @@ extension LoopRoutes {
         }
     }
 
-    /// Lists a row a metric. The deployed backend, were its list not empty, would have a row an
-    /// upload, with a map from type to metric as here.
+    /// Lists one row for each metric.
+    ///
+    /// If its list were not empty, the deployed backend would have one row for each upload, with a
+    /// map from type to metric as here.
     func listMetrics(_ call: Service.Call, _ service: Service) throws -> Response {
         let caller = try call.owner.id
         var validation = LaxValidation()
@@ -151,7 +154,7 @@ extension LoopRoutes {
         filter.start = validation.instant(call.queried("start_date"), required: false)
         filter.end = validation.instant(call.queried("end_date"), required: false)
         try validation.finish()
-        // A cursor is decoded, and then nothing is done with it.
+        // A cursor is decoded and then ignored.
         if let cursor = call.request.query["cursor"], Base64.jsonText(cursor) == nil {
             return .detail(400, "Invalid cursor")
         }
@@ -222,7 +225,7 @@ extension LoopRoutes {
             ])
     }
 
-    /// What the checks of health say, which is always the same.
+    /// Returns the answer of a health check, which always reports a healthy service.
     func health(_ operation: Operation, _ call: Service.Call) -> Response {
         let time: JSON = .string(call.now.offsetText)
         let body: JSON =

@@ -26,7 +26,7 @@ extension LoopRoutes {
             try service.store.noteLoss(.refused, "invalid", samples.count)
             return .unprocessable(validation.faults)
         }
-        // An id that differs in case alone is another.
+        // Ids are case-sensitive.
         guard user == caller else {
             try service.store.noteLoss(.refused, "other_user", samples.count)
             return .detail(403, "Cannot upload data for a different user")
@@ -69,7 +69,7 @@ extension LoopRoutes {
                     ? .detail(400, "Processing job \(id) not found")
                     : .detail(404, "Upload not found")
             }
-            // Read from the stored upload, which nothing changes any more.
+            // The status comes from the stored upload, which never changes again.
             if has(.neverProcessed) { return status(id, "received", 0, "", work.createdAt) }
             let next = work.advanced(steps: service.settings.processingSteps, at: call.now)
             if next != work { try service.store.update(next) }
@@ -93,7 +93,7 @@ extension LoopRoutes {
 }
 
 extension LaxValidation {
-    /// Checks a quantity or category sample. Its dates are any text.
+    /// Validates a quantity or category sample. Its dates may be any text.
     fileprivate mutating func healthKitSample(_ node: Node) {
         guard object(node, "model_attributes_type") != nil else { return }
         for name in ["identifier", "type", "start_date", "end_date"] { _ = text(node[name]) }

@@ -1,7 +1,7 @@
 import JSON
 
 extension LoopRoutes {
-    /// The scores that an insight is made of.
+    /// The scores that insights are based on.
     private static let scores = [
         "sleep_efficiency", "circadian_rhythm_score", "depression_risk_score", "total_sleep_time",
         "wake_after_sleep_onset", "sleep_onset_latency",
@@ -71,7 +71,7 @@ extension LoopRoutes {
         let start = max(0, offset)
         let page = try service.store.completed(
             .insight, of: caller, limit: limit, offset: start)
-        // Where the rows read do not reach the end, they are counted twice but for one.
+        // If the rows read do not reach the end, the total is twice their number, minus one.
         let read = limit + start
         let total = has(.wrongTotals) && read < stored ? 2 * read - 1 : stored
         return .json(
@@ -88,7 +88,7 @@ extension LoopRoutes {
                 ], call, service))
     }
 
-    /// The path of the status is an insight's by its form.
+    /// Returns the status, unless its path is taken for that of an insight.
     func insightStatus(_ call: Service.Call, _ service: Service) -> Response {
         if has(.deadInsights) { return notThere(call, service) }
         return .json(
@@ -131,7 +131,7 @@ extension LoopRoutes {
         ]
     }
 
-    /// The insight in full, without its id.
+    /// Returns the whole insight without its id.
     private func data(of work: Work) -> JSON {
         [
             "user_id": .string(work.user), "narrative": work.result["narrative"] ?? "",
@@ -144,7 +144,7 @@ extension LoopRoutes {
 }
 
 extension JSON {
-    /// The row of a history with its date as this dialect writes it.
+    /// Returns the row of a history with its date in the format of this dialect.
     fileprivate func with(dates work: Work) -> JSON {
         guard case .object(let members) = self else { return self }
         return .object(

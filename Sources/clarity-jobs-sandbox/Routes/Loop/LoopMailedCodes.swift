@@ -1,6 +1,6 @@
 import JSON
 
-// What a code does that was sent by mail.
+// The routes that send codes by mail and accept them.
 
 extension LoopRoutes {
     func confirmEmail(_ call: Service.Call, _ service: Service) throws -> Response {
@@ -29,7 +29,7 @@ extension LoopRoutes {
         return .json(200, ["status": "sent"])
     }
 
-    /// The code goes out by mail; nothing changes before it comes back.
+    /// Sends a code by mail; nothing changes until the code comes back.
     func forgotPassword(_ call: Service.Call, _ service: Service) throws -> Response {
         let body = try call.laxBody()
         var validation = LaxValidation()

@@ -1,4 +1,4 @@
-/// The requests of each window that is open. A window begins with its first request.
+/// The number of requests in each open window. A window begins with its first request.
 struct RateWindows {
     private struct Window {
         var end: Timestamp
@@ -7,9 +7,9 @@ struct RateWindows {
 
     private var windows: [String: Window] = [:]
 
-    /// Counts a request; the end of the window when it is full already.
+    /// Counts a request; if the window is already full, returns its end instead.
     mutating func admit(_ key: String, _ limit: RateLimit, at now: Timestamp) -> Timestamp? {
-        // Windows that are over say nothing, and must not gather.
+        // Windows that have ended are removed, so that they do not accumulate.
         windows = windows.filter { $0.value.end > now }
         let fresh = Window(end: now + .seconds(limit.seconds), count: 0)
         var window = windows[key] ?? fresh
@@ -20,23 +20,26 @@ struct RateWindows {
     }
 }
 
-/// The addresses with failed logins.
+/// The addresses with failed logins, and those that are locked.
 struct Lockouts {
     private static let strikes = 3
     static let span = Duration.seconds(15 * 60)
-    /// How many addresses are remembered at most; beyond that all are forgotten.
+    /// The largest number of addresses whose failures are kept; when it is reached, all are
+    /// discarded.
     private static let most = 10_000
 
     private var failures: [String: Int] = [:]
     private var locked: [String: Timestamp] = [:]
 
-    /// Notes a failed login.
+    /// Records a failed login.
     mutating func strike(_ email: String) {
         if failures.count >= Lockouts.most { failures = [:] }
         failures[email, default: 0] += 1
     }
 
-    /// Whether the address is locked, which it is 15 minutes from when it is first seen to be.
+    /// Returns whether the address is locked.
+    ///
+    /// A lock lasts 15 minutes from the first call that finds three failures.
     mutating func isLocked(_ email: String, at now: Timestamp) -> Bool {
         locked = locked.filter { $0.value > now || $0.key == email }
         if let end = locked[email] {
@@ -49,14 +52,14 @@ struct Lockouts {
         return true
     }
 
-    /// Forgets the failures of an address: it logged in.
+    /// Removes the failures of an address after a successful login.
     mutating func forget(_ email: String) {
         failures[email] = nil
         locked[email] = nil
     }
 }
 
-/// Closes the insights to everybody for a minute after five failures in a row.
+/// Blocks the insights for everybody for a minute after five failures in a row.
 struct InsightBreaker {
     private var failures = 0
     private var closedUntil: Timestamp?

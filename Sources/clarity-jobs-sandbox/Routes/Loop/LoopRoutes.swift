@@ -1,10 +1,10 @@
 import JSON
 
-/// The answers of the deployed backend: as its schema says, but for its quirks.
+/// The routes of the deployed backend: as in its schema, except for its quirks.
 final class LoopRoutes: RouteSet {
     let quirks: Set<Quirk>
     let rates: [Operation: RateLimit]
-    /// What is remembered between calls, as the deployed backend does in the memory of a process.
+    /// The state kept between calls, as the deployed backend keeps it in its process's memory.
     var windows = RateWindows()
     var lockouts = Lockouts()
     var breaker = InsightBreaker()
@@ -45,14 +45,14 @@ final class LoopRoutes: RouteSet {
         case .analyzeActigraphy: try analyzeActigraphy(call, service)
         case .analysis: try analysis(call, service)
         case .actigraphyHealth: actigraphyHealth(call)
-        // Its status was measured, its text was not.
+        // The status was measured, the text was not.
         case .index: .json(200, ["message": "CLARITY API"])
         case .health, .rootHealth, .readiness, .authHealth, .healthDataHealth:
             health(operation, call)
         }
     }
 
-    /// The access tokens are asked for as `Bearer`, in this case alone.
+    /// Returns the access token; the scheme must be `Bearer`, in exactly this case.
     func token(of request: Request) -> String? {
         guard let text = request.authorization, text.hasPrefix("Bearer ") else { return nil }
         return String(text.dropFirst("Bearer ".count))
@@ -95,12 +95,13 @@ final class LoopRoutes: RouteSet {
         }
     }
 
-    /// As the deployed backend words a failure of its data store.
+    /// Answers with the message that the deployed backend gives when its data store fails.
     func failureAfterStoring(_ status: Int, _ request: Request) -> Response {
         .detail(status, "Failed to process health data upload")
     }
 
-    /// What nobody caught goes past what gives every other answer its headers.
+    /// Adds the common headers; the answer after an uncaught exception bypasses the code that does
+    /// so.
     func dressed(_ response: Response) -> Response {
         guard response != .crash else { return response }
         var dressed = response
@@ -144,10 +145,10 @@ final class LoopRoutes: RouteSet {
                         "message": "no answer",
                     ]
                 ])
-        // These say that all is well whatever happens.
+        // These always report a healthy service.
         case .health, .rootHealth, .readiness, .authHealth, .healthDataHealth, .actigraphyHealth:
             return .json(200, ["status": "healthy"])
-        // The keys to check a token with cannot be had, so every token is a bad one.
+        // The keys that verify tokens are unavailable, so every token is invalid.
         default: return invalidToken
         }
     }
