@@ -1,5 +1,5 @@
 // swift-tools-version: 6.2
-// A package of its own, so that who builds the package above it does not build this.
+// A separate package, so that building the package above it does not build this one.
 import PackageDescription
 
 let strict: [SwiftSetting] = [

@@ -1,4 +1,5 @@
-// execute DATABASE RUNS: runs the SQL on standard input, as one script that finds RUNS in the table `size`.
+// execute DATABASE RUNS: runs the SQL from standard input as one script, which finds RUNS in the
+// table `size`.
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// expat FILE: parses the file with expat, asks for every attribute of every element, and keeps counts only.
+// expat FILE: parses the file with expat, visits every attribute of every element, and only counts.
 #include <expat.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-// insert FROM TO: reads the outbox of the store FROM into memory, then writes the same rows into a new
-// file TO with the same table and indices, as many a transaction as the store's own import writes, each
-// synced. Writes the microseconds of wall time that the writing took, and the rows.
+// insert FROM TO: reads the outbox of the store FROM into memory, then writes the same rows to a
+// new file TO with the same table and indices. Each transaction has as many rows as one of the
+// store's own import, and is synced. It prints the microseconds of wall time that writing took,
+// and the number of rows.
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ int main(int count, char **words) {
     while (sqlite3_step(read) == SQLITE_ROW) execute(to, (const char *)sqlite3_column_text(read, 0));
     sqlite3_finalize(read);
 
-    // As the import has them.
+    // The same settings as those of the import.
     execute(to, "PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = 2048;");
     long long start = now();
     sqlite3_stmt *write = prepare(to, "INSERT INTO outbox (kind, start_s, end_s, tag, sealed)"

@@ -1,7 +1,8 @@
-// metrics STORE PLAIN COUNT END: writes COUNT invented metrics of the ten years before END (seconds since
-// 1970) into the store's table `metrics`, sealed with the key in CLARITY_JOBS_KEY as the program seals them,
-// and the same numbers unsealed into a new file PLAIN with an index by type and time. Most are heart rates;
-// a day has one activity and one night. What is measured is reading, so that nothing is synced on the way.
+// metrics STORE PLAIN COUNT END: writes COUNT invented metrics of the ten years before END
+// (seconds since 1970) into the store's table `metrics`. It encrypts them with the key in
+// CLARITY_JOBS_KEY as the program does, and writes the same numbers in plain text to a new file
+// PLAIN, with an index by type and time. Most are heart rates; each day has one activity and one
+// night. Only reading is measured, so nothing is synced.
 #include <sodium.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ struct number {
     double value;
 };
 
-// Seals a metric as `CachedRow` and `MetricNumbers` have it, and writes it into both files.
+// Encrypts a metric in the form of `CachedRow` and `MetricNumbers`, and writes it to both files.
 static void add(const char *type, long long at_ms, long long end_ms, const struct number *numbers, int count) {
     char id[37], json[512], date[32];
     unsigned char random[16], row[256], content[1024], form[1024], digest[16], out[1200];

@@ -1,6 +1,6 @@
-// sink PORTFILE: takes uploads over HTTP/1.1 on 127.0.0.1, one connection at a time, keeps nothing, and
-// answers each as the backend would, with as many metrics accepted as the body has. Writes its port to
-// PORTFILE and serves until it is killed.
+// sink PORTFILE: accepts uploads over HTTP/1.1 on 127.0.0.1, one connection at a time, and stores
+// nothing. It answers each as the backend would, and reports every metric in the body as accepted.
+// It writes its port to PORTFILE and serves until it is killed.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// The least that a program must do to find nothing due: opens the history, reads the open runs and
-// the clocks, reads the job file to its end, and exits.
+// Does the least that a program must do to find nothing due: opens the history, reads the open runs
+// and the clocks, reads the job file to its end, and exits.
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>

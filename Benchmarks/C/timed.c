@@ -1,6 +1,7 @@
-// timed ROUNDS -- PROGRAM [ARGUMENT...] [-- PROGRAM ...]: runs the programs in turn, ROUNDS times, and
-// writes for each run `index nanoseconds peak_resident_kib`; ends at the first that fails. Small, since a
-// child's peak is at least what its parent had when it started it.
+// timed ROUNDS -- PROGRAM [ARGUMENT...] [-- PROGRAM ...]: runs the programs in turn, ROUNDS times,
+// and writes `index nanoseconds peak_resident_kib` for each run. It ends at the first failure. It
+// is small because a child's peak is at least the memory that its parent had when it started the
+// child.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,9 +1,10 @@
-// upload URL BODIES: posts each body of the file BODIES (its length in decimal on a line, then its bytes)
-// over one connection of libcurl and takes the answers into memory. Writes the microseconds of processor
-// time that the posting took, then of wall time; reading the file does not count.
+// upload URL BODIES: posts each body in the file BODIES (its length in decimal on a line, then its
+// bytes) over one libcurl connection, and reads the answers into memory. It writes the
+// microseconds of processor time that the requests took, then of wall time; reading the file does
+// not count.
 //
-// upload URL make COUNT BATCH: the same of bodies that it makes on the way: ids by libsodium, dates by
-// gmtime_r, the rest by snprintf.
+// upload URL make COUNT BATCH: does the same with bodies that it makes on the way: ids with
+// libsodium, dates with gmtime_r, the rest with snprintf.
 #include <curl/curl.h>
 #include <sodium.h>
 #include <stdio.h>

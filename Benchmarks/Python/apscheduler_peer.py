@@ -1,9 +1,10 @@
-"""The same instants through APScheduler with its SQLAlchemy store in a SQLite file.
+"""Runs jobs at the same instants with APScheduler and its SQLAlchemy store in a SQLite file.
 
 usage: apscheduler_peer.py DATABASE LEAD_MS OFFSET_MS...
 
-Writes a line `due_ms done_ms` for each job: the instant it was due, and that at which both its work was
-done and the store had committed that it is done with (it removes a job that is not due again).
+Writes a line `due_ms done_ms` for each job: the instant at which it was due, and the instant at
+which its work was done and the store had committed its removal (it removes jobs that are not due
+again).
 """
 
 import datetime
@@ -18,7 +19,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 
 def work():
-    """Does nothing, as the worker that it is compared with."""
+    """Does nothing, like the worker with which it is compared."""
 
 
 def main():
@@ -44,7 +45,7 @@ def main():
 
     scheduler.add_listener(hear, EVENT_JOB_EXECUTED | EVENT_JOB_REMOVED)
     scheduler.start(paused=True)
-    # Adding takes its store one transaction a job: the first is due when all are surely there.
+    # Adding a job takes its store a transaction. The first is due when all are surely stored.
     start = time.time()
     for number in range(20):
         scheduler.add_job(work, "date", id="trial", replace_existing=True,

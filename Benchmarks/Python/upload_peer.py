@@ -1,6 +1,7 @@
-"""upload_peer.py URL COUNT BATCH: uploads as many invented heart rates as COUNT says with httpx, BATCH
-at once, each body made by json from values in memory and each answer read by it. Writes the microseconds
-of processor time and of wall time."""
+"""upload_peer.py URL COUNT BATCH: uploads COUNT invented heart rates with httpx, BATCH at a time.
+
+json makes each body from values in memory and reads each answer. Writes the microseconds of
+processor time and of wall time."""
 
 import datetime
 import json

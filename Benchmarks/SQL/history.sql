@@ -1,6 +1,7 @@
--- As many runs of twenty jobs as the table `size` says, half a minute apart, straight into a history
--- that has its tables: nineteen jobs share almost all of them, `job-19` has the hundred oldest.
--- Three of a hundred failed after two attempts, five of a hundred waited for the network.
+-- Inserts runs of twenty jobs, half a minute apart, into a history that already has its tables.
+-- The table `size` holds their number. Nineteen jobs share almost all runs; `job-19` has the
+-- hundred oldest. Three runs in a hundred failed after two attempts, and five in a hundred waited
+-- for the network.
 PRAGMA main.journal_mode = OFF;
 PRAGMA main.synchronous = OFF;
 PRAGMA foreign_keys = OFF;

@@ -1,11 +1,12 @@
-// Somebody else's jobs on the same engine: `house-jobs JOB_FILE STATE_DIRECTORY` does what is due in
-// a house, once, and says what waits for what. Put it into cron, or run it until `.drained`.
+// Another program's jobs on the same engine: `house-jobs JOB_FILE STATE_DIRECTORY` runs the jobs of
+// a house that are due, once, and prints what each waiting job waits for. Run it from cron, or run
+// the scheduler until `.drained` instead of `.idle` to keep it going.
 import ClarityHost
 import ClarityScheduler
 
 let litres = OptionDeclaration("litres", .integer(0...500), standard: "5", summary: "of water")
 
-/// What a job file of this house may name.
+/// The kinds, options and sections that a job file of this house may use.
 let house = JobCatalogue(
     kinds: [
         JobKindDeclaration(
@@ -17,7 +18,7 @@ let house = JobCatalogue(
     ],
     sections: [SectionDeclaration("tank", .mapping([litres]))])
 
-/// Does the work in this process; everything that it may know stands in the order.
+/// Does the work in this process; the order holds everything that it may know.
 struct Housekeeper: Worker {
     func run(
         _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,

@@ -1,11 +1,11 @@
-/// The folders of the sources with the arrows between them, as ARCHITECTURE.md has them.
+/// The source folders and the dependencies between them that ARCHITECTURE.md allows.
 struct Architecture {
     struct Folder {
         /// The path below Sources/.
         var path: String
-        /// The folders of the same target that it may use, as paths below Sources/.
+        /// The folders of the same target that this folder may use, as paths below Sources/.
         var uses: Set<String>
-        /// The modules that it may import.
+        /// The modules that this folder may import.
         var imports: Set<String>
 
         /// The target: the first part of the path.
@@ -35,10 +35,10 @@ struct Architecture {
         cell.split(separator: ",").map { $0.split(separator: " ").joined() }
     }
 
-    /// Every crossing of an arrow that is not drawn, one line each.
+    /// Returns every dependency that the table does not allow, one line each.
     func violations(in files: [SourceFile]) -> [String] {
         let known = Dictionary(uniqueKeysWithValues: folders.map { ($0.path, $0) })
-        // A name that several folders declare tells nothing about where a use of it points.
+        // If several folders declare a name, its uses do not show which folder they depend on.
         var homes: [String: Set<String>] = [:]
         for file in files {
             for name in file.declaredTypes { homes[name, default: []].insert(file.folder) }

@@ -2,12 +2,12 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// Each row of the threat model names what shows it.
+/// Checks that each row of the threat model names the tests or files that prove it.
 @Suite("The threat model")
 struct SecurityModelTests {
     private static let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
 
-    /// The attackers' headings, and the tables' lines below them without heads and rules.
+    /// Counts the attackers and the tables, and returns the rows without heads and rules.
     private static func attacks() throws -> (attackers: Int, tables: Int, rows: [Substring]) {
         let text = String(
             decoding: try TemporaryFolder.read("\(root)/docs/security.md"), as: UTF8.self)
@@ -23,7 +23,7 @@ struct SecurityModelTests {
 
     private static let head = "| attack | what is defended | shown by |"
 
-    /// The paths in a row's last cell; `nil` for what is no row of three cells.
+    /// Returns the paths in a row's last cell, or `nil` unless the row has three cells.
     private static func proofs(_ row: Substring) -> [Substring]? {
         let cells = row.split(separator: "|", omittingEmptySubsequences: false)
         guard cells.count == 5, cells[0].isEmpty, cells[4].isEmpty else { return nil }
@@ -48,7 +48,7 @@ struct SecurityModelTests {
             let proofs = SecurityModelTests.proofs(row) ?? []
             #expect(!proofs.isEmpty, "\(row)")
             for path in proofs {
-                // The repository's own root would exist for no path at all.
+                // An empty path must not pass: the repository's root exists.
                 let isThere =
                     path.contains("/") && access("\(SecurityModelTests.root)/\(path)", R_OK) == 0
                 #expect(isThere, "\(path): \(row)")

@@ -1,9 +1,9 @@
-/// A Swift file, reduced to what its arrows show.
+/// The parts of a Swift file that show its dependencies.
 struct SourceFile {
     /// The path below Sources/.
     var path: String
     var imports: [String] = []
-    /// The types that it declares outside of any other.
+    /// The types that the file declares at its top level.
     var declaredTypes: Set<String> = []
     /// Every identifier that is not in a comment or a string literal.
     var identifiers: Set<String> = []
@@ -45,9 +45,9 @@ struct SourceFile {
         }
     }
 
-    /// The text without comments and string literals; line breaks stay.
+    /// Removes comments and string literals, and keeps line breaks.
     ///
-    /// Works on bytes: a character at a time, reading the sources took fifteen seconds.
+    /// Works on bytes: reading the sources character by character took 15 seconds.
     private static func code(of text: [UInt8]) -> [UInt8] {
         var code: [UInt8] = []
         code.reserveCapacity(text.count)
@@ -66,18 +66,18 @@ struct SourceFile {
                 isString = false
                 code.append(byte)
             } else if isComment {
-                // Nothing of a comment counts.
+                // Skips a byte of a comment.
             } else if isFence, !isString {
                 isMultiline.toggle()
                 index += 2
             } else if isMultiline {
-                // Nothing of a literal counts.
+                // Skips a byte of a literal.
             } else if isString, byte == UInt8(ascii: "\\") {
                 index += 1
             } else if byte == quote {
                 isString.toggle()
             } else if isString {
-                // Nothing of a literal counts.
+                // Skips a byte of a literal.
             } else if byte == slash, next == slash {
                 isComment = true
             } else {

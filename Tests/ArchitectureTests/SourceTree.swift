@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Glibc
 
-/// The Swift files below a folder.
+/// Reads the Swift files below a folder.
 enum SourceTree {
     static func files(below root: String) throws -> [SourceFile] {
         try paths(root, "").filter { $0.hasSuffix(".swift") }.sorted().map { path in

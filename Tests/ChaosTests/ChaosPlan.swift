@@ -2,11 +2,11 @@ import ClarityScheduler
 import ClarityTestSupport
 @preconcurrency import Glibc
 
-/// How much is broken in this run, and where the draws begin.
+/// The extent of the faults in this run and the seed of its draws.
 ///
-/// `make test` breaks a slice of what there is to break and `make chaos` the whole
-/// (`CLARITY_CHAOS=whole`). The seed is `CLARITY_CHAOS_SEED`, else the number of the day: on one day
-/// everybody breaks the same, and tomorrow something else.
+/// `make test` injects a part of the faults, and `make chaos` (`CLARITY_CHAOS=whole`) injects all
+/// of them. The seed is `CLARITY_CHAOS_SEED`, or else the number of the day: all runs of one day
+/// inject the same faults.
 struct ChaosPlan {
     static let current = ChaosPlan()
 
@@ -22,12 +22,12 @@ struct ChaosPlan {
         )
     }
 
-    /// One of the two sizes.
+    /// Returns one of the two sizes, depending on `isWhole`.
     func size(slice: Int, whole: Int) -> Int { isWhole ? whole : slice }
 
-    /// The draws of one part, which do not depend on those of another.
+    /// Returns the generator of one part. Its draws do not depend on those of other parts.
     func generator(_ part: String) -> SeededGenerator {
-        // FNV-1a, since the hash of a `String` is another in each process.
+        // FNV-1a, because the hash of a `String` differs in each process.
         let mark = part.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
             ($0 ^ UInt64($1)) &* 0x100_0000_01B3
         }
@@ -35,24 +35,25 @@ struct ChaosPlan {
     }
 }
 
-/// What a part of the chaos came to, as a line that `scripts/chaos` adds up:
+/// The result of one part of the chaos tests, as a line that `scripts/chaos` adds up:
 /// `chaos: part=kill seed=7 rounds=1000 lost=0 doubled=0 stuck=0 crashes=0 worker=480 scheduler=470`.
-/// What a part does not look at is told as `-`, never as 0.
+/// A measure that the part does not check is `-`, never 0.
 struct ChaosLine: CustomStringConvertible {
     enum Measure: String, CaseIterable, Sendable { case lost, doubled, stuck, crashes }
 
     let part: String
     private let measures: [Measure]
     var rounds = 0
-    /// How often each kind of fault really struck, by its name: letters, digits and hyphens.
+    /// How often each kind of fault struck, by name. A name has only letters, digits and hyphens.
     var faults: [String: Int] = [:]
-    /// Samples that neither the backend has nor the outbox still keeps.
+    /// The number of samples that are neither at the backend nor in the outbox.
     var lost = 0
-    /// Samples that the backend has more often than once without the outbox saying so.
+    /// The number of samples that the backend stores more than once and the outbox does not report.
     var doubled = 0
-    /// Runs, leases and processes that would never come to an end.
+    /// The number of runs, leases and processes that would never end.
     var stuck = 0
-    /// Processes that ended by a signal that nobody sent, and attempts that broke by themselves.
+    /// The number of processes that ended by a signal that no test sent, and of attempts that
+    /// failed through a fault of their own.
     var crashes = 0
 
     init(_ part: String, measures: [Measure] = Measure.allCases) {
@@ -77,6 +78,6 @@ struct ChaosLine: CustomStringConvertible {
         }
     }
 
-    /// Prints the line, whole, beside what other tests print at the same time.
+    /// Prints the line in one call, so that the output of other tests does not split it.
     func tell() { fputs("\(self)\n", stdout) }
 }

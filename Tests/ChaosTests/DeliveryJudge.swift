@@ -12,7 +12,8 @@ struct ExpectedSample: Hashable, Sendable, CustomStringConvertible {
 
     var description: String { "\(kind) \(value) at \(start)" }
 
-    /// A heart rate in a minute of October 2026, counted from its beginning in UTC.
+    /// Returns a heart rate in a minute of October 2026, counted from the start of the month in
+    /// UTC.
     static func heartRate(_ minute: Int, _ value: Int) -> ExpectedSample {
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         return ExpectedSample(
@@ -25,14 +26,14 @@ struct ExpectedSample: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Set<ExpectedSample> {
-    /// What `Playground.writeExport` writes.
+    /// Returns the samples that `Playground.writeExport` writes.
     static func export(heartRates count: Int) -> Self {
         Self((0..<count).map { .heartRate($0, 60 + $0 % 40) })
     }
 }
 
 extension SendRecord.Sample {
-    /// What it is a measurement of; `nil` for a type that no test sends.
+    /// The expected sample that this one matches, or `nil` for a type that no test sends.
     fileprivate var measurement: ExpectedSample? {
         let kinds: [String: ExpectedSample.Kind] = [
             "heart_rate": .heartRate, "HKQuantityTypeIdentifierHeartRate": .heartRate,
@@ -42,22 +43,24 @@ extension SendRecord.Sample {
     }
 }
 
-/// Judges by what the backend received and kept whether every sample arrived, and none of them twice.
+/// Judges by what the backend received and stored whether every sample arrived, and none twice.
 ///
-/// It compares two accounts that the client has no part in: the samples that a test wrote, and the
-/// sandbox's record of sends. The client's own rows are looked at as claims alone, which must be true.
+/// The judge compares two accounts that the client cannot influence: the samples that a test wrote,
+/// and the sandbox's record of sends. It treats the client's own rows only as claims, which must be
+/// true.
 struct DeliveryJudge {
-    /// What a contract and a job file permit.
+    /// The repetitions that the backend's contract and the job file permit.
     enum Policy: CaseIterable, Sendable {
-        /// The backend stores a repeated id once. A sample may be sent again after an upload that was
-        /// not answered, and never after one that was answered as accepted.
+        /// The backend stores a repeated id once. A sample may be sent again after an upload
+        /// without an answer, and never after an upload that the backend accepted.
         case deduplicates
-        /// The backend stores every copy. The same, and the client has to count each copy.
+        /// The backend stores every copy. The rule for sending is the same, and the client has to
+        /// count each copy.
         case resend
         /// The backend stores every copy, and no sample may be stored twice.
         case hold
 
-        /// The contract that the policy is about, for a sandbox.
+        /// The sandbox options for the contract of this policy.
         var sandboxOptions: [String] {
             switch self {
             case .deduplicates: []
@@ -65,7 +68,7 @@ struct DeliveryJudge {
             }
         }
 
-        /// A job file in which every upload keeps to the policy.
+        /// Returns the job file with options that make every upload follow the policy.
         func written(into jobFile: String) -> String {
             guard self != .deduplicates else { return jobFile }
             return jobFile.replacing(
@@ -76,15 +79,15 @@ struct DeliveryJudge {
         }
     }
 
-    /// The attempts that were cut short. One that has read an answer may die before it has written
-    /// that down; the next attempt has to send the batch again. That can only be the last upload of a
-    /// connection, and only of these:
+    /// The attempts that were cut short. Such an attempt may read an answer and die before it
+    /// records it, so the next attempt has to send the batch again. This can only affect the last
+    /// upload of a connection, and only the uploads named here:
     struct CutShort: Sendable {
-        /// Connections that a killed process had, by its ports.
+        /// The ports of connections that a killed process had.
         var ports: Set<Int> = []
-        /// Entries of the record, from a program that a fault struck.
+        /// The entries of the record that come from a program that a fault struck.
         var sends: [ClosedRange<Int>] = []
-        /// So many more, of attempts that the scheduler itself killed at their time limit.
+        /// The number of further attempts, which the scheduler itself killed at their time limit.
         var attempts = 0
 
         func covers(_ send: SendRecord.Send) -> Bool {
@@ -93,13 +96,13 @@ struct DeliveryJudge {
         }
     }
 
-    /// What the client says of its samples.
+    /// What the client reports about its samples.
     struct Claims: Sendable {
-        /// That the backend has them.
+        /// The number of samples that the backend has.
         var delivered = 0
-        /// That they may have arrived and are not sent again.
+        /// The number of samples that may have arrived and are not sent again.
         var held = 0
-        /// How many copies too many there may be.
+        /// The number of extra copies that the backend may store.
         var possibleCopies = 0
 
         init() {}
@@ -110,13 +113,14 @@ struct DeliveryJudge {
         }
     }
 
-    /// What was found.
+    /// The result of a judgement.
     struct Verdict: Sendable {
-        /// Expected samples that the backend never stored, and claims of delivery that are false.
+        /// The number of expected samples that the backend never stored, or of false claims of
+        /// delivery.
         var lost = 0
-        /// Sends and copies beyond what the policy permits.
+        /// The number of sends and copies beyond what the policy permits.
         var doubled = 0
-        /// Samples that wait for a person though the backend said that it took them.
+        /// The number of samples that are on hold although the backend accepted them.
         var stuck = 0
         var findings: [String] = []
     }
@@ -126,7 +130,7 @@ struct DeliveryJudge {
     var record: SendRecord
     var claims: Claims
     var cutShort = CutShort()
-    /// How many samples may be on hold without having reached the backend: what a kill can cut short.
+    /// The largest number of samples that a kill may leave on hold before they reach the backend.
     var mayBeHeld = 0
 
     func verdict() -> Verdict {
@@ -166,7 +170,8 @@ struct DeliveryJudge {
         return verdict
     }
 
-    /// The accepted sends that do not count against a repetition, in the order in which they came.
+    /// The numbers of the sends whose samples may be sent again although they were accepted. The
+    /// allowance `cutShort.attempts` goes to the repetitions that arrived first.
     private var excused: Set<Int> {
         var isAccepted: [String: SendRecord.Send] = [:]
         var excused = Set(record.sends.filter(cutShort.covers).map(\.send))
@@ -185,7 +190,7 @@ struct DeliveryJudge {
         return excused
     }
 
-    /// Each send of a sample after another send of it that was accepted.
+    /// Returns each send of a sample that follows an accepted send of the same sample.
     private func blamedSends() -> [SendRecord.Send.Sample] {
         let excused = excused
         var accepted: Set<String> = []
@@ -199,10 +204,10 @@ struct DeliveryJudge {
         return blamed
     }
 
-    /// How many samples were in an upload whose answer the client may not have.
+    /// The number of samples in uploads whose answer may not have reached the client.
     ///
-    /// What is on hold is not sent again, so that no repetition shows which sends were cut short at a
-    /// time limit: the largest of those that may be.
+    /// Samples on hold are not sent again, so no repetition shows which sends were cut short at a
+    /// time limit. The largest sends that may have been cut short are counted.
     private var doubtful: Int {
         let excused = excused
         let (heard, unheard) = (
@@ -216,7 +221,7 @@ struct DeliveryJudge {
 }
 
 extension DeliveryJudge.Policy {
-    /// All in `make chaos`, otherwise one, which the seed draws for each part.
+    /// Returns all policies in `make chaos`, and otherwise one that the seed draws for each part.
     static func drawn(_ part: String) -> [DeliveryJudge.Policy] {
         var random = ChaosPlan.current.generator("policy \(part)")
         return ChaosPlan.current.isWhole

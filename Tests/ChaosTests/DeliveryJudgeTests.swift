@@ -1,15 +1,15 @@
 @testable import ProgramTestSupport
 import Testing
 
-/// The judge must find each fault of a client, or rounds without a finding say nothing.
+/// The judge must find each fault of a client. Otherwise rounds without a finding prove nothing.
 @Suite("The judgement of a delivery")
 struct DeliveryJudgeTests {
-    /// An upload of samples by their numbers.
+    /// An upload of samples, which are given by their numbers.
     struct Send: Sendable {
         var samples: ClosedRange<Int>
         var isAccepted = true
         var isLast = false
-        /// Whether the backend kept what it brought.
+        /// Whether the backend stored the samples.
         var isKept = true
         var port = 1
     }
@@ -125,7 +125,7 @@ struct DeliveryJudgeTests {
 }
 
 extension DeliveryJudgeTests.Case {
-    /// What the sandbox would have recorded of these sends.
+    /// The record that the sandbox would keep of these sends.
     fileprivate var record: SendRecord {
         var record = SendRecord()
         var copies: [Int: Int] = [:]

@@ -3,12 +3,12 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// A folder with the built `clarity-jobs` and, beside it, a worker that is a shell script: the
-/// program takes for its worker what it finds beside itself.
+/// A folder with the built `clarity-jobs` and, beside it, a shell script that the program runs as
+/// its worker.
 ///
-/// The script reads the order as any worker does. For the job `good` it does what it should, for
-/// every other what `behaviour` says; `report` writes one line, `wait_for_end` reads descriptor 3
-/// until the scheduler lets go of it.
+/// The script reads the order as any worker does. For the job `good` it reports success. For every
+/// other job it runs `behaviour`, in which `report` writes one line and `wait_for_end` reads
+/// descriptor 3 until the scheduler closes it.
 final class HostileWorker: Sendable {
     let playground: Playground
     let folder: TemporaryFolder
@@ -16,8 +16,8 @@ final class HostileWorker: Sendable {
     var workerPath: String { "\(folder.path)/clarity-jobs-worker" }
     var programPath: String { "\(folder.path)/clarity-jobs" }
 
-    /// Writes the script and a job file with `hostile`, which has these `settings` and one attempt,
-    /// and `good`, which is due as well and comes after it.
+    /// Writes the script and a job file with two jobs that are due: `hostile`, which has these
+    /// `settings`, and after it `good`. Each has one attempt.
     init(_ behaviour: String, settings: String = "") async throws {
         folder = try TemporaryFolder()
         playground = try await Playground(sandboxOptions: nil) { url, _ in
@@ -51,7 +51,7 @@ final class HostileWorker: Sendable {
         try #require(chmod(workerPath, 0o700) == 0)
     }
 
-    /// Starts `clarity-jobs` from this folder, its error stream into its output.
+    /// Starts `clarity-jobs` from this folder and merges its error stream into its output.
     func start(_ arguments: String) throws -> ChildProgram {
         try ChildProgram(
             "/bin/sh", ["-c", "exec \"$0\" \(arguments) 2>&1", programPath],
@@ -62,12 +62,12 @@ final class HostileWorker: Sendable {
             ])
     }
 
-    /// Runs `clarity-jobs` from this folder to its end.
+    /// Runs `clarity-jobs` from this folder until it ends.
     func run(_ arguments: String) async throws -> ProgramResult {
         try await start(arguments).finish()
     }
 
-    /// Runs the loop until both jobs have been heard of, then drains it.
+    /// Runs the loop until it has reported both jobs, then drains it.
     func loop() async throws -> (lines: [String], status: Int32) {
         let loop = try start("loop")
         var lines: [String] = []
@@ -78,12 +78,12 @@ final class HostileWorker: Sendable {
         return (lines, await loop.finish().status)
     }
 
-    /// The last run of a job.
+    /// Returns the last run of a job.
     func lastRun(of job: String) async throws -> HistoryRun {
         try #require(try await playground.history(job).first, "`\(job)` never ran")
     }
 
-    /// Makes the built program appear in the folder; a copy where a second name cannot be had.
+    /// Links the built program into the folder, or copies it if a hard link is not possible.
     private func link(_ name: String) throws {
         let (built, linked) = ("\(ChildProgram.folder)/\(name)", "\(folder.path)/\(name)")
         if Glibc.link(built, linked) == 0 { return }

@@ -5,14 +5,14 @@ import Testing
 
 @Suite("A worker that misbehaves", .timeLimit(.minutes(5)))
 struct HostileWorkerTests {
-    /// A way to misbehave and the reason that the history must then have.
+    /// A way to misbehave and the reason that the history must give for it.
     struct Misbehaviour: CustomTestStringConvertible {
         var name: String
         var script: String
         var settings = ""
-        /// How the reason begins.
+        /// The beginning of the reason.
         var reason: String
-        /// How it ends, where there is something in between that nobody can know.
+        /// The end of the reason, if its middle cannot be predicted.
         var end = ""
         var stopReason: String?
 
@@ -69,7 +69,8 @@ struct HostileWorkerTests {
             reason: "its worker was ended by signal 11"),
         Misbehaviour(
             name: "hangs", script: "trap 'report note warned' TERM; while :; do wait_for_end; done",
-            // Time to be ready for the warning, and time to say so, on a busy machine too.
+            // Enough time to set the trap before the warning, and to report after it, on a busy
+            // machine.
             settings: ", timeout: 3s, warning: 1500ms",
             reason: "did not end within its time of 3s",
             stopReason: "timeout"),
@@ -122,7 +123,8 @@ struct HostileWorkerTests {
     }
 
     @Test func `a grandchild that leaves the group keeps nobody waiting`() async throws {
-        // It lives until the attempt's order pipe closes, and holds the report pipe until then.
+        // The grandchild lives until the attempt's order pipe closes, and holds the report pipe
+        // open until then.
         let worker = try await HostileWorker(
             """
             mkfifo "$FOLDER/ready"

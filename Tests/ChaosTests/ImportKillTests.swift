@@ -4,11 +4,11 @@ import Glibc
 import SQLite
 import Testing
 
-/// Kills the reading of a source at several points, in one state directory after the other.
+/// Kills the import of a source at several points, one after the other in one state directory.
 @Suite("A killed import and a second one come to the same", .timeLimit(.minutes(10)))
 struct ImportKillTests {
     private static let key = ["CLARITY_JOBS_KEY": String(repeating: "5c", count: 32)]
-    /// Heart rates, in several portions; every hundredth comes twice.
+    /// The number of heart rates, enough for several portions. Every hundredth appears twice.
     private static let heartRates = 60_000
 
     @Test func `an import that is killed again and again ends as a whole one does`() async throws {
@@ -23,23 +23,24 @@ struct ImportKillTests {
         _ = try await whole.run("run", "upload", environment: Self.key)
 
         let rows = try whole.outboxRows()
-        // A machine that is busy may let a worker come to its end before it is killed, but not each.
+        // On a busy machine a worker may finish before it is killed, but not every worker.
         #expect(hits.count == points.count && hits.contains { $0 < Self.heartRates }, "\(hits)")
         #expect(rows.filter { $0.hasPrefix("heart_rate ") }.count == Self.heartRates)
         #expect(rows.filter { $0.hasPrefix("blood_pressure ") }.count == 500)
         let others = try killed.outboxRows()
         #expect(others.count == rows.count)
-        // Not in one expectation, which would print what differs in full.
+        // Compared outside the expectation, which would print the whole difference.
         let isSame = others == rows
         #expect(isSame)
         #expect(try StateAudit(statePath: killed.statePath).damage == [])
-        // What is whole by now is not read again. Without a login the run waits until it is forced.
+        // The import is complete by now and is not repeated. Without a login, a run waits unless it
+        // is forced.
         _ = try await killed.run("run", "upload", "--force", environment: Self.key)
         let notes = try await killed.lastRun(of: "upload")["notes"].elements.compactMap(\.text)
         #expect(notes.contains { $0.contains("is as it was when it was read") }, "\(notes)")
     }
 
-    /// A home without a backend whose health data is there, and empty.
+    /// Returns a playground without a backend and with an empty health database.
     private func playground() async throws -> Playground {
         let playground = try await Playground(sandboxOptions: nil)
         // There is no export yet.
@@ -47,7 +48,7 @@ struct ImportKillTests {
         return playground
     }
 
-    /// Heart rates a minute apart, blood pressures, and steps of some weeks.
+    /// Heart rates a minute apart, blood pressures, and steps over some weeks.
     private static var export: [UInt8] {
         var text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<HealthData locale=\"en_GB\">\n"
         func record(_ type: String, _ unit: String, _ minute: Int, _ value: Int) {
@@ -77,10 +78,10 @@ struct ImportKillTests {
 }
 
 extension Playground {
-    /// Starts the upload once for each point, and kills its worker as soon as so many samples are in
-    /// the outbox; the scheduler first, which would start another.
+    /// Starts the upload once for each point, and kills its worker as soon as the outbox has that
+    /// many samples. The scheduler is killed first, because it would start another worker.
     ///
-    /// - Returns: how many there were after each kill.
+    /// - Returns: the number of samples in the outbox after each kill.
     fileprivate func killImport(
         at points: [Int], environment: [String: String]
     ) async throws -> [Int] {
@@ -93,7 +94,7 @@ extension Playground {
             let path = "\(statePath)/health.db"
             try await blocking {
                 let health = try Connection(path: path, access: .readWrite)
-                // Counted while nobody can write, and killed before anybody can again.
+                // Counts while no process can write, and kills before any can write again.
                 try health.execute("BEGIN IMMEDIATE")
                 while ProcessTable.isAlive(worker), try health.outboxRows() < point {
                     try health.execute("COMMIT")
@@ -112,7 +113,7 @@ extension Playground {
 }
 
 extension Connection {
-    /// How many samples are in the outbox, without counting them: none was removed.
+    /// Returns the number of samples in the outbox: the highest id, because no sample was removed.
     fileprivate func outboxRows() throws -> Int {
         try first("SELECT max(id) FROM outbox") { Int($0.integer(0)) } ?? 0
     }

@@ -3,8 +3,8 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// A backend that keeps every copy, and the way to it, fail while 250 samples are uploaded in three
-/// requests.
+/// A backend that stores every copy, or the connection to it, fails while 250 samples are uploaded
+/// in three requests.
 @Suite("A backend that keeps every copy and fails", .timeLimit(.minutes(5)))
 struct LoopFaultTests {
     private func playground(
@@ -39,7 +39,7 @@ struct LoopFaultTests {
 
         var last = try await playground.run("run", "upload")
         for _ in 0..<8 where last.status != 0 {
-            // 69 when the backend answers what nobody understands.
+            // 69 means that the client did not understand the backend's answer.
             #expect([69, 75].contains(last.status), "\(last.errors)")
             last = try await playground.run("run", "upload")
         }
@@ -97,7 +97,7 @@ struct LoopFaultTests {
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 250)
         try await playground.logIn()
-        // The second comes when there is a connection that was used before.
+        // The second request uses a connection that has already carried one.
         try await sandbox.addFault("POST /healthkit: pass, drop")
 
         let first = try await playground.run("run", "upload")

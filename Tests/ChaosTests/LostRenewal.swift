@@ -3,10 +3,11 @@ import ClarityTestSupport
 import SQLite
 
 extension Playground {
-    /// Whether a login is asked for though the backend would renew the session: its answer to a
-    /// renewal has not been kept here. A refresh token is good once, and the one in its place is on no
-    /// disk. After a kill or a broken connection nothing is wrong with that, and a person must log in
-    /// all the same.
+    /// Returns whether the client asks for a login although the backend would renew the session.
+    ///
+    /// A refresh token works once. If the backend's answer to a renewal is lost, the new token was
+    /// never stored here. After a kill or a broken connection that is no fault, but a person must
+    /// log in again.
     func hasLostRenewal() async throws -> Bool {
         guard try await run("auth", "status").status == 77 else { return false }
         let backend = try Connection(

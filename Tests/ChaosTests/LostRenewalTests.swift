@@ -37,7 +37,7 @@ struct LostRenewalTests {
 }
 
 extension ProgramResult {
-    /// Whether a run waits, and says that it is for a login.
+    /// Whether a run waits and says that it needs a login.
     fileprivate var asksForLogin: Bool {
         status == 75 && errors.contains("run `clarity-jobs auth login`")
     }

@@ -2,10 +2,10 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// A proof that cannot fail proves nothing: each part must turn red when the client sends everything
-/// twice, and when it calls samples delivered that it never sent.
+/// Checks that each part fails when the client sends everything twice, and when it reports unsent
+/// samples as delivered. A proof that cannot fail proves nothing.
 ///
-/// The client is sound. A proxy before the backend makes it look as if it had the fault, and each part
+/// The client has no such fault: a proxy in front of the backend makes it look faulty. Each part
 /// judges with the same function as in its own tests.
 @Suite("A client with a fault turns each part red", .timeLimit(.minutes(5)))
 struct MutationTests {

@@ -1,22 +1,24 @@
 @testable import ProgramTestSupport
 import SQLite
 
-/// What the history and a loop say of attempts that broke by no fault of the world: a worker that
-/// was ended by a signal, that ended without a word, or whose words are no report. The run is made
-/// again and may succeed, so that no exit status tells of it.
+/// Attempts that failed through a fault of the program, as the history and the loop report them.
+///
+/// The worker was ended by a signal, ended without an outcome, wrote an invalid report or left
+/// processes running. The run is retried and may succeed, so no exit status shows the fault.
 enum OwnFault {
     private static let marks = [
         "was ended by signal ", "and reported no outcome", "that is no report: ",
         "and left processes running",
     ]
 
-    /// Whether a line tells of one. SIGKILL is the tests' own.
+    /// Returns whether a line reports such an attempt. Lines with signal 9 do not count, because
+    /// the tests themselves send SIGKILL.
     static func isTold(in line: String) -> Bool {
         marks.contains { line.contains($0) } && !line.hasSuffix("signal 9")
             && !line.contains("signal 9 ")
     }
 
-    /// Those that a history keeps, by run.
+    /// Returns such attempts from a history, each with its run.
     static func kept(in playground: Playground) throws -> [String] {
         let history = try Connection(
             path: "\(playground.statePath)/history.db", access: .readWrite)

@@ -2,10 +2,10 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// A backend, or the way to it, that fails while 250 samples are uploaded in three requests.
+/// A backend, or the connection to it, fails while 250 samples are uploaded in three requests.
 @Suite("A backend that fails", .timeLimit(.minutes(5)))
 struct SandboxFaultTests {
-    /// Faults that one run gets over by itself.
+    /// Faults that a single run survives.
     @Test(arguments: [
         "pass, 503 x2", "pass, 503 retry-after=1", "pass, 500", "pass, reset", "pass, drop",
         "pass, truncate", "pass, garbage", "pass, expire", "pass, 413", "pass, 422",
@@ -22,7 +22,7 @@ struct SandboxFaultTests {
         try await playground.expectEverySampleOnce(250)
     }
 
-    /// A fault that outlasts a run, and what the run then says.
+    /// A fault that outlasts a run, and the reason that the run then gives.
     struct Outage: CustomTestStringConvertible {
         var fault: String
         var status: Int32 = 75
@@ -38,7 +38,7 @@ struct SandboxFaultTests {
         Outage(
             fault: "429 retry-after=30 x*", reason: "the backend asks for fewer requests (429)"),
         Outage(fault: "reset x*", reason: "the connection to the backend broke off"),
-        // Each time the backend takes the upload, and each time its answer is lost.
+        // Each time the backend accepts the upload, and its answer is lost.
         Outage(fault: "drop x*", reason: "the connection to the backend broke off"),
         Outage(fault: "truncate x*", reason: "the connection to the backend broke off"),
         Outage(
@@ -62,7 +62,7 @@ struct SandboxFaultTests {
         let told = try #require(try await playground.history("upload").first)
         let attempts = try await playground.attempts(of: told.run)
         try await sandbox.clearFaults()
-        // Only force comes before the time that the backend named.
+        // Only a forced run starts before the time that the backend named.
         let isHeldBack = outage.fault.contains("retry-after")
         let early = isHeldBack ? try await playground.run("run", "upload") : nil
         let words = ["run", "upload"] + (isHeldBack ? ["--force"] : [])
@@ -93,14 +93,14 @@ struct SandboxFaultTests {
         let told = try #require(try await playground.history("upload").first)
         let attempts = try await playground.attempts(of: told.run)
         try await sandbox.clearFaults()
-        // A second is short for an upload on a busy machine, and no longer of interest.
+        // Removes the timeout of one second, which is short for an upload on a busy machine.
         try playground.folder.write(
             "jobs.yaml", Array(patient(playground.url, playground.folder.path).utf8))
         let after = try await playground.run("run", "upload")
 
         #expect(during.status == 75, "\(during.errors)")
-        // The warning may find the worker between two requests or within one, and on a busy machine
-        // the kill that follows 200 ms later may come first.
+        // The warning may find the worker between two requests or within one. On a busy machine the
+        // kill that follows 200 ms later may come first.
         #expect(
             [
                 "its time ended before everything was done", "stopped before it was done",
@@ -137,7 +137,7 @@ struct SandboxFaultTests {
     {
         let playground = try await Playground(sandboxOptions: ["--processing-steps", "1"])
         let sandbox = try await playground.prepared(samples: 101)
-        // No living heart beats like this one.
+        // This heart rate is outside the range that the backend accepts.
         try playground.change("export.xml") {
             try $0.replacingFirst("value=\"77\"", "value=\"300\"")
         }
@@ -160,14 +160,14 @@ struct SandboxFaultTests {
 }
 
 extension Playground {
-    /// Logs in and puts an export of so many samples in its place.
+    /// Writes an export of `samples` samples and logs in.
     fileprivate func prepared(samples: Int) async throws -> Sandbox {
         try writeExport(heartRates: samples)
         try await logIn()
         return try #require(sandbox)
     }
 
-    /// Checks that the backend has each sample once, and that the outbox knows it.
+    /// Checks that the backend has each sample once, and that the outbox agrees.
     fileprivate func expectEverySampleOnce(
         _ count: Int, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
@@ -194,7 +194,7 @@ extension Playground {
 }
 
 extension String {
-    /// The text with the first `part` replaced.
+    /// Returns the text with the first `part` replaced.
     fileprivate func replacingFirst(_ part: String, _ other: String) throws -> String {
         var text = self
         text.replaceSubrange(try #require(text.firstRange(of: part)), with: other)

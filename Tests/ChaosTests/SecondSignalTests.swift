@@ -26,7 +26,7 @@ struct SecondSignalTests {
         let next = try await worker.run("run hostile")
 
         #expect(ready == Array("ready\n".utf8) && warned == Array("warned\n".utf8))
-        // Drained by the first it would have been 130, and later.
+        // A drain by the first signal would have ended later and with status 130.
         #expect(end.status == 143, "\(end.output)")
         #expect(next.status == 0, "\(next.output)")
     }

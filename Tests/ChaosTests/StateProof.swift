@@ -2,21 +2,21 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// What must hold of a state directory and its backend when the fault is over, one clean run has
-/// been and no process is left: nothing lost, nothing doubled, nothing stuck, nothing damaged.
+/// Checks a state directory and its backend after a fault and one clean run, when no process is
+/// left: nothing is lost, doubled, stuck or damaged.
 struct StateProof: CustomStringConvertible {
-    /// Samples that the backend never stored and that nobody is told of.
+    /// The number of samples that the backend never stored and that the client does not report.
     var lost = 0
-    /// Sends and copies beyond what the policy permits.
+    /// The number of sends and copies beyond what the policy permits.
     var doubled = 0
-    /// Runs that have no end, and samples that are on no way to the backend.
+    /// The number of unfinished runs, and of samples that are unsent or missing from the outbox.
     var stuck = 0
     /// What SQLite finds wrong with the files.
     var damage: [String] = []
-    /// What is wrong in words, and what `clarity-jobs audit` says when it is not content.
+    /// A sentence for each fault, and the output of `clarity-jobs audit` if it fails.
     var findings: [String] = []
 
-    /// Whether nothing at all is wrong.
+    /// Whether no fault was found.
     var holds: Bool {
         lost == 0 && doubled == 0 && stuck == 0 && damage.isEmpty && findings.isEmpty
     }
@@ -25,12 +25,12 @@ struct StateProof: CustomStringConvertible {
         "lost=\(lost) doubled=\(doubled) stuck=\(stuck) damage=\(damage) findings=\(findings)"
     }
 
-    /// Judges a state by the samples that its sources had and by the sandbox's record.
+    /// Judges a state directory by the samples of its sources and by the sandbox's record.
     ///
     /// - Parameters:
-    ///   - cutShort: the programs that a fault struck.
+    ///   - cutShort: the attempts that a fault cut short.
     ///   - mayBeHeld: how many samples such a fault may have left on hold.
-    ///   - audited: what `clarity-jobs audit` said, where it was run as another user.
+    ///   - audited: the result of `clarity-jobs audit`, if it ran as another user.
     init(
         of playground: Playground, expected: Set<ExpectedSample>,
         policy: DeliveryJudge.Policy = .deduplicates, cutShort: DeliveryJudge.CutShort = .init(),
@@ -45,7 +45,7 @@ struct StateProof: CustomStringConvertible {
         (lost, doubled, findings) = (verdict.lost, verdict.doubled, verdict.findings)
         let known = audit.samples.values.reduce(0, +)
         let held = policy == .hold ? audit.samples["setAside", default: 0] : 0
-        // What the outbox does not know would be sent again.
+        // A sample that the outbox does not know would be sent again.
         stuck =
             verdict.stuck
             + (policy == .deduplicates ? audit.unsent : known - audit.delivered - held)

@@ -16,7 +16,7 @@ struct TakeoverTests {
 
         let requests = try await sandbox.count("requests")
         scheduler.signal(SIGKILL)
-        // The worker has the error stream as well: it ends with the later of the two.
+        // The worker holds the error stream too, so this returns when both have ended.
         let killed = await scheduler.finish()
         let later = try await sandbox.count("requests")
         let told = try await playground.history("upload").first
@@ -73,7 +73,7 @@ struct TakeoverTests {
         let named = try await playground.run("run", "upload")
 
         let told = try await playground.history("upload")
-        // What was due of the job is passed over while a run of it is not finished.
+        // The job's due occurrence gets no run while another run of the job is unfinished.
         #expect(other.status == 0, "\(other.errors)")
         #expect(told.map(\.attempts) == [1])
         #expect(named.status == 75)
@@ -93,13 +93,13 @@ struct TakeoverTests {
         try await sandbox.wait(for: 1) { try await $0.answers("hang") }
         let worker = try #require(ProcessTable.children(of: slow.processID).first)
         slow.signal(SIGSTOP)
-        // As after the lease's term, without waiting for it.
+        // Expires the lease without waiting for its term.
         try Connection(path: "\(playground.statePath)/history.db").execute(
             "UPDATE runs SET lease_expires_ms = 0 WHERE state = 'running'")
 
         let quick = try await playground.run("run", "--due")
         let before = try await playground.history("upload").last
-        // Its attempt, which still hangs, ends while it is away.
+        // The stopped scheduler's attempt, which still hangs, ends in the meantime.
         kill(worker, SIGKILL)
         slow.signal(SIGCONT)
         let late = await slow.finish()
@@ -113,7 +113,7 @@ struct TakeoverTests {
         let attempts = try await playground.attempts(of: run.run)
         #expect(attempts.map(\.result) == ["interrupted", "succeeded"])
         #expect(try await playground.history("upload").count == 1)
-        // What the other attempt was sending was its own until it ended.
+        // The stopped attempt kept its batch until it ended.
         #expect(try await sandbox.count("metrics") == 150)
         let next = try await playground.run("run", "upload")
         #expect(next.status == 0, "\(next.errors)")
@@ -148,7 +148,8 @@ struct TakeoverTests {
     }
 
     @Test func `a run is not taken over while a worker of its dead scheduler lives`() async throws {
-        // A worker that does not heed the end of its order: the lock that it inherited tells of it.
+        // This worker ignores the end of its order. The lock that it inherited shows that it is
+        // alive.
         let worker = try await HostileWorker(
             """
             mkfifo "$FOLDER/never" || { report outcome success; exit 0; }
@@ -173,7 +174,7 @@ struct TakeoverTests {
         #expect(attempts.map(\.result) == ["interrupted", "succeeded"])
     }
 
-    /// A playground whose second upload request hangs, with 250 samples in three.
+    /// Returns a playground with 250 samples in three upload requests, of which the second hangs.
     private func uploading() async throws -> (Playground, Sandbox) {
         let playground = try await Playground(sandboxOptions: ["--processing-steps", "1"])
         let sandbox = try #require(playground.sandbox)

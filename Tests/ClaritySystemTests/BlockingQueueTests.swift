@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 @Suite struct BlockingQueueTests {
-    /// Elements that were taken, by whoever took them.
+    /// Collects the elements that any thread has taken.
     private final class Basket: Sendable {
         let taken = Mutex<[Int]>([])
 
@@ -31,7 +31,7 @@ import Testing
         try withThreads(
             [{ while handover.put(1) { put.add(1, ordering: .relaxed) } }], cancel: handover.cancel
         ) {
-            // Each further element takes the place of one that was taken.
+            // The producer adds one element for each that is taken.
             for _ in 0..<1000 { _ = handover.take() }
             let ahead = put.load(ordering: .relaxed) - 1000
             #expect(ahead <= 3, "\(ahead)")

@@ -2,9 +2,9 @@ import CLinux
 import Dispatch
 import Glibc
 
-/// A program that a test runs, with what it wrote.
+/// The exit status and the output of a program that a test ran.
 public struct ProgramResult: Sendable {
-    /// The exit status, or 128 and the signal that ended it.
+    /// The exit status, or 128 plus the signal that ended the program.
     public var status: Int32
     public var output: String
     public var errors: String
@@ -17,7 +17,7 @@ public struct ProgramResult: Sendable {
 
 /// A running child process with pipes on its three standard descriptors.
 ///
-/// `@unchecked`: used by one task at a time.
+/// `@unchecked`: only one task at a time uses it.
 public final class ChildProgram: @unchecked Sendable {
     public let processID: Int32
     private var input: Int32
@@ -34,7 +34,7 @@ public final class ChildProgram: @unchecked Sendable {
         return String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
     }
 
-    /// The options of the sanitizers (`scripts/sanitize`), where there are any.
+    /// The options of the sanitizers (`scripts/sanitize`), if there are any.
     private static let sanitizers: [String: String] = {
         let names = ["ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "ASAN_SYMBOLIZER_PATH"]
         let pairs = names.compactMap { name in
@@ -43,8 +43,8 @@ public final class ChildProgram: @unchecked Sendable {
         return Dictionary(uniqueKeysWithValues: pairs)
     }()
 
-    /// Starts a program with exactly this environment, and what a sanitizer that watches these tests
-    /// is to do.
+    /// Starts a program with exactly this environment, plus the options of a sanitizer that watches
+    /// these tests.
     public init(_ path: String, _ arguments: [String], environment: [String: String]) throws {
         var pipes: [Int32] = [-1, -1, -1, -1, -1, -1]
         for pair in 0..<3 {
@@ -90,7 +90,7 @@ public final class ChildProgram: @unchecked Sendable {
         return await child.finish(input: input)
     }
 
-    /// Hands over the input, closes it, and reads both outputs until the program has ended.
+    /// Writes the input, closes it, and reads both outputs until the program has ended.
     public func finish(input text: String = "") async -> ProgramResult {
         await withCheckedContinuation { continuation in
             let queue = DispatchQueue(label: "child", attributes: .concurrent)
@@ -107,10 +107,10 @@ public final class ChildProgram: @unchecked Sendable {
     /// Writes one line to standard input.
     public func writeLine(_ line: String) { give(Array("\(line)\n".utf8)) }
 
-    /// Reads one line of standard output; `nil` at its end.
+    /// Reads one line of standard output. Returns `nil` at its end, and for an empty line.
     public func readLine() async -> String? { await line(from: output) }
 
-    /// Reads one line of standard error; `nil` at its end.
+    /// Reads one line of standard error. Returns `nil` at its end, and for an empty line.
     public func readErrorLine() async -> String? { await line(from: errors) }
 
     private func line(from descriptor: Int32) async -> String? {
@@ -130,8 +130,7 @@ public final class ChildProgram: @unchecked Sendable {
     /// Sends a signal to the program.
     public func signal(_ number: Int32) { kill(processID, number) }
 
-    /// Writes the input; a program that ends without reading it is no reason to end the tests, which
-    /// SIGPIPE would do.
+    /// Writes the input. If the program ends without reading it, SIGPIPE must not end the tests.
     private func give(_ bytes: [UInt8]) {
         guard !bytes.isEmpty else { return }
         var pipe = sigset_t()

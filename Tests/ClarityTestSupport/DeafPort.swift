@@ -1,11 +1,13 @@
 import Glibc
 
-/// A port of 127.0.0.1 on which nobody listens, and which nobody else can have meanwhile.
+/// A port of 127.0.0.1 on which nobody listens, and which no other program can get meanwhile.
 public final class DeafPort: Sendable {
     public let number: Int
     private let descriptor: Int32
 
-    /// - Throws: `ScriptedServerError` when a socket cannot be made.
+    /// Reserves a port.
+    ///
+    /// - Throws: `ScriptedServerError` if the socket cannot be created.
     public init() throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()

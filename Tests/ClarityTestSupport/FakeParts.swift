@@ -1,9 +1,9 @@
 public import ClarityScheduler
 import Synchronization
 
-/// A worker in this process whose attempts go as a test says.
+/// A worker in this process whose attempts end as a test says.
 public struct FakeWorker: Worker {
-    /// What an attempt does, given its order and the requests to it.
+    /// The work of an attempt, given its order and the signals to it.
     public typealias Work =
         @Sendable (AttemptOrder, AsyncStream<AttemptSignal>) async -> AttemptEnd
 
@@ -20,7 +20,7 @@ public struct FakeWorker: Worker {
     }
 }
 
-/// Conditions that a test sets, with their changes announced.
+/// Conditions that a test sets, and whose changes are announced.
 public final class FakeConditions: ConditionMonitor {
     private let current: Mutex<Conditions>
     private let calls = Mutex(0)
@@ -29,8 +29,8 @@ public final class FakeConditions: ConditionMonitor {
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
-    /// Creates a monitor that answers `conditions` until told otherwise, and checks as `answers`
-    /// says; one of which it says nothing has no answer.
+    /// Creates a monitor that answers `conditions` until a test changes them, and takes the answers
+    /// to checks from `answers`. A check without an entry has no answer.
     public init(
         _ conditions: Conditions = .everythingAllowed, checks answers: [String: Bool] = [:]
     ) {
@@ -41,7 +41,7 @@ public final class FakeConditions: ConditionMonitor {
 
     public func conditions() -> Conditions { current.withLock { $0 } }
 
-    /// The checks that were asked, in the order of asking.
+    /// The checks of each request, in the order of the requests.
     public var asked: [Set<String>] { questions.withLock { $0 } }
 
     public func ask(_ checks: Set<String>) {
@@ -54,7 +54,7 @@ public final class FakeConditions: ConditionMonitor {
         continuation.yield()
     }
 
-    /// How often somebody began to listen for changes.
+    /// How often a caller began to listen for changes.
     public var listeners: Int { calls.withLock { $0 } }
 
     public func changes() -> AsyncStream<Void> {
@@ -62,14 +62,14 @@ public final class FakeConditions: ConditionMonitor {
         return stream
     }
 
-    /// Answers `conditions` from now on and says so.
+    /// Answers `conditions` from now on, and announces the change.
     public func change(to conditions: Conditions) {
         current.withLock { $0 = conditions }
         continuation.yield()
     }
 }
 
-/// Collects what happens, in order.
+/// Collects entries, in order.
 public final class Journal<Entry: Sendable>: Sendable {
     private let all = Mutex<[Entry]>([])
 

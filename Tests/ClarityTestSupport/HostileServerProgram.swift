@@ -1,5 +1,6 @@
 extension HostileServer {
-    /// The server: its arguments are a certificate, its key, the newest TLS and a number of streams.
+    /// The server. Its arguments are a certificate, its key, the newest TLS version and a number of
+    /// streams.
     static let program = """
         import gzip, hashlib, select, socket, ssl, sys, threading
 

@@ -1,11 +1,11 @@
 import Glibc
 
-/// One plain HTTP request to a server on this machine, without any client's opinions.
+/// One plain HTTP request to a server on this machine, without the behaviour of an HTTP client.
 public enum LoopbackRequest {
-    /// Sends a request and returns the body of the answer, whatever its status; to the loopback of
-    /// `network` where one is given.
+    /// Sends a request and returns the body of the answer, whatever its status. Connects to the
+    /// loopback of `network` if one is given.
     ///
-    /// - Throws: `TemporaryFolder.Errno` when the connection fails.
+    /// - Throws: `TemporaryFolder.Errno` if the connection fails.
     public static func send(
         _ method: String, _ path: String, body: String = "", port: UInt16,
         in network: NetworkNamespace? = nil

@@ -1,10 +1,10 @@
 public import ClarityScheduler
 import Synchronization
 
-/// A wall clock that moves only when it is told to or slept on.
+/// A wall clock that moves only when a test moves it or a task sleeps on it.
 ///
-/// `sleep` moves it by the whole span and returns at once, so that a test sees the waits of what it
-/// tests and spends none of them. A cancelled task's sleep is recorded, but moves nothing.
+/// `sleep` advances the clock by the whole span and returns at once, so a test sees every wait and
+/// spends none. The sleep of a cancelled task is recorded, but moves nothing.
 public final class ManualClock: WallClock {
     private struct State {
         var now: Instant
@@ -23,13 +23,13 @@ public final class ManualClock: WallClock {
 
     public var elapsed: Duration { state.withLock { $0.elapsed } }
 
-    /// The spans that were slept, in their order.
+    /// The spans of all sleeps, in order.
     public var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
-    /// Makes the clock show `instant`; it may step both ways.
+    /// Sets the clock to `instant`, which may be earlier or later.
     public func set(_ instant: Instant) { state.withLock { $0.now = instant } }
 
-    /// Moves the clock on by `span`.
+    /// Advances the clock by `span`.
     public func advance(by span: Duration) {
         state.withLock { state in
             state.now = state.now + span

@@ -1,22 +1,22 @@
 public import ClarityScheduler
 
-/// A store that forgets with its process, for tests of what decides; held to the same suite as the
-/// real one.
+/// A store in memory, for tests of decisions. It passes the same conformance suite as the real
+/// store.
 public final class MemoryRunStore: RunStore {
-    /// All runs, the finished ones too.
+    /// All runs, including finished ones.
     public private(set) var runs: [RunID: Run] = [:]
     public private(set) var attempts: [RunID: [Int: Attempt]] = [:]
-    /// Each `recordFate` as it came.
+    /// Each `recordFate` change, in order.
     public private(set) var fates: [LedgerChange] = []
-    /// Each `prune` as it came; nothing is forgotten.
+    /// Each `prune` change, in order. The store forgets nothing.
     public private(set) var prunes: [LedgerChange] = []
     public private(set) var renewals = 0
-    /// The process that uses the store; a test may speak for one after the other.
+    /// The process that uses the store. A test may act as one process after the other.
     public var owner: String
-    /// The owners that are gone, so that their leases have lapsed.
+    /// The owners that have ended, so that their leases have lapsed.
     public var deadOwners: Set<String> = []
     private var present = Ledger()
-    /// The runs whose lease ran out of time while its holder lives.
+    /// The runs whose lease has expired although its holder lives.
     private var lateRuns: Set<RunID> = []
     /// The era of each job's clock, and the occurrences that have a run or a fate.
     private var eras: [JobID: Int] = [:]
@@ -35,7 +35,7 @@ public final class MemoryRunStore: RunStore {
     /// What each unfinished run waits for.
     public var deferrals: [RunID: [Deferral]] { present.waits }
 
-    /// How far each job's schedule has been dealt with.
+    /// The clock of each job, which says how far its schedule has been processed.
     public var clocks: [JobID: JobClock] { present.jobs.compactMapValues(\.clock) }
 
     public func decide(_ decide: (Ledger) -> [LedgerChange]) throws(RunStoreError) {
@@ -55,12 +55,12 @@ public final class MemoryRunStore: RunStore {
         }
     }
 
-    /// Lets the time of the leases that `owner` holds run out.
+    /// Expires the leases that `owner` holds.
     public func lapseLeases(of owner: String) {
         lateRuns.formUnion(present.open.values.filter { $0.lease?.owner == owner }.map(\.id))
     }
 
-    /// Puts nothing off.
+    /// Does nothing, because this store defers no work.
     public func tidy() {}
 
     public func ledger() throws(RunStoreError) -> Ledger {
@@ -76,7 +76,7 @@ public final class MemoryRunStore: RunStore {
         return deadOwners.contains(owner) || lateRuns.contains(run.id) ? .lapsed : .held
     }
 
-    /// Takes down which clocks are set back, before the runs and fates that come after it.
+    /// Records the eras of the clocks, before the runs and fates of the same decision.
     private func beginEras(_ changes: [LedgerChange]) {
         for case .setClock(let job, let clock) in changes { eras[job] = clock.era }
     }
@@ -113,7 +113,7 @@ public final class MemoryRunStore: RunStore {
         }
     }
 
-    /// Whether two runs fill the past with the same occurrence, and neither came to nothing.
+    /// Returns whether two runs backfill the same occurrence, and both wait, run or have succeeded.
     private func isSameBackfill(_ a: Run, _ b: Run) -> Bool {
         let counts: Set<RunState> = [.enqueued, .running, .succeeded]
         return a.id != b.id && a.trigger == b.trigger && a.job == b.job
@@ -128,7 +128,7 @@ public final class MemoryRunStore: RunStore {
         }
     }
 
-    /// Holds the state machine, as the CHECK constraints of the real store do.
+    /// Enforces the state machine, as the CHECK constraints of the real store do.
     private func check(_ run: Run) throws(RunStoreError) {
         let running = present.openRuns(of: run.job).filter { present.open[$0]?.state == .running }
         if run.state == .running, running.contains(where: { $0 != run.id }) {

@@ -1,25 +1,25 @@
 import CLinux
 @preconcurrency import Glibc
 
-/// A message bus of a test's own with mocked services on it, which ends with its owner.
+/// A private message bus with mocked services, which ends with its owner.
 ///
-/// Needs dbus-daemon and python-dbusmock; `isAvailable` says whether they are here. Used by one task
-/// at a time.
+/// It needs dbus-daemon and python-dbusmock; `isAvailable` says whether this machine has them. Only
+/// one task at a time may use it.
 public final class MockBus {
-    /// A program that the bus needs failed, with what it said.
+    /// A failure of a program that the bus needs, with its message.
     public struct Failure: Error, CustomStringConvertible {
         public var description: String
     }
 
-    /// Where the bus is: `unix:path=/tmp/clarity-jobs-test.a1b2c3/bus`.
+    /// The address of the bus, such as `unix:path=/tmp/clarity-jobs-test.a1b2c3/bus`.
     public let address: String
     private let folder: TemporaryFolder
     private var daemon: ChildProgram
     private var hand: ChildProgram
     private var services: [Service: ChildProgram] = [:]
 
-    /// Whether this machine has what it takes. The first question is answered on standard error as
-    /// well, so that a log tells whether the tests that need it ran.
+    /// Whether this machine has the programs that a bus needs. The first access also prints the
+    /// answer to standard error, so that a log shows whether the tests that need a bus ran.
     public static let isAvailable: Bool = {
         let isAvailable =
             access(daemonPath, X_OK) == 0
@@ -32,7 +32,7 @@ public final class MockBus {
         return isAvailable
     }()
 
-    /// For the trait of tests that need it.
+    /// What a bus needs, for the trait of tests that use one.
     public static let need = "needs dbus-daemon and python3-dbusmock (`scripts/setup test`)"
 
     private static let daemonPath = "/usr/bin/dbus-daemon"
@@ -47,7 +47,7 @@ public final class MockBus {
         hand = try MockBus.hand(address)
     }
 
-    /// The variables by which a program finds this bus instead of the system's.
+    /// The variables that make a program use this bus instead of the system's.
     public var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": address] }
 
     // MARK: Services
@@ -67,7 +67,7 @@ public final class MockBus {
                     mock('\(name.rawValue)', '\(name.path)', 'AddProperty', 'ssv', \
                     '\(name.interface)', '\(property)', \(value.python))
                     """)
-                // That says nothing to those who listen already.
+                // Adding a property announces nothing to those who already listen.
                 try await set(name, property, value)
             }
         }
@@ -79,16 +79,16 @@ public final class MockBus {
         try await tell("wait('\(name.rawValue)', False)")
     }
 
-    /// Lets a service hang: it stays on the bus and does nothing (SIGSTOP).
+    /// Makes a service hang: it stays on the bus and does nothing (SIGSTOP).
     public func freeze(_ name: Service) { services[name]?.signal(SIGSTOP) }
 
-    /// Lets a service that hangs go on.
+    /// Resumes a service that hangs.
     public func thaw(_ name: Service) { services[name]?.signal(SIGCONT) }
 
-    /// Lets the bus itself hang.
+    /// Makes the bus itself hang.
     public func freezeBus() { daemon.signal(SIGSTOP) }
 
-    /// Lets a bus that hangs go on.
+    /// Resumes a bus that hangs.
     public func thawBus() { daemon.signal(SIGCONT) }
 
     /// Kills the bus and the services.
@@ -104,7 +104,7 @@ public final class MockBus {
         hand = try MockBus.hand(address)
     }
 
-    /// Has the bus's hand do a line of Python.
+    /// Runs a line of Python in the helper process of the bus.
     func tell(_ line: String) async throws {
         let hand = hand
         hand.writeLine(line)

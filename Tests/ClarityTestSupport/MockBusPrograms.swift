@@ -1,5 +1,5 @@
 extension MockBus {
-    /// As the system's bus, but for everybody.
+    /// Returns the configuration of a system bus that everybody may use.
     static func configuration(_ address: String) -> String {
         """
         <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -20,7 +20,8 @@ extension MockBus {
         """
     }
 
-    /// Does one line of its input after the other, and says `done` or what went wrong.
+    /// The helper process: runs one line of its input after the other, and prints `done` or the
+    /// error.
     static let handProgram = """
         import sys, dbus, dbus.bus, dbus.lowlevel
         from dbus.mainloop.glib import DBusGMainLoop

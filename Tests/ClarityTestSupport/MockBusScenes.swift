@@ -1,9 +1,9 @@
 import Glibc
 
 extension MockBus {
-    // MARK: What a user would do
+    // MARK: User actions
 
-    /// Sets a property of a service, which announces it.
+    /// Sets a property of a service, which announces the change.
     public func set(
         _ name: Service, _ property: String, _ value: Value, path: String? = nil,
         interface: String? = nil
@@ -15,7 +15,7 @@ extension MockBus {
             """)
     }
 
-    /// Plugs in the cable, or joins a network: of kind `802-3-ethernet`, `802-11-wireless`, `gsm`.
+    /// Plugs in the cable, or joins a network of kind `802-3-ethernet`, `802-11-wireless` or `gsm`.
     public func connect(over kind: String, metered: Int = 4) async throws {
         try await set(.networkManager, "PrimaryConnectionType", .string(kind))
         try await set(.networkManager, "Metered", .uint32(metered))
@@ -29,7 +29,7 @@ extension MockBus {
         try await set(.networkManager, "Connectivity", .uint32(1))
     }
 
-    /// Puts a battery in, or drains it.
+    /// Inserts a battery, or sets its charge.
     public func setBattery(
         percent: Double, type: Int = 2, isPresent: Bool = true
     ) async throws {
@@ -46,7 +46,7 @@ extension MockBus {
         try await set(.upower, "OnBattery", .bool(isOnBattery))
     }
 
-    /// Plugs in a modem, without a 3GPP interface where `registration` is `nil`.
+    /// Plugs in a modem, without a 3GPP interface if `registration` is `nil`.
     public func addModem(_ number: Int, state: Int, registration: Int?) async throws {
         let path = "\(Service.modemManager.path)/Modem/\(number)"
         let network =
@@ -65,7 +65,7 @@ extension MockBus {
             """)
     }
 
-    /// Registers a modem elsewhere: 1 is its own network, 5 is roaming.
+    /// Registers a modem with a network: 1 is its own network, 5 is roaming.
     public func setRegistration(_ number: Int, _ registration: Int) async throws {
         try await set(
             .modemManager, "RegistrationState", .uint32(registration),
@@ -86,7 +86,7 @@ extension MockBus {
             """)
     }
 
-    /// Logs somebody in, or a greeter (`class: "greeter"`).
+    /// Logs a user in, or a greeter (`class: "greeter"`).
     public func addSession(_ id: String, class kind: String = "user") async throws {
         let path = "\(Service.logind.path)/session/\(id)"
         let service = Service.logind.rawValue
@@ -100,7 +100,7 @@ extension MockBus {
             """)
     }
 
-    /// Logs somebody out.
+    /// Logs a user out.
     public func removeSession(_ id: String) async throws {
         let path = "\(Service.logind.path)/session/\(id)"
         let service = Service.logind.rawValue
@@ -112,9 +112,9 @@ extension MockBus {
             """)
     }
 
-    // MARK: What nobody should do
+    // MARK: Misbehaviour
 
-    /// Has a service say that a property changed, without a value or in a form that is none.
+    /// Makes a service announce the change of a property without a value, or in an invalid form.
     public func emitChange(
         _ name: Service, isInvalidation: Bool, of property: String
     ) async throws {
@@ -129,8 +129,8 @@ extension MockBus {
             """)
     }
 
-    /// Has a connection that is no service say to all, and to this process alone, that a property of
-    /// a service changed, and that the service has gone.
+    /// Makes a connection that is no service announce, to everybody and to this process alone, that
+    /// a property of a service has changed and that the service has gone.
     public func spoof(_ name: Service, _ property: String, _ value: Value) async throws {
         try await tell(
             """

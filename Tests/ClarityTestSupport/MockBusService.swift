@@ -1,5 +1,5 @@
 extension MockBus {
-    /// A service that can be on the bus.
+    /// A service that can run on the bus.
     public enum Service: String, CaseIterable, Sendable {
         case networkManager = "org.freedesktop.NetworkManager"
         case modemManager = "org.freedesktop.ModemManager1"
@@ -9,7 +9,7 @@ extension MockBus {
         case logind = "org.freedesktop.login1"
     }
 
-    /// A property's value, of a type of D-Bus.
+    /// The value of a property, with a type of D-Bus.
     public enum Value: Sendable {
         case bool(Bool)
         case int32(Int)
@@ -38,7 +38,7 @@ extension MockBus.Service {
     /// The interface of its main object.
     public var interface: String { self == .logind ? "\(rawValue).Manager" : rawValue }
 
-    /// What dbusmock is told to be.
+    /// The arguments that select the mock in dbusmock.
     var mock: [String] {
         switch self {
         case .networkManager: ["--template", "networkmanager"]

@@ -2,14 +2,15 @@ import CLinux
 @preconcurrency import Glibc
 import Synchronization
 
-/// A network of a test's own: a network namespace with an interface `eth0` that is up and has an
-/// address, and at the other end of its cable a second namespace, the street, which answers.
+/// A private network: a network namespace with an interface `eth0` that is up and has an address,
+/// and a second namespace, the street, which answers at the other end of its cable.
 ///
-/// It has no default route until a test adds one. Both namespaces end with their owner; those of a
-/// test run that was killed are removed by the next.
+/// It has no default route until a test adds one. Both namespaces end with their owner. The next
+/// test run removes those of a test run that was killed.
 public final class NetworkNamespace: Sendable {
-    /// Why there is none on this machine; `nil` where there is. The first question is answered on
-    /// standard error as well, so that a log tells whether the tests that need it ran.
+    /// The reason why this machine cannot create such a network, or `nil` if it can. The first
+    /// access also prints the answer to standard error, so that a log shows whether the tests that
+    /// need a network ran.
     public static let missing: String? = {
         let fault = trial()
         let line =
@@ -19,10 +20,10 @@ public final class NetworkNamespace: Sendable {
         return fault
     }()
 
-    /// Whether this machine lets us make one.
+    /// Whether this machine permits such a network.
     public static var isPermitted: Bool { missing == nil }
 
-    /// What the namespaces are called by `ip netns`.
+    /// The names of both namespaces in `ip netns`.
     public let name: String
     public let street: String
 
@@ -32,12 +33,13 @@ public final class NetworkNamespace: Sendable {
     public static let addressIPv6 = "fd77::2"
     public static let streetAddressIPv6 = "fd77::1"
 
-    /// Makes both, joined by a cable. Takes some 50 ms in which it blocks.
+    /// Creates both namespaces and joins them by a cable. Blocks for about 50 ms.
     public init() throws {
         let number = NetworkNamespace.count.add(1, ordering: .relaxed).newValue
         name = "\(NetworkNamespace.prefix)\(getpid())-\(number)"
         street = name + "-street"
-        // Few programs: until each has begun it holds whatever the other tests have open.
+        // Starts few programs: until each of them has begun, it holds whatever the other tests have
+        // open.
         try NetworkNamespace.ip([
             "netns add \(name)", "netns add \(street)",
             "link add eth0 netns \(name) type veth peer name eth0 netns \(street)",
@@ -57,42 +59,43 @@ public final class NetworkNamespace: Sendable {
 
     deinit { NetworkNamespace.remove([name, street]) }
 
-    // MARK: Using it
+    // MARK: Use
 
-    /// Runs ip(8) there: `route add default via 10.77.0.1`. Blocks until it is done.
+    /// Runs ip(8) in the namespace, with words such as `route add default via 10.77.0.1`. Blocks
+    /// until it is done.
     public func ip(_ words: String) throws { try NetworkNamespace.ip([words], in: name) }
 
-    /// Gives it a way out by the street.
+    /// Adds a default route through the street.
     public func connect() throws {
         try ip("route add default via \(NetworkNamespace.streetAddress)")
     }
 
-    /// Takes that way out away.
+    /// Removes the default route.
     public func disconnect() throws { try ip("route del default") }
 
     /// Pulls the cable: the interface stays up and loses its carrier.
     public func unplug() throws { try NetworkNamespace.ip(["link set eth0 down"], in: street) }
 
-    /// Puts the cable in again.
+    /// Plugs the cable in again.
     public func plugIn() throws { try NetworkNamespace.ip(["link set eth0 up"], in: street) }
 
-    /// The program and the arguments by which a program runs there, for `ChildProgram`; sysfs shows it
-    /// the interfaces of its namespace.
+    /// Returns the program and the arguments with which `ChildProgram` runs a program in the
+    /// namespace. sysfs shows that program the interfaces of its namespace.
     public func command(
         _ program: String, _ arguments: [String] = []
     ) -> (program: String, arguments: [String]) {
         NetworkNamespace.command(in: name, program, arguments)
     }
 
-    /// The same in the street, where a server can stand at `streetAddress`.
+    /// Returns the same for the street, where a server can listen at `streetAddress`.
     public func streetCommand(
         _ program: String, _ arguments: [String] = []
     ) -> (program: String, arguments: [String]) {
         NetworkNamespace.command(in: street, program, arguments)
     }
 
-    /// Runs `body` on a thread of its own that has entered the namespace and ends with it; sockets
-    /// that are made there belong to it for ever.
+    /// Runs `body` on a thread of its own that enters the namespace and ends with `body`. Sockets
+    /// that are created there belong to the namespace for ever.
     public func enter<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
@@ -107,7 +110,7 @@ public final class NetworkNamespace: Sendable {
                 }
                 continuation.resume(with: Swift.Result { try body() })
             }
-            // Not a queue's thread, which others would get after it.
+            // Not a thread of a queue, which would run other work afterwards.
             var thread = pthread_t()
             let retained = Unmanaged.passRetained(work)
             let code = pthread_create(
@@ -132,9 +135,9 @@ public final class NetworkNamespace: Sendable {
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    // MARK: Making it
+    // MARK: Setup
 
-    /// A run of ip(8) that failed.
+    /// A failed run of ip(8).
     public struct Failure: Error, CustomStringConvertible {
         public var description: String
     }
@@ -153,7 +156,7 @@ public final class NetworkNamespace: Sendable {
         (tool ?? "ip", ["netns", "exec", namespace, program] + arguments)
     }
 
-    /// Why a namespace with a cable cannot be made.
+    /// Returns why a namespace with a cable cannot be created, or `nil` if it can.
     private static func trial() -> String? {
         guard tool != nil else { return "no program `ip`" }
         guard geteuid() == 0 else { return "not run by root" }
@@ -192,7 +195,7 @@ public final class NetworkNamespace: Sendable {
         }
     }
 
-    /// Runs ip(8) with these lines, until one fails.
+    /// Runs ip(8) with these lines, up to the first one that fails.
     private static func ip(_ lines: [String], in namespace: String? = nil) throws {
         guard let tool else { throw Failure(description: "no program `ip`") }
         var input: [Int32] = [-1, -1]
@@ -201,7 +204,7 @@ public final class NetworkNamespace: Sendable {
             throw TemporaryFolder.Errno(code: errno)
         }
         defer { close(errors[0]) }
-        // It fits into the pipe, so that nobody waits here.
+        // The text fits into the pipe, so this does not block.
         let text = Array(lines.map { "\($0)\n" }.joined().utf8)
         let written = write(input[1], text, text.count)
         close(input[1])

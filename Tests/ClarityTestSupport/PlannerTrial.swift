@@ -1,12 +1,12 @@
 import ClarityScheduler
 
-/// A random life of some schedulers on one store, in which everything that can happen does: clocks
-/// that step, processes that die or stall, conditions that flip, attempts that end in every way.
+/// A random life of several schedulers on one store, with everything that can happen: clocks that
+/// step, processes that die or stall, conditions that flip, and attempts that end in every way.
 ///
-/// All of it follows from the seed. After every decision `PlannerTrialRules` are checked; the first
-/// that is broken ends the trial.
+/// All of it follows from the seed. `PlannerTrialRules` are checked after every decision, and the
+/// first broken rule ends the trial.
 public struct PlannerTrial<Bed: RunStoreBed> {
-    /// A scheduler's process.
+    /// The process of a scheduler.
     struct Process {
         var planner: Planner
         let store: any RunStore
@@ -28,7 +28,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
     private var tallies = TrialTallies()
     private var log: [Entry] = []
 
-    /// What happened, described only when a rule is broken.
+    /// An event of the log, which is described only when a rule is broken.
     private struct Entry {
         var wall: Instant
         var text: String
@@ -44,9 +44,10 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         moment = Moment(wall: draw.instant, elapsed: .seconds(draw.number(0...5000)))
     }
 
-    /// Lets `steps` things happen, then lets the world calm down and waits for every run to end.
+    /// Performs `steps` random events, then calms the world and waits for every run to end.
     ///
-    /// - Throws: `TrialFault` at the first rule that is broken, or what the store threw.
+    /// - Throws: `TrialFault` for the first broken rule or refused change, or another error of the
+    ///   store.
     public mutating func run(steps: Int) throws {
         do {
             for _ in 0..<steps { try step() }
@@ -58,11 +59,11 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private mutating func step() throws {
         if processes.isEmpty || (processes.count < 3 && draw.isOne(in: 10)) { try start() }
-        // One that was asked for nothing has returned already.
+        // A process that was asked for nothing has already returned.
         guard !processes.isEmpty else { return }
         let index = draw.index(of: processes)
         switch draw.number(0...99) {
@@ -71,7 +72,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
             let wall = moment.wall
             moment.wall = draw.step(from: wall)
             note("the wall clock steps to \(moment.wall)")
-            // The kernel tells everybody.
+            // The kernel notifies every process.
             for index in processes.indices.reversed() { try decide(index, [.tick]) }
         case 30..<42:
             draw.flip(&conditions)
@@ -98,7 +99,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         }
     }
 
-    /// What a person may want of a process.
+    /// Draws what a person may ask of a process.
     private mutating func wish(of index: Int) throws -> Planner.Event {
         let process = processes[index]
         let jobs = draw.some(of: process.planner.jobs.jobs.map(\.id))
@@ -107,7 +108,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         case 6:
             let job = jobs.first ?? draw.anyJob
             let open = try process.store.ledger().open.values
-            // Few wait at a time, so that all of them have their turn in the end.
+            // Few backfill runs wait at a time, so that all of them have their turn in the end.
             let room =
                 TrialDraw.mostBackfilled
                 - open.count {
@@ -162,7 +163,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
         else { return try decide(index, [.tick]) }
         let end = worker.isKilled ? .killed() : draw.end
         var events: [Planner.Event] = [.finished(run, end)]
-        // What arrives while a decision is written is decided together.
+        // Events that arrive while a decision is written are decided together.
         if draw.isOne(in: 6) { events.insert(.happened(.sourceChanged), at: 0) }
         if draw.isOne(in: 6) { events.append(.requested([worker.job.id], isForced: false)) }
         try decide(index, events)
@@ -170,14 +171,14 @@ public struct PlannerTrial<Bed: RunStoreBed> {
 
     private mutating func decide(_ index: Int, _ events: [Planner.Event]) throws {
         let plan = try round(index, events)
-        // Some answers come at once, some never.
+        // Some answers arrive at once, some never.
         for check in plan.asks.sorted() where draw.isOne(in: 2) {
             conditions.checks[check] = draw.answer(at: moment.wall)
             note("\(check) answers \(conditions.checks[check]?.value.map { "\($0)" } ?? "nothing")")
             try decide(index, [.conditionsChanged])
             return
         }
-        // Everything that can be decided now has been: the next look finds nothing to do.
+        // Everything that can be decided now has been decided: the next look finds nothing to do.
         let again = try round(index, [.tick])
         guard again.acts.isEmpty else { throw BrokenRule("a decision leaves nothing undone") }
         guard again.wakeAfter.map({ $0 > .zero }) ?? true || plan.acts.contains(where: isWarning)
@@ -225,8 +226,8 @@ public struct PlannerTrial<Bed: RunStoreBed> {
 
     // MARK: The end
 
-    /// Ends all processes, starts one for which every constraint holds and every attempt succeeds,
-    /// and sees whether everything that waits comes to its end and every schedule goes on.
+    /// Ends all processes and starts one in which every constraint holds and every attempt
+    /// succeeds. Checks that every waiting run ends and every schedule goes on.
     private mutating func calm() throws {
         while !processes.isEmpty { kill(0) }
         conditions = .everythingAllowed
@@ -282,7 +283,7 @@ public struct PlannerTrial<Bed: RunStoreBed> {
     }
 }
 
-/// A plan in a few words.
+/// Returns a short description of a plan.
 private func summary(_ plan: Plan) -> String {
     let runs = plan.changes.compactMap { change in
         if case .put(let run) = change {
@@ -300,7 +301,7 @@ private func summary(_ plan: Plan) -> String {
     return (runs + waits + starts + signals + [look]).joined(separator: ", ")
 }
 
-/// The rule that a trial broke, with the seed and the last that happened.
+/// The rule that a trial broke, with the seed and the last events.
 public struct TrialFault: Error, CustomStringConvertible {
     public let description: String
 }
@@ -312,7 +313,7 @@ struct BrokenRule: Error, CustomStringConvertible {
     init(_ rule: String) { description = rule }
 }
 
-/// An attempt's process.
+/// The process of an attempt.
 struct TrialWorker {
     let job: Job
     let startedAt: Duration
@@ -321,7 +322,7 @@ struct TrialWorker {
 }
 
 extension PlannerTrial.Process {
-    /// Does what a plan says.
+    /// Performs an act of a plan.
     fileprivate mutating func perform(_ act: Plan.Act, at elapsed: Duration) {
         switch act {
         case .start(let order):

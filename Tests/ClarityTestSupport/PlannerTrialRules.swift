@@ -1,11 +1,11 @@
 import ClarityScheduler
 
-/// What must hold after every decision, whatever happened before.
+/// The rules that must hold after every decision, whatever happened before.
 struct PlannerTrialRules {
     let jobs: [JobID: Job]
     let planner: Planner
     let hasReloaded: Bool
-    /// The attempts of this process before the decision's acts.
+    /// The attempts of this process before the acts of the decision.
     let workers: [RunID: TrialWorker]
     let isDraining: Bool
     let moment: Moment
@@ -14,10 +14,12 @@ struct PlannerTrialRules {
     let after: Ledger
     let plan: Plan
 
-    /// The longest that a run may wait, or a schedule stand still, once nothing is in the way: a
-    /// clock that was set back, the longest backoff, the longest schedule of
-    /// `TrialDraw.lastingJobs`, the longest that a window of them is closed, and as many earliest
-    /// begins as runs may wait, and their spread.
+    /// The longest time for which a run may wait, or a schedule may stand still, once nothing is in
+    /// the way.
+    ///
+    /// It is the sum of: how far a clock may be set back, the longest backoff, the longest schedule
+    /// of `TrialDraw.lastingJobs`, the longest time for which one of their windows is closed, an
+    /// earliest begin for each run that may wait, and the spread of those runs.
     static let patience =
         Planner.clockTolerance + RetryPolicy.longestMaximum
         + .seconds(
@@ -26,9 +28,9 @@ struct PlannerTrialRules {
                 + TrialDraw.longestSpread + 60
         )
 
-    /// Checks all of them.
+    /// Checks all rules.
     ///
-    /// - Throws: `BrokenRule` for the first that is broken.
+    /// - Throws: `BrokenRule` for the first broken rule.
     func check(_ tallies: inout TrialTallies) throws(BrokenRule) {
         try checkRuns()
         try checkAttempts(&tallies)
@@ -62,7 +64,8 @@ struct PlannerTrialRules {
         try expect(
             changed.allSatisfy { open.contains($0) || $0 >= before.nextRun },
             "a run that is finished stays as it is")
-        // A waiting run, one behind it while it runs, and no pile of them but of what is caught up.
+        // A job has at most a waiting run and one behind it while it runs. Only catching up and a
+        // backfill add more.
         let waiting = Dictionary(grouping: openAfter, by: \.job).mapValues(\.count)
         let most = Int(TrialDraw.mostCaughtUp) + TrialDraw.mostBackfilled + 2
         try expect(waiting.values.allSatisfy { $0 <= most }, "a job has few unfinished runs")
@@ -75,7 +78,7 @@ struct PlannerTrialRules {
         for run in putRuns {
             guard let job = jobs[run.job] else { continue }
             let stops = tallies.stops[run.id] ?? 0
-            // Before each failure and each stop some attempts may vanish.
+            // Some attempts may vanish before each failure and each stop.
             let most = (TrialDraw.mostAttempts + stops) * (Planner.toleratedInterruptions + 2)
             try expect(run.attempts <= most, "run \(run.id) had \(run.attempts) attempts")
             try expect(
@@ -85,7 +88,8 @@ struct PlannerTrialRules {
         }
     }
 
-    /// An attempt keeps the policy that it was started with, which a reload may have changed.
+    /// Returns the most attempts of a job. An attempt keeps the policy with which it was started,
+    /// and which a reload may have changed.
     private func mostAttempts(of job: Job) -> Int {
         hasReloaded ? TrialDraw.mostAttempts : job.retry.attempts
     }
@@ -152,16 +156,17 @@ struct PlannerTrialRules {
         return first == second ? other.id < run.id : second
     }
 
-    /// The attempts of other processes, of which those whose lease lapsed are gone.
+    /// The number of attempts of other processes. Those whose lease has lapsed are gone.
     private var runningElsewhere: Int {
         before.open.values.filter { $0.state == .running && $0.lease?.standing == .held }.count
     }
 
-    /// How late a run may start by `start_within` and `catch_up`; `nil` for no bound.
+    /// Returns how late a run may start by `start_within` and `catch_up`, or `nil` if there is no
+    /// limit.
     private func mostLate(_ run: Run, _ job: Job) -> Duration? {
         let isOccurrence =
             [.schedule, .catchUp].contains(run.trigger) || run.latestOccurrence != nil
-        // What waited for its turn alone was not missed.
+        // An occurrence that waited only for a place was not missed.
         let waits = before.waits[run.id]?.map(\.subject) ?? []
         let ofCatchUp: Duration? =
             switch job.catchUp {
@@ -177,17 +182,17 @@ struct PlannerTrialRules {
         return until <= moment.wall || until - moment.wall > RetryPolicy.longestMaximum
     }
 
-    /// The constraints that a run of its lateness still asks for.
+    /// Returns the constraints that a run still has to meet, given how late it is.
     private func asked(of job: Job, by run: Run) -> [Constraint] {
         let late = moment.wall - (run.trigger == .backfill ? run.enqueuedAt : run.scheduledFor)
         let dropped = job.relaxations.filter { $0.after <= late }.map(\.drops)
         var needed = before.open[run.id]?.needs.map { [$0.constraint] } ?? []
-        // An occurrence that came meanwhile ends the need for a source, and no other.
+        // A new occurrence ends the need for a source, and no other need.
         if hasOccurrence(of: job) { needed.removeAll { $0 == .source } }
         return (job.constraints + needed).filter { !dropped.contains($0.name) }
     }
 
-    /// Whether this decision gave an occurrence of the job its fate.
+    /// Returns whether this decision settled an occurrence of the job.
     private func hasOccurrence(of job: Job) -> Bool {
         plan.changes.contains {
             switch $0 {
@@ -245,7 +250,7 @@ struct PlannerTrialRules {
                 "only a clock that was set back takes occurrences back")
             last = moment.wall
         }
-        // With flex, an occurrence may be dealt with before it is due.
+        // With `flex`, an occurrence may be settled before it is due.
         let end = max(moment.wall, clock.considered)
         let due = schedule.due(after: last, through: end, anchor: clock.anchor)
         try expect(
@@ -266,14 +271,14 @@ struct PlannerTrialRules {
         }
     }
 
-    // MARK: The next look
+    // MARK: Wake-ups
 
     private func checkWakeUp() throws(BrokenRule) {
         for waiting in plan.waiting {
             let isHeld = openAfter.contains {
                 $0.job == waiting.job && $0.lease?.standing == .held
             }
-            // Who asks for a job that runs is told so; nothing of it waits.
+            // A request for a running job is answered with that run, so nothing waits.
             guard let run = waiting.run.flatMap({ after.open[$0] }), run.lease == nil else {
                 continue
             }
@@ -283,7 +288,7 @@ struct PlannerTrialRules {
                 }
             }
             guard let job = jobs[run.job] else { continue }
-            // Of a paused job nobody looks at the conditions.
+            // The conditions of a paused job are not checked.
             if !run.isForced, !waiting.deferrals.contains(where: { $0.reason == .paused }) {
                 try checkLook(at: asked(of: job, by: run), of: job)
             }
@@ -315,8 +320,8 @@ struct PlannerTrialRules {
             "a scheduler is idle when no attempt of it runs and it awaits no answer")
     }
 
-    /// Sees to what holds a job back: what can change unheard is looked at soon. Of a name the first
-    /// says what is wanted.
+    /// Checks when the constraints that hold a job back are looked at again: soon, if they can
+    /// change without an announcement. Of several constraints with one name, only the first counts.
     private func checkLook(at constraints: [Constraint], of job: Job) throws(BrokenRule) {
         var seen: Set<String> = []
         for constraint in constraints {
@@ -338,8 +343,8 @@ struct PlannerTrialRules {
     }
 }
 
-/// What the rules count over a whole trial.
+/// The counts that the rules keep over a whole trial.
 struct TrialTallies {
-    /// How many attempts of a run were stopped, which no policy bounds.
+    /// The number of stopped attempts of each run, which no policy limits.
     var stops: [RunID: Int] = [:]
 }

@@ -7,7 +7,7 @@ public struct PlanningDesk {
     public var moment = Moment(wall: .noon, elapsed: .zero)
     public var conditions: Conditions
 
-    /// Sets up a planner for `jobs`.
+    /// Creates a planner for `jobs`.
     public init(
         _ jobs: [Job], store: MemoryRunStore = MemoryRunStore(), owner: String = "me",
         maxParallel: Int = 4, scope: Planner.Scope = .everything,
@@ -21,15 +21,15 @@ public struct PlanningDesk {
             retention: retention, boot: boot, seed: 1)
     }
 
-    /// Lets both clocks run on.
+    /// Advances both clocks.
     public mutating func pass(_ span: Duration) {
         moment.wall = moment.wall + span
         moment.elapsed += span
     }
 
-    /// Decides about events and writes the plan's changes down.
+    /// Decides about events and writes the changes of the plan to the store.
     ///
-    /// Every decision is made again, and must come out the same (`RepeatedDecision`).
+    /// Every decision is repeated, and must give the same plan (`RepeatedDecision`).
     @discardableResult
     public mutating func handle(_ events: Planner.Event...) throws -> Plan {
         var plan = Plan()
@@ -86,29 +86,29 @@ extension Conditions {
 }
 
 extension AttemptEnd {
-    /// A success with counts.
+    /// Returns a success with counts.
     public static func success(_ counts: [(String, Int64)] = []) -> AttemptEnd {
         var tally = Tally()
         for (name, count) in counts { tally[name] = count }
         return AttemptEnd(.reported(.success), tally: tally)
     }
 
-    /// A failure that may pass.
+    /// Returns a failure that may pass.
     public static func retry(after wish: Duration? = nil) -> AttemptEnd {
         AttemptEnd(.reported(.retry(after: wish, Failure(.unreachable, "the backend is out"))))
     }
 
-    /// Work that goes on when a condition holds.
+    /// Returns an end after which the work continues when a condition holds.
     public static func awaits(_ need: NeededCondition) -> AttemptEnd {
         AttemptEnd(.reported(.awaits(need, Failure(.work, "more than may go by this way"))))
     }
 
-    /// A failure that repeating does not cure.
+    /// A failure that a retry does not cure.
     public static var failure: AttemptEnd {
         AttemptEnd(.reported(.failure(Failure(.work, "nothing to read"))))
     }
 
-    /// An end by a signal from outside.
+    /// Returns an end by a signal from outside.
     public static func killed(by signal: Int32 = 9) -> AttemptEnd {
         AttemptEnd(.broke(.killedBySignal(signal)))
     }

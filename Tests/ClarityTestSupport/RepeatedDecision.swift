@@ -1,8 +1,8 @@
 import ClarityScheduler
 
-/// A decision with all that went into it, to be made again.
+/// A decision with all of its inputs, so that it can be repeated.
 struct RepeatedDecision {
-    /// As it was before the decision.
+    /// The planner before the decision.
     let planner: Planner
     let events: [Planner.Event]
     let moment: Moment
@@ -10,10 +10,10 @@ struct RepeatedDecision {
     let ledger: Ledger
     let plan: Plan
 
-    /// Makes the decision twice more.
+    /// Repeats the decision twice.
     ///
-    /// - Throws: `BrokenRule` where the same inputs give another plan, or where jobs that the plan
-    ///   does not concern change it otherwise than by the places that their attempts take.
+    /// - Throws: `BrokenRule` if the same inputs give another plan, or if jobs that the plan does
+    ///   not concern change it other than by the places that their attempts take.
     func check() throws(BrokenRule) {
         let again = handle(events, ledger.copy { _ in true })
         guard again == plan else {
@@ -38,7 +38,7 @@ struct RepeatedDecision {
         return planner.handle(events, at: moment, conditions: conditions, ledger: ledger)
     }
 
-    /// The jobs about which more was decided than how far their schedules have been dealt with.
+    /// The jobs for which the plan decides more than how far their schedules have been processed.
     private var concernedJobs: Set<JobID> {
         let runs = plan.changes.reduce(into: ledger.open) { runs, change in
             if case .put(let run) = change { runs[run.id] = run }
@@ -58,7 +58,7 @@ struct RepeatedDecision {
         return Set(changed + signalled)
     }
 
-    /// Leaves the planner no other jobs; the attempts of the others go on and take their places.
+    /// Returns a reload that removes all other jobs. Their attempts continue and keep their places.
     private func reload(keeping concerned: Set<JobID>) -> Planner.Event {
         var (jobs, maxParallel) = (planner.jobs, planner.maxParallel)
         for case .reload(let others, let most) in events { (jobs, maxParallel) = (others, most) }
@@ -66,10 +66,10 @@ struct RepeatedDecision {
             JobSet(jobs.jobs.filter { concerned.contains($0.id) }), maxParallel: maxParallel)
     }
 
-    /// What a plan has of some jobs.
+    /// The part of a plan that concerns some jobs.
     private struct Outcome: Equatable {
         var changes: [LedgerChange]
-        /// How far the schedules are in the end; the way there may differ.
+        /// How far the schedules are processed in the end. The steps on the way may differ.
         var considered: [JobID: Instant]
         var acts: [Plan.Act]
         var waiting: [Plan.Waiting]
@@ -102,8 +102,8 @@ extension Planner.Event {
 }
 
 extension Ledger {
-    /// The same for some jobs, with the runs that take places whatever their job: in tables of its
-    /// own, whose order is another.
+    /// Returns a copy with some jobs only, and with all runs that take places, whatever their job.
+    /// The tables of the copy have another order.
     fileprivate func copy(keeping: (JobID) -> Bool) -> Ledger {
         let runs = open.values.filter { run in
             keeping(run.job) || run.lease.map { $0.standing != .lapsed } ?? false

@@ -1,19 +1,19 @@
 public import ClarityScheduler
 import Testing
 
-/// Stores of one kind, as the processes that share one see them.
+/// A factory for stores of one kind, as the processes that share a store see them.
 public protocol RunStoreBed: AnyObject {
-    /// Opens the same store as another process would; `owner` holds the leases it takes.
+    /// Opens the same store as another process would. `owner` holds the leases that it takes.
     func open() throws -> (store: any RunStore, owner: String)
 
     /// Ends the process that took leases as `owner`.
     func end(_ owner: String)
 
-    /// Lets the time of the leases that `owner` holds now run out, though its process lives.
+    /// Expires the leases that `owner` holds now, although its process lives.
     func lapseLeases(of owner: String) throws
 }
 
-/// What every store keeps to; each function is one sentence of it.
+/// The rules that every store follows. Each case is one rule, as a sentence.
 public enum RunStoreConformance: String, CaseIterable, Sendable {
     case emptyAtFirst = "a new store knows of nothing"
     case readsWhatWasWritten = "what one decision writes the next one reads, field for field"
@@ -37,7 +37,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
     case sourcesAreReplaced = "of each source the last fingerprint written is known"
     case oneBackfillAnOccurrence = "an occurrence of the past is done again once"
 
-    /// Checks the sentence on stores of one kind.
+    /// Checks the rule on stores of one kind.
     public func check(_ bed: some RunStoreBed) throws {
         switch self {
         case .emptyAtFirst:
@@ -53,7 +53,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             let ledger = try store.ledger()
             #expect(ledger.open == [RunID(1): needing, RunID(2): run])
             #expect(ledger.nextRun == RunID(3))
-            // Not from anybody's memory.
+            // Read by a new process, and not from memory.
             #expect(try bed.open().store.ledger().open[RunID(1)] == needing)
         case .writesAllOrNothing:
             let (store, _) = try bed.open()
@@ -85,7 +85,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             run.finishedAt = .noon + .seconds(5)
             let first = run
             run.id = RunID(2)
-            // Its clock was set back meanwhile.
+            // The clock was set back in the meantime.
             run.finishedAt = .noon + .seconds(4)
             let last = run
             try store.decide { _ in [.put(first)] }
@@ -278,7 +278,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             failed.finishedAt = .noon
             failed.failure = Failure(.work, "nothing to read")
             let first = failed
-            // Beside the run that the occurrence had, and again where that failed.
+            // Beside the run that the occurrence had, and again because that backfill failed.
             try store.decide { _ in [.put(plain), .put(first), .put(fill(3))] }
             #expect(throws: RunStoreError.self) { try store.decide { _ in [.put(fill(4))] } }
             #expect(try store.ledger().open.keys.sorted() == [RunID(1), RunID(3)])
@@ -303,7 +303,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
         return run
     }
 
-    /// A run with something in every field.
+    /// Returns a run with a value in every field.
     private static func fullRun(_ owner: String) throws -> Run {
         var run = Run(
             id: RunID(2), job: try #require(JobID("b")), kind: JobKind("work"), trigger: .chain,
@@ -332,7 +332,7 @@ public final class MemoryRunStoreBed: RunStoreBed {
     private let shared = MemoryRunStore()
     private var processes = 0
 
-    /// Makes a bed around a new, empty store.
+    /// Creates a bed with a new, empty store.
     public init() {}
 
     public func open() -> (store: any RunStore, owner: String) {

@@ -1,6 +1,6 @@
-/// The CHECK constraints of a statement that have no name or compare with `IN (...)`, for which
-/// SQLite builds a b-tree with every row that is written; and its `WHERE ... IN (...)`, if it makes
-/// an index.
+/// Returns the CHECK constraints of a statement that have no name or compare with `IN (...)`, for
+/// which SQLite builds a b-tree with every row that is written. For a statement that creates an
+/// index, also returns its `WHERE ... IN (...)`.
 public func faultyChecks(in statement: String) -> [String] {
     let words = sqlWords(of: statement)
     var faults: [String] = []
@@ -20,12 +20,12 @@ public func faultyChecks(in statement: String) -> [String] {
     return faults
 }
 
-/// The words and parentheses of a statement, without its comments and what is quoted.
+/// Returns the words and parentheses of a statement, without comments and quoted text.
 private func sqlWords(of statement: String) -> [String] {
     let lines = statement.split(separator: "\n").map { line in
         line.firstRange(of: "--").map { line[..<$0.lowerBound] } ?? line
     }
-    // Every second part stands between quotes.
+    // Every second part is inside quotes.
     let parts = lines.joined(separator: "\n").split(
         separator: "'", omittingEmptySubsequences: false)
     var words: [String] = []

@@ -1,26 +1,26 @@
 /// What a scripted server does with one request.
 public struct ScriptedAnswer: Sendable {
-    /// What becomes of the connection after the bytes.
+    /// What happens to the connection after the bytes.
     public enum Ending: Sendable {
         /// It stays open, for the next request or for nothing.
         case keep
-        /// It is closed in an orderly way, without having said so.
+        /// It is closed in an orderly way, without an announcement.
         case close
         /// It is torn down: the other end reads `ECONNRESET`.
         case reset
     }
 
-    /// What is sent, as it is.
+    /// The bytes to send, unchanged.
     public var bytes: [UInt8]
     public var ending: Ending
 
-    /// Creates an answer of any bytes, well-formed or not.
+    /// Creates an answer from any bytes, well-formed or not.
     public init(_ bytes: [UInt8], _ ending: Ending) {
         self.bytes = bytes
         self.ending = ending
     }
 
-    /// A complete answer; the connection is kept unless told otherwise.
+    /// Returns a complete answer. The connection is kept unless `ending` says otherwise.
     public static func answer(
         _ status: Int = 200, _ body: String = "{}", headers: [String] = [],
         then ending: Ending = .keep
@@ -29,14 +29,15 @@ public struct ScriptedAnswer: Sendable {
         return ScriptedAnswer(head(status, fields + headers) + Array(body.utf8), ending)
     }
 
-    /// An answer that announces `announced` bytes of body and ends before they are complete.
+    /// Returns an answer that announces `announced` bytes of body and ends before they are
+    /// complete.
     public static func truncated(
         _ body: String, announced: Int, then ending: Ending = .close
     ) -> ScriptedAnswer {
         ScriptedAnswer(head(200, ["Content-Length: \(announced)"]) + Array(body.utf8), ending)
     }
 
-    /// Bytes that are no HTTP.
+    /// Returns bytes that are not HTTP.
     public static func garbage(_ text: String) -> ScriptedAnswer {
         ScriptedAnswer(Array(text.utf8), .close)
     }
@@ -60,11 +61,12 @@ public struct ScriptedRequest: Hashable, Sendable {
     public var connection: Int
     public var method: String
     public var target: String
-    /// The fields by lower-case name.
+    /// The header fields by lower-case name.
     public var headers: [String: String]
     public var body: String
 
-    /// Reads one request from the front of `bytes` and removes it; `nil` until it is complete.
+    /// Reads one request from the front of `bytes` and removes it. Returns `nil` until it is
+    /// complete.
     init?(from bytes: inout [UInt8], connection: Int) {
         let end = Array("\r\n\r\n".utf8)
         guard

@@ -2,17 +2,17 @@
 import Synchronization
 
 /// An HTTP server on a loopback port that plays a list of answers, one for each request, and can
-/// break off wherever a real one might.
+/// break off wherever a real server might.
 ///
-/// It runs on a thread of its own, over raw sockets: no library stands between a test and the
-/// bytes, and blocking here holds up nobody. Requests beyond the script are read and not answered.
+/// It runs on a thread of its own, over raw sockets: no library is between a test and the bytes,
+/// and a blocking call here delays nobody. Requests beyond the script are read and not answered.
 public final class ScriptedServer: Sendable {
-    /// What happened at the server, in its order.
+    /// An event at the server.
     public enum Event: Hashable, Sendable {
         /// A connection was accepted; connections count from 1.
         case connected(Int)
         case request(ScriptedRequest)
-        /// Bytes came, at a server that does not read HTTP.
+        /// Bytes arrived at a server that does not read HTTP.
         case bytes([UInt8])
         /// The client ended a connection.
         case closedByClient(Int)
@@ -20,18 +20,18 @@ public final class ScriptedServer: Sendable {
 
     /// The port on 127.0.0.1.
     public let port: Int
-    /// The events as they come; for one reader.
+    /// The events in the order in which they happen, for one reader.
     public let events: AsyncStream<Event>
 
     private let log: EventLog
-    /// Closed by `deinit`; the thread, which has the other end, then stops.
+    /// The end of a pipe that `deinit` closes. The thread, which has the other end, then stops.
     private let lifeline: Int32
 
     /// Starts a server.
     ///
-    /// - Parameter readsHTTP: whether an answer waits for a complete request; without it any bytes
-    ///   will do, and they are an event in place of a request.
-    /// - Throws: `ScriptedServerError` when a socket cannot be made.
+    /// - Parameter readsHTTP: whether an answer waits for a complete request. Otherwise it waits
+    ///   for any bytes, and the event is `bytes` instead of `request`.
+    /// - Throws: `ScriptedServerError` if a socket cannot be created.
     public init(_ script: [ScriptedAnswer], readsHTTP: Bool = true) throws {
         let (events, continuation) = AsyncStream.makeStream(of: Event.self)
         self.events = events
@@ -70,7 +70,7 @@ public final class ScriptedServer: Sendable {
         log.all.compactMap { if case .request(let request) = $0 { request } else { nil } }
     }
 
-    /// How many connections were accepted so far.
+    /// The number of connections that were accepted so far.
     public var connections: Int {
         log.all.count { if case .connected = $0 { true } else { false } }
     }
@@ -104,13 +104,13 @@ public final class ScriptedServer: Sendable {
     }
 }
 
-/// A system call that a scripted server could not do without.
+/// A failed system call that a scripted server needs.
 public struct ScriptedServerError: Error {
     public var call: String
     public var code: Int32
 }
 
-/// What happened, for those who ask and for the one who waits.
+/// The events: all of them for any caller, and a stream for one reader.
 private final class EventLog: Sendable {
     private let events = Mutex<[ScriptedServer.Event]>([])
     private let continuation: AsyncStream<ScriptedServer.Event>.Continuation
@@ -130,7 +130,7 @@ private final class EventLog: Sendable {
 }
 
 /// The server's thread: one `poll` over the listener, the lifeline and all connections, so that a
-/// client that opens a second connection is served while the first lies idle.
+/// client that opens a second connection is served while the first is idle.
 private final class Play {
     private struct Client {
         let number: Int
@@ -171,7 +171,7 @@ private final class Play {
     private func accept() {
         let descriptor = Glibc.accept(listener, nil, nil)
         guard descriptor >= 0 else { return }
-        // A program that another test starts would keep the connection open.
+        // Otherwise a program that another test starts would keep the connection open.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         accepted += 1
         clients[descriptor] = Client(number: accepted)
@@ -211,7 +211,7 @@ private final class Play {
             let count = rest.withUnsafeBytes {
                 send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
-            // The client has had enough, and the next read will say so.
+            // The client has closed the connection, and the next read reports it.
             guard count > 0 else { return }
             rest.removeFirst(count)
         }

@@ -1,14 +1,14 @@
 import ClarityScheduler
 
-/// A simulation of random jobs over a random trace of conditions, held to the rules of
-/// `PlannerTrialRules` that can be seen from its outside.
+/// A simulation of random jobs over a random trace of conditions, checked against the rules of
+/// `PlannerTrialRules` that are visible from outside.
 public struct SimulationTrial {
     private let seed: UInt64
     private let jobs: [Job]
     private let maxParallel: Int
     private let stretch: Range<Instant>
     private let attempt: Duration
-    /// The conditions from each instant on, the first before the stretch.
+    /// The conditions from each instant on. The first instant is the start of the stretch.
     private let trace: [(at: Instant, conditions: Conditions)]
 
     /// Draws everything from the seed.
@@ -18,7 +18,7 @@ public struct SimulationTrial {
         let start = draw.instant
         jobs = draw.jobs(around: start).map { job in
             var job = job
-            // So many runs as each second has take long to look at and show nothing more.
+            // A run every second takes long to check and shows nothing more.
             if job.schedule == .every(.seconds(1)) { job.schedule = .every(.seconds(77)) }
             return job
         }
@@ -36,13 +36,13 @@ public struct SimulationTrial {
         self.trace = trace
     }
 
-    /// Simulates and checks.
+    /// Simulates and checks the result.
     ///
-    /// - Throws: `TrialFault` at the first rule that is broken.
+    /// - Throws: `TrialFault` for the first broken rule.
     public func run() throws(TrialFault) {
         let report = simulate()
         do throws(BrokenRule) {
-            // Once in a while, since it takes as long again.
+            // For one seed in ten, because it takes as long again.
             try expect(
                 seed % 10 != 0 || report == simulate(), "the same simulation comes out the same")
             for (job, simulated) in zip(jobs, report.jobs) {
@@ -69,7 +69,7 @@ public struct SimulationTrial {
         _ job: Job, _ simulated: SimulatedJob, _ runs: [Run]
     ) throws(BrokenRule) {
         let own = runs.filter { [.schedule, .catchUp].contains($0.trigger) }.map(\.scheduledFor)
-        // With flex, the last run may be that of an occurrence to come.
+        // With `flex`, the last run may be that of a later occurrence.
         let last = stretch.upperBound - .milliseconds(1)
         let due = job.schedule?.due(
             after: stretch.lowerBound - .milliseconds(1),
@@ -83,7 +83,7 @@ public struct SimulationTrial {
             own.allSatisfy {
                 stretch.lowerBound <= $0 && $0 <= last + (job.schedule?.flex ?? .zero)
             }, "only what comes up in the stretch has runs")
-        // Those of one attempt, whose beginning is known.
+        // Only runs of one attempt, whose start is known.
         let single = runs.filter { $0.attempts == 1 }
         for (run, next) in zip(single, single.dropFirst()) {
             guard let finished = run.finishedAt, let started = next.startedAt else { continue }
@@ -107,7 +107,7 @@ public struct SimulationTrial {
     }
 
     private func allows(_ constraint: Constraint, _ job: Job, at instant: Instant) -> Bool {
-        // No conditions that are drawn say anything of checks, and then they pass.
+        // The drawn conditions have no answers to checks, which then pass.
         if case .check = constraint { return true }
         return job.verdict(of: constraint, in: conditions(at: instant), at: instant).allows
     }

@@ -1,7 +1,7 @@
 public import ClarityScheduler
 import Synchronization
 
-/// A clock that stands still until a test moves it; whoever sleeps on it waits for that.
+/// A clock that stands still until a test moves it. A task that sleeps on it waits for that.
 public final class SteppingClock: WallClock {
     private struct Sleeper {
         var end: Duration
@@ -14,7 +14,7 @@ public final class SteppingClock: WallClock {
         var next = 0
         var sleepers: [Int: Sleeper] = [:]
         var cancelled: Set<Int> = []
-        /// Resumed with `false` when a sleeper comes, to look again.
+        /// Resumed with `false` when a sleeper arrives, so that they check again.
         var watchers: [CheckedContinuation<Bool, Never>] = []
     }
 
@@ -54,7 +54,7 @@ public final class SteppingClock: WallClock {
         }
     }
 
-    /// Returns once somebody sleeps until exactly `span` from now.
+    /// Returns once a task sleeps until exactly `span` from now.
     public func waitForSleeper(until span: Duration) async {
         var isThere = false
         while !isThere {
@@ -71,8 +71,8 @@ public final class SteppingClock: WallClock {
         }
     }
 
-    /// Moves the clock to the end of the next sleep, and so on, until the task is cancelled: whoever
-    /// plans anew meanwhile and sleeps until another instant does not put it out of step.
+    /// Moves the clock to the end of the next sleep, again and again, until the task is cancelled.
+    /// A sleeper that plans again meanwhile and sleeps until another instant does not confuse it.
     public func passToEachSleeper() async {
         while !Task.isCancelled {
             let span = state.withLock { state in
@@ -102,7 +102,7 @@ public final class SteppingClock: WallClock {
         }
     }
 
-    /// Lets both clocks run on, and wakes whose time has come.
+    /// Advances both clocks, and wakes the sleepers whose time has come.
     public func advance(by span: Duration) {
         let due = state.withLock { state in
             state.wall = state.wall + span

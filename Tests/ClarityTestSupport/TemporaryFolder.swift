@@ -4,10 +4,10 @@ import Glibc
 public final class TemporaryFolder: Sendable {
     public let path: String
 
-    /// Makes an empty folder, open to this user alone.
+    /// Creates an empty folder that only this user can open.
     ///
-    /// - Parameter isInMemory: whether it lies in memory where the machine has room for that, for a
-    ///   test whose many commits need not wait for a disk.
+    /// - Parameter isInMemory: whether the folder is in memory if the machine has room for that,
+    ///   for a test whose many commits need not wait for a disk.
     public init(isInMemory: Bool = false) throws {
         let place = isInMemory && access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
         var template = Array("\(place)/clarity-jobs-test.XXXXXX".utf8CString)
@@ -22,11 +22,11 @@ public final class TemporaryFolder: Sendable {
         public var code: Int32
         public var description: String { String(cString: strerror(code)) }
 
-        /// The failure that `errno` tells of.
+        /// Creates the failure for a value of `errno`.
         public init(code: Int32) { self.code = code }
     }
 
-    /// The names below the folder with each file's bytes; folders have none.
+    /// Returns the names below the folder with each file's bytes. The bytes of a folder are empty.
     public func contents() throws -> [String: [UInt8]] {
         var contents: [String: [UInt8]] = [:]
         try TemporaryFolder.walk(path, "") { name, isFolder in
@@ -35,7 +35,7 @@ public final class TemporaryFolder: Sendable {
         return contents
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     public static func read(_ path: String) throws -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Errno(code: errno) }
@@ -50,7 +50,7 @@ public final class TemporaryFolder: Sendable {
         }
     }
 
-    /// Writes a file in the folder.
+    /// Writes a file in the folder and returns its path.
     @discardableResult
     public func write(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {
         let file = "\(path)/\(name)"
@@ -83,7 +83,7 @@ public final class TemporaryFolder: Sendable {
         }
     }
 
-    /// Removes what it can: a leftover in /tmp is no reason to fail a test.
+    /// Removes what it can. A leftover in /tmp is no reason to fail a test.
     private static func remove(_ path: String) {
         guard let listing = opendir(path) else { return }
         while let entry = readdir(listing) {

@@ -2,14 +2,15 @@ import CLinux
 import Dispatch
 @preconcurrency import Glibc
 
-/// A program on a terminal of its own: a pseudo-terminal, of which the test is the person.
+/// A program on a pseudo-terminal of its own, with the test as its user.
 ///
-/// The program leads a session whose controlling terminal that is. Everything that it writes, and
-/// what the terminal echoes, comes out of one end.
+/// The program leads a session whose controlling terminal that is. The test reads everything that
+/// the program writes, and what the terminal echoes.
 ///
-/// `@unchecked`: used by one task at a time.
+/// `@unchecked`: only one task at a time uses it.
 public final class TerminalProgram: @unchecked Sendable {
-    /// TIOCSPTLCK and TIOCGPTN (ioctl_tty(2)), and POSIX_SPAWN_SETSID: macros that Swift does not see.
+    /// TIOCSPTLCK and TIOCGPTN (ioctl_tty(2)), and POSIX_SPAWN_SETSID: macros that Swift does not
+    /// import.
     private static let setLock: UInt = 0x4004_5431
     private static let getNumber: UInt = 0x8004_5430
     private static let newSession: Int16 = 0x80
@@ -24,14 +25,14 @@ public final class TerminalProgram: @unchecked Sendable {
     /// Starts a program with exactly this environment.
     ///
     /// - Parameters:
-    ///   - hasTerminal: without one the program leads a session that has none; what it writes is still
-    ///     read here.
-    ///   - columns: how wide the terminal says that it is; 0 says nothing.
+    ///   - hasTerminal: without a terminal, the program leads a session that has none, and its
+    ///     output is still read here.
+    ///   - columns: the width that the terminal reports; 0 reports none.
     public init(
         _ path: String, _ arguments: [String], environment: [String: String],
         hasTerminal: Bool = true, columns: UInt16 = 0
     ) throws {
-        // What posix_openpt(3), unlockpt(3) and ptsname(3) do here; Swift sees none of them.
+        // What posix_openpt(3), unlockpt(3) and ptsname(3) do here. Swift imports none of them.
         screen = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var (lock, number): (Int32, Int32) = (0, 0)
         guard screen >= 0, ioctl(screen, TerminalProgram.setLock, &lock) == 0,
@@ -72,13 +73,13 @@ public final class TerminalProgram: @unchecked Sendable {
         close(screen)
     }
 
-    /// Whether the terminal shows what is typed.
+    /// Whether the terminal echoes what is typed.
     public var isEchoing: Bool {
         var settings = termios()
         return tcgetattr(screen, &settings) == 0 && settings.c_lflag & tcflag_t(ECHO) != 0
     }
 
-    /// Types: `\u{3}` is Ctrl-C, `\u{4}` Ctrl-D, `\u{1A}` Ctrl-Z, `\n` the end of a line.
+    /// Types a text: `\u{3}` is Ctrl-C, `\u{4}` Ctrl-D, `\u{1A}` Ctrl-Z, `\n` the end of a line.
     public func type(_ text: String) {
         let bytes = Array(text.utf8)
         _ = write(screen, bytes, bytes.count)
@@ -87,15 +88,15 @@ public final class TerminalProgram: @unchecked Sendable {
     /// Sends a signal to the program.
     public func signal(_ number: Int32) { kill(processID, number) }
 
-    /// Reads until the screen shows `text` for the `count`th time; all that it has shown by then.
-    /// Ends as well with the program.
+    /// Reads until the screen shows `text` for the `count`th time, or until the program ends.
+    /// Returns everything that the screen has shown.
     public func read(until text: String, count: Int = 1) async -> String {
         await onThread { self.show { self.screenText.ranges(of: text).count >= count } }
         return screenText
     }
 
-    /// Reads to the end of the program: its exit status, or 128 and the signal that ended it, and all
-    /// that the screen has shown.
+    /// Reads until the program ends. Returns its exit status, or 128 plus the signal that ended it,
+    /// and everything that the screen has shown.
     public func finish() async -> (status: Int32, screen: String) {
         let status = await onThread {
             self.show { false }
@@ -108,7 +109,7 @@ public final class TerminalProgram: @unchecked Sendable {
         return (signal == 0 ? (status >> 8) & 0xFF : 128 + signal, screenText)
     }
 
-    /// The lines end with a line feed alone, as a program writes them.
+    /// What the screen has shown. Lines end with a line feed alone, as a program writes them.
     private var screenText: String {
         String(decoding: shown, as: UTF8.self).replacing("\r\n", with: "\n")
     }

@@ -1,15 +1,15 @@
-/// A certificate authority of a test's own, made with `openssl` in a temporary folder.
+/// A certificate authority for a test, created with `openssl` in a temporary folder.
 public final class TestAuthority: Sendable {
-    /// What a server shows of itself.
+    /// The certificate and the key of a server.
     public struct Identity: Sendable {
-        /// Files: a certificate and its key.
+        /// The files of the certificate and of its key.
         public var certificate: String
         public var key: String
         /// The key's pin, `sha256//...`.
         public var pin: String
     }
 
-    /// `openssl` failed.
+    /// A failure of `openssl`.
     public struct Failure: Error, CustomStringConvertible {
         public var description: String
     }
@@ -19,7 +19,7 @@ public final class TestAuthority: Sendable {
     /// The file with the authority's own certificate.
     public var certificate: String { "\(folder.path)/authority.pem" }
 
-    /// Makes an authority whose certificate is valid for two days.
+    /// Creates an authority whose certificate is valid for two days.
     public init() async throws {
         folder = try TemporaryFolder()
         try folder.write("openssl.cnf", TestAuthority.configuration.utf8)
@@ -31,12 +31,12 @@ public final class TestAuthority: Sendable {
             """)
     }
 
-    /// Makes a key and has the authority vouch for it.
+    /// Creates a key and a certificate that the authority signs.
     ///
     /// - Parameters:
-    ///   - name: of its files, and different for each.
-    ///   - subject: the section of the configuration that says whose it is: `loopback` or `other`.
-    ///   - days: how long it is valid; -1 for a certificate that expired yesterday.
+    ///   - name: the name of the files, different for each identity.
+    ///   - subject: the section of the configuration with the subject: `loopback` or `other`.
+    ///   - days: how long the certificate is valid; -1 for a certificate that expired yesterday.
     public func identity(
         _ name: String, subject: String = "loopback", days: Int = 2
     ) async throws -> Identity {
@@ -60,7 +60,7 @@ public final class TestAuthority: Sendable {
         try folder.write(name, text.utf8)
     }
 
-    /// Runs a script of `sh` in the folder and returns the last line of its output.
+    /// Runs an `sh` script in the folder and returns the last line of its output.
     @discardableResult
     private func run(_ script: String) async throws -> String {
         let result = try await ChildProgram.run(

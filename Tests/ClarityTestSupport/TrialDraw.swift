@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// What a trial draws: jobs, spans, steps of the clock, conditions and ends of attempts.
+/// Draws everything for a trial: jobs, spans, steps of the clock, conditions and ends of attempts.
 struct TrialDraw {
     private var random: SeededGenerator
 
@@ -22,14 +22,14 @@ struct TrialDraw {
         elements[index(of: elements)]
     }
 
-    /// About half of the elements, in their order.
+    /// Returns about half of the elements, in their order.
     mutating func some<Element>(of elements: [Element]) -> [Element] {
         elements.filter { _ in isOne(in: 2) }
     }
 
     // MARK: Time
 
-    /// An instant to begin at: now and then one of a machine whose clock was never set.
+    /// An instant to begin at. One in ten is that of a machine whose clock was never set.
     var instant: Instant {
         mutating get {
             isOne(in: 10)
@@ -38,7 +38,7 @@ struct TrialDraw {
         }
     }
 
-    /// A span that may pass between two events; the longest are those of a suspended machine.
+    /// A span between two events. The longest spans are those of a suspended machine.
     var span: Duration {
         mutating get {
             switch number(0...9) {
@@ -52,7 +52,7 @@ struct TrialDraw {
         }
     }
 
-    /// Where the wall clock stands after a step: seconds, hours or days away, or in another year.
+    /// Returns the wall clock after a step of seconds, hours or days, or into another year.
     mutating func step(from wall: Instant) -> Instant {
         let sign: Int64 = isOne(in: 2) ? 1 : -1
         return switch number(0...7) {
@@ -66,10 +66,10 @@ struct TrialDraw {
     // MARK: Jobs
 
     private static let names = ["a", "b", "c", "d"]
-    /// The most attempts that the retry policy of any job allows.
-    /// What attempts tell of, and what jobs wait for.
+    /// The events that attempts emit, and all events that jobs may wait for.
     static let told = [EventName("half-done"), EventName("all-done")]
     static let events = EventName.ofTheEngine + told
+    /// The most attempts that the retry policy of any job allows.
     static let mostAttempts = 4
     private static let constraints: [Constraint] = [
         .connected, .unmetered, .notRoaming, .externalPower, .idle, .storageFree(bytes: 1 << 20),
@@ -77,7 +77,7 @@ struct TrialDraw {
         .check(Check(name: "nas", validFor: .seconds(3600))),
     ]
 
-    /// A job's name.
+    /// The id of a job.
     var anyJob: JobID {
         mutating get {
             guard let id = JobID(one(of: TrialDraw.names)) else {
@@ -87,19 +87,20 @@ struct TrialDraw {
         }
     }
 
-    /// Some jobs with everything drawn; another process may know others under the same names.
+    /// Returns some jobs with everything drawn. Another process may have others under the same
+    /// names.
     mutating func jobs(around wall: Instant) -> [Job] {
         TrialDraw.names.indices.compactMap { index in
             isOne(in: 6) ? nil : job(index, schedule(around: wall))
         }
     }
 
-    /// All jobs, each with a schedule that goes on.
+    /// All jobs, each with a schedule that never ends.
     var lastingJobs: [Job] {
         mutating get {
             TrialDraw.names.indices.compactMap { index in
                 var job = job(index, one(of: [cron("30 3 * * *"), .every(.seconds(4 * 3600))]))
-                // What is only due while its window is closed may well never run.
+                // A job that is due only while its window is closed may never run.
                 if job?.constraints.contains(where: { $0.name == "window" }) ?? false {
                     job?.startWithin = nil
                     job?.catchUp = .latest
@@ -112,7 +113,7 @@ struct TrialDraw {
     private mutating func job(_ index: Int, _ schedule: Schedule?) -> Job? {
         guard let id = JobID(TrialDraw.names[index]) else { return nil }
         let timeout = Duration.seconds(number(2...900))
-        // Chains go one way, as the job file sees to.
+        // Chains go one way, as the job file ensures.
         let later = TrialDraw.names[(index + 1)...].compactMap { JobID($0) }
         return Job(
             id: id, kind: JobKind("work"), schedule: schedule,
@@ -159,11 +160,11 @@ struct TrialDraw {
         }
     }
 
-    /// The most runs of a job that `catch_up: all` lets wait.
+    /// The most runs of a job that may wait under `catch_up: all`.
     static let mostCaughtUp: Int64 = 4
-    /// The most runs of a job that wait to fill the past.
+    /// The most backfill runs of a job that may wait.
     static let mostBackfilled = 2
-    /// The longest over which they are spread.
+    /// The longest time over which caught-up runs are spread, in seconds.
     static let longestSpread: Int64 = 7200
 
     private var catchUp: CatchUpPolicy {
@@ -181,7 +182,7 @@ struct TrialDraw {
         }
     }
 
-    /// When a pause may be over.
+    /// Returns the end of a pause, or `nil` for a pause without end.
     mutating func pauseEnd(after wall: Instant) -> Instant? {
         isOne(in: 2) ? nil : wall + .seconds(number(-100...30_000))
     }
@@ -227,12 +228,12 @@ struct TrialDraw {
         }
     }
 
-    /// Some answer to a check: yes, no, or none in time.
+    /// Returns an answer to a check: yes, no, or none in time.
     mutating func answer(at wall: Instant) -> Conditions.Reading<Bool> {
         Conditions.Reading(one(of: [true, true, false, nil]), source: "trial", at: wall)
     }
 
-    /// An end of an attempt, of every kind there is.
+    /// An end of an attempt. Every kind of end can be drawn.
     var end: AttemptEnd {
         mutating get {
             let faults: [AttemptFault] = [

@@ -1,14 +1,14 @@
 @preconcurrency import Glibc
 
-/// Where the seeds of random lives begin: at `CLARITY_TEST_SEED`, else at 0, so that everybody
-/// checks the same lives unless somebody wants others.
+/// The seeds of random lives. They start at `CLARITY_TEST_SEED`, or else at 0, so that by default
+/// every run checks the same lives.
 public enum TrialSeed {
-    /// The first seed; a value that is no number counts as none.
+    /// The first seed. A value that is not a number counts as unset.
     public static var first: UInt64 {
         getenv("CLARITY_TEST_SEED").flatMap { UInt64(String(cString: $0)) } ?? 0
     }
 
-    /// Seeds in `count` stretches of `size`, which are printed.
+    /// Returns `count` ranges of `size` seeds each, and prints the first and the last seed.
     public static func batches(of size: Int, count: Int) -> [Range<UInt64>] {
         let first = first
         print("random lives with seeds \(first) to \(first + UInt64(size * count) - 1)")

@@ -1,5 +1,6 @@
-"""findings.py QUIRKS EXCEPTIONS REPORT: counts the findings of a Schemathesis report, prints those that no
-line of EXCEPTIONS covers, and ends with 1 if there are any, or with 2 for a report of nothing."""
+"""findings.py QUIRKS EXCEPTIONS REPORT: counts the findings of a Schemathesis report, and prints
+those that no line of EXCEPTIONS covers. Exits with 1 if there are any, or with 2 if the report is
+empty."""
 
 import collections
 import json

@@ -16,7 +16,7 @@ struct HouseJobsTests {
     @Test func `it runs what is due and says what waits`() async throws {
         let result = try await look()
 
-        // Both run at once, and either may be done first.
+        // Both jobs run at the same time, and either may finish first.
         #expect(
             result.outputLines.prefix(2).sorted() == [
                 "pumpkins: enqueued: the tank is too empty",
@@ -36,7 +36,7 @@ struct HouseJobsTests {
         #expect(result.status == 0)
     }
 
-    /// The job file that is shipped beside the program.
+    /// The job file that ships with the example.
     private static var jobFile: String {
         let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
         return "\(root)/Examples/HouseJobs/jobs.yaml"

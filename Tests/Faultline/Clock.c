@@ -1,8 +1,8 @@
-/* The clocks, which a test moves while programs run. FAULTLINE_CLOCK names a file of two numbers of
-   64 bits in the machine's order, milliseconds: how much the wall clock (CLOCK_REALTIME) is set
+/* Clocks that a test moves while programs run. FAULTLINE_CLOCK names a file with two 64-bit numbers
+   of milliseconds in the machine's byte order: how far the wall clock (CLOCK_REALTIME) is set
    forward, and how long the machine was suspended, which CLOCK_BOOTTIME counts and CLOCK_MONOTONIC
-   does not. A change of the file is seen by the next question, in every process. What the kernel
-   itself measures goes on as ever: timers that run, and the times of files. */
+   does not. A change of the file takes effect at the next clock call, in every process. What the
+   kernel itself measures does not change: running timers, and the times of files. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void begin(void) {
     const char *path = getenv("FAULTLINE_CLOCK");
     if (!path || strncmp(program_invocation_short_name, "clarity-jobs", 12) != 0) return;
-    /* By number: a call by name would be one of those that the rules count. */
+    /* Calls the kernel by number: the rules would count a call by name. */
     int file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     void *mapped =
         file < 0 ? MAP_FAILED : mmap(NULL, sizeof none, PROT_READ, MAP_SHARED, file, 0);
@@ -43,7 +43,7 @@ static void begin(void) {
     shifts = mapped;
 }
 
-/* By how many milliseconds a clock is off. */
+/* Returns by how many milliseconds a clock is moved. */
 static int64_t shift_of(clockid_t clock) {
     int error = errno;
     pthread_once(&once, begin);

@@ -1,4 +1,4 @@
-/* The ends of transactions. SQLite is called through what the program has loaded, and not linked. */
+/* The ends of transactions. Calls the SQLite that the program has loaded; it is not linked here. */
 #define _GNU_SOURCE
 #include "Strike.h"
 
@@ -21,22 +21,23 @@ sqlite3 *sqlite3_db_handle(sqlite3_stmt *statement);
 int sqlite3_get_autocommit(sqlite3 *file);
 int sqlite3_exec(sqlite3 *file, const char *script, callback row, void *context, char **message);
 
-/* How deep this thread is in calls of ours: what `sqlite3_exec` steps through is one commit. */
+/* How deep this thread is inside these wrappers: one `sqlite3_exec` with its steps is one commit.
+   */
 static _Thread_local int depth;
 
-/* Whether a text begins with the word that ends a transaction. */
+/* Returns whether a text begins with a word that ends a transaction. */
 static int ends_transaction(const char *text) {
     if (!text) return 0;
     while (*text == ' ' || *text == '\n' || *text == '\t') text++;
     return strncasecmp(text, "COMMIT", 6) == 0 || strncasecmp(text, "END", 3) == 0;
 }
 
-/* A function of the SQLite that the program has loaded; null in one that has none. */
+/* Looks up a function of the SQLite that the program has loaded; null if it has none. */
 #define LOADED(name)                                                                               \
     static __typeof__(&name) loaded_##name;                                                        \
     if (!loaded_##name) loaded_##name = (__typeof__(&name))dlsym(RTLD_DEFAULT, #name)
 
-/* Whether a statement that is about to begin ends a transaction or writes outside one. */
+/* Returns whether a statement that is about to begin ends a transaction or writes outside one. */
 static int is_commit(sqlite3_stmt *statement) {
     LOADED(sqlite3_stmt_busy);
     LOADED(sqlite3_sql);
@@ -49,7 +50,8 @@ static int is_commit(sqlite3_stmt *statement) {
         && loaded_sqlite3_get_autocommit(loaded_sqlite3_db_handle(statement));
 }
 
-/* Whether a script ends a transaction or writes outside one; what begins one leaves its end to come. */
+/* Returns whether a script ends a transaction or writes outside one. A script that begins a
+   transaction does not count: the end is still to come. */
 static int commits(sqlite3 *file, const char *script) {
     static const char *const words[] = {"INSERT ", "UPDATE ", "DELETE ", "REPLACE ",
                                         "CREATE ", "DROP ",   "ALTER ",  "VACUUM"};
@@ -62,7 +64,7 @@ static int commits(sqlite3 *file, const char *script) {
     return 0;
 }
 
-/* What SQLite calls an error of the system. */
+/* Returns SQLite's code for a system error. */
 static int code_of(int error) {
     return error == ENOSPC || error == EDQUOT ? SQLITE_FULL : SQLITE_IOERR;
 }

@@ -1,4 +1,4 @@
-/* What is done to files. `ssize_t` and `int` results go through `long`, which holds both. */
+/* Calls on files. Results of type `ssize_t` and `int` pass through `long`, which holds both. */
 #define _GNU_SOURCE
 #include "Strike.h"
 
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Whether an absolute path lies below FAULTLINE_FOLDER, or nothing is limited. */
+/* Returns whether an absolute path is below FAULTLINE_FOLDER, or that variable is not set. */
 static int is_below(const char *path) {
     const char *folder = getenv("FAULTLINE_FOLDER");
     if (!folder || !*folder) return 1;
@@ -22,7 +22,7 @@ static int is_below(const char *path) {
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == 0);
 }
 
-/* Writes the path of an open file; returns whether it has one. */
+/* Writes the path of an open file to `path`; returns whether it has one. */
 static int name_of(int file, char path[PATH_MAX]) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
@@ -56,7 +56,7 @@ int faultline_watches_file(int file) {
     return is_watched;
 }
 
-/* The end of a call: made if nothing forbids it. */
+/* Ends a wrapper: makes the call unless a rule forbids it. */
 #define PASS(point, size, call)                                                                    \
     struct passing passing;                                                                        \
     if (faultline_begin(&passing, point, size)) return -1;                                         \
@@ -92,7 +92,7 @@ int ftruncate(int file, off_t size) {
     return ftruncate64(file, size);
 }
 
-/* It returns its errno and sets none. */
+/* `posix_fallocate` returns its error number and does not set errno. */
 int posix_fallocate64(int file, off64_t offset, off64_t size) {
     NEXT(posix_fallocate64);
     if (!faultline_watches_file(file)) return next(file, offset, size);
@@ -118,7 +118,7 @@ int fdatasync(int file) {
     PASS(FAULTLINE_SYNC, NULL, next(file));
 }
 
-/* A file that was opened and must not be: closed again, for the caller has no number to do it. */
+/* Ends an open. If a rule makes it fail, closes the file, because the caller gets no descriptor. */
 static int opened(struct passing *passing, int file) {
     int result = faultline_end(passing, file);
     if (result < 0 && file >= 0) {
@@ -137,7 +137,7 @@ static int open_at(
     return opened(&passing, next(folder, path, flags, mode));
 }
 
-/* The mode, which is only there when a file may be made. */
+/* Reads the mode, which is passed only if the call may create a file. */
 #define MODE(mode, flags)                                                                          \
     mode_t mode = 0;                                                                               \
     if (flags & (O_CREAT | __O_TMPFILE)) {                                                         \

@@ -1,4 +1,4 @@
-/* Reads the rules, keeps the counts, and strikes. */
+/* Reads the rules, keeps the counts, and carries out the rules. */
 #define _GNU_SOURCE
 #include "Strike.h"
 
@@ -19,7 +19,7 @@
 enum deed { KILL, KILL_PARENT, KILL_BOTH, STOP, SHORT, FAIL };
 
 struct rule {
-    int programs; /* a bit each */
+    int programs; /* one bit for each program */
     enum faultline_point point;
     int is_after;
     uint64_t nth;
@@ -57,7 +57,7 @@ static int index_of(const char *name, const char *const names[], int count) {
     return -1;
 }
 
-/* Reads PROGRAM:POINT:WHEN:NTH:ACTION, which it takes apart. */
+/* Parses PROGRAM:POINT:WHEN:NTH:ACTION, and changes the text. */
 static int read_rule(char *text, struct rule *rule) {
     char *words[5];
     for (int index = 0; index < 5; index++)
@@ -90,7 +90,8 @@ static int read_rule(char *text, struct rule *rule) {
     return 0;
 }
 
-/* Which program this is, by its file: a program that becomes another keeps the name it was called by. */
+/* Returns which program this is, by its executable file: after exec, a program may keep its old
+   name. */
 static int find_program(void) {
     char path[PATH_MAX];
     long size = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
@@ -105,7 +106,7 @@ static void begin(void) {
     const char *path = getenv("FAULTLINE_COUNTS"), *given = getenv("FAULTLINE");
     if (found < 0 || !path) return;
 
-    /* By number: a call by name would count itself. */
+    /* Calls the kernel by number: a call by name would count itself. */
     int file = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0 || syscall(SYS_ftruncate, file, sizeof *counts) < 0) refuse(path);
     void *mapped = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -129,7 +130,8 @@ int faultline_is_on(void) {
     return program >= 0;
 }
 
-/* Whether a process is a running one of ours, by the name that the kernel keeps: 15 bytes of it. */
+/* Returns whether a process runs and is one of these programs, by the 15 bytes of its name that the
+   kernel keeps. */
 static int is_ours(int process, const char *name) {
     char path[64], found[32] = "", wanted[16];
     snprintf(path, sizeof path, "/proc/%d/comm", process);
@@ -143,13 +145,13 @@ static int is_ours(int process, const char *name) {
     return strcmp(found, wanted) == 0;
 }
 
-/* The scheduler that started this process; 0 for none, or one that is gone. */
+/* Returns the scheduler that started this process; 0 if there is none or it is gone. */
 static int scheduler(void) {
     int parent = getppid();
     return program == 1 && is_ours(parent, program_names[0]) ? parent : 0;
 }
 
-/* Kills the workers that this process has started: those whose parent it is. */
+/* Kills the workers that are children of this process. */
 static void kill_children(void) {
     char found[65536];
     int folder = syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -174,13 +176,13 @@ static void kill_children(void) {
     syscall(SYS_close, folder);
 }
 
-/* Does what a rule says; a failure or a half is left in `passing`. */
+/* Carries out a rule; a failure or a halved size is left in `passing`. */
 static void strike(int index, struct passing *passing) {
     const struct rule *rule = &rules[index];
     int parent = scheduler();
     if (rule->deed == KILL_PARENT && !parent) return;
     if (rule->deed == SHORT && (!passing->size || *passing->size < 2)) return;
-    /* First: this process may not outlive what it does to its parent. */
+    /* Counts first: this process may not survive what it does to its parent. */
     atomic_fetch_add(&counts->struck[index], 1);
     switch (rule->deed) {
     case KILL: kill(getpid(), SIGKILL); break;
@@ -190,7 +192,7 @@ static void strike(int index, struct passing *passing) {
         kill_children();
         kill(getpid(), SIGKILL);
         break;
-    /* To this thread: any other might take it while this one goes on. */
+    /* Signals this thread: otherwise another could take the signal while this one goes on. */
     case STOP: syscall(SYS_tgkill, getpid(), gettid(), SIGSTOP); break;
     case SHORT: *passing->size /= 2; break;
     case FAIL: passing->error = rule->error; break;
@@ -227,7 +229,7 @@ long faultline_end(struct passing *passing, long result) {
     return passing->error ? -1 : result;
 }
 
-/* A process that has not reached its main can be killed too. */
+/* A process can be killed before it reaches its main, too. */
 __attribute__((constructor)) static void start(void) {
     struct passing passing;
     faultline_begin(&passing, FAULTLINE_START, NULL);

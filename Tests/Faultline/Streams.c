@@ -1,4 +1,4 @@
-/* What goes over descriptors that may be files, pipes or connections, and what makes those. */
+/* Calls on descriptors that may be files, pipes or connections, and calls that make them. */
 #define _GNU_SOURCE
 #include "Strike.h"
 
@@ -12,7 +12,7 @@
 
 enum stream { UNWATCHED, REGULAR, LOCAL, TCP };
 
-/* What a descriptor is to the rules. */
+/* Returns what a descriptor is for the rules. */
 static enum stream kind_of(int descriptor) {
     if (!faultline_is_on()) return UNWATCHED;
     int error = errno, domain = 0, type = 0;
@@ -36,8 +36,8 @@ static enum stream kind_of(int descriptor) {
     return kind;
 }
 
-/* The point of bytes that go out or come in; FAULTLINE_POINTS for none. What is heard from the
-   machine itself has none: whoever said it has passed its own. */
+/* Returns the point of bytes that go out or come in, or FAULTLINE_POINTS for none. Bytes that come
+   from this machine have none, because their sender has passed a point already. */
 static enum faultline_point point_of(int descriptor, int is_out) {
     switch (kind_of(descriptor)) {
     case REGULAR: return is_out ? FAULTLINE_WRITE : FAULTLINE_READ;
@@ -93,7 +93,7 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
     return faultline_end(&passing, next(descriptor, address, size));
 }
 
-/* EAI_AGAIN is what it says; an errno is EAI_SYSTEM. */
+/* Returns EAI_AGAIN as it is, and EAI_SYSTEM for an errno. */
 static int resolved(const struct passing *passing, int code) {
     if (!passing->error) return code;
     return passing->error < 0 ? passing->error : EAI_SYSTEM;
@@ -111,7 +111,8 @@ int getaddrinfo(
     return resolved(&passing, code);
 }
 
-/* It returns its errno. One that fails after it was made would leave a child to nobody. */
+/* `posix_spawn` returns its error number. A failure after the call would leave a child without an
+   owner, so it is ignored. */
 int posix_spawn(
     pid_t *process, const char *path, const posix_spawn_file_actions_t *actions,
     const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]) {

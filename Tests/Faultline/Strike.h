@@ -1,4 +1,4 @@
-/* What the wrapped calls ask of the rules. */
+/* The interface between the wrapped calls and the rules. */
 #ifndef FAULTLINE_STRIKE_H
 #define FAULTLINE_STRIKE_H
 
@@ -7,29 +7,30 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* One passing of a point. */
+/* One pass of a point. */
 struct passing {
-    unsigned after;  /* the rules that strike when the call is over, a bit each */
-    int error;       /* the errno, or EAI_AGAIN, that the call gives instead of being made */
-    int is_short;    /* only half of it is to be done */
-    size_t *size;    /* how much there is to do, where that can be halved */
+    unsigned after;  /* the rules that take effect after the call, one bit each */
+    int error;       /* the errno, or EAI_AGAIN, with which the call fails */
+    int is_short;    /* whether only half of the bytes are transferred */
+    size_t *size;    /* the number of bytes, if it can be halved */
 };
 
-/* Whether this process is one of ours and somebody counts. */
+/* Returns whether this process is one of the programs and counts its points. */
 int faultline_is_on(void);
 
-/* Counts a passing and does what must be done before it; returns whether the call fails unmade, and
-   then sets errno. `size` is halved by `short`; it may be null. */
+/* Counts a pass and applies the rules for before the call. Returns whether the call fails without
+   being made, and then sets errno. `short` halves `size`, which may be null. */
 int faultline_begin(struct passing *passing, enum faultline_point point, size_t *size);
 
-/* Does what must be done after the call, which gave `result`; returns that, or -1 with an errno. */
+/* Applies the rules for after the call, which returned `result`; returns that, or -1 and sets
+   errno. */
 long faultline_end(struct passing *passing, long result);
 
-/* Whether a path, or an open file that is a regular one, lies in the folder that is watched. */
+/* Return whether a path, or an open regular file, is in the watched folder. */
 int faultline_watches_path(int folder, const char *path);
 int faultline_watches_file(int file);
 
-/* The next definition of a function after this library's. */
+/* Looks up the next definition of a function after this library's. */
 #define NEXT(name)                                                                                 \
     static __typeof__(&name) next;                                                                 \
     if (!next) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name)

@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
-// A package of its own, since all that it is made of is built with the fuzzer's marks in it: the
-// product's own sources, by the links in Linked/. `make fuzz` builds and runs it.
+// A separate package, because the fuzzer instruments everything that it builds, the product's own
+// sources (linked in Linked/) included. `make fuzz` builds and runs it.
 import PackageDescription
 
 let strict: [SwiftSetting] = [
@@ -40,7 +40,7 @@ let package = Package(
         part(
             "ClarityWorkers",
             ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CCurl", "CArchive"]),
-        // A library here, without its main function.
+        // The sandbox is a library here, without its main function.
         part(
             "clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD", "CSodium"],
             without: ["Program.swift"]),

@@ -10,7 +10,7 @@ struct JSONWriterTests {
             (.string("line\nfeed\ttab\rreturn"), "\"line\\nfeed\\ttab\\rreturn\""),
             (.string("\u{1B}[31m\u{7F}"), "\"\\u001b[31m\\u007f\""),
             (.string("\u{9B}31m\u{A0}\u{80}"), "\"\\u009b31m\u{A0}\\u0080\""),
-            // What turns the direction of a text, or ends a line of it where nothing else does.
+            // Characters that change the text direction, or that some readers take for line ends.
             (.string("a\u{202E}b\u{2069}\u{200F}"), "\"a\\u202eb\\u2069\\u200f\""),
             (.string("\u{61C}\u{61D}\u{2028}\u{2030}"), "\"\\u061c\u{61D}\\u2028\u{2030}\""),
             (.string("h\u{E9} \u{1F600}"), "\"h\u{E9} \u{1F600}\""), (.array([]), "[]"),

@@ -1,28 +1,29 @@
 import Testing
 
-/// One of the two contracts, as far as a month has to do with it.
+/// One of the two contracts, as far as it matters in a month.
 struct MonthBackend: CustomTestStringConvertible {
-    /// The dialect's name.
+    /// The name of the dialect.
     let name: String
-    /// Where uploads go.
+    /// The path to which uploads go.
     let uploadPath: String
-    /// All that it answers, as the faults of the sandbox name it.
+    /// All paths that the backend answers, as the faults of the sandbox name them.
     let paths: [String]
-    /// Whether what was uploaded comes back among the metrics, where somebody may edit it.
+    /// Whether an uploaded sample comes back among the metrics, where a person may edit it.
     let hasEdits: Bool
-    /// Whether an upload whose answer was lost is known when it comes again.
+    /// Whether the backend deduplicates an upload that is repeated because its answer was lost.
     let knowsRepeats: Bool
-    /// Whether the attempt that follows an upload finds it done; else the next by schedule does.
+    /// Whether the attempt that follows an upload finds it processed. Otherwise the next scheduled
+    /// one does.
     let isFoundAtOnce: Bool
 
     var testDescription: String { name }
 
-    /// No request is answered but with 503.
+    /// Answers every request with 503.
     var storm: [String] { paths.map { "* \($0): 503 x*" } }
-    /// What has the sample that it does not bear is refused without a word on why.
+    /// Refuses every upload with the poisonous sample, without a reason.
     var poison: String { "POST \(uploadPath) ~\(MonthExport.poison.value): 422 x*" }
 
-    /// One upload is taken, and its answer never comes.
+    /// Accepts one upload and never answers it.
     var lostAnswer: String { "POST \(uploadPath): drop x1" }
 
     static let all = [

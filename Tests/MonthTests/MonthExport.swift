@@ -1,27 +1,27 @@
 import ClarityScheduler
 
-/// An export of the Health app, made up, with all that is in it known.
+/// A made-up export of the Health app, with known content.
 ///
 /// Heart rates are numbered: each number has its own instant and always the same value, so that two
-/// exports overlap where their numbers do. Steps come three records a day.
+/// exports overlap where their numbers do. Each day has three records of steps.
 struct MonthExport {
     /// The numbers of its heart rates.
     var heartRates: Range<Int>
-    /// The days whose steps it has, from the first day of all exports.
+    /// The days that have steps, counted from the first day of all exports.
     var days: Range<Int>
-    /// How many records it has of a kind for which the backend has no field.
+    /// The number of records of a kind for which the backend has no field.
     var unmapped: Int
 
-    /// When the first day of all exports began: a week before the month.
+    /// The start of the first day of all exports, a week before the month.
     static let firstDay = Instant(secondsSince1970: 1_771_804_800)
-    /// The heart rate whose value the backend does not bear, and that value.
+    /// The number and the value of the heart rate that the backend refuses.
     static let poison = (number: 199, value: "211.5")
 
-    /// The records that it has.
+    /// The number of records.
     var records: Int { heartRates.count + stepRecords + unmapped }
     var stepRecords: Int { 3 * days.count }
 
-    /// The text of its `export.xml`.
+    /// The text of `export.xml`.
     var text: String {
         var lines = [#"<?xml version="1.0" encoding="UTF-8"?>"#, #"<HealthData locale="en_GB">"#]
         for number in heartRates {
@@ -60,7 +60,7 @@ struct MonthExport {
         """
     }
 
-    /// `2026-02-23 08:00:00 +0000`.
+    /// Returns an instant in the form `2026-02-23 08:00:00 +0000`.
     private func date(_ instant: Instant) -> String {
         instant.description.replacing("T", with: " ").replacing("Z", with: " +0000")
     }

@@ -2,9 +2,9 @@ import ClarityTestSupport
 import JSON
 import Testing
 
-/// A running `clarity-jobs-sandbox` whose clock is set by hand; ends with its owner.
+/// A running `clarity-jobs-sandbox` whose clock the test sets. It ends with its owner.
 final class MonthSandbox: Sendable {
-    /// Where its API begins.
+    /// The base URL of its API.
     let url: String
     private let port: UInt16
     private let program: ChildProgram
@@ -20,18 +20,18 @@ final class MonthSandbox: Sendable {
         port = try #require(UInt16(digits))
     }
 
-    /// Asks for or does something outside the contract.
+    /// Sends a request that is not part of the contract.
     @discardableResult
     func ask(_ method: String, _ path: String, body: String = "") async throws -> JSON {
         let text = try await LoopbackRequest.send(
             method, "/_sandbox/\(path)", body: body, port: port)
         let answer = try JSONParser.parse(Array(text.utf8))
-        // What went wrong is a problem with a title.
+        // The answer to a failed request is a problem with a title.
         try #require(answer["title"] == nil, "\(method) \(path): \(answer.line)")
         return answer
     }
 
-    /// One of its own counts.
+    /// Returns one of the sandbox's own counts.
     func count(_ name: String) async throws -> Int64 {
         guard case .integer(let count)? = try await ask("GET", "summary")[name] else {
             Issue.record("the summary has no count `\(name)`")

@@ -1,42 +1,43 @@
 import ClarityHost
 import ClarityScheduler
 
-/// What happens in the month, and what is expected of the attempts in it.
+/// The events of the month, and the expected results of the attempts in it.
 ///
-/// Written down before anything runs: the conditions of the machine and how attempts go, as a trace
-/// that `simulate` takes, and what is done to the backend, the export and the login.
+/// The script is written before anything runs. The conditions of the machine and the results of
+/// attempts form a trace that `simulate` accepts. The acts change the backend, the export and the
+/// login.
 struct MonthScript {
-    /// Something that is done to the world.
+    /// A change to the world.
     enum Act {
         case export(MonthExport)
         case fault([String])
         case clearFaults
-        /// `access`, or `all`.
+        /// The tokens that expire: `access` or `all`.
         case expireTokens(String)
         case logIn
         /// The processing of the oldest open upload never ends.
         case stallOldestUpload
-        /// Somebody changes a metric at the backend.
+        /// A person changes a metric at the backend.
         case editMetric
     }
 
     static let start = Instant(secondsSince1970: 1_772_409_600)
     static let days: Int64 = 30
     static var stretch: Range<Instant> { start..<(start + .seconds(days * 86_400)) }
-    /// How long each attempt takes.
+    /// The duration of each attempt.
     static let attempt = Duration.seconds(10)
 
     let acts: [(at: Instant, act: Act)]
-    /// The trace as `simulate` reads it.
+    /// The lines of the trace, as `simulate` reads them.
     let lines: [String]
     let trace: ConditionTrace
 
-    /// Whether the backend can be reached, as far as the machine's network goes.
+    /// Returns whether the machine's network reaches the backend.
     func isOnline(at instant: Instant) -> Bool {
         trace.conditions(at: instant).connected.value == true
     }
 
-    /// An instant of the month: day 1 is the first, a Monday.
+    /// Returns an instant of the month. Day 1 is the first, a Monday.
     static func on(_ day: Int64, _ hour: Int64, _ minute: Int64 = 0, _ second: Int64 = 0) -> Instant
     {
         start + .seconds(((day - 1) * 24 + hour) * 3600 + minute * 60 + second)
@@ -45,7 +46,7 @@ struct MonthScript {
 
 extension MonthScript {
     static let first = MonthExport(heartRates: 0..<160, days: 0..<7, unmapped: 5)
-    /// A week later, with the last days of the first in it.
+    /// An export of a week later, which repeats the last days of the first one.
     static let second = MonthExport(heartRates: 100..<280, days: 4..<12, unmapped: 4)
 
     static func month(with backend: MonthBackend) throws(TraceFault) -> MonthScript {
@@ -55,7 +56,7 @@ extension MonthScript {
         script.act(on(1, 0), .fault([backend.poison]))
         script.weekdays()
 
-        // Until now there was no export, and each upload waited for it.
+        // Until now there was no export, and each upload waited for one.
         script.act(on(2, 7, 32), .export(first))
         if backend.knowsRepeats { script.act(on(2, 7, 32), .fault([backend.lostAnswer])) }
         script.line(on(2, 7, 32), #""source":true,"attempts":{"\#(upload)":"ok"}"#)
@@ -69,15 +70,15 @@ extension MonthScript {
         script.line(on(4, 7, 20), #""battery":15"#)
         script.line(on(4, 19, 45), #""external_power":true,"battery":80"#)
 
-        // A week without network. Only what asks for none is tried.
+        // A week without network. Only jobs that do not require it are tried.
         script.line(
             on(8, 10, 5), #""connected":false,"attempts":{"\#(insights)":"retry"}"#)
         script.line(on(15, 9, 37), #""connected":true,"attempts":{"\#(insights)":"ok"}"#)
 
-        // The access token is revoked: one call is refused, renewed and made again.
+        // The access token is revoked: one call is refused, and made again after a renewal.
         script.act(on(16, 12, 7), .expireTokens("access"))
 
-        // The second export comes, and then the backend is out of order for a morning.
+        // The second export arrives, and then the backend fails for a morning.
         script.act(on(17, 1, 30), .export(second))
         script.act(on(17, 1, 45), .fault(backend.storm))
         script.line(
@@ -92,7 +93,7 @@ extension MonthScript {
         script.act(on(17, 8, 0, 5), .stallOldestUpload)
         script.found(afterUploadAt: on(17, 8), backend)
 
-        // The session is ended from afar; until somebody logs in, what needs one waits.
+        // The session is revoked remotely. Until somebody logs in, the jobs that need one wait.
         script.act(on(18, 13, 20), .expireTokens("all"))
         script.line(
             on(18, 13, 20),
@@ -107,11 +108,11 @@ extension MonthScript {
         // Somebody corrects a value at the backend.
         if backend.hasEdits { script.act(on(19, 10, 15), .editMetric) }
 
-        // An hour without network while an upload is open: it is asked for in vain.
+        // An hour without network while an upload is open: its status is requested in vain.
         script.line(on(21, 12, 20), #""connected":false,"attempts":{"\#(status)":"retry"}"#)
         script.line(on(21, 13, 25), #""connected":true,"attempts":{"\#(status)":"ok"}"#)
 
-        // The last days without network; the open upload was given up before.
+        // The last days without network. The open upload has been given up before.
         script.line(
             on(25, 13, 10), #""connected":false,"attempts":{"\#(insights)":"retry"}"#)
         script.line(on(30, 20, 12), #""connected":true,"attempts":{"\#(insights)":"ok"}"#)
@@ -129,7 +130,7 @@ extension MonthScript {
         "low_power":false,"idle":true,"storage_free_bytes":100000000000,"pressure_percent":0
         """
 
-    /// A script in the making.
+    /// A script under construction.
     private struct Draft {
         private var members: [Instant: [String]] = [:]
         private var acts: [(at: Instant, act: Act)] = []
@@ -140,7 +141,8 @@ extension MonthScript {
 
         mutating func act(_ at: Instant, _ act: Act) { acts.append((at, act)) }
 
-        /// The attempt that follows an upload finds it done, or the next by schedule does.
+        /// Expects the attempt that follows an upload to find it processed, or else the next
+        /// scheduled one.
         mutating func found(afterUploadAt at: Instant, _ backend: MonthBackend) {
             let quarter: Int64 = 900
             let now = at.secondsSince1970
@@ -157,7 +159,7 @@ extension MonthScript {
                 #""attempts":{"\#(MonthScript.status)":"ok"}"#)
         }
 
-        /// On weekdays somebody is at the machine from 8:20 to 18:40.
+        /// On weekdays a person uses the machine from 8:20 to 18:40.
         mutating func weekdays() {
             for day in 1...days where (day - 1) % 7 < 5 {
                 line(on(day, 8, 20), #""idle":false"#)
@@ -180,7 +182,7 @@ extension MonthScript {
 }
 
 extension MonthScript: CustomStringConvertible {
-    /// All of it, by time, a line each.
+    /// All acts and all lines of the trace, by time, one per line.
     var description: String {
         let told = acts.map { (at: $0.at, text: "\($0.at) \($0.act)") }
         let stamped = trace.entries.enumerated().map { (at: $1.at, text: lines[$0]) }

@@ -6,8 +6,8 @@ import ClarityTestSupport
 import SQLite
 import Testing
 
-/// The five shipped jobs over a month in which all goes wrong that a backend, a network and a person
-/// can do, on a clock of its own.
+/// Runs the five shipped jobs for a month on a clock of its own, with every fault that a backend, a
+/// network and a person can cause.
 @Suite("A month") struct MonthTests {
     private static func shippedJobs() throws -> JobFile {
         let root = try #require(
@@ -52,8 +52,8 @@ import Testing
         #expect(try world.health().proveOutbox().findings == [], "\(text)")
     }
 
-    /// Of what was read each record is in one place, as the script's exports have them: by the
-    /// ledger of readings, and by what the attempts told.
+    /// Checks that every record of the script's exports is counted exactly once, both in the import
+    /// ledger and in the counts of the attempts.
     private func checkReadings(
         _ world: MonthWorld, _ sums: OutboxArithmetic, _ text: String
     ) throws {
@@ -81,7 +81,7 @@ import Testing
         #expect(sums.isBalanced, "\(text)")
     }
 
-    /// The backend has each sample once but the one that it does not bear.
+    /// Checks that the backend has each sample once, except the one that it refuses.
     private func checkBackend(
         _ world: MonthWorld, _ account: OutboxAccount, _ text: String
     ) async throws {
@@ -98,7 +98,7 @@ import Testing
         #expect(try await world.sandbox.count("distinct_metric_ids") == metrics, "\(text)")
     }
 
-    /// The simulation of the script has the same runs.
+    /// Checks that the simulation of the script has the same runs.
     private func checkRuns(_ world: MonthWorld, _ text: String) throws {
         let trace = world.script.trace
         let report = Simulation(
@@ -122,7 +122,7 @@ import Testing
         #expect(predicted.count > 1000)
     }
 
-    /// What of a run is predicted.
+    /// The part of a run that is predicted.
     private struct Told: Equatable {
         var job: JobID
         var trigger: Trigger

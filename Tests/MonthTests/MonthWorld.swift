@@ -9,22 +9,22 @@ import JSON
 import Synchronization
 import Testing
 
-/// Lives a script through: the real planner over the real history, the real workers over the real
-/// store and transport, a real sandbox on the loopback; only the clock is not.
+/// Runs a script with the real planner over the real history, the real workers over the real store
+/// and transport, and a real sandbox on the loopback. Only the clock is simulated.
 ///
-/// It goes from event to event as `Simulation` does. An attempt is done at the instant at which it
-/// starts and ends when the script's time for it is over.
+/// It goes from event to event as `Simulation` does. An attempt does its work at the instant at
+/// which it starts, and ends after the script's duration of an attempt.
 final class MonthWorld {
     let script: MonthScript
     let sandbox: MonthSandbox
     let folder: TemporaryFolder
     let jobs: [Job]
     let maxParallel: Int
-    /// Every run as it was in the end, by number.
+    /// Every run in its last state, by number.
     private(set) var runs: [RunID: Run] = [:]
-    /// What all attempts of uploads counted together.
+    /// The sum of the counts of all upload attempts.
     private(set) var counted = Tally()
-    /// What attempts noted, with how often.
+    /// The notes of the attempts, with the number of times that each was written.
     private var notes: [String: Int] = [:]
     private(set) var attempts = 0
 
@@ -59,19 +59,19 @@ final class MonthWorld {
             retention: jobFile.retention, seed: 1)
     }
 
-    /// What attempts noted, a line each with how often, the most frequent first.
+    /// The notes of the attempts with their numbers, one per line, the most frequent first.
     var notesByCount: [String] {
         notes.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\($0.value) x \($0.key)" }
     }
 
     var statePath: String { "\(folder.path)/state" }
 
-    /// Opens the health store as a program of its own would.
+    /// Opens the health store as a separate program would.
     func health() throws -> HealthStore {
         try HealthStore(stateDirectory: statePath, environment: [:])
     }
 
-    /// Lives until the script's stretch is over.
+    /// Runs until the script's stretch is over.
     func live() async throws {
         var now = MonthScript.stretch.lowerBound
         var events: [Planner.Event] = [.conditionsChanged]
@@ -142,7 +142,7 @@ final class MonthWorld {
         try await sandbox.ask("POST", "clock", body: now.description)
     }
 
-    /// Does what the script has up to an instant.
+    /// Performs the acts of the script up to an instant.
     private func act(until now: Instant) async throws {
         while let next = acts.first, next.at <= now {
             acts.removeFirst()
@@ -187,7 +187,7 @@ final class MonthWorld {
 }
 
 extension AttemptEnd {
-    /// Takes in what a worker says, as whoever watches its process does.
+    /// Applies a worker's report, as the supervisor of its process does.
     fileprivate mutating func take(_ report: AttemptReport) {
         switch report {
         case .progress, .outcome: break
@@ -199,7 +199,7 @@ extension AttemptEnd {
     }
 }
 
-/// The real transport; without a network, to a port where nobody listens.
+/// The real transport. Without a network it connects to a port where nobody listens.
 private struct MonthTransport: HTTPTransport {
     let real: CurlTransport
     let isOnline: Bool

@@ -2,34 +2,34 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// The library that strikes at named points of the programs' lives, as tests use it.
+/// The fault library, which strikes at named points of the programs' lives.
 ///
-/// Its file of counts is shared by all the programs that were started with one of its environments.
+/// All programs that are started with one of its environments share its file of counts.
 struct Faultline: Sendable {
-    /// What a rule can be about; the order is that of the library's counts.
+    /// A point that a rule can name. The order is that of the library's counts.
     enum Point: String, CaseIterable, Sendable {
         case commit, write, sync, read, open, unlink, rename, send, receive, connect, resolve
         case tell, spawn, start, any
     }
 
-    /// Whose life it is; the order is that of the library's counts.
+    /// A program that a rule can name. The order is that of the library's counts.
     enum Program: String, CaseIterable, Sendable {
         case scheduler = "clarity-jobs"
         case worker = "clarity-jobs-worker"
     }
 
-    /// Whether a fault comes before what the point names or after it.
+    /// Whether a fault comes before or after what the point names.
     enum When: String, CaseIterable, Sendable { case before, after }
 
-    /// A fault at a point: `clarity-jobs-worker:commit:before:7:kill`.
+    /// A fault at a point, such as `clarity-jobs-worker:commit:before:7:kill`.
     struct Rule: Hashable, Sendable, CustomStringConvertible {
-        /// `nil` for both.
+        /// The program, or `nil` for both.
         var program: Program?
         var point: Point
         var when: When
-        /// From 1, counted over all the processes of `program`.
+        /// The number of the passage, from 1, counted over all processes of `program`.
         var nth: Int
-        /// Whether it strikes from the nth on, and not once.
+        /// Whether it strikes from the `nth` passage on, and not only once.
         var goesOn = false
         /// `kill`, `kill-parent`, `kill-both`, `stop`, `short`, or the name of an errno.
         var action: String
@@ -42,22 +42,22 @@ struct Faultline: Sendable {
 
     /// The library, which is built with the tests.
     static var library: String { "\(ChildProgram.folder)/libFaultline.so" }
-    /// The most rules that a program heeds.
+    /// The most rules that the library reads.
     private static let mostRules = 16
 
-    /// Where the counts are; made by the first program that counts.
+    /// The path of the file of counts, which the first program creates.
     let counts: String
 
     init(counts: String) { self.counts = counts }
 
-    /// What a program needs in its environment for these rules.
+    /// Returns the environment that a program needs for these rules.
     ///
-    /// - Parameter folder: the folder whose files count; every one's without it.
+    /// - Parameter folder: the folder whose files count; all files without it.
     func environment(rules: [Rule] = [], folder: String? = nil) -> [String: String] {
         environment(texts: rules.map(\.description), folder: folder)
     }
 
-    /// The same for rules as the library reads them.
+    /// Returns the environment for rules in the library's own notation.
     func environment(texts rules: [String], folder: String? = nil) -> [String: String] {
         var environment = [
             "LD_PRELOAD": Faultline.library, "FAULTLINE_COUNTS": counts,
@@ -67,7 +67,7 @@ struct Faultline: Sendable {
         return environment
     }
 
-    /// How often a point was passed by a program; by both without one.
+    /// Returns how often a program passed a point, or how often both did if it is `nil`.
     func count(of point: Point, program: Program? = nil) throws -> Int {
         let numbers = try numbers()
         let programs = program.map { [$0] } ?? Program.allCases
@@ -78,16 +78,16 @@ struct Faultline: Sendable {
         }
     }
 
-    /// How often the rule at this place of the environment's list struck.
+    /// Returns how often the rule at this index of the environment's list struck.
     func struck(_ index: Int = 0) throws -> Int {
         let first = Program.allCases.count * Point.allCases.count + Faultline.mostRules
         return try numbers()[first + index]
     }
 
-    /// Forgets the counts, for the next programs to begin anew. None must be running.
+    /// Deletes the counts, so that the next programs start at 0. No program may be running.
     func reset() { unlink(counts) }
 
-    /// All that is in the file, 0 while there is none.
+    /// Returns all numbers of the file, or zeros if there is no file.
     private func numbers() throws -> [Int] {
         let size = Program.allCases.count * Point.allCases.count + 2 * Faultline.mostRules
         guard access(counts, F_OK) == 0 else { return Array(repeating: 0, count: size) }

@@ -4,13 +4,13 @@ import Glibc
 import SQLite
 import Testing
 
-/// A database that has been made one of an earlier version, by the steps up to it, with the rows of
-/// the present one as far as it has columns for them.
+/// A database that was rebuilt by the migrations up to an earlier version, with the rows of the
+/// current version as far as the earlier one has columns for them.
 struct FormerFile {
     private let path: String
     private let migrations: Migrations
     private let version: Int
-    /// How many rows each table had.
+    /// The number of rows in each table.
     private var counts: [String: Int64] = [:]
 
     init(_ path: String, _ migrations: Migrations, _ version: Int) throws {
@@ -61,12 +61,12 @@ struct FormerFile {
         for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
         try #require(rename(draft, path) == 0)
         try #require(chmod(path, 0o600) == 0)
-        // What is proved of nothing is not proved.
+        // A check without rows would prove nothing.
         try #require(counts["runs"] ?? counts["outbox"] ?? 0 > 0)
     }
 
-    /// Takes back what tells that the end of the audit log is noted in `health.lock`: no version before
-    /// the present one noted it, and the first three had no audit log.
+    /// Removes the marks that the end of the audit log is noted in `health.lock`. No version before
+    /// the current one noted it, and the first three had no audit log.
     func forgetAuditNote(state: String) throws {
         let source = MasterKeySource(stateDirectory: state, environment: [:])
         let sealer = try Sealer(try #require(try source.load()))
@@ -76,10 +76,11 @@ struct FormerFile {
         try #require(truncate("\(state)/health.lock", 0) == 0)
     }
 
-    /// What a later version drops.
+    /// The tables that a later version drops.
     private static let dropped = ["decisions", "decision_runs", "origins"]
 
-    /// The tables that have fewer rows than they had; the former clocks of jobs are in their records.
+    /// Returns the tables that have fewer rows than before. The job records contain the former
+    /// clocks.
     func lost() throws -> [String] {
         let file = try Connection(path: path, access: .readWrite)
         let version = try file.first("PRAGMA user_version") { Int($0.integer(0)) }
@@ -108,13 +109,13 @@ struct FormerFile {
     }
 }
 
-/// Makes both state files those of earlier versions, with the rows that they have.
+/// Converts both state files to earlier versions, with their rows.
 func makeFormerFiles(state: String, history: Int, health: Int) throws {
     _ = try FormerFile("\(state)/history.db", historyMigrations, history)
     try makeFormerHealthFile(state: state, version: health)
 }
 
-/// Makes the health data those of an earlier version, with the rows that they have.
+/// Converts the health data to an earlier version, with its rows.
 func makeFormerHealthFile(state: String, version: Int) throws {
     try FormerFile("\(state)/health.db", HealthSchema.migrations, version)
         .forgetAuditNote(state: state)

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import FoundationEssentials
 import Testing
 
-/// A run as `history --output json` has it.
+/// A run in the output of `history --output json`.
 struct HistoryRun: Decodable {
     var run: Int
     var job: String
@@ -19,7 +19,7 @@ struct HistoryRun: Decodable {
     }
 }
 
-/// The attempts of a run as `history show RUN --output json` has them.
+/// The attempts of a run in the output of `history show RUN --output json`.
 struct HistoryAttempts: Decodable {
     struct Attempt: Decodable {
         var attempt: Int
@@ -37,14 +37,14 @@ struct HistoryAttempts: Decodable {
 }
 
 extension Playground {
-    /// The runs of a job, newest first.
+    /// Returns the runs of a job, newest first.
     func history(_ job: String) async throws -> [HistoryRun] {
         let result = try await run("history", job, "--output", "json")
         try #require(result.status == 0, "\(result.errors)")
         return try JSONDecoder().decode([HistoryRun].self, from: Data(result.output.utf8))
     }
 
-    /// The attempts of a run, in their order.
+    /// Returns the attempts of a run, in order.
     func attempts(of run: Int) async throws -> [HistoryAttempts.Attempt] {
         let result = try await self.run("history", "show", String(run), "--output", "json")
         try #require(result.status == 0, "\(result.errors)")

@@ -5,13 +5,13 @@ enum JSONValue: Hashable, Decodable {
     case null
     case bool(Bool)
     case number(Int)
-    /// A number that is no whole one.
+    /// A number that is not an integer.
     case real(Double)
     case string(String)
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Reads a whole text.
+    /// Parses a whole text.
     init(_ text: String) throws {
         self = try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
     }
@@ -35,7 +35,7 @@ enum JSONValue: Hashable, Decodable {
         }
     }
 
-    /// A member; `null` where there is none.
+    /// Returns a member, or `null` if there is none.
     subscript(_ name: String) -> JSONValue {
         guard case .object(let members) = self else { return .null }
         return members[name] ?? .null

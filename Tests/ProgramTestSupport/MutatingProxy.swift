@@ -9,9 +9,9 @@ enum ClientMutation: String, CaseIterable, Sendable {
     case confirmsUnsent
 }
 
-/// A proxy before the sandbox that makes a sound client look as if it had a fault.
+/// A proxy in front of the sandbox that makes a sound client look faulty.
 ///
-/// It forwards all other requests, on one connection for each of the client's.
+/// It forwards all other requests, on one connection for each connection of the client.
 final class MutatingProxy: Sendable {
     let url: String
     private let program: ChildProgram

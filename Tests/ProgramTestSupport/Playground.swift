@@ -2,28 +2,28 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// A home of its own for the built programs: a folder, a job file, a state directory and, when asked
-/// for, a sandbox that ends with it.
+/// A home for the built programs: a folder, a job file, a state directory and, if requested, a
+/// sandbox that ends with it.
 final class Playground: Sendable {
-    /// Before the folder, so that it has ended when that is removed.
+    /// Declared before the folder, so that it has ended when the folder is removed.
     let sandbox: Sandbox?
     let folder: TemporaryFolder
-    /// Where all programs run; the machine's own network without one.
+    /// The network in which all programs run; the machine's own without it.
     let network: NetworkNamespace?
-    /// What stands between the programs and the sandbox, if anything.
+    /// The proxy between the programs and the sandbox, if there is one.
     private let proxy: MutatingProxy?
 
-    /// The address of the backend, or one where nobody listens.
+    /// The address of the backend, or an address where nobody listens.
     var url: String { proxy?.url ?? sandbox?.url ?? "http://127.0.0.1:9/api/v1" }
     var statePath: String { "\(folder.path)/state" }
     var jobFilePath: String { "\(folder.path)/jobs.yaml" }
 
-    /// Makes the folder, starts the sandbox with its options, and writes a job file.
+    /// Creates the folder, starts the sandbox with its options, and writes a job file.
     ///
     /// - Parameters:
-    ///   - isInMemory: whether its folder lies in memory where the machine has room for that.
-    ///   - sandboxFile: what the sandbox finds as its `sandbox.db`, and so need not make.
-    ///   - mutation: a fault of the client that a proxy before the sandbox imitates.
+    ///   - isInMemory: whether the folder is in memory if the machine has room for that.
+    ///   - sandboxFile: the `sandbox.db` that the sandbox finds, and so need not create.
+    ///   - mutation: a fault of the client that a proxy in front of the sandbox imitates.
     init(
         sandboxOptions: [String]? = [], in network: NetworkNamespace? = nil,
         isInMemory: Bool = false, sandboxFile: [UInt8]? = nil, mutation: ClientMutation? = nil,
@@ -51,12 +51,13 @@ final class Playground: Sendable {
         try write(jobFile: jobFile ?? Playground.standardJobFile)
     }
 
-    /// Puts another job file in the place of the one there is.
+    /// Replaces the job file.
     func write(jobFile: (_ url: String, _ folder: String) -> String) throws {
         try folder.write("jobs.yaml", Array(jobFile(url, folder.path).utf8))
     }
 
-    /// The five jobs without constraints, so that a test does not depend on its machine.
+    /// Returns a job file with the five jobs and without constraints, so that a test does not
+    /// depend on its machine.
     static func standardJobFile(url: String, folder: String) -> String {
         """
         version: 1
@@ -79,7 +80,8 @@ final class Playground: Sendable {
         """
     }
 
-    /// Runs `clarity-jobs` on this job file and state, with nothing else in its environment.
+    /// Runs `clarity-jobs` on this job file and state directory, with little else in its
+    /// environment.
     func run(
         _ arguments: String..., input: String = "", environment: [String: String] = [:]
     ) async throws -> ProgramResult {
@@ -108,7 +110,7 @@ final class Playground: Sendable {
         #expect(result.status == 0, "\(result.errors)")
     }
 
-    /// Puts an export with `count` heart rates, a minute apart, where the job file looks for it.
+    /// Writes an export with `count` heart rates, a minute apart, to the path in the job file.
     func writeExport(heartRates count: Int) throws {
         var text = """
             <?xml version="1.0" encoding="UTF-8"?>
@@ -132,9 +134,9 @@ final class Playground: Sendable {
     }
 }
 
-/// A running `clarity-jobs-sandbox`; ends with its owner.
+/// A running `clarity-jobs-sandbox`, which ends with its owner.
 final class Sandbox: Sendable {
-    /// Where its API begins.
+    /// The base URL of its API.
     let url: String
     private let program: ChildProgram
     let network: NetworkNamespace?
@@ -154,7 +156,7 @@ final class Sandbox: Sendable {
     /// The process that listens.
     var processID: Int32 { program.processID }
 
-    /// The port of the loopback address that it listens on.
+    /// The port of the loopback address on which it listens.
     var port: UInt16 {
         get throws {
             let digits = url.dropFirst("http://127.0.0.1:".count).prefix { $0 != "/" }
@@ -162,7 +164,8 @@ final class Sandbox: Sendable {
         }
     }
 
-    /// Its own account of what it has: `metrics`, `distinct_metric_ids`, `uploads`, `requests`.
+    /// Returns one of the sandbox's own counts: `metrics`, `distinct_metric_ids`, `uploads`,
+    /// `requests`.
     func count(_ name: String) async throws -> Int {
         let text = try await LoopbackRequest.send(
             "GET", "/_sandbox/summary", port: port, in: network)
@@ -170,14 +173,14 @@ final class Sandbox: Sendable {
         return try #require(Int(text[value.upperBound...].prefix { $0.isNumber }))
     }
 
-    /// Makes requests fail from now on: `POST /health-data/upload: 503 x3`.
+    /// Makes requests fail from now on, by a rule such as `POST /health-data/upload: 503 x3`.
     func addFault(_ fault: String) async throws {
         let answer = try await LoopbackRequest.send(
             "POST", "/_sandbox/fault", body: fault, port: port, in: network)
         try #require(answer.contains("\"added\":1"), "`\(fault)`: \(answer)")
     }
 
-    /// Takes back every fault that is still to come; returns how many requests have met one.
+    /// Removes all faults that have not struck yet, and returns how many requests have met one.
     @discardableResult
     func clearFaults() async throws -> Int {
         let answer = try await LoopbackRequest.send(
@@ -186,7 +189,7 @@ final class Sandbox: Sendable {
         return try #require(Int(answer[value.upperBound...].prefix { $0.isNumber }))
     }
 
-    /// Ends every access token that was given out.
+    /// Expires every access token that was issued.
     func expireTokens() async throws {
         _ = try await LoopbackRequest.send(
             "POST", "/_sandbox/expire-tokens", port: port, in: network)

@@ -1,9 +1,9 @@
 import ClarityTestSupport
 import Glibc
 
-/// What `/proc` shows of processes.
+/// What `/proc` shows about processes.
 enum ProcessTable {
-    /// The processes that `parent` has started and not yet reaped, but for those that have ended.
+    /// Returns the processes that `parent` has started, without those that have ended.
     static func children(of parent: Int32) -> [Int32] {
         names(in: "/proc/\(parent)/task").flatMap { thread -> [Int32] in
             text("/proc/\(parent)/task/\(thread)/children").split(separator: " ")
@@ -11,14 +11,14 @@ enum ProcessTable {
         }.filter(isAlive)
     }
 
-    /// Whether a process runs; one that has ended and waits to be reaped does not.
+    /// Returns whether a process runs. A process that has ended and waits to be reaped does not.
     static func isAlive(_ process: Int32) -> Bool {
         guard let state = state(of: process) else { return false }
         return state != "Z" && state != "X"
     }
 
-    /// Stops these processes and returns the ports of their TCP connections over IPv4; those that are
-    /// gone have none.
+    /// Stops these processes and returns the ports of their TCP connections over IPv4. Processes
+    /// that are gone have none.
     static func stopped(_ processes: [Int32]) async throws -> Set<Int> {
         var ports: Set<Int> = []
         for process in processes where kill(process, SIGSTOP) == 0 {
@@ -37,10 +37,11 @@ enum ProcessTable {
         return ports
     }
 
-    /// How many TCP connections over IPv4 to a port of `process` are open, on its side: what a program
-    /// that has ended has sent may still wait there.
+    /// Returns the number of open TCP connections over IPv4 to a port of `process`, on its side.
+    /// What a program has sent before it ended may still wait there.
     static func openConnections(to port: Int, of process: Int32) -> Int {
-        // Of a listener and of what was ended by both sides nothing more comes: LISTEN, TIME_WAIT.
+        // Nothing more arrives in LISTEN and TIME_WAIT: at a listener, and on a connection that
+        // both sides have closed.
         let isOver: Set<Substring> = ["0A", "06"]
         let lines = text("/proc/\(process)/net/tcp", most: .max).split(separator: "\n")
         return lines.dropFirst().count { line in
@@ -50,7 +51,7 @@ enum ProcessTable {
         }
     }
 
-    /// Where a symbolic link leads.
+    /// Returns the target of a symbolic link.
     private static func link(_ path: String) -> String? {
         var bytes = [CChar](repeating: 0, count: 128)
         let count = readlink(path, &bytes, bytes.count)
@@ -58,22 +59,22 @@ enum ProcessTable {
         return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The letter that the kernel shows for a process; `nil` for one that is gone.
+    /// Returns the letter that the kernel shows for a process, or `nil` if the process is gone.
     private static func state(of process: Int32) -> Character? {
-        // `pid (name) state ...`, where the name may hold anything.
+        // `pid (name) state ...`, where the name may contain anything.
         let text = text("/proc/\(process)/stat")
         guard let name = text.lastIndex(of: ")") else { return nil }
         return text[name...].dropFirst(2).first
     }
 
-    /// Returns when a process has been stopped by a signal, or is gone.
+    /// Returns when a signal has stopped a process, or when the process is gone.
     static func waitForStop(of process: Int32) async throws {
         try await blocking {
             while isAlive(process), state(of: process) != "T" { sched_yield() }
         }
     }
 
-    /// Returns the first child of `parent` as soon as it has one; `nil` when it ends without.
+    /// Returns the first child of `parent` as soon as it has one, or `nil` if it ends without one.
     static func firstChild(of parent: Int32) async throws -> Int32? {
         try await blocking {
             while isAlive(parent) {
@@ -92,7 +93,7 @@ enum ProcessTable {
         }
     }
 
-    /// The names in a folder that begin with a digit.
+    /// Returns the names in a folder that begin with a digit.
     static func names(in path: String) -> [String] {
         guard let folder = opendir(path) else { return [] }
         defer { closedir(folder) }
@@ -106,7 +107,7 @@ enum ProcessTable {
         return names
     }
 
-    /// The beginning of a file; empty when it cannot be read.
+    /// Returns the beginning of a file, or an empty text if the file cannot be read.
     static func text(_ path: String, most: Int = 4096) -> String {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return "" }

@@ -3,29 +3,29 @@ import Glibc
 import SQLite
 import Testing
 
-// What several suites of the built programs ask.
+// Helpers that several suites of the built programs share.
 extension Playground {
-    /// The folder of the sources.
+    /// The root folder of the repository.
     static let root = String(
         #filePath.prefix(upTo: #filePath.firstRange(of: "/Tests/")?.lowerBound ?? "".endIndex))
     /// The folder of the shipped examples.
     static let examples = "\(root)/Examples"
 
-    /// A playground whose backend has worked an upload off by the first question.
+    /// Returns a playground whose backend has processed an upload by the first status request.
     static func quick(
         jobFile: ((_ url: String, _ folder: String) -> String)? = nil
     ) async throws -> Playground {
         try await Playground(sandboxOptions: ["--processing-steps", "1"], jobFile: jobFile)
     }
 
-    /// Runs a command that writes JSON and reads that.
+    /// Runs a command with JSON output, and parses the output.
     func json(status: Int32 = 0, _ arguments: String...) async throws -> JSONValue {
         let result = try await start(arguments + ["--output", "json"]).finish()
         #expect(result.status == status, "\(result.errors)")
         return try JSONValue(result.output)
     }
 
-    /// Puts a shipped example, or the front of it, where the job file looks for the export.
+    /// Writes a shipped example, or the beginning of it, to the path of the export.
     func useExample(_ name: String, bytes: Int = .max) throws {
         let content = try TemporaryFolder.read("\(Playground.examples)/\(name)")
         try folder.write("export.xml", content.prefix(bytes))
@@ -36,7 +36,8 @@ extension Playground {
         try Connection(path: "\(statePath)/history.db", access: .readWrite).execute(sql)
     }
 
-    /// Every row of the outbox in one order, with what tells it from others under the same key.
+    /// Returns every row of the outbox in a fixed order, with the values that distinguish it from
+    /// other rows under the same key.
     func outboxRows() throws -> [String] {
         try Connection(path: "\(statePath)/health.db", access: .readWrite).all(
             """
@@ -47,20 +48,22 @@ extension Playground {
         ) { $0.text(0) }
     }
 
-    /// The last run of a job, as `history` shows it.
+    /// Returns the last run of a job, as `history` shows it.
     func lastRun(of job: String) async throws -> JSONValue {
         try #require(try await json("history", job, "-n", "1").elements.first)
     }
 }
 
 extension ProgramResult {
-    /// Whether the program said exactly this: its status and the lines of standard error.
+    /// Returns whether the program ended with this status, printed exactly these lines to standard
+    /// error, and nothing else.
     func isRefusal(_ status: Int32, _ lines: String...) -> Bool {
         self.status == status && errorLines == lines && output.isEmpty
     }
 }
 
-/// Whether a text is an instant as JSON shows it: `2026-11-20T12:00:00Z`, maybe with milliseconds.
+/// Returns whether a text is an instant as JSON shows it: `2026-11-20T12:00:00Z`, with or without
+/// milliseconds.
 func isInstant(_ text: String?) -> Bool {
     text?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z/) != nil
 }

@@ -3,8 +3,8 @@ import Glibc
 import Testing
 
 extension Sandbox {
-    /// How many requests ended in `outcome`: a status, `reset` or `hang`. A request counts before
-    /// its answer leaves.
+    /// Returns how many requests ended in `outcome`: a status, `reset` or `hang`. A request counts
+    /// before its answer leaves.
     func answers(_ outcome: String) async throws -> Int {
         let text = try await LoopbackRequest.send(
             "GET", "/_sandbox/summary", port: port, in: network)
@@ -12,17 +12,17 @@ extension Sandbox {
         return try #require(Int(text[value.upperBound...].prefix { $0.isNumber }))
     }
 
-    /// Returns once at least `wanted` of what `count` tells of have been.
+    /// Returns once `count` is at least `wanted`.
     ///
-    /// Asks without a pause: each question is a request of its own and yields the processor.
+    /// Polls without a pause: each poll is a request of its own and yields the processor.
     func wait(
         for wanted: Int, _ count: (Sandbox) async throws -> Int
     ) async throws {
         while try await count(self) < wanted { try Task.checkCancellation() }
     }
 
-    /// Returns once everything has arrived that was sent to it, and been answered or left without an
-    /// answer for good: such a request keeps its connection.
+    /// Returns once every request has arrived and has an answer, or will never have one: such a
+    /// request keeps its connection. Fails after 30 seconds.
     func waitUntilQuiet() async throws {
         let (port, process) = try (Int(port), processID)
         let end = ContinuousClock.now + .seconds(60)
@@ -42,7 +42,7 @@ extension Sandbox {
         try #require(isQuiet, "connections to the sandbox stay open")
     }
 
-    /// Ends the access tokens, and those that renew them.
+    /// Expires the access tokens and the refresh tokens.
     func expireAllTokens() async throws {
         _ = try await LoopbackRequest.send(
             "POST", "/_sandbox/expire-tokens", body: "all", port: port)

@@ -2,9 +2,9 @@ import ClarityTestSupport
 import FoundationEssentials
 import Testing
 
-/// What the sandbox recorded of the uploads that it received.
+/// The sandbox's record of the uploads that it received.
 struct SendRecord: Decodable, Sendable {
-    /// One request.
+    /// One upload request.
     struct Send: Decodable, Sendable {
         struct Sample: Decodable, Sendable {
             var id: String
@@ -16,7 +16,7 @@ struct SendRecord: Decodable, Sendable {
         var connection: Int
         /// The client's port.
         var peerPort: Int
-        /// Whether an answer that left whole told the client that the samples were taken.
+        /// Whether an answer that left whole told the client that the samples were accepted.
         var accepted: Bool
         /// Whether no upload followed on the same connection.
         var last: Bool
@@ -28,7 +28,7 @@ struct SendRecord: Decodable, Sendable {
         }
     }
 
-    /// A sample that the requests left with the sandbox.
+    /// A sample that the sandbox stores.
     struct Sample: Decodable, Sendable {
         var id: String
         var type: String
@@ -48,13 +48,13 @@ struct SendRecord: Decodable, Sendable {
 }
 
 extension Sandbox {
-    /// The record of the uploads after an entry.
+    /// Returns the record of the uploads after an entry.
     func sends(after send: Int = 0) async throws -> SendRecord {
         let text = try await LoopbackRequest.send(
             "GET", "/_sandbox/sends?after=\(send)", port: port, in: network)
         return try JSONDecoder().decode(SendRecord.self, from: Data(text.utf8))
     }
 
-    /// The newest entry of that record.
+    /// Returns the number of the newest entry of that record.
     func lastSend() async throws -> Int { try await sends(after: .max).lastSend }
 }

@@ -1,24 +1,25 @@
 import SQLite
 
-/// What a state directory holds when no process uses it.
+/// What a state directory contains while no process uses it.
 struct StateAudit {
-    /// What SQLite finds wrong with the two files; empty when all is well.
+    /// What SQLite finds wrong with the two files; empty if it finds nothing.
     let damage: [String]
-    /// How many samples of the outbox are in each state.
+    /// The number of samples of the outbox in each state.
     let samples: [String: Int]
-    /// Why samples are not where they should be, each reason once.
+    /// The reasons that the outbox gives for its samples, each once.
     let reasons: [String]
-    /// How many copies too many the backend may have of what it took, as the outbox says.
+    /// The number of extra copies that the backend may have of delivered samples, as the outbox
+    /// counts them.
     let possibleCopies: Int
-    /// How many runs are in each state.
+    /// The number of runs in each state.
     let runs: [String: Int]
 
-    /// The samples that the backend does not have.
+    /// The number of samples that the backend does not have.
     var unsent: Int {
         samples.filter { !["accepted", "confirmed", "stored"].contains($0.key) }.values.reduce(0, +)
     }
 
-    /// The samples of which the outbox says that the backend took them.
+    /// The number of samples that the backend accepted, according to the outbox.
     var delivered: Int {
         ["accepted", "confirmed", "unconfirmed", "stored"].reduce(0) {
             $0 + samples[$1, default: 0]
@@ -48,7 +49,7 @@ struct StateAudit {
         runs = try StateAudit.counts("runs", history)
     }
 
-    /// How many samples are in the outbox, as a bystander sees it while others write.
+    /// Returns the number of samples in the outbox, read while other processes may write.
     static func outboxSize(_ statePath: String) throws -> Int {
         let health = try Connection(path: "\(statePath)/health.db", access: .readOnly)
         return try health.first("SELECT count(*) FROM outbox") { Int($0.integer(0)) } ?? 0

@@ -2,11 +2,11 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// A file system of its own on a folder, small enough to fill; needs the right to mount.
+/// A file system on a folder, small enough to fill. It needs the right to mount.
 struct TinyDisk {
     let path: String
 
-    /// Whether this process may mount one.
+    /// Whether this process may mount such a file system.
     static let isAllowed: Bool = {
         guard let folder = try? TemporaryFolder() else { return false }
         guard let disk = try? TinyDisk(on: "\(folder.path)/disk", kibibytes: 64) else {
@@ -23,10 +23,11 @@ struct TinyDisk {
         else { throw TemporaryFolder.Errno(code: errno) }
     }
 
-    /// Ends it; whoever made it does this in any case, since the folder below could not go.
+    /// Unmounts the file system. Its owner must do this in any case, because the folder below could
+    /// not be removed otherwise.
     func remove() { umount2(path, Int32(MNT_DETACH)) }
 
-    /// Writes a file for as long as there is space.
+    /// Writes a file until there is no space left.
     func fill() throws {
         let file = open("\(path)/filling", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw TemporaryFolder.Errno(code: errno) }
@@ -36,7 +37,7 @@ struct TinyDisk {
         guard errno == ENOSPC else { throw TemporaryFolder.Errno(code: errno) }
     }
 
-    /// Takes the filling away again and makes the disk larger.
+    /// Removes that file and makes the file system larger.
     func makeSpace(kibibytes: Int) throws {
         unlink("\(path)/filling")
         guard
@@ -45,13 +46,14 @@ struct TinyDisk {
     }
 }
 
-/// A user to whom permissions mean something: this one, or nobody (65534) where this one is root.
+/// A user to whom file permissions apply: this one, or nobody (65534) if this one is root.
 enum PlainUser {
     private static let words =
         geteuid() == 0
         ? ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
 
-    /// Whether such a user can start the programs, which may lie where only root can go.
+    /// Whether such a user can start the programs, which may be in a folder that only root can
+    /// enter.
     static let isAtHand: Bool = {
         guard !words.isEmpty else { return true }
         guard access(words[0], X_OK) == 0 else { return false }
@@ -88,13 +90,13 @@ enum PlainUser {
             ], input: input)
     }
 
-    /// Lets this user read what the playground has, and nothing more.
+    /// Lets this user read the job file and enter the folder of the playground, and nothing more.
     static func admit(to playground: Playground) {
         chmod(playground.folder.path, 0o755)
         chmod(playground.jobFilePath, 0o644)
     }
 
-    /// Makes a folder of this user's with these permissions.
+    /// Creates a folder that belongs to this user and has these permissions.
     static func makeFolder(_ path: String, _ mode: mode_t) {
         mkdir(path, 0o700)
         if geteuid() == 0 { chown(path, 65534, 65534) }

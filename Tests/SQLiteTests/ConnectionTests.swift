@@ -85,7 +85,7 @@ import Testing
         #expect(error?.description == "database is locked (SQLite 5)")
     }
 
-    /// Where a commit takes most of a second to reach the disk, the last of thirty waits that long.
+    /// On a disk that needs most of a second for a commit, the last of 30 writers waits this long.
     @Test func `a held write lock is waited for as long as a crowd at a slow disk takes`() throws {
         let connection = try connection()
 

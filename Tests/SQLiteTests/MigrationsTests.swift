@@ -105,7 +105,7 @@ func overwrite(_ path: String, with bytes: [UInt8]) {
                 }
                 group.addTask {
                     try await blocking {
-                        // A migration that fails must end the reader too.
+                        // If the migration fails, the reader must end too.
                         defer { isOver.set() }
                         try migrations.migrate(Connection(path: path))
                     }
@@ -123,7 +123,7 @@ private final class Flag: Sendable {
     func set() { state.store(true, ordering: .releasing) }
 }
 
-/// What is kept of a file before its schema changes.
+/// Tests the callback that keeps a copy of a file before its schema changes.
 @Suite struct KeepingMigrationsTests {
     private let file = TemporaryFile()
     private let one = Migrations(applicationID: 7, steps: ["CREATE TABLE a (x INTEGER)"])
@@ -142,7 +142,7 @@ private final class Flag: Sendable {
 
         try two.migrate(connection) { version in
             versions.append(version)
-            // As a backup sees it: through a connection of its own.
+            // A backup also reads through its own connection.
             let other = try Connection(path: file.path, access: .readOnly)
             seen = try other.all("SELECT x, (SELECT count(*) FROM pragma_table_info('a')) FROM a") {
                 $0.integer(0) * 10 + $0.integer(1)

@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 
-/// A path in a folder of its own that is removed with everything in it.
+/// A database path in its own folder, which `deinit` removes with the database's files.
 final class TemporaryFile {
     let path: String
     private let folder: String

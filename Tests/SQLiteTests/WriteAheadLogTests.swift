@@ -12,7 +12,7 @@ import Testing
         return connection
     }
 
-    /// Some fifty pages in one commit.
+    /// Writes about 50 pages in one commit.
     private func fill(_ connection: Connection) throws {
         try connection.transaction {
             for _ in 0..<50 { try connection.run("INSERT INTO t VALUES (zeroblob(4000))") }
@@ -36,8 +36,8 @@ import Testing
         #expect(size() > 50 * 4000)
     }
 
-    /// A commit that begins the log anew while another connection copies it is what SQLite before
-    /// 3.51.3 may lose data by.
+    /// Before 3.51.3, SQLite may lose data if a commit restarts the log while another connection
+    /// copies it.
     @Test func `a checkpoint leaves the log alone while another connection writes`() throws {
         let (connection, other) = (try connection(), try connection())
         try fill(connection)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import clarity_jobs_sandbox
 
-/// The built program as a process.
+/// Runs the built program as a process.
 @Suite struct ProgramTests {
-    /// Runs the program; standard input is a pipe that stays open as long as this lives.
+    /// A running program, whose standard input stays open as long as this object lives.
     private final class Child {
         let pid: pid_t
         private var input: Int32
@@ -14,8 +14,8 @@ import Testing
         private let errors: Int32
 
         init(_ arguments: String...) throws {
-            // Pairs of sockets, not pipes: they are closed on exec from the start, so that no
-            // child of another test holds an end.
+            // Socket pairs, not pipes: they have close-on-exec set from the start, so no child of
+            // another test inherits an end.
             func pipes() -> (read: Int32, write: Int32) {
                 var ends: [Int32] = [0, 0]
                 socketpair(
@@ -29,7 +29,7 @@ import Testing
             posix_spawn_file_actions_adddup2(&actions, input.read, 0)
             posix_spawn_file_actions_adddup2(&actions, output.write, 1)
             posix_spawn_file_actions_adddup2(&actions, errors.write, 2)
-            // The tests' own program lies beside the one that is tested.
+            // The test program is in the same folder as the program that it tests.
             var link = [CChar](repeating: 0, count: 4096)
             let count = readlink("/proc/self/exe", &link, link.count)
             let own = String(
@@ -63,7 +63,7 @@ import Testing
         var outputLine: String { line(output) }
         var errorLine: String { line(errors) }
 
-        /// The exit status; minus the signal that ended it.
+        /// Returns the exit status, or the negative number of the signal that ended the program.
         func wait() -> Int32 {
             var status: Int32 = 0
             waitpid(pid, &status, 0)

@@ -1,15 +1,15 @@
-// What Swift's Mutex does when two threads want it at once, told to ThreadSanitizer.
+// Tells ThreadSanitizer what Swift's Mutex does when two threads want it at once.
 //
-// The lock of a free Mutex is inlined, where the sanitizer sees it. The other one is in a library that
-// is not built with the sanitizer: the kernel hands the futex over (futex(2), FUTEX_LOCK_PI), and no
-// order would show between him who lets go and him who was waiting. Loaded before that library, this
-// tells both sides of it.
+// The fast path, which locks a free Mutex, is inlined, so the sanitizer sees it. The slow path is
+// in a library that is not built with the sanitizer. There the kernel hands the futex over
+// (futex(2), FUTEX_LOCK_PI), and the sanitizer would see no order between the thread that unlocks
+// and the thread that waited. This library is loaded before that one, and reports both sides.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
 
-// As Swift calls: what a method is about comes in a place of its own.
+// Swift's calling convention passes `self` in a register of its own.
 #define SWIFT __attribute__((swiftcall))
 #define SELF __attribute__((swift_context)) void *
 
@@ -19,7 +19,7 @@
 typedef SWIFT void (*Lock)(uint32_t thread, SELF handle);
 typedef SWIFT void (*Unlock)(SELF handle);
 
-// Weak: a process that is not built with the sanitizer is left as it is.
+// Weak, so that nothing changes in a process that is not built with the sanitizer.
 __attribute__((weak)) void __tsan_acquire(void *address);
 __attribute__((weak)) void __tsan_release(void *address);
 

@@ -7,10 +7,10 @@ import ClarityWorkers
 /// `benchmark-upload URL COUNT BATCH`: uploads invented heart rates with the client, and writes the
 /// microseconds of processor time that it took, then of wall time.
 ///
-/// `benchmark-upload bodies FILE COUNT BATCH` writes the bodies that it would send, each after a line
-/// with its length. `benchmark-upload prepared URL FILE BATCH` sends such bodies with the transport
-/// alone, and `benchmark-upload job URL COUNT FOLDER` has the job do all of it, from the sealed outbox
-/// in a state directory made anew.
+/// `benchmark-upload bodies FILE COUNT BATCH` writes the bodies that it would send, each after a
+/// line with its length. `benchmark-upload prepared URL FILE BATCH` sends such bodies with the
+/// transport alone. `benchmark-upload job URL COUNT FOLDER` runs the whole upload job, from the
+/// encrypted outbox in a new state directory.
 @main
 enum Upload {
     static func main() async throws {
@@ -113,7 +113,7 @@ enum Upload {
         fclose(file)
     }
 
-    /// The batches as an upload job makes them, ids included, one at a time.
+    /// Makes the batches as an upload job does, including ids, one at a time.
     private static func batches(
         _ samples: [Sample], _ size: Int
     ) -> some Sequence<UploadBatch> {
@@ -145,7 +145,7 @@ enum Upload {
     }
 }
 
-/// A session that does not end while this runs.
+/// A session that does not expire while this program runs.
 private struct KnownSession: SessionStore {
     static var session: Session {
         Session(

@@ -1,9 +1,9 @@
 import ClarityScheduler
 @preconcurrency import Glibc
 
-/// The least worker: notes when it started, reads its order, reports success.
+/// The smallest worker: records when it started, reads its order and reports success.
 ///
-/// With `BENCHMARK_STARTS` in its environment it appends the instant of its start to that file, a
+/// If `BENCHMARK_STARTS` is in the environment, it appends the instant of its start to that file, a
 /// line of nanoseconds since 1970.
 @main
 enum Worker {

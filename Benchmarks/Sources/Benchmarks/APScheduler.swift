@@ -1,16 +1,17 @@
-/// The peer from Python: its scheduler, its SQLAlchemy store in a SQLite file, the same instants.
+/// The Python peer: its scheduler with an SQLAlchemy store in a SQLite file, at the same instants.
 struct APScheduler {
     private let surroundings: Surroundings
     private let python: String
 
-    /// `nil` where it could not be installed.
+    /// Returns `nil` if the peer could not be installed.
     init?(_ surroundings: Surroundings) {
         guard let python = surroundings.python else { return nil }
         self.surroundings = surroundings
         self.python = python
     }
 
-    /// Milliseconds from the instant at which each job was due until it was done and the store knew.
+    /// Measures for each job the milliseconds from its due instant until it was done and stored as
+    /// done.
     func run(_ name: String, offsets: [Double]) throws -> Measurement {
         let output = "\(surroundings.folder)/\(name).txt"
         try Child.run(

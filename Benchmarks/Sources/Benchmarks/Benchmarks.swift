@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 
-/// `benchmarks WORK PART`: takes one part's measurements and writes them as a section of Markdown.
+/// `benchmarks WORK PART`: measures one part, and writes the figures as a section of Markdown.
 ///
 /// `Benchmarks/run` prepares the folder `WORK`; see `Surroundings`.
 @main

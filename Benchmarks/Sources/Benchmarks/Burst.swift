@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// A thousand jobs that fall due in the same instant.
+/// Measures a thousand jobs that are due at the same instant.
 struct Burst {
     private let surroundings: Surroundings
     private let count = 1000

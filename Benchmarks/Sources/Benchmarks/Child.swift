@@ -1,10 +1,10 @@
 @preconcurrency import Glibc
 
-/// A program that was started, with nothing to read.
+/// A running program with nothing on its standard input.
 final class Child {
     let processID: pid_t
 
-    /// Starts a program; what it writes goes to the files given, else nowhere.
+    /// Starts a program; its output goes to the given files, or is discarded.
     init(
         _ words: [String], adding variables: [String: String] = [:], output: String = "/dev/null",
         errors: String? = nil
@@ -34,7 +34,8 @@ final class Child {
 
     func send(_ signal: Int32) { kill(processID, signal) }
 
-    /// Waits for its end: its exit status, or 128 and the signal that ended it.
+    /// Waits for the end, and returns the exit status, or 128 plus the signal that ended the
+    /// program.
     @discardableResult
     func wait() -> Int32 {
         var status: Int32 = 0
@@ -44,21 +45,21 @@ final class Child {
 
     /// Runs a program to its end.
     ///
-    /// - Throws: `Trouble` when it cannot be started or ends with another status than 0.
+    /// - Throws: `Trouble` if it cannot be started, or ends with another status than 0.
     static func run(_ words: [String], output: String = "/dev/null") throws {
         let status = try Child(words, output: output).wait()
         guard status == 0 else { throw Trouble("`\(words[0])` ended with status \(status)") }
     }
 }
 
-/// How a program's runs went.
+/// The times and the memory of a program's runs.
 struct Trial {
     var milliseconds: Measurement
     var peakMiB: Measurement
 }
 
 extension Surroundings {
-    /// Runs programs in turn, `rounds` times each after one round that does not count.
+    /// Runs programs in turn, `rounds` times each, after one round that does not count.
     func timeInTurn(_ programs: [[String]], rounds: Int) throws -> [Trial] {
         let output = "\(folder)/timed.txt"
         let words = programs.flatMap { ["--"] + $0 }

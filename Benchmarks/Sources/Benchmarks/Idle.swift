@@ -1,7 +1,7 @@
 import ClarityScheduler
 @preconcurrency import Glibc
 
-/// What a loop costs that has nothing to do.
+/// Measures what a loop with nothing to do costs.
 struct Idle {
     private let surroundings: Surroundings
     private let count = 1000
@@ -80,8 +80,8 @@ struct Idle {
         throw Trouble("there is no `\(key)` in a process's status")
     }
 
-    /// The names of the system calls that were made, without those that attaching itself makes;
-    /// `nil` where nothing can be traced.
+    /// Returns the names of the system calls that the loop made, without those that attaching
+    /// causes; `nil` if it cannot be traced.
     private func systemCalls(of loop: Child) throws -> [String]? {
         let output = "\(surroundings.folder)/strace.txt"
         guard
@@ -89,7 +89,7 @@ struct Idle {
                 ["strace", "-f", "-qq", "-ttt", "-o", output, "-p", "\(loop.processID)"],
                 errors: "/dev/null")
         else { return nil }
-        // Attaching interrupts what waits; the kernel then starts the waiting anew.
+        // Attaching interrupts blocked calls, which the kernel then restarts.
         pause(milliseconds: 1000)
         let start = wallMilliseconds() / 1000
         pause(milliseconds: seconds * 1000)

@@ -1,13 +1,13 @@
 @preconcurrency import Glibc
 
-/// What it costs to bring an export of Apple Health into the sealed outbox.
+/// Measures the import of an Apple Health export into the encrypted outbox.
 struct Importing {
     private let surroundings: Surroundings
     private let exports: Exports
     private let folder: String
     private let rounds = 3
 
-    /// - Throws: `Trouble` where there is no generator of exports.
+    /// - Throws: `Trouble` if there is no generator of exports.
     init(_ surroundings: Surroundings) throws {
         self.surroundings = surroundings
         folder = try surroundings.makeFolder("import")
@@ -57,7 +57,7 @@ struct Importing {
         ])
     }
 
-    /// The C program times itself, since it first reads the rows that it is to write.
+    /// The C program measures its own time, because it first reads the rows that it then writes.
     private func inserting(_ state: String, _ round: Int) throws -> Timing {
         let copy = "\(folder)/rows-\(round).db"
         let output = "\(folder)/rows.txt"
@@ -131,18 +131,20 @@ struct Importing {
     }
 }
 
-/// The exports that are read: made by the script that `CLARITY_EXPORT_GENERATOR` names, in the folder
-/// `CLARITY_BENCHMARK_EXPORTS` where they stay for the next time, else in one that goes away.
+/// The exports to read, made by the script that `CLARITY_EXPORT_GENERATOR` names.
+///
+/// They stay in the folder `CLARITY_BENCHMARK_EXPORTS` for the next time; without it they are in a
+/// temporary folder.
 private struct Exports {
     private let folder: String
 
     var whole: String { "\(folder)/whole.xml" }
     var zip: String { "\(folder)/whole.zip" }
-    /// The whole one with another byte in its header.
+    /// The whole export with one byte changed in its header.
     var retouched: String { "\(folder)/retouched.xml" }
-    /// Without the last hundredth of its span.
+    /// The export without the last hundredth of its span.
     var earlier: String { "\(folder)/earlier.xml" }
-    /// The whole one as the phone writes it from another zone.
+    /// The whole export as the phone writes it in another time zone.
     var later: String { "\(folder)/later.xml" }
     var small: String { "\(folder)/small.xml" }
 

@@ -1,6 +1,6 @@
-/// Job files for measurements.
+/// Makes job files for measurements.
 enum JobFileText {
-    /// A job file with these jobs, each in YAML's flow style.
+    /// Returns a job file with these jobs, each in YAML's flow style.
     static func jobs(_ jobs: [String], source: String = "/nonexistent/export.xml") -> String {
         """
         version: 1
@@ -12,7 +12,8 @@ enum JobFileText {
         """ + jobs.map { "  - \($0)\n" }.joined()
     }
 
-    /// So many jobs of all kinds, with all the forms of schedules and constraints.
+    /// Returns a job file with `count` jobs of several kinds, with various schedules and
+    /// constraints.
     static func mixed(_ count: Int) -> String {
         let kinds = ["refresh", "bulk-upload", "processing-status", "insight-history", "cleanup"]
         let constraints = [

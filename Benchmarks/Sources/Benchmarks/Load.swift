@@ -2,12 +2,12 @@ import ClarityHost
 import ClarityScheduler
 @preconcurrency import Glibc
 
-/// What a loop leaves and takes for each run of a command, over twelve minutes.
+/// Measures what a loop stores, writes and computes for each run of a command, over 12 minutes.
 struct Load {
     private let surroundings: Surroundings
     private let count = 200
     private let every = 15
-    /// `BENCHMARK_LOAD_MINUTES` has another number.
+    /// The length of the measurement; `BENCHMARK_LOAD_MINUTES` overrides it.
     private let minutes: Int
 
     init(_ surroundings: Surroundings) {
@@ -28,7 +28,7 @@ struct Load {
             [
                 surroundings.program("clarity-jobs"), "loop", "--config", jobFile, "--state", state,
             ], errors: "\(surroundings.folder)/load.log")
-        // What setting up the loop takes is not of a run.
+        // The loop's own start does not count for any run.
         pause(milliseconds: 2000)
         let before = try loop.usage()
         let runsBefore = try runs(state)
@@ -68,7 +68,7 @@ struct Load {
             target: "at most \(decimal(limit)) \(unit)", isMet: value <= limit)
     }
 
-    /// How many runs have ended well.
+    /// Returns the number of runs that succeeded.
     private func runs(_ state: String) throws -> Int {
         try RunHistory(inDirectory: state).runs(of: nil, limit: .max)
             .count { $0.state == .succeeded }
@@ -82,11 +82,11 @@ struct Load {
 }
 
 extension Child {
-    /// What a process has taken so far.
+    /// The resources that a process has used so far.
     struct Usage {
-        /// KiB that it gave to the disks.
+        /// The KiB that it has written to disk.
         var written: Double
-        /// Its processor time.
+        /// The processor time that it has used.
         var milliseconds: Double
     }
 
@@ -95,7 +95,7 @@ extension Child {
             .first { $0.hasPrefix("write_bytes:") }?.split(separator: " ").last.flatMap {
                 Double($0)
             }
-        // Fields 14 and 15, of which the second may have spaces (proc(5)).
+        // utime and stime are fields 14 and 15; field 2 may contain spaces (proc(5)).
         let fields =
             try text(of: "/proc/\(processID)/stat").split(separator: ")").last?
             .split(separator: " ") ?? []

@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 
-/// Questions about a history of a million runs.
+/// Measures queries of a history with a million runs.
 struct LongHistory {
     private let surroundings: Surroundings
     private let rounds = 40
@@ -50,10 +50,10 @@ struct LongHistory {
         return section
     }
 
-    /// Makes a state whose history has so many runs.
+    /// Makes a state directory whose history has this many runs.
     private func state(_ runs: Int) throws -> String {
         let folder = try surroundings.makeFolder("history-\(runs)")
-        // The tables come from the program itself.
+        // The program itself makes the tables.
         _ = try surroundings.store(folder)
         try Child.run([
             "/bin/sh", "-c", "exec \"$0\" \"$1\" \"$2\" < \"$3\"", surroundings.program("execute"),

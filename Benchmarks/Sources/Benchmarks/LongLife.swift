@@ -1,10 +1,10 @@
 @preconcurrency import Glibc
 
-/// Questions about ten years of a wearer's metrics, which are sealed.
+/// Measures queries of ten years of a wearer's encrypted metrics.
 struct LongLife {
     private let surroundings: Surroundings
     private let rounds = 20
-    /// All metrics; `BENCHMARK_METRICS` has another number.
+    /// The number of metrics; `BENCHMARK_METRICS` overrides it.
     private let count: Int
 
     init(_ surroundings: Surroundings) {
@@ -14,7 +14,7 @@ struct LongLife {
     }
 
     func measure() throws -> Section {
-        // The store's key, the same for the programs and for what fills the store.
+        // The programs and the program that fills the store use the same key.
         setenv("CLARITY_JOBS_KEY", String(repeating: "0f", count: 32), 1)
         setenv("TZ", "UTC", 1)
         let folder = try surroundings.makeFolder("metrics")
@@ -98,7 +98,7 @@ struct LongLife {
         return section
     }
 
-    /// Has the program itself make the store, with one sample in it.
+    /// Lets the program itself make the store, with one sample.
     private func makeStore(_ state: String, _ folder: String) throws {
         let export = "\(folder)/export.xml"
         try write(

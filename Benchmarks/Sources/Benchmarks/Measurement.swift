@@ -1,8 +1,8 @@
-/// What was measured of one quantity, several times.
+/// Repeated measurements of one quantity.
 struct Measurement {
     private let sorted: [Double]
 
-    /// Takes at least one sample.
+    /// Takes the samples, at least one.
     init(_ samples: [Double]) {
         precondition(!samples.isEmpty, "a measurement has samples, got none")
         sorted = samples.sorted()
@@ -13,24 +13,25 @@ struct Measurement {
     var least: Double { sorted[0] }
     var most: Double { sorted[sorted.count - 1] }
 
-    /// The least sample that `share` (0 to 1) of all do not pass.
+    /// Returns the smallest sample that is not exceeded by `share` (0 to 1) of all samples.
     func quantile(_ share: Double) -> Double {
         let rank = Int((share * Double(sorted.count)).rounded(.up))
         return sorted[min(max(rank, 1), sorted.count) - 1]
     }
 
-    /// The median with the quartiles: `2.41 ms (2.30..2.62)`.
+    /// Returns the median with the quartiles, such as `2.41 ms (2.30..2.62)`.
     func text(_ unit: String) -> String {
         "\(decimal(median)) \(unit) (\(decimal(quantile(0.25)))..\(decimal(quantile(0.75))))"
     }
 
-    /// The median with the least and the most, for few samples.
+    /// Returns the median with the smallest and the largest sample, for few samples.
     func fullText(_ unit: String) -> String {
         "\(decimal(median)) \(unit) (\(decimal(least))..\(decimal(most)))"
     }
 }
 
-/// A number with three digits that matter, and all those before its point: `0.012`, `2.41`, `1204`.
+/// Formats a number with three significant digits, or three decimals below 1, and with all digits
+/// before the point: `0.012`, `2.41`, `1204`.
 func decimal(_ value: Double) -> String {
     let size = abs(value)
     let digits = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3

@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 
-/// Whether a tick costs what is due or what exists.
+/// Measures whether the cost of a tick grows with the due jobs or with all jobs.
 struct Planning {
     private let surroundings: Surroundings
     private let ticks = 40

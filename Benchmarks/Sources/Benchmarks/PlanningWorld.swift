@@ -1,16 +1,17 @@
 import ClarityScheduler
 import ClaritySystem
 
-/// A planner with many jobs over a store, of which a known few fall due at each tick.
+/// A planner with many jobs and a store, in which a known number of jobs is due at each tick.
 ///
-/// Time is invented: a second from tick to tick. What a tick starts has ended before the next.
+/// Time is simulated: one second passes between ticks. The runs that a tick starts end before the
+/// next tick.
 struct PlanningWorld {
     private var planner: Planner
     private let store: any RunStore
     private let base: Moment
     private var ticks: Int64 = 0
 
-    /// Makes the jobs and their clocks; `due` of them at each of the first `ticks` ticks.
+    /// Makes the jobs and their clocks; `due` jobs are due at each of the first `ticks` ticks.
     init(jobs count: Int, due: Int, ticks: Int, owner: String, store: any RunStore) throws {
         precondition(due * ticks <= count, "\(count) jobs are too few for \(ticks) ticks")
         self.store = store
@@ -30,11 +31,11 @@ struct PlanningWorld {
                 return .setClock(job.id, JobClock(anchor: base + wait - day, considered: base))
             }
         }
-        // The first look at a job file may cost what exists; the ticks after it may not.
+        // The first tick after reading a job file may depend on all jobs; later ticks may not.
         _ = try decide([.tick], at: base)
     }
 
-    /// Decides once; the milliseconds that it took, the writing included, and how many it started.
+    /// Makes one decision; returns its milliseconds, including the write, and the number of starts.
     mutating func tick() throws -> (milliseconds: Double, started: Int) {
         ticks += 1
         let now = base.wall + .seconds(ticks)
@@ -55,7 +56,8 @@ struct PlanningWorld {
         var plan = Plan()
         let moment = Moment(wall: wall, elapsed: base.elapsed + (wall - base.wall))
         try store.decide { ledger in
-            // In place: a copy would have to be taken apart from its original, whatever is due.
+            // Changes the planner in place: a copy would be duplicated at each tick, whatever is
+            // due.
             plan = planner.handle(events, at: moment, conditions: Conditions(), ledger: ledger)
             return plan.changes
         }
@@ -63,7 +65,7 @@ struct PlanningWorld {
     }
 }
 
-/// A store that only keeps the ledger, in memory.
+/// A store that keeps only the ledger, in memory.
 final class MemoryStore: RunStore {
     private var kept = Ledger()
 

@@ -2,9 +2,9 @@ import ClarityHost
 import ClarityScheduler
 @preconcurrency import Glibc
 
-/// How soon a change outside starts what waits for it.
+/// Measures how soon an external change starts the run that waits for it.
 ///
-/// Needs a network namespace of its own for the network's part: `unshare --net`.
+/// The network part needs its own network namespace: `unshare --net`.
 struct Reaction {
     private let surroundings: Surroundings
     private let rounds = 20
@@ -36,7 +36,7 @@ struct Reaction {
             isMet: measured.most <= 100)
     }
 
-    /// A job that is due every two seconds and finds no network, until there is a route.
+    /// Measures a job that is due every two seconds, and waits until there is a route.
     private func network() throws -> Measurement {
         for words in [
             "link add cable0 type veth peer name cable1", "address add 10.77.0.1/24 dev cable0",
@@ -62,7 +62,7 @@ struct Reaction {
             })
     }
 
-    /// A job that only runs when its source is replaced.
+    /// Measures a job that runs only when its source is replaced.
     private func source() throws -> Measurement {
         let loop = try LoopUnderWatch(
             surroundings, "source", ["{ id: importing, kind: bulk-upload, on: [source-changed] }"])
@@ -86,7 +86,7 @@ struct Reaction {
     }
 }
 
-/// A loop whose workers tell when they start.
+/// A loop whose workers record when they start.
 private final class LoopUnderWatch {
     let state: String
     let source: String
@@ -101,7 +101,8 @@ private final class LoopUnderWatch {
         try write("export", to: source)
         try write("", to: starts)
         try write(JobFileText.jobs(jobs, source: source), to: "\(folder)/jobs.yaml")
-        // The program finds its worker beside itself: here the one that tells when it starts.
+        // The program looks for its worker beside itself; here that is the worker that records its
+        // start.
         try Child.run(["cp", surroundings.program("clarity-jobs"), "\(folder)/clarity-jobs"])
         try Child.run(
             ["cp", surroundings.program("benchmark-worker"), "\(folder)/clarity-jobs-worker"])
@@ -118,7 +119,7 @@ private final class LoopUnderWatch {
         loop.wait()
     }
 
-    /// The milliseconds from just before `change` to the start of the attempt that follows it.
+    /// Returns the milliseconds from just before `change` to the start of the next attempt.
     func time(_ change: () throws -> Void) throws -> Double {
         let known = try text(of: starts).split(separator: "\n").count
         let before = wallMilliseconds()
@@ -132,7 +133,7 @@ private final class LoopUnderWatch {
         return (last ?? 0) / 1_000_000 - before
     }
 
-    /// Looks every 10 ms, for 10 s at most.
+    /// Polls every 10 ms, for at most 10 s.
     func wait(_ what: String, until isThere: () throws -> Bool) throws {
         for _ in 0..<1000 {
             if try isThere() { return }

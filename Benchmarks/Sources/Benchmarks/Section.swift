@@ -1,21 +1,21 @@
-/// One part's figures, as a section of the results.
+/// The figures of one part, as a section of the results.
 struct Section {
-    /// A row: a figure, what stands beside it, and what it should be.
+    /// A row: a figure, the peer's figure, and the target.
     struct Figure {
         var what: String
         var value: String
         /// The peer's figure, or empty.
         var beside = ""
-        /// The figure as a multiple of the peer's; `nil` where there is none.
+        /// The figure as a multiple of the peer's; `nil` if there is no peer.
         var ratio: Double?
-        /// `at most 3 times`, or empty for a figure that is only told.
+        /// The target, such as `at most 3 times`; empty for a figure without one.
         var target = ""
         var isMet: Bool?
     }
 
     var title: String
     var figures: [Figure] = []
-    /// How it was measured, a line each.
+    /// How the figures were measured, one line each.
     var notes: [String] = []
 
     mutating func add(_ figure: Figure) { figures.append(figure) }

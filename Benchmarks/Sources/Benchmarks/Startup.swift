@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 
-/// How long a look takes that finds nothing due, as cron asks for one every few minutes.
+/// Measures a `run --due` that finds nothing due, such as cron starts every few minutes.
 struct Startup {
     private let surroundings: Surroundings
     private let rounds = 300

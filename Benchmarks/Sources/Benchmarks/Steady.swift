@@ -2,7 +2,7 @@ import ClarityHost
 import ClarityScheduler
 @preconcurrency import Glibc
 
-/// Seventeen jobs a second for a minute.
+/// Measures seventeen jobs a second for a minute.
 struct Steady {
     private let surroundings: Surroundings
     private let rate = 17.0
@@ -40,7 +40,7 @@ struct Steady {
         return section
     }
 
-    /// How long the file system takes to make one page durable, asked at the same rate.
+    /// Measures how long the file system takes to sync one page, at the same rate.
     private func syncs(_ count: Int) throws -> Measurement {
         let file = open("\(surroundings.folder)/page", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw Trouble("cannot write a page") }

@@ -3,8 +3,10 @@ import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
 
-/// The folder that `Benchmarks/run` prepares: `bin` has the programs, `jobs.yaml` is the shipped job
-/// file, `history.sql` and `apscheduler_peer.py` are beside it, and `venv` where there is a peer.
+/// The folder that `Benchmarks/run` prepares.
+///
+/// `bin` contains the programs, and `jobs.yaml` is the shipped job file. Beside them are
+/// `history.sql`, `apscheduler_peer.py` and, if the peers could be installed, `venv`.
 struct Surroundings: Sendable {
     let folder: String
 
@@ -12,19 +14,19 @@ struct Surroundings: Sendable {
 
     func program(_ name: String) -> String { "\(folder)/bin/\(name)" }
 
-    /// The Python that has APScheduler; `nil` where it could not be installed.
+    /// The Python that has APScheduler, or `nil` if it could not be installed.
     var python: String? {
         let path = "\(folder)/venv/bin/python"
         return access(path, X_OK) == 0 ? path : nil
     }
 
-    /// The peer that reads the same exports; `nil` where it could not be installed.
+    /// The peer that reads the same exports, or `nil` if it could not be installed.
     var healthkitToSQLite: String? {
         let path = "\(folder)/venv/bin/healthkit-to-sqlite"
         return access(path, X_OK) == 0 ? path : nil
     }
 
-    /// Makes an empty folder of its own for a state or a job file.
+    /// Makes an empty folder for a state directory or a job file.
     func makeFolder(_ name: String) throws -> String {
         let path = "\(folder)/\(name)"
         guard mkdir(path, 0o700) == 0 else { throw Trouble("cannot make folder `\(name)`") }
@@ -37,7 +39,7 @@ struct Surroundings: Sendable {
             in: try StateDirectory(path: path), uniqueNumber: .random(in: 0 ... .max))
     }
 
-    /// Makes a state in which nothing of these jobs is due within the hour.
+    /// Makes a state directory in which none of these jobs is due within the hour.
     func makeQuietState(_ path: String, _ jobs: [JobID]) throws {
         let now = SystemClock().now
         try store(path).decide { _ in
@@ -46,14 +48,14 @@ struct Surroundings: Sendable {
     }
 }
 
-/// Why a measurement could not be taken.
+/// The reason that a measurement could not be taken.
 struct Trouble: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// The whole text of a file.
+/// Returns the whole text of a file.
 func text(of path: String) throws -> String {
     guard let file = fopen(path, "re") else { throw Trouble("cannot read `\(path)`") }
     defer { fclose(file) }
@@ -66,17 +68,17 @@ func text(of path: String) throws -> String {
     }
 }
 
-/// Writes a file anew.
+/// Writes a file, replacing its content.
 func write(_ text: String, to path: String) throws {
     guard let file = fopen(path, "we") else { throw Trouble("cannot write `\(path)`") }
     defer { fclose(file) }
     fputs(text, file)
 }
 
-/// The machine's clock in milliseconds since 1970, with what is below them.
+/// Returns the wall clock in milliseconds since 1970, with a fraction.
 func wallMilliseconds() -> Double { milliseconds(CLOCK_REALTIME) }
 
-/// A clock that never steps, in milliseconds.
+/// Returns a clock that never steps, in milliseconds.
 func steadyMilliseconds() -> Double { milliseconds(CLOCK_MONOTONIC) }
 
 private func milliseconds(_ clock: clockid_t) -> Double {

@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 
-/// What it costs to upload many metrics to a server on this machine that keeps nothing.
+/// Measures uploads of many metrics to a local server that stores nothing.
 struct Uploading {
     private let surroundings: Surroundings
     private let metrics = 100_000

@@ -3,15 +3,15 @@ import ClarityScheduler
 import ClaritySystem
 import Synchronization
 
-/// Jobs that are each due once, at given instants, through the whole engine: scheduler, SQLite store
-/// with `synchronous=FULL`, the machine's own conditions.
+/// Jobs that are each due once at a given instant, run by the whole engine: the scheduler, the
+/// SQLite store with `synchronous=FULL`, and the machine's own conditions.
 struct Workload {
     /// The instants at which jobs are due, in milliseconds after the first.
     var offsets: [Double]
-    /// Makes what does the work.
+    /// Makes the worker.
     var makeWorker: (SQLiteRunStore) -> any Worker = { _ in InstantWorker() }
 
-    /// Milliseconds from the instant at which each job was due.
+    /// The milliseconds after each job's due instant.
     struct Lateness {
         /// Until the claim was durable, after which the work starts.
         var started: Measurement
@@ -21,7 +21,7 @@ struct Workload {
 
     func run(_ state: String, _ surroundings: Surroundings) async throws -> Lateness {
         let store = try surroundings.store(state)
-        // Time to see a thousand jobs for the first time and to write down their clocks.
+        // Leaves time to see a thousand jobs for the first time and to write their clocks.
         let first = SystemClock().now + .seconds(2)
         let jobs = offsets.enumerated().compactMap { number, offset in
             JobID("job-\(number)").map {
@@ -43,7 +43,7 @@ struct Workload {
     }
 }
 
-/// A worker in this process that has nothing to do.
+/// A worker in this process with nothing to do.
 struct InstantWorker: Worker {
     func run(
         _ order: AttemptOrder, signals: AsyncStream<AttemptSignal>,
@@ -53,7 +53,7 @@ struct InstantWorker: Worker {
     }
 }
 
-/// Notes when each run's start and end became durable.
+/// Records when the start and the end of each run became durable.
 private final class Stopwatch: Sendable {
     private struct State {
         var started: [RunID: Double] = [:]

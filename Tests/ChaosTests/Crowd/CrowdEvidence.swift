@@ -2,28 +2,28 @@
 import SQLite
 import Testing
 
-/// What a history and the witnesses say about who ran when.
+/// Evidence from a history and from the witnesses about which attempts ran when.
 struct CrowdEvidence {
-    /// Attempts of one job that ran at the same time, by the history.
+    /// Attempts of one job that ran at the same time, according to the history.
     let overlaps: [String]
-    /// Attempts that found another one of their job at work, by the witnesses themselves.
+    /// Attempts that found another attempt of their job running, according to the witnesses.
     let twice: [Substring]
-    /// Attempts whose fencing token is not above that of the one before, by the witnesses themselves.
+    /// Attempts whose fencing token is not above the one before it, according to the witnesses.
     let unfenced: [String]
-    /// Runs that ended as failed, with their reasons.
+    /// Runs that failed, with their reasons.
     let failures: [String]
-    /// Attempts that broke by themselves.
+    /// Attempts that failed through a fault of their own.
     let broken: [String]
     /// Runs that have not ended.
     let open: [String]
     let runs: Int
     let attempts: Int
-    /// The attempts that their schedulers did not live to end.
+    /// The number of attempts whose scheduler died before they ended.
     let interrupted: Int
-    /// The uploads whose schedulers had to kill them: they did not heed the end of their time, a
-    /// cancellation or a shutdown.
+    /// The number of upload attempts that their scheduler had to kill, because they did not stop
+    /// after a timeout, a cancellation or a shutdown.
     let killedUploads: Int
-    /// The attempts that a witness wrote down.
+    /// The number of attempts that a witness recorded.
     let witnessed: Int
 
     init(_ scene: CrowdScene) throws {
@@ -75,7 +75,8 @@ struct CrowdEvidence {
         unfenced = CrowdEvidence.unfenced(seen)
     }
 
-    /// The lines `JOB RUN ATTEMPT GENERATION` whose token is not above all before it of the run.
+    /// Returns the lines `JOB RUN ATTEMPT GENERATION` whose fencing token is not above all earlier
+    /// tokens of the run.
     static func unfenced(_ lines: [Substring]) -> [String] {
         var highest: [Substring: Int] = [:]
         return lines.compactMap { line in

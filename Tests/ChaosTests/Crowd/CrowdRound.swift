@@ -3,8 +3,8 @@ import ClarityTestSupport
 import Glibc
 @testable import ProgramTestSupport
 
-/// A crowd on one state directory: thirty that ask for what is due, two loops, and whoever else comes
-/// by; now and then one of them, or its worker, is killed.
+/// A crowd of processes on one state directory: thirty that run due jobs, two loops, and five that
+/// run various commands. Now and then one of them, or its worker, is killed.
 struct CrowdRound {
     let scene: CrowdScene
     let plan: ChaosPlan
@@ -17,7 +17,7 @@ struct CrowdRound {
         watch = LeaseWatch(statePath: scene.playground.statePath)
     }
 
-    /// Lets them all come for `length`, and returns when the last is gone.
+    /// Runs the crowd for `length`, and returns when the last process has ended.
     func run() async throws {
         let deadline = ContinuousClock.now + length
         try await withThrowingTaskGroup { group in
@@ -30,7 +30,7 @@ struct CrowdRound {
             for lane in 0..<2 {
                 group.addTask { try await loop(until: deadline, "loop \(lane)") }
             }
-            // The loops wait for visitors: they are told when the last has gone.
+            // The loops wait for visitors, so they must learn when the last one has left.
             for _ in 0..<35 { try await group.next() }
             await tally.close()
             try await group.waitForAll()
@@ -58,12 +58,12 @@ struct CrowdRound {
         }
     }
 
-    /// Kills a program, its first worker or both, as soon as it has one.
+    /// Kills a program, its first worker or both, as soon as it has a worker.
     private func strike(
         _ program: ChildProgram, _ visitor: CrowdVisitor, using random: inout SeededGenerator
     ) async throws {
         let target = Int.random(in: 0..<3, using: &random)
-        // A command that has no worker is killed at once, before or after it has done its work.
+        // A command without a worker is killed at once, before or after it has done its work.
         let startsWorkers = visitor.name.hasPrefix("run")
         let child = startsWorkers ? try await ProcessTable.firstChild(of: program.processID) : nil
         if target != 0, let child, try await tally.kill(worker: child) {
@@ -75,7 +75,8 @@ struct CrowdRound {
         }
     }
 
-    /// A loop that is asked to reload, drained, killed, or loses a worker, and comes back.
+    /// Runs loops one after the other, reloads them or kills their workers, and drains or kills
+    /// each.
     private func loop(until deadline: ContinuousClock.Instant, _ lane: String) async throws {
         var random = plan.generator("crowd \(lane)")
         while await goesOn(until: deadline) {
@@ -104,7 +105,9 @@ struct CrowdRound {
         }
     }
 
-    /// Lets everything that is left come to its end; returns the last words of what did not.
+    /// Finishes all pending work.
+    ///
+    /// - Returns: a line for each command that ended with an unexpected status.
     func settle() async throws -> [String] {
         var words: [String] = []
         func expect(_ arguments: [String], _ statuses: Set<Int32> = [0]) async throws -> Int32 {
@@ -118,11 +121,11 @@ struct CrowdRound {
         }
         try scene.quiet()
         _ = try await expect(["resume", "--all"])
-        // What was killed while it was read is read to its end.
+        // Completes the imports that were killed.
         for file in scene.imports { _ = try await expect(["import", file, "--quiet"]) }
         for _ in 0..<12 {
             guard try await expect(["run", "--due"], [0, 1, 75]) != 0 else { break }
-            // A run that waits for its backoff is done at once when it is asked for again.
+            // A run that waits for its backoff starts at once after `retry`.
             for job in CrowdScene.jobs { _ = try await expect(["retry", job], [0, 64]) }
         }
         for job in CrowdScene.uploads + ["status"] { _ = try await expect(["run", job]) }

@@ -6,16 +6,16 @@ import Testing
 
 /// One state directory for a crowd, with jobs that are due every few seconds.
 ///
-/// The jobs of CLARITY send what is imported to a sandbox. Three more are witnesses: commands that
-/// hold a lock while they run and write down who they are, so that two of one job at once are
-/// noticed by something else than the history that would have allowed them.
+/// The jobs of CLARITY send imported samples to a sandbox. Three more jobs are witnesses: commands
+/// that hold a lock while they run and record who they are. They detect two attempts of one job at
+/// the same time without relying on the history, which would have allowed them.
 final class CrowdScene: Sendable {
     static let witnesses = ["witness-skip", "witness-queue", "witness-replace"]
-    /// Two jobs that send what waits in one outbox.
+    /// Two jobs that send the samples of one outbox.
     static let uploads = ["upload", "upload-too"]
     static let health = ["refresh"] + uploads + ["status", "insights", "cleanup"]
     static let jobs = health + witnesses
-    /// The minutes of the month that the samples of all files are taken from.
+    /// The minutes of the month from which the samples of all files are taken.
     static let minutes = 0..<28 * 1440
 
     static let batchSize = 50
@@ -23,11 +23,11 @@ final class CrowdScene: Sendable {
     let playground: Playground
     let sandbox: Sandbox
     let policy: DeliveryJudge.Policy
-    /// What was written into any file: a sample a minute, whoever wrote it.
+    /// The minutes whose sample is in some file. A minute has the same sample in every file.
     private let written = Mutex<Set<Int>>([])
     private let files = Mutex<[String]>([])
     private let sourceLength = Mutex(0)
-    /// The lines of the job file that bound what is kept and how long an attempt takes.
+    /// The lines of the job file that limit the history and the duration of an attempt.
     private let limits: String
 
     /// The number of different samples in all files.
@@ -40,7 +40,7 @@ final class CrowdScene: Sendable {
     /// - Parameters:
     ///   - keptRuns: how many finished runs of each job the history keeps.
     ///   - timeout: how long an attempt may take.
-    ///   - mutation: a fault of the client that the judgement has to find.
+    ///   - mutation: a fault of the client that the judge has to find.
     init(
         _ policy: DeliveryJudge.Policy = .deduplicates, mutation: ClientMutation? = nil,
         keptRuns: Int = 100_000, timeout: String = "15m"
@@ -57,7 +57,7 @@ final class CrowdScene: Sendable {
                     url: $0, folder: $1, limits: limits, every: ["1s", "2s", "3s"]))
         }
         sandbox = try #require(playground.sandbox)
-        // So that something is always on its way when somebody is killed.
+        // Slows the uploads, so that one is always in flight when a process is killed.
         let path = policy == .deduplicates ? "/health-data/upload" : "/healthkit"
         try await sandbox.addFault("POST \(path): latency=40ms x*")
         try playground.folder.write("witness", Array(Self.witness.utf8))
@@ -65,7 +65,7 @@ final class CrowdScene: Sendable {
         try await playground.logIn()
     }
 
-    /// Lets nothing fall due by itself any more.
+    /// Stops jobs from falling due.
     func quiet() throws {
         let text = Self.jobFile(
             url: playground.url, folder: playground.folder.path, limits: limits,
@@ -73,7 +73,7 @@ final class CrowdScene: Sendable {
         try playground.folder.write("jobs.yaml", Array(policy.written(into: text).utf8))
     }
 
-    /// Judges what the backend received against all files.
+    /// Judges what the backend received against the samples of all files.
     func delivery(cutShort: DeliveryJudge.CutShort) async throws -> DeliveryJudge.Verdict {
         let expected = written.withLock { minutes in
             Set(minutes.map { ExpectedSample.heartRate($0, CrowdScene.value($0)) })
@@ -87,7 +87,7 @@ final class CrowdScene: Sendable {
         ).verdict()
     }
 
-    /// The heart rate of a minute.
+    /// Returns the heart rate of a minute.
     private static func value(_ minute: Int) -> Int { 60 + minute % 1440 % 40 }
 
     /// Writes an export of the samples of these minutes, and remembers them.
@@ -112,7 +112,7 @@ final class CrowdScene: Sendable {
             </HealthData>
 
             """
-        // Whole at once, as anybody who replaces a source should.
+        // Replaces the file in one step, as every program that replaces a source should.
         let draft = try playground.folder.write("\(name).draft", Array(text.utf8))
         let path = "\(playground.folder.path)/\(name)"
         try #require(rename(draft, path) == 0)
@@ -121,17 +121,17 @@ final class CrowdScene: Sendable {
         return path
     }
 
-    /// Writes the source of the job file anew: what it had and some samples more, as the next export
+    /// Rewrites the source of the job file with its samples and `more` new ones, as the next export
     /// of a phone would.
     func growSource(by more: Int) throws {
-        // One writer at a time, or an older file could take the place of a newer one.
+        // One writer at a time, or an older file could replace a newer one.
         try sourceLength.withLock { length in
             length = min(length + more, Self.minutes.count)
             try writeExport("export.xml", 0..<length)
         }
     }
 
-    /// What the witnesses wrote under this name, a line each.
+    /// Returns the lines that the witnesses wrote into the file of this name.
     func lines(of name: String) throws -> [Substring] {
         let path = "\(playground.folder.path)/\(name)"
         guard access(path, F_OK) == 0 else { return [] }
@@ -143,8 +143,8 @@ final class CrowdScene: Sendable {
         number < 10 ? "0\(number)" : "\(number)"
     }
 
-    /// `$1` is how long the work takes, in seconds. The sleeping child does not have the lock, so that
-    /// it is free as soon as the attempt's own process is gone.
+    /// The script of a witness. `$1` is the duration of its work in seconds. The sleeping child
+    /// does not hold the lock, so the lock is free as soon as the attempt's own process has ended.
     private static let witness = """
         exec 9>>"$CLARITY_JOB.lock"
         if ! flock -n 9; then

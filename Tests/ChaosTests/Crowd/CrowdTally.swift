@@ -2,11 +2,12 @@ import ClarityTestSupport
 import Glibc
 @testable import ProgramTestSupport
 
-/// What a crowd has done so far, and what it should not have.
+/// Counts what a crowd has done, and records what it should not have done.
 actor CrowdTally {
     private(set) var visits: [String: Int] = [:]
     private(set) var kills: [String: Int] = [:]
-    /// What a person would have complained about, the first of it; nothing is hidden by the limit.
+    /// The unexpected ends of programs, with the beginning of their output. The crowd stops after
+    /// 20, but no complaint is dropped.
     private(set) var complaints: [String] = []
     private(set) var crashes = 0
     /// The uploads that kills may have cut short.
@@ -15,37 +16,37 @@ actor CrowdTally {
     private var isOver = false
     private var waiting: [(visits: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
-    /// The words by which a program shows its plumbing to a person, or its own fault.
+    /// Words that show a program's internals to a person, or a fault of the program.
     private static let plumbing = [
         "locked", "busy", "SQLite", "Fatal error", "Sanitizer", "constraint failed", "corrupt",
     ]
 
-    /// Whether there is so much to complain about that more would tell nothing.
+    /// Whether there are so many complaints that more would add nothing.
     var isHopeless: Bool { complaints.count >= 20 }
     var count: Int { ended }
 
-    /// Notes that somebody was killed.
+    /// Counts a kill, or another signal, by its name.
     func killed(_ what: String) { kills[what, default: 0] += 1 }
 
-    /// Kills a program, and notes which connections its workers had. It is stopped before, so that it
-    /// starts no other worker.
+    /// Kills a program, and records the connections of its workers. The program is stopped first,
+    /// so that it starts no other worker.
     func kill(_ program: ChildProgram) async throws {
         program.signal(SIGSTOP)
         try await ProcessTable.waitForStop(of: program.processID)
         let workers = ProcessTable.children(of: program.processID)
         cutShort.ports.formUnion(try await ProcessTable.stopped(workers))
         program.signal(SIGKILL)
-        // They notice themselves that nobody is there any more to whom they could report.
+        // The workers notice by themselves that nobody is left to read their reports.
         for worker in workers { Glibc.kill(worker, SIGCONT) }
     }
 
-    /// Kills a worker, and notes which connections it had; `false` when it was gone.
+    /// Kills a worker and records its connections. Returns `false` if the worker was already gone.
     func kill(worker: Int32) async throws -> Bool {
         cutShort.ports.formUnion(try await ProcessTable.stopped([worker]))
         return Glibc.kill(worker, SIGKILL) == 0
     }
 
-    /// Notes how a visitor ended; `wasKilled` when that was our doing.
+    /// Records how a visitor ended. `wasKilled` is true if this test killed it.
     func ended(_ visitor: CrowdVisitor, _ result: ProgramResult, wasKilled: Bool) {
         visits[visitor.name, default: 0] += 1
         let words = "\(result.output)\(result.errors)"
@@ -66,13 +67,13 @@ actor CrowdTally {
         ready.forEach { $0.continuation.resume() }
     }
 
-    /// Returns when so many more visitors have ended, or all is over.
+    /// Returns when `more` further visitors have ended, or when the round is over.
     func wait(forMore more: Int) async {
         guard !isOver else { return }
         await withCheckedContinuation { waiting.append((ended + more, $0)) }
     }
 
-    /// Lets everybody go who waits for visitors.
+    /// Ends every wait for visitors.
     func close() {
         isOver = true
         waiting.forEach { $0.continuation.resume() }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Many processes at once", .timeLimit(.minutes(25)))
 struct CrowdTests {
-    /// Four minutes each in `make chaos`, otherwise some seconds.
+    /// Runs for four minutes per policy in `make chaos`, and otherwise for a few seconds.
     @Test(.serialized, arguments: DeliveryJudge.Policy.drawn("crowd"))
     func `a crowd is told of no lock, runs nothing twice and leaves nothing behind`(
         policy: DeliveryJudge.Policy
@@ -44,18 +44,18 @@ struct CrowdTests {
         #expect(evidence.failures == [])
         #expect(evidence.broken == [])
         #expect(evidence.open == [])
-        // A lease lasts for 60 s; somebody looks all the time.
+        // A lease lasts for 60 s, and some process checks all the time.
         #expect(longest < .seconds(65), "a lease was held by the dead for \(longest)")
         #expect(kept == scene.samples)
         #expect(delivery.findings == [])
         #expect(audit.delivered + held == scene.samples, "\(audit.samples)")
         if policy == .deduplicates { #expect(audit.samples == ["confirmed": scene.samples]) }
         #expect(audit.damage == [])
-        // The crowd was one: all of it came, some were killed, and the witnesses worked. In a few
-        // seconds of a busy machine not everybody's turn may come.
+        // Checks that everyone took part: loops ran, some were killed, and the witnesses worked. In
+        // a few seconds on a busy machine, not everyone may get a turn.
         if ChaosPlan.current.isWhole {
             #expect(await round.tally.visits.keys.contains("loop"))
-            // A `run` is over so soon that a kill may never find one.
+            // A `run` ends so soon that a kill may never hit one.
             #expect(kills["loop", default: 0] > 0 && kills["worker", default: 0] > 0, "\(kills)")
         }
         #expect(evidence.witnessed > 0 && evidence.attempts >= evidence.runs / 2)
@@ -109,8 +109,8 @@ struct CrowdTests {
         }
     }
 
-    /// Four jobs are due at once, each finds its token refused, and a token to renew it with is good
-    /// once: whoever comes second with it is refused, even before the first has its answer.
+    /// Four jobs are due at once, and each finds its token refused. A refresh token works once: the
+    /// backend refuses its second use, even before the first one has an answer.
     @Test func `workers that find their session out of date together renew it once`()
         async throws
     {
@@ -131,8 +131,8 @@ struct CrowdTests {
         #expect(try await sandbox.count("metrics") == 250)
     }
 
-    /// Nobody but the backend knows the tokens that it gave out with an answer that never came: the
-    /// session is lost, and the samples are not.
+    /// Only the backend knows the tokens of an answer that never arrived. The session is lost, and
+    /// the samples are not.
     @Test func `a kill between a renewal and its answer costs the login and nothing else`()
         async throws
     {

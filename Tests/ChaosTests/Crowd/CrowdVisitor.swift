@@ -1,12 +1,13 @@
 @testable import ProgramTestSupport
 import ClarityScheduler
 
-/// A call of `clarity-jobs` that somebody in the crowd makes, and how it may end.
+/// A `clarity-jobs` command that a member of the crowd runs, and the statuses with which it may
+/// end.
 struct CrowdVisitor: Sendable {
-    /// The command's first words, for the account of who came.
+    /// The first words of the command, by which visits are counted.
     let name: String
     let arguments: [String]
-    /// The documented statuses that make sense here.
+    /// The documented statuses that are possible here.
     let statuses: Set<Int32>
 
     init(_ name: String, _ more: [String] = [], _ statuses: Set<Int32> = [0]) {
@@ -15,10 +16,11 @@ struct CrowdVisitor: Sendable {
         self.statuses = statuses
     }
 
-    /// What cron asks for: done, waiting, or one of its runs was cancelled by somebody else.
+    /// The command that cron runs. Its runs succeed or wait, or another process cancels one of
+    /// them.
     static let due = CrowdVisitor("run --due", [], [0, 1, 75])
 
-    /// Draws a visitor, one in two of whom changes something.
+    /// Draws a visitor. About half of the visitors change something.
     static func draw(
         _ scene: CrowdScene, using random: inout SeededGenerator
     ) throws -> CrowdVisitor {
@@ -26,7 +28,7 @@ struct CrowdVisitor: Sendable {
         switch Int.random(in: 0..<21, using: &random) {
         case 0, 1: return CrowdVisitor("run", [job()], [0, 1, 75])
         case 2: return CrowdVisitor("run cleanup", [], [0, 1, 75])
-        // Nobody has to have an unfinished run, or one to do again.
+        // The job may have no unfinished run, or no run to retry.
         case 3: return CrowdVisitor("cancel", [job()], [0, 64])
         case 4: return CrowdVisitor("retry", [job()], [0, 64])
         case 5: return CrowdVisitor("pause", [job(), "--for", "2s", "--reason", "crowd"])
@@ -48,7 +50,7 @@ struct CrowdVisitor: Sendable {
         case 16: return CrowdVisitor("audit log --verify")
         case 17: return CrowdVisitor("list --output json")
         case 18:
-            // The run may not be there yet.
+            // The run may not exist yet.
             let run = Int.random(in: 1...200, using: &random)
             return CrowdVisitor("history show", [String(run)], [0, 64])
         case 19: return CrowdVisitor("backup", ["--keep", "2"])

@@ -3,11 +3,11 @@ import Glibc
 @testable import ProgramTestSupport
 import SQLite
 
-/// Sees for how long the dead hold leases.
+/// Measures how long leases stay in the name of dead schedulers.
 actor LeaseWatch {
-    /// The longest that a lease was seen in the name of a scheduler that had ended.
+    /// The longest time for which a lease was seen in the name of a scheduler that had ended.
     private(set) var longest: Duration = .zero
-    /// How many leases were seen in such a name.
+    /// The number of leases that were seen in the name of such a scheduler.
     private(set) var deadHolders = 0
 
     private let path: String
@@ -16,9 +16,9 @@ actor LeaseWatch {
 
     init(statePath: String) { path = "\(statePath)/history.db" }
 
-    /// Looks who holds leases now.
+    /// Checks who holds leases now.
     func look() throws {
-        // Whoever comes first makes the file.
+        // The first process creates the file.
         guard history != nil || access(path, F_OK) == 0 else { return }
         let file = try history ?? Connection(path: path, access: .readOnly)
         history = file

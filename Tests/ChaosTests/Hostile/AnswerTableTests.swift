@@ -8,8 +8,8 @@ import Testing
 
 @Suite("A backend that answers anything", .timeLimit(.minutes(20)))
 struct AnswerTableTests {
-    /// Each value of each right answer with each of the others in its place: what the client makes of
-    /// it is a value or a typed error, whose words steer nothing.
+    /// Replaces each value of each right answer with each of the other values. The client must
+    /// return a value or a typed error, whose text cannot steer a terminal.
     @Test(arguments: StandInBackend.dialects)
     func `every field of every answer can be anything`(dialect: String) async throws {
         let bench = try await TableBench(dialect)
@@ -57,9 +57,9 @@ struct AnswerTableTests {
     }
 }
 
-/// A client that is logged in at a backend in this process, with each call that it can make.
+/// A client that is logged in to a backend in this process, with each call that it can make.
 private final class TableBench: Sendable {
-    /// A call, made with what the backend has.
+    /// A call with arguments that fit the backend's data.
     typealias Call = @Sendable (APIClient) async throws(APIError) -> Void
 
     let transport: TamperedTransport
@@ -115,7 +115,7 @@ private final class TableBench: Sendable {
             .insight: { client throws(APIError) in _ = try await client.insight(insight) },
             .serviceHealth: { client throws(APIError) in _ = try await client.serviceHealth() },
         ]
-        // What the dialect has no call for has no answer to tamper with.
+        // Removes the calls that the dialect does not offer: they have no answer to tamper with.
         for (call, body) in calls {
             do throws(APIError) { try await body(client) } catch .notOffered {
                 calls[call] = nil
@@ -124,7 +124,7 @@ private final class TableBench: Sendable {
         self.calls = calls
     }
 
-    /// What a call ends with in words; `nil` when it ends well.
+    /// Returns the error of a call in words, or `nil` if the call succeeds.
     func outcome(of call: APICall) async -> String? {
         do throws(APIError) {
             try await calls[call]?(client)
@@ -136,7 +136,7 @@ private final class TableBench: Sendable {
 }
 
 extension Instant {
-    /// What the backend's clock shows, to the second.
+    /// The time of the backend's clock, in whole seconds.
     fileprivate static var now: Instant {
         Instant(secondsSince1970: SystemClock().now.secondsSince1970)
     }

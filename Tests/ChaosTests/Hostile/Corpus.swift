@@ -1,17 +1,17 @@
 import ClarityTestSupport
 @preconcurrency import Glibc
 
-/// The kept texts of a fuzz target, and the words of its dictionary.
+/// The stored texts of a fuzz target, and the words of its dictionary.
 struct Corpus {
-    /// The texts by the names of their files, in the order of those.
+    /// The texts with the names of their files, sorted by name.
     let texts: [(name: String, bytes: [UInt8])]
     let words: [[UInt8]]
 
-    /// The most files and bytes that are kept of a target.
+    /// The largest number of files, and of their bytes, that may be stored for a target.
     static let mostFiles = 40
     static let mostBytes = 200 << 10
 
-    /// Reads both from Tests/Fuzzing, which is found by where this file stands.
+    /// Reads both from Tests/Fuzzing, which is found relative to this source file.
     init(of target: String) throws {
         let tests = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         let folder = "/\(tests)/Fuzzing"
@@ -25,7 +25,7 @@ struct Corpus {
         words = dictionary.split(separator: "\n").compactMap(Corpus.word)
     }
 
-    /// The names in a folder, in their order.
+    /// Returns the sorted names in a folder, without hidden ones.
     private static func names(in folder: String) throws -> [String] {
         guard let listing = opendir(folder) else { throw TemporaryFolder.Errno(code: errno) }
         defer { closedir(listing) }
@@ -39,7 +39,8 @@ struct Corpus {
         return names.filter { !$0.hasPrefix(".") }.sorted()
     }
 
-    /// The bytes between the quotation marks of a dictionary's line.
+    /// Returns the bytes between the quotation marks of a dictionary line, or `nil` for other
+    /// lines.
     private static func word(_ line: Substring) -> [UInt8]? {
         guard !line.hasPrefix("#"), let first = line.utf8.firstIndex(of: 0x22),
             let last = line.utf8.lastIndex(of: 0x22), first < last

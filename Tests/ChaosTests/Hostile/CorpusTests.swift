@@ -3,8 +3,8 @@ import Testing
 
 @Suite("Texts that others wrote", .timeLimit(.minutes(40)))
 struct CorpusTests {
-    /// Without the fuzzer: what it has found once is held against the properties for good, and so is
-    /// what comes of it by lot.
+    /// Checks the properties without the fuzzer, on every stored text and on random mutations of
+    /// it. What the fuzzer has found once is checked for good.
     @Test(arguments: FuzzTarget.all)
     func `the kept texts and what comes of them by lot keep the properties`(
         target: FuzzTarget
@@ -69,7 +69,7 @@ extension FuzzTarget: CustomTestStringConvertible {
 }
 
 extension [UInt8] {
-    /// The bytes as a dictionary of libFuzzer has them.
+    /// The bytes in the notation of a libFuzzer dictionary.
     fileprivate var quoted: String {
         let text = map { byte in
             (0x20..<0x7F).contains(byte) && byte != 0x22 && byte != 0x5C

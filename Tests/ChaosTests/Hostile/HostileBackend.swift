@@ -3,24 +3,24 @@ import Dispatch
 @preconcurrency import Glibc
 import Synchronization
 
-/// A backend on a loopback port that answers as the sandbox does and then changes its mind: what it
-/// sends is in the hands of a test. One request a connection, on a thread of its own.
+/// A backend on a loopback port that answers as the sandbox does, but lets a test change each
+/// answer. It serves one request per connection, on a thread of its own.
 final class HostileBackend: Sendable {
-    /// A request as far as the test has to know it.
+    /// The parts of a request that a test needs.
     struct Asked: Sendable {
         var method: String
-        /// With the query.
+        /// The path with the query.
         var target: String
     }
 
-    /// Makes of the right answer the bytes that are sent; `nil` sends the right one.
+    /// Returns the answer to send in place of the right one, or `nil` to send the right one.
     typealias Tamper = @Sendable (Asked, StandInBackend.Answer) -> StandInBackend.Answer?
 
     let port: UInt16
     private let listener: Int32
     private let script = Script()
 
-    /// What the test and the thread share.
+    /// The state that the test and the thread share.
     private final class Script: Sendable {
         let tamper = Mutex<Tamper?>(nil)
         let asked = Mutex<[Asked]>([])
@@ -45,7 +45,7 @@ final class HostileBackend: Sendable {
         self.listener = listener
         port = UInt16(bigEndian: address.sin_port)
         let backend = try StandInBackend(dialect)
-        // The backend is made here and from now on the thread's alone.
+        // The backend is created here, and afterwards only the thread uses it.
         nonisolated(unsafe) let service = backend
         DispatchQueue(label: "hostile backend").async { [listener, script] in
             while true {
@@ -64,7 +64,7 @@ final class HostileBackend: Sendable {
         close(listener)
     }
 
-    /// From now on answers go through `body`.
+    /// Passes all further answers through `body`, or leaves them unchanged if it is `nil`.
     func tamper(_ body: Tamper?) { script.tamper.withLock { $0 = body } }
 
     private static func serve(
@@ -90,7 +90,7 @@ final class HostileBackend: Sendable {
         HostileBackend.write(bytes + answer.body, to: connection)
     }
 
-    /// A request's head and body; `nil` when the client went away before.
+    /// Reads a request's head and body, or returns `nil` if the client disconnects first.
     private static func read(_ connection: Int32) -> (head: String, body: [UInt8])? {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 1 << 16)

@@ -23,11 +23,11 @@ struct HostileSourceTests {
 
         """.utf8)
 
-    /// An archive, and what reading it comes to.
+    /// An archive, and the expected result of reading it.
     struct Archive: CustomTestStringConvertible {
         var name: String
         var members: [ZipBuilder.Member]
-        /// The samples that are read; `nil` where there is no export.
+        /// The number of samples that are read, or `nil` if no export can be read.
         var samples: Int?
 
         var testDescription: String { name }
@@ -63,7 +63,7 @@ struct HostileSourceTests {
             name: "a device", members: [member("export.xml", []) { $0.attributes = 0x21B6_0000 }]),
         Archive(
             name: "two exports", members: [member("export.xml"), member("export.xml")], samples: 1),
-        // What a bomb of archives in archives hopes for.
+        // A bomb of nested archives relies on a reader that opens this.
         Archive(
             name: "an archive in an archive",
             members: [
@@ -91,7 +91,8 @@ struct HostileSourceTests {
         Archive(name: "no member", members: []),
     ]
 
-    /// Nothing is extracted, so no name leads anywhere; what cannot be read is a typed error.
+    /// Nothing is extracted, so no member's name leads anywhere. An unreadable archive is a typed
+    /// error.
     @Test(arguments: archives)
     func `an archive is read or refused, and nothing beside it appears`(archive: Archive) throws {
         let path = try folder.write("export.zip", ZipBuilder(members: archive.members).bytes)
@@ -113,14 +114,14 @@ struct HostileSourceTests {
         }
 
         #expect(samples == archive.samples ?? 0)
-        // Whoever gets nothing out of it is told why.
+        // An archive without samples gets a reason.
         #expect(archive.samples != nil || !words.isEmpty)
         #expect(Set(try folder.contents().keys) == before)
         try demandHarmless(words, "what is said of it")
     }
 
-    /// Whoever makes an archive says in it how much memory its reader is to take for some methods,
-    /// 4 GiB and more; no phone makes such a one.
+    /// For some methods the archive itself sets how much memory its reader must allocate: 4 GiB and
+    /// more. No phone writes such an archive.
     @Test(arguments: [(14, "lzma"), (93, "zstd"), (95, "xz"), (98, "ppmd")] as [(UInt16, String)])
     func `a method that takes as much memory as the archive says is refused`(
         method: UInt16, name: String
@@ -138,8 +139,9 @@ struct HostileSourceTests {
         #expect(error?.description.contains("zip it anew") == true)
     }
 
-    /// A text that inflates without end, or one tag, is read at a steady pace in little memory: the
-    /// whole program has less than half a gigabyte of address space beyond its libraries.
+    /// A text that inflates without end, or a single endless tag, is read at a steady pace in
+    /// little memory. The whole program has less than half a gigabyte of address space beyond its
+    /// libraries.
     @Test(arguments: ["spaces", "tag", "attribute", "text"])
     func `a bomb is read in bounded memory`(sort: String) async throws {
         let plan = ChaosPlan.current
@@ -167,9 +169,10 @@ struct HostileSourceTests {
                 "CLARITY_JOBS_STATE": playground.statePath, "HOME": playground.folder.path,
             ])
 
-        // Every byte of it is read, to where its checksum is wrong, and that is said.
+        // Reads the whole text up to the wrong checksum, and reports the checksum.
         #expect(result.status == 65, "\(result.status): \(result.errors)")
-        // A tag that is too long for any is a record that is refused; a slice's is only cut off.
+        // At full size the tag is longer than any tag may be, and counts as a refused record. In a
+        // slice it is only truncated.
         let isTag = plan.isWhole && ["tag", "attribute"].contains(sort)
         #expect(
             result.output

@@ -25,7 +25,7 @@ struct HostileSpoolTests {
         return playground
     }
 
-    /// The names in a folder, none of which is opened.
+    /// Returns the names in a folder without opening any file.
     private static func names(below folder: String) throws -> Set<String> {
         guard let listing = opendir(folder) else { throw TemporaryFolder.Errno(code: errno) }
         defer { closedir(listing) }
@@ -52,7 +52,7 @@ struct HostileSpoolTests {
         #expect(symlink("link-2.json", "\(spool)/link-2.json") == 0)
         #expect(mkdir("\(spool)/folder.json", 0o700) == 0)
         #expect(link(outside, "\(spool)/.hidden.json") == 0)
-        // A device takes rights that not every machine gives.
+        // Creating a device needs rights that not every machine grants.
         let hasDevice = mknod("\(spool)/device.json", S_IFCHR | 0o600, 0x105) == 0
 
         let run = try await playground.run("run", "upload")
@@ -150,7 +150,7 @@ struct HostileSpoolTests {
 }
 
 extension Playground {
-    /// How many files still wait in the spool folder.
+    /// Returns the number of files that still wait in the spool folder.
     fileprivate func waiting() throws -> Int {
         guard let listing = opendir("\(folder.path)/spool") else {
             throw TemporaryFolder.Errno(code: errno)

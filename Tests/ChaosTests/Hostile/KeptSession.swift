@@ -22,7 +22,7 @@ final class KeptSession: SessionStore {
         }
     }
 
-    /// The one that is kept stays: a test goes on with it.
+    /// Keeps the session, because the test continues with it.
     func remove(_ session: Session, because reason: String, at now: Instant) -> Bool { true }
     func clear() { session.withLock { $0 = nil } }
     func lock() -> (any AnyObject & Sendable)? { Right() }

@@ -62,8 +62,8 @@ struct LocalRowsTests {
         #expect(try StateAudit(statePath: playground.statePath).damage == [])
     }
 
-    /// A backend that always has one more page holds an attempt for its time and no longer; what it
-    /// says is kept once, and the next attempt is as free as this one.
+    /// A backend that always announces one more page holds an attempt until its timeout and no
+    /// longer. The client stores the rows once, and the next attempt is not affected.
     @Test(arguments: StandInBackend.dialects)
     func `pages without an end end with the attempt`(dialect: String) async throws {
         let backend = try HostileBackend(dialect)
@@ -71,7 +71,7 @@ struct LocalRowsTests {
         backend.tamper { asked, answer in
             var answer = answer
             var text = String(decoding: answer.body, as: UTF8.self)
-            // As many names as pages: no two name the same successor.
+            // As many cursors as pages: no two pages name the same next cursor.
             let mark =
                 asked.target.utf8.count
                 + Int(asked.target.utf8.reduce(0) { ($0 &* 31) ^ Int($1) } & 0xFFFF)
@@ -98,7 +98,7 @@ struct LocalRowsTests {
 }
 
 extension Playground {
-    /// How many rows are kept that were pulled, by table.
+    /// Returns the number of pulled rows in each table.
     fileprivate func keptRows() throws -> [String: Int] {
         let file = try Connection(path: "\(statePath)/health.db", access: .readOnly)
         var counts: [String: Int] = [:]

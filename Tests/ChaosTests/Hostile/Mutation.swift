@@ -1,7 +1,7 @@
-/// Damages texts by lot, as they are damaged on their way or by somebody who looks for a hole.
+/// Damages texts at random, as a bad transmission or an attacker would.
 struct Mutation<Generator: RandomNumberGenerator> {
     private var generator: Generator
-    /// Pieces that mean something to whoever reads the texts.
+    /// Pieces that mean something to the readers of the texts.
     private let words: [[UInt8]]
 
     init(_ generator: Generator, words: [[UInt8]]) {
@@ -12,7 +12,7 @@ struct Mutation<Generator: RandomNumberGenerator> {
             .map { Array($0.utf8) } + [[0xFF], [0xC3], [0xED, 0xA0, 0x80]]
     }
 
-    /// The text with one to four changes, one of which may be a part of `other`.
+    /// Returns the text with one to four changes, which may insert parts of `other`.
     mutating func damaged(_ text: [UInt8], with other: [UInt8]) -> [UInt8] {
         var text = text
         for _ in 0..<Int.random(in: 1...4, using: &generator) {

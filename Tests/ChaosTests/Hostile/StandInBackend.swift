@@ -3,10 +3,10 @@ import JSON
 
 @testable import clarity_jobs_sandbox
 
-/// The sandbox's service without its server, for whoever wants to see an answer before it is sent;
-/// for one thread at a time.
+/// The sandbox's service without its server, for tests that inspect an answer before it is sent.
+/// Only one thread may use it at a time.
 final class StandInBackend {
-    /// An answer's parts.
+    /// The parts of an answer.
     struct Answer: Sendable {
         var status: Int
         var headers: [(name: String, value: String)]
@@ -29,7 +29,7 @@ final class StandInBackend {
             routes: settings.dialect.makeRoutes())
     }
 
-    /// The right answer to a request; `target` is its path with the query.
+    /// Returns the right answer to a request. `target` is the path with the query.
     func answer(
         _ method: String, _ target: String, headers: [String: String], body: [UInt8]
     ) -> Answer {

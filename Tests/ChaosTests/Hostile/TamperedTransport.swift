@@ -3,10 +3,10 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// A transport to a backend in this process, one of whose answers can be tampered with.
+/// A transport to a backend in this process that can tamper with the answers to one call.
 final class TamperedTransport: HTTPTransport {
     private let dialect: String
-    /// The backend, where it is not in the hands of a request.
+    /// The backend, locked while it answers a request.
     private let backend: Mutex<StandInBackend>
     private let tamper = Mutex<(call: APICall, change: @Sendable ([UInt8]) -> HTTPResponse)?>(nil)
     private let seen = Mutex<[APICall: [UInt8]]>([:])
@@ -16,10 +16,10 @@ final class TamperedTransport: HTTPTransport {
         backend = Mutex(try StandInBackend(dialect))
     }
 
-    /// The last right answers that were successes.
+    /// The last successful answer to each call, before any tampering.
     var rightAnswers: [APICall: [UInt8]] { seen.withLock { $0 } }
 
-    /// From now on the answers to a call are made by `change`.
+    /// Replaces all further answers to a call with the results of `change`.
     func tamper(_ call: APICall, _ change: @escaping @Sendable ([UInt8]) -> HTTPResponse) {
         tamper.withLock { $0 = (call, change) }
     }

@@ -1,16 +1,16 @@
 import JSON
 
-/// One value of an answer with another in its place.
+/// A value of an answer, and the bytes that replace it.
 struct Tampering: CustomStringConvertible {
-    /// The names and places that lead to the value; empty for the whole.
+    /// The member names and indices that lead to the value; empty for the whole answer.
     var path: [String]
     var name: String
-    /// The other value's bytes, which need be no JSON.
+    /// The replacement, which need not be JSON.
     var bytes: [UInt8]
 
     var description: String { "\(path.joined(separator: "."))=\(name)" }
 
-    /// What can stand where another value should, by a name.
+    /// The replacements for a value, by name.
     static let values: [(name: String, text: String)] = [
         ("null", "null"), ("true", "true"), ("beyond-double", "1e400"),
         ("almost-infinite", "1e308"),
@@ -23,7 +23,7 @@ struct Tampering: CustomStringConvertible {
         ("half-pair", "\"\\ud800\""), ("not-a-number", "NaN"), ("nothing", ""),
     ]
 
-    /// Every value of an answer with each of the others in its place.
+    /// Returns one tampering for every value of an answer and every replacement.
     static func all(of body: [UInt8]) -> [Tampering] {
         guard let json = parsed(body) else { return [] }
         return paths(of: json).flatMap { path in
@@ -31,7 +31,7 @@ struct Tampering: CustomStringConvertible {
         }
     }
 
-    /// The answer with the value replaced; as it was where it has no such place.
+    /// Returns the answer with the value replaced, or unchanged if it has no such value.
     func applied(to body: [UInt8]) -> [UInt8] {
         guard let json = Tampering.parsed(body) else { return body }
         let mark = "@@here@@"
@@ -40,7 +40,7 @@ struct Tampering: CustomStringConvertible {
         return marked[..<place.lowerBound] + bytes + marked[place.upperBound...]
     }
 
-    /// Every string of the answer with `text` behind it.
+    /// Returns the answer with `text` appended to every string outside the members `names`.
     static func appending(_ text: String, to body: [UInt8], except names: Set<String>) -> [UInt8] {
         guard let json = parsed(body) else { return body }
         func changed(_ json: JSON) -> JSON {
@@ -72,7 +72,7 @@ struct Tampering: CustomStringConvertible {
             for member in members {
                 paths += Tampering.paths(of: member.value).map { [member.name] + $0 }
             }
-        // What holds for the first row holds for the others.
+        // The first row stands for all rows.
         case .array(let elements):
             for element in elements.prefix(1) {
                 paths += Tampering.paths(of: element).map { ["0"] + $0 }

@@ -4,25 +4,25 @@ import Testing
 
 @Suite("What steers a terminal", .timeLimit(.minutes(40)))
 struct TerminalSafetyTests {
-    /// A title, a colour by one byte and by two, a line that goes back, other directions; and a word
-    /// that stays readable, by which is seen that it was shown at all.
+    /// A title, a colour by a one-byte control, characters that move the cursor back or change the
+    /// direction of text, and a readable word that proves that the text was shown.
     static let attack =
         "\u{1B}]0;pwned\u{7}\u{9B}31m\r\u{8}\u{7F}\u{202E}\u{2066}\u{85}\u{200E}\u{200F}\u{61C}"
-    /// The same as a job file says it.
+    /// The same attack as an escape sequence of the job file.
     private static let written =
         #"\e]0;pwned\a\x9b31m\r\b\x7f\u202e\u2066\x85\u200e\u200f\u061c"#
-    /// As much of it as a path may have.
+    /// The part of the attack that a path may contain.
     private static let writtenInPath = #"\x9b31m\x7f\u202e\u2066\x85\u200e\u200f\u061c"#
     private static let forms = ["table", "json", "ndjson"]
 
-    /// What is compared or parsed, and would else only be refused.
+    /// The fields that the client compares or parses: it would only refuse them with the attack.
     private static let untouched: Set<String> = [
         "access_token", "token_type", "created_at", "generated_at", "timestamp", "server_timestamp",
         "metric_type", "type", "expires_at", "upload_source", "user_id", "metric_id",
         "date_recorded", "recorded_at", "updated_at", "service",
     ]
 
-    /// Everything that a person asks for after it was pulled, in every form.
+    /// The commands that a person may run after data was pulled.
     private static let questions = [
         ["auth", "status"], ["insights"], ["profile"], ["metrics"], ["metrics", "heart_rate"],
         ["summary"], ["archive", "list"], ["outbox", "list"], ["outbox", "show", "1"], ["outbox"],
@@ -30,7 +30,7 @@ struct TerminalSafetyTests {
         ["explain", "refresh"],
     ]
 
-    /// Those of them that show a backend's own words.
+    /// The commands among them that quote the backend.
     private static let quotations = ["auth status", "profile", "summary", "outbox show 1"]
 
     @Test(arguments: StandInBackend.dialects)
@@ -61,7 +61,7 @@ struct TerminalSafetyTests {
         let id = String(try #require(insights.elements.first?["id"].text).prefix(8))
         shown += try await TerminalSafetyTests.asked(
             TerminalSafetyTests.questions + [["insights", id]], of: playground)
-        // A backend gives its reasons too.
+        // A backend also gives reasons for a refusal.
         backend.tamper { request, answer in
             guard request.method == "POST", !request.target.contains("/auth/") else { return nil }
             let reason = Array(#"{"detail":"insisted on this"}"#.utf8)
@@ -107,7 +107,7 @@ struct TerminalSafetyTests {
                 """
         }
 
-        // With what of the file each is to show.
+        // Each command, and the words of the job file that it must show.
         let questions: [(words: [String], places: [String])] = [
             (["validate"], []), (["list"], []), (["next"], []), (["doctor"], ["incheck"]),
             (["dry-run", "upload"], ["incheck", "inpath"]),
@@ -147,7 +147,7 @@ struct TerminalSafetyTests {
             }
         let export = "<HealthData>\(records.joined())<Thing\(attack) a=\"1\"/>"
         try playground.folder.write("export.xml", Array("\(export)</HealthData>".utf8))
-        // One that has the attack in its name, and no end.
+        // A truncated export with the attack in its name.
         let cut = "inname\u{1B}[2J\u{9B}31m\u{202E}\u{200E}\u{61C}.xml"
         try playground.folder.write(cut, Array(export.utf8))
         try playground.folder.write(
@@ -156,7 +156,8 @@ struct TerminalSafetyTests {
                 #"{"data":{"metrics":[{"name":"\u001b[31m\u202e\u009b","units":"x","data":[{"date":"\u001b","qty":1,"source":"\u001b\u202e"}]}],"\u001b[2J\u200e":[1]}}"#
                     .utf8))
 
-        // With what of the file each is to show; a type's or element's name only where it is one.
+        // Each file, and the words that its report must show. The name of a type or element appears
+        // only if it is a valid name.
         var shown: [(String, ProgramResult)] = []
         var places: [String: [String]] = [:]
         for (file, words) in [
@@ -223,7 +224,7 @@ struct TerminalSafetyTests {
             shown.append((command, await program.finish()))
             places[command] = ["pwned"]
         }
-        // These say what they want, and not what they got.
+        // These commands state what they expect, and do not quote what they got.
         for words in [
             ["history", "show", raw], ["auth", "login", "--email", raw], ["outbox", "show", raw],
             ["archive", "show", raw],
@@ -241,7 +242,7 @@ struct TerminalSafetyTests {
         #expect(throws: BrokenProperty.self) { try demandHarmless("a\(scalar)b", "a name") }
     }
 
-    /// What is said to each of the questions in every form.
+    /// Returns the results of each question in every output form.
     private static func asked(
         _ questions: [[String]], of playground: Playground
     ) async throws -> [(String, ProgramResult)] {
@@ -256,8 +257,8 @@ struct TerminalSafetyTests {
         return shown
     }
 
-    /// The words that a command should have shown and did not: one that is refused, or shows nothing,
-    /// would steer no terminal either.
+    /// Returns the words that a command should have shown and did not. A command that is refused,
+    /// or that shows nothing, would not steer a terminal either.
     static func missing(
         _ places: [String: [String]], in shown: [(String, ProgramResult)]
     ) -> [String] {
@@ -268,7 +269,8 @@ struct TerminalSafetyTests {
         }.sorted()
     }
 
-    /// The commands that were refused before they did anything: for their words or their job file.
+    /// Returns the commands that were refused before they did anything, for their arguments or
+    /// their job file.
     private static func misunderstood(_ shown: [(String, ProgramResult)]) -> [String] {
         shown.filter { _, result in
             result.status == 64 || result.status == 65 && result.errors.contains("jobs.yaml:")
@@ -276,7 +278,7 @@ struct TerminalSafetyTests {
         .map { "\($0.0): \($0.1.errors)" }
     }
 
-    /// What of the programs' words could steer a terminal, and where; that a program crashed too.
+    /// Returns the parts of the output that could steer a terminal, and the commands that crashed.
     static func steering(_ shown: [(String, ProgramResult)]) -> [String] {
         shown.flatMap { command, result -> [String] in
             var found: [String] = []

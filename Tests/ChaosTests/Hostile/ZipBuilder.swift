@@ -1,18 +1,18 @@
-/// A zip archive byte for byte as a test wants it, lies included.
+/// A zip archive, built byte by byte with any false entries that a test needs.
 struct ZipBuilder {
-    /// A member; what is not given follows from the rest.
+    /// A member of the archive. Values that are not given are computed from the others.
     struct Member {
         var name: [UInt8]
-        /// What stands in the archive: the content itself, or what `method` says is made of it.
+        /// The bytes in the archive: the content itself, or the content as `method` compresses it.
         var stored: [UInt8]
         /// 0 for stored, 8 for deflated.
         var method: UInt16 = 0
         /// Bit 0: encrypted.
         var flags: UInt16 = 0
         var checksum: UInt32?
-        /// What the archive says that the member comes to; beyond 32 bits in zip64's form.
+        /// The uncompressed size that the archive declares; beyond 32 bits in the zip64 form.
         var size: UInt64?
-        /// The mode in the upper half, as Unix has it.
+        /// The external attributes, with the Unix file mode in the upper half.
         var attributes: UInt32 = 0
 
         init(_ name: String, _ stored: [UInt8]) {
@@ -48,8 +48,8 @@ struct ZipBuilder {
         return bytes + directory + end + count + count + sizes + [0, 0]
     }
 
-    /// `count` spaces between two texts, deflated: 158 times less than they are (RFC 1951, fixed
-    /// codes), so that 10 GB are 65 MB.
+    /// Returns a text followed by about `count` spaces, deflated. The spaces shrink to a 158th (RFC
+    /// 1951, fixed codes), so 10 GB become 65 MB.
     static func deflatedSpaces(after head: [UInt8], count: Int) -> [UInt8] {
         // Stored blocks for the head.
         var bytes: [UInt8] = []
@@ -59,8 +59,8 @@ struct ZipBuilder {
         }
         var bits = BitWriter(bytes)
         bits.write(0b011, 3)
-        // A space (literal 32: code 0x30 + 32 in 8 bits), then as often as wanted 258 times what came
-        // last: length code 285 (0xC5 in 8 bits), distance code 0 in 5 bits.
+        // A space (literal 32: code 0x30 + 32 in 8 bits), then `count / 258` times 258 copies of
+        // it: length code 285 (0xC5 in 8 bits), distance code 0 in 5 bits.
         bits.writeCode(0x30 + 32, 8)
         for _ in 0..<count / 258 {
             bits.writeCode(0xC5, 8)
@@ -104,7 +104,7 @@ private struct BitWriter {
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// A number of `width` bits, the lowest first.
+    /// Writes a number of `width` bits, the lowest first.
     mutating func write(_ value: UInt32, _ width: UInt32) {
         waiting |= value << count
         count += width
@@ -115,7 +115,7 @@ private struct BitWriter {
         }
     }
 
-    /// A Huffman code, the highest bit first.
+    /// Writes a Huffman code, the highest bit first.
     mutating func writeCode(_ code: UInt32, _ width: UInt32) {
         var turned: UInt32 = 0
         for bit in 0..<width where code >> bit & 1 == 1 { turned |= 1 << (width - 1 - bit) }

@@ -3,10 +3,10 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// What strikes must strike where it is told to, or every test that uses it proves nothing.
+/// The library must strike where a rule says. Otherwise every test that uses it proves nothing.
 @Suite("The library that strikes", .timeLimit(.minutes(5)))
 struct FaultlineTests {
-    /// A rule for `run upload`, how the command then ends, and what it says of it.
+    /// A rule for `run upload`, and the status and the message with which the command ends.
     struct Case: CustomTestStringConvertible {
         var rule: String
         var status: Int32
@@ -34,7 +34,8 @@ struct FaultlineTests {
             missed += zip(Faultline.Point.allCases, counts).filter { $1 == 0 }
                 .map { "\(program.rawValue) \($0.0)" }
         }
-        // The scheduler speaks with no backend, a worker starts nothing, and an address has no name.
+        // The scheduler contacts no backend, a worker starts no process and renames no file, and an
+        // address needs no name resolution.
         #expect(
             missed == [
                 "clarity-jobs send", "clarity-jobs receive", "clarity-jobs connect",
@@ -55,7 +56,7 @@ struct FaultlineTests {
         Case(rule: "clarity-jobs:commit:before:1+:ENOSPC", status: 74),
         Case(rule: "clarity-jobs:open:before:1+:EMFILE", status: 65, words: "too many open files"),
         Case(rule: "clarity-jobs:spawn:before:1+:ENOMEM", status: 75, words: "backoff"),
-        // What is done again, or does not matter.
+        // Faults that are retried or do not matter, except a failed `unlink`.
         Case(rule: "clarity-jobs-worker:send:before:2:ECONNRESET", status: 0),
         Case(rule: "clarity-jobs-worker:receive:after:2:ECONNRESET", status: 0),
         Case(rule: "*:write:before:3:short", status: 0),
@@ -129,7 +130,8 @@ struct FaultlineTests {
         #expect(result.errors == "faultline: cannot use `\(rule)`\n")
     }
 
-    /// A playground that is logged in, with 250 samples to send, and a library for it.
+    /// Returns a playground that is logged in and has 250 samples to send, and a fault library for
+    /// it.
     private func prepared() async throws -> (Playground, Faultline) {
         let playground = try await Playground.quick()
         try playground.writeExport(heartRates: 250)

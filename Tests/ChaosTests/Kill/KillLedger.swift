@@ -3,32 +3,33 @@ import ClarityTestSupport
 import SQLite
 import Testing
 
-/// What the backend and the state directory hold when a life is over, in numbers.
+/// What the backend and the state directory contain at the end of a life, in numbers.
 struct KillLedger: Sendable {
-    /// What the backend received and kept.
+    /// What the backend received and stored.
     var record = SendRecord()
-    /// The newest send when the way had ended that was cut short.
+    /// The number of the newest send when the interrupted command had ended.
     var sendsUntilCut = 0
-    /// Insights and analyses that the backend was asked for and made.
+    /// The numbers of insights and analyses that the backend was asked for and made.
     var insights = 0
     var analyses = 0
-    /// The samples of the outbox by state.
+    /// The number of samples of the outbox in each state.
     var samples: [String: Int] = [:]
-    /// What the outbox says of them.
+    /// What the outbox reports about its samples.
     var claims = DeliveryJudge.Claims()
-    /// Insights of which nobody knows yet whether they were asked for; their run waits.
+    /// The number of insight requests that may have reached the backend. Their run waits.
     var doubtfulInsights = 0
-    /// The jobs whose run has no end.
+    /// The runs that have not ended, with their job and state.
     var open: [String] = []
-    /// Attempts that broke by themselves.
+    /// Attempts that failed through a fault of their own.
     var broken: [String] = []
-    /// What SQLite and the program's own proof find wrong.
+    /// What SQLite and the program's own audit find wrong.
     var damage: [String] = []
 
-    /// One of nothing.
+    /// Creates an empty ledger.
     init() {}
 
-    /// Reads it, with the program's own proof of its history and its outbox.
+    /// Reads the ledger of a playground, including the program's own audit of its history, its
+    /// outbox and its log.
     init(_ playground: Playground) async throws {
         let sandbox = try #require(playground.sandbox)
         let state = try StateAudit(statePath: playground.statePath)
@@ -63,7 +64,7 @@ struct KillLedger: Sendable {
         if log.status != 0 { damage += log.errorLines + ["audit log ended with \(log.status)"] }
     }
 
-    /// The jobs with a run that waits or runs.
+    /// Returns the runs that wait or are going, with their job and state.
     static func openRuns(_ playground: Playground) throws -> [String] {
         try Connection(path: "\(playground.statePath)/history.db", access: .readWrite).all(
             """
@@ -73,7 +74,7 @@ struct KillLedger: Sendable {
         ) { $0.text(0) }
     }
 
-    /// What was not to be, against what an undisturbed life of the same comes to.
+    /// The faults of a life, compared with an undisturbed life of the same setting.
     struct Verdict {
         var lost = 0
         var doubled = 0
@@ -81,13 +82,13 @@ struct KillLedger: Sendable {
         var findings: [String] = []
     }
 
-    /// Judges what a kill has left behind, after the run that sets it right.
+    /// Judges the state after a kill and the run that repairs it.
     func verdict(_ setting: KillSetting, undisturbed: KillLedger) -> Verdict {
         var verdict = Verdict()
         func find(_ isWrong: Bool, _ words: String) {
             if isWrong { verdict.findings.append(words) }
         }
-        // A run has a single upload under way, and a kill can cut short only that.
+        // A run has a single upload in flight, and a kill can cut short only that one.
         let held = samples["setAside", default: 0] - undisturbed.samples["setAside", default: 0]
         var judge = DeliveryJudge(
             policy: setting.policy, expected: setting.expected, record: record, claims: claims)
@@ -114,7 +115,7 @@ struct KillLedger: Sendable {
             find(all != usual, "the outbox has \(all) samples, \(usual) undisturbed")
         }
 
-        // An insight that may have been asked for is looked for during some minutes first.
+        // The program first searches for some minutes for an insight that it may have requested.
         let isPatient = doubtfulInsights > 0
         let stuck = open.filter { !(isPatient && $0.hasPrefix("insight is enqueued")) }
         verdict.stuck = stuck.count + delivery.stuck

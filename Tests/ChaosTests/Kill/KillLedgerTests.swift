@@ -1,10 +1,11 @@
 @testable import ProgramTestSupport
 import Testing
 
-/// What judges a kill must find what is wrong, or a thousand rounds without a finding say nothing.
+/// The judge of a kill must find each fault. Otherwise a thousand rounds without a finding prove
+/// nothing.
 @Suite("The judgement of a kill")
 struct KillLedgerTests {
-    /// A way in which a life differs from an undisturbed one, and what is to be found in it.
+    /// A difference from an undisturbed life, and the findings that the judge must make.
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var backend = KillSetting.Backend.blueprint
@@ -97,7 +98,7 @@ struct KillLedgerTests {
         #expect(verdict.stuck == row.stuck)
     }
 
-    /// A sample as the sandbox has it.
+    /// Returns a sample as the sandbox stores it.
     private static func stored(_ sample: ExpectedSample) -> SendRecord.Sample {
         SendRecord.Sample(
             id: sample.description, type: sample.kind == .steps ? "activity_level" : "heart_rate",

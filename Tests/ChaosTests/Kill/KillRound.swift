@@ -5,26 +5,26 @@ import Glibc
 import SQLite
 import Testing
 
-/// One kill at a point of a life, and the run that sets it right.
+/// A kill at one point of a life, and the run that repairs the state.
 struct KillRound: Sendable {
-    /// Who is killed.
+    /// The processes that are killed.
     enum Victim: String, CaseIterable, Sendable { case worker, scheduler, both }
 
-    /// What a round came to.
+    /// The result of a round.
     struct Report: Sendable, CustomStringConvertible {
         var title: String
         var victim: Victim
         /// Whether the point was reached.
         var hit = false
-        /// How the way ended: 137 when it was the victim itself.
+        /// The exit status of the interrupted command: 137 if it was itself the victim.
         var disturbed: Int32 = -1
-        /// How the run ended that set it right.
+        /// The exit status of the run that repairs the state.
         var rescue: Int32 = -1
         var lost = 0
         var doubled = 0
         var stuck = 0
         var crashes = 0
-        /// Whether the session was lost, as it may be by a kill between a renewal and its answer.
+        /// Whether the session was lost, which a kill between a renewal and its answer may cause.
         var lostSession = false
         var findings: [String] = []
 
@@ -38,7 +38,7 @@ struct KillRound: Sendable {
     let victim: Victim
     let rule: Faultline.Rule
 
-    /// A round that is drawn: one in three at a commit or a send, the others at any point.
+    /// Draws a round. One round in three kills at a commit or a send, the others at any point.
     init(
         _ setting: KillSetting, _ life: UndisturbedLife, using random: inout SeededGenerator
     ) {
@@ -50,7 +50,7 @@ struct KillRound: Sendable {
             let isFromBelow = Bool.random(using: &random)
             switch victim {
             case .worker: program = .worker
-            // At a point of its own, or at one of the worker that it has started.
+            // At a point of its own, or at a point of the worker that it has started.
             case .scheduler:
                 program = isFromBelow ? .worker : .scheduler
                 action = isFromBelow ? "kill-parent" : "kill"
@@ -73,14 +73,14 @@ struct KillRound: Sendable {
             action: action)
     }
 
-    /// A round at a known point.
+    /// Creates a round with a given rule.
     init(_ setting: KillSetting, _ victim: Victim, _ rule: Faultline.Rule) {
         (self.setting, self.victim, self.rule) = (setting, victim, rule)
     }
 
     var title: String { "\(setting) \(victim) \(rule)" }
 
-    /// Kills, sets right, and counts.
+    /// Kills, repairs and counts.
     func run(against life: UndisturbedLife) async throws -> Report {
         var report = Report(title: title, victim: victim)
         let playground = try await setting.playground()
@@ -103,7 +103,7 @@ struct KillRound: Sendable {
                 report.findings.append("nobody asked for a login")
             }
             try await playground.logIn()
-            // What was due has had its turn, and was told that nobody is logged in.
+            // The due jobs have had their turn, and found that nobody was logged in.
             results.append(
                 try await playground.run(
                     "run", "--force", "refresh", "upload", "insights", "cleanup", "audit", "note"))
@@ -124,7 +124,8 @@ struct KillRound: Sendable {
         }
         let session = try await playground.run("auth", "status")
         if session.status != 0 { report.findings.append("session: \(session.errors)") }
-        // A signal that nobody sent, or a fault that the program calls its own.
+        // Counts ends by a signal that no test sent, and faults that the program reports as its
+        // own.
         let statuses = results.map(\.status) + [disturbed.status]
         report.crashes = statuses.count { $0 == 70 || $0 > 128 && ![137, 143].contains($0) }
         if disturbed.status == 137, !report.hit { report.crashes += 1 }
@@ -133,7 +134,8 @@ struct KillRound: Sendable {
         return report
     }
 
-    /// Runs the way to its end, or to that of the process; a loop is drained when each job was heard of.
+    /// Runs the command until it or its process ends. A loop is drained when it has reported each
+    /// job.
     static func live(
         _ setting: KillSetting, _ playground: Playground, _ environment: [String: String]
     ) async throws -> ProgramResult {

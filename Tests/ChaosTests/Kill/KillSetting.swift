@@ -2,19 +2,20 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// What a life consists of that is cut short: a backend, and what a person or cron asks for there.
+/// The setting of a life that is cut short: a backend, and the command that a person or cron runs.
 struct KillSetting: Hashable, Sendable, CustomStringConvertible {
-    /// The backend's contract, and what becomes of a sample that may have arrived.
+    /// The backend's contract, and the policy for possibly sent samples.
     enum Backend: String, CaseIterable, Sendable {
-        /// It knows a sample that it has.
+        /// The backend deduplicates.
         case blueprint
-        /// It keeps every copy; what was not answered is sent again and counted.
+        /// The backend stores every copy. The client resends unanswered uploads and counts the
+        /// copies.
         case resend
-        /// It keeps every copy; what was not answered is set aside for a person.
+        /// The backend stores every copy. The client puts unanswered uploads on hold for a person.
         case hold
     }
 
-    /// What is running when the kill comes.
+    /// The command that is running when the kill comes.
     enum Way: String, CaseIterable, Sendable {
         case due = "run --due"
         case loop
@@ -32,23 +33,24 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         case logOut = "auth logout"
     }
 
-    /// How many samples an upload sends at once, and so may have in doubt.
+    /// The number of samples in one upload, and so the most that a kill may leave possibly sent.
     static let batchSize = 20
 
     var backend: Backend
     var way: Way
-    /// Whether the access token has ended, so that the way begins with a renewal.
+    /// Whether the access token has expired, so that the command begins with a renewal.
     var isExpired = false
-    /// A fault of the client that the judgement has to find.
+    /// A fault of the client that the judge has to find.
     var mutation: ClientMutation?
 
     var description: String { "\(backend)/\(way.rawValue)\(isExpired ? "/expired" : "")" }
 
-    /// The heart rates of the export: few where each is refused by itself.
+    /// The number of heart rates in the export: few where each is refused by itself.
     var heartRates: Int { [.retry, .discard].contains(way) ? 12 : 130 }
 
-    /// What must be at the backend in the end: all that `writeStudy` writes, the steps by day. The
-    /// last day was not over at the export, and is not sent.
+    /// The samples that must be at the backend in the end: everything that `writeStudy` writes,
+    /// with the steps summed by day. The last day was not over at the time of the export, so it is
+    /// not sent.
     var expected: Set<ExpectedSample> {
         let hearts = (0..<heartRates).map { ExpectedSample.heartRate(1440 + $0, 60 + $0 % 40) }
         let days = (1...7).map { day in
@@ -59,7 +61,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         return Set(hearts + days)
     }
 
-    /// What the backend's contract and the job file permit.
+    /// The repetitions that the backend's contract and the job file permit.
     var policy: DeliveryJudge.Policy {
         switch backend {
         case .blueprint: .deduplicates
@@ -68,7 +70,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The words of the command that is cut short.
+    /// Returns the arguments of the command that is cut short.
     func arguments(_ playground: Playground) -> [String] {
         switch way {
         case .due: ["run", "--due"]
@@ -88,7 +90,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether a scheduler runs workers; else one program becomes the other.
+    /// Whether a scheduler runs workers. Otherwise one program replaces itself with the other.
     var hasScheduler: Bool {
         switch way {
         case .importing, .retry, .discard, .rotate, .backup, .logOut: false
@@ -96,15 +98,15 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// How the sandbox is told which contract it keeps: with a limiter that works, so that the week's
-    /// steps can be analysed.
+    /// The sandbox options for the contract. The rate limiter works, so that the week's steps can
+    /// be analysed.
     private var contract: [String] {
         backend == .blueprint ? [] : ["--dialect", "loop", "--quirks", "repaired"]
     }
 
     private static let seeds = SandboxSeeds()
 
-    /// Makes a playground that is logged in and has its export, with a job of every kind.
+    /// Returns a playground that is logged in and has its export, with a job of every kind.
     func playground() async throws -> Playground {
         let playground = try await Playground(
             sandboxOptions: contract + ["--processing-steps", "1"], isInMemory: true,
@@ -115,7 +117,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         return playground
     }
 
-    /// Does what must have been before the way has something to do.
+    /// Prepares what the command needs to have some work.
     func prepare(_ playground: Playground) async throws {
         let sandbox = try #require(playground.sandbox)
         switch way {
@@ -132,7 +134,8 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         if isExpired { try await sandbox.expireTokens() }
     }
 
-    /// Does what the person does who comes back to it, so that in the end all ways come to the same.
+    /// Does what a person does on coming back to the command, so that in the end all lives reach
+    /// the same state.
     func repeated(_ playground: Playground) async throws -> [ProgramResult] {
         switch way {
         case .importing, .rotate:
@@ -149,7 +152,8 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
                 "outbox", "retry", "--reason", "discarded", "--yes")
             return [again, back, try await playground.run("run", "--force", "upload")]
         case .logOut:
-            // Nobody is logged in where the first was not cut short, and so it may be refused.
+            // Nobody is logged in if the first logout was not cut short, so this one may be
+            // refused.
             _ = try await playground.start(arguments(playground)).finish()
             try await playground.logIn()
             return []
@@ -212,7 +216,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Playground {
-    /// Rehearses a restore of each backup that is listed: one that was cut short must not be.
+    /// Rehearses a restore of each listed backup. A backup that was cut short must not be listed.
     fileprivate func triedBackups() async throws -> [ProgramResult] {
         let list = try await json("backup", "list").elements
         #expect(!list.isEmpty)
@@ -224,7 +228,7 @@ extension Playground {
         return results
     }
 
-    /// Puts an export with heart rates, a minute apart, and a week of steps to be analysed.
+    /// Writes an export with heart rates a minute apart, and a week of steps to analyse.
     fileprivate func writeStudy(heartRates count: Int) throws {
         var text = """
             <?xml version="1.0" encoding="UTF-8"?>

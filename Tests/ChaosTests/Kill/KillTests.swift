@@ -6,10 +6,10 @@ import Testing
 
 /// Kills at any point of the lives of both programs.
 ///
-/// `CLARITY_CHAOS_ROUND` runs one round of a seed alone, or with `40-60` those.
+/// `CLARITY_CHAOS_ROUND` selects one round of a seed, or several as in `40-60`.
 @Suite("A kill at any instant loses nothing and doubles nothing", .timeLimit(.minutes(60)))
 struct KillTests {
-    /// How many rounds run at the same time.
+    /// The number of rounds that run at the same time.
     private static let lanes = 4
 
     @Test func `whoever is killed wherever, the next run sets it right`() async throws {
@@ -32,7 +32,7 @@ struct KillTests {
         var all: [KillRound] = []
         for victim in [KillRound.Victim.worker, .scheduler] {
             for program in [Faultline.Program.worker, .scheduler] {
-                // A scheduler cannot kill its worker and live.
+                // A rule in the scheduler cannot kill the worker alone.
                 if victim == .worker, program == .scheduler { continue }
                 for point in [Faultline.Point.commit, .send] {
                     for when in Faultline.When.allCases {
@@ -59,7 +59,8 @@ struct KillTests {
         #expect(missed == [])
     }
 
-    /// Somebody has said so, or a loop; the next run may have nothing that is due.
+    /// One of the commands must ask for a login. It need not be the next run, which may have
+    /// nothing that is due.
     @Test func `a kill in a renewal costs a login and no more`() async throws {
         let whole = ChaosPlan.current.isWhole
         var rounds: [KillRound] = []
@@ -67,7 +68,7 @@ struct KillTests {
             var setting = KillSetting(backend: .blueprint, way: way)
             setting.isExpired = true
             for point in whole ? [Faultline.Point.send, .receive] : [.send] {
-                // The first that a worker sends is whether the token is still taken.
+                // A worker's first request checks whether the token is still accepted.
                 let rule = Faultline.Rule(
                     program: .worker, point: point, when: .after, nth: 2, action: "kill")
                 rounds.append(KillRound(setting, .worker, rule))
@@ -81,8 +82,8 @@ struct KillTests {
             return report
         }
 
-        // Of two workers at once the second may ask next, and one answer may take two calls; a
-        // worker alone has nothing else to send.
+        // With two workers at once, the second send may come from the other one, and one answer may
+        // take two calls. A single worker has nothing else to send.
         let first = try #require(reports.first)
         #expect(first.lostSession, "\(first)")
         KillTests.tell("kill-renewal", reports)
@@ -90,7 +91,7 @@ struct KillTests {
 
     // MARK: Rounds
 
-    /// The rounds that the environment asks for; `nil` for all.
+    /// The rounds that the environment selects, or `nil` for all.
     private static var wanted: Range<Int>? {
         guard let text = getenv("CLARITY_CHAOS_ROUND").map({ String(cString: $0) }) else {
             return nil
@@ -102,16 +103,17 @@ struct KillTests {
 
     private static let lives = UndisturbedLives()
 
-    /// The round of this number.
+    /// Runs the round of this number.
     private static func drawn(_ round: Int) async throws -> KillRound.Report {
         var random = ChaosPlan.current.generator("kill round \(round)")
         let ways = KillSetting.Way.allCases
-        // Of 20 rounds one for each way, and the others for the longest lives. A slice has fewer
-        // rounds than there are ways: with which it begins is the seed's to say.
+        // Of 20 rounds, each way has one, and the longest lives have the others. A slice has fewer
+        // rounds than there are ways, so the seed selects the way with which it begins.
         let first = ChaosPlan.current.isWhole ? 0 : Int(ChaosPlan.current.seed % UInt64(ways.count))
         let turn = round % 20
         let way = ways[(first + (turn < ways.count ? turn : turn % 3)) % ways.count]
-        // In a slice each way meets one backend, since each setting wants a life to compare with.
+        // In a slice each way uses one backend, because each setting needs an undisturbed life for
+        // the comparison.
         let backends = KillSetting.Backend.allCases
         let backend =
             ChaosPlan.current.isWhole
@@ -124,14 +126,15 @@ struct KillTests {
         do {
             return try await drawn.run(against: life)
         } catch {
-            // One that cannot be counted to its end is a finding, and no end of the others.
+            // A round that fails is a finding, and does not end the others.
             var report = KillRound.Report(title: drawn.title, victim: drawn.victim)
             report.findings = ["\(error)"]
             return report
         }
     }
 
-    /// Does something with each element, a few at a time; the results in the elements' order.
+    /// Calls `body` with each element, a few at a time, and returns the results in the order of the
+    /// elements.
     private static func inLanes<Element: Sendable, Result: Sendable>(
         _ elements: [Element], _ body: @escaping @Sendable (Element) async throws -> Result
     ) async throws -> [Result] {
@@ -151,13 +154,13 @@ struct KillTests {
         }
     }
 
-    /// Names a round that found something, as soon as it has.
+    /// Records an issue for a round with findings, as soon as it has ended.
     private static func record(_ report: KillRound.Report, _ name: String) {
         guard !report.findings.isEmpty else { return }
         Issue.record("CLARITY_CHAOS_SEED=\(ChaosPlan.current.seed) \(name): \(report)")
     }
 
-    /// Tells the sum of the rounds.
+    /// Prints the sum of the rounds.
     private static func tell(_ part: String, _ reports: [KillRound.Report]) {
         var line = ChaosLine(part)
         line.rounds = reports.count

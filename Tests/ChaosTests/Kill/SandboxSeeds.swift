@@ -3,14 +3,14 @@ import ClarityTestSupport
 import SQLite
 import Testing
 
-/// What a sandbox makes when it starts with nothing, made once for each contract.
+/// The databases of new sandboxes, created once for each contract.
 ///
-/// Its person's password is hashed with one iteration in place of the usual thousands, since a
-/// thousand rounds that start a sandbox and log in there would do little else than hash.
+/// The password of the demo person is hashed with one iteration instead of the usual thousands.
+/// Otherwise a thousand rounds that start a sandbox and log in would do little else than hash.
 actor SandboxSeeds {
     private var files: [[String]: Task<[UInt8], any Error>] = [:]
 
-    /// The bytes of `sandbox.db`.
+    /// Returns the bytes of `sandbox.db`.
     func file(_ options: [String]) async throws -> [UInt8] {
         if let known = files[options] { return try await known.value }
         let task = Task { try await SandboxSeeds.make(options) }

@@ -2,13 +2,14 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// A life that nobody cuts short: what it comes to, and how many points there are to strike at.
+/// A life that nothing cuts short: its ledger, and the number of points at which a fault can
+/// strike.
 struct UndisturbedLife: Sendable {
     let ledger: KillLedger
     let scheduler: [Faultline.Point: Int]
     let worker: [Faultline.Point: Int]
 
-    /// Lives it.
+    /// Runs the life to its end.
     init(_ setting: KillSetting) async throws {
         let playground = try await setting.playground()
         let faultline = Faultline(counts: "\(playground.folder.path)/counts")
@@ -37,7 +38,7 @@ struct UndisturbedLife: Sendable {
         #expect(verdict.findings == [], "\(setting)")
     }
 
-    /// How often a point is passed by whom.
+    /// Returns how often a program passes a point, or how often both do for `nil`.
     func count(_ point: Faultline.Point, _ program: Faultline.Program?) -> Int {
         switch program {
         case .scheduler: scheduler[point, default: 0]
@@ -47,7 +48,7 @@ struct UndisturbedLife: Sendable {
     }
 }
 
-/// The undisturbed lives, each lived once by whoever first asks for it.
+/// The undisturbed lives. Each is run once, when a test first asks for it.
 actor UndisturbedLives {
     private var lives: [KillSetting: Task<UndisturbedLife, any Error>] = [:]
 

@@ -5,7 +5,8 @@ import Testing
 
 @Suite("A loop that runs many jobs", .timeLimit(.minutes(20)))
 struct LeakTests {
-    /// Sixty jobs that are due every second, and a pull that goes through the worker.
+    /// Returns a job file with sixty jobs that are due every second, and a pull that goes through
+    /// the worker.
     private static func jobFile(url: String, folder: String) -> String {
         let commands = (0..<60).map { number in
             """
@@ -47,17 +48,18 @@ struct LeakTests {
         #expect(loop.faults == [])
         let last = try #require(loop.samples.last?.vitals)
         let descriptors = Trend(loop.samples, \.descriptors)
-        // Eight attempts at once, with a few each; what is kept would come to thousands.
+        // Eight attempts run at once, each with a few descriptors. A leak would amount to
+        // thousands.
         #expect(descriptors.most <= 120, "\(loop.curve)")
         #expect(Trend(loop.samples, \.threads).most <= 12, "\(loop.curve)")
         #expect(last.files <= 12, "\(loop.curve)")
         guard plan.isWhole else { return }
-        // 64 bytes a run would be 640 KiB here, and the loop grows by that in no year.
+        // 64 bytes a run are 640 KiB here. A loop does not grow by that much in a year.
         let growth = Trend.lasting(Trend.points(loop.samples, \.memoryKiB)) * 1024
         #expect(growth < 64, "\(growth) bytes a run\n\(loop.curve)")
         let kept = Trend.kept(Trend.points(loop.samples, \.descriptors))
         #expect(kept * 10_000 < 10, "\(loop.curve)")
-        // Five finished runs of each job are kept, and what 200 more leave behind until they go.
+        // The history keeps five finished runs of each job, and is pruned after every 200 runs.
         let history = try Connection(path: "\(playground.statePath)/history.db", access: .readOnly)
         let rows = try history.first("SELECT count(*) FROM runs") { Int($0.integer(0)) }
         #expect(try #require(rows) <= 61 * 5 + 500)

@@ -1,6 +1,6 @@
-/// How a quantity grows with another, by the line that fits best (least squares).
+/// The growth of one quantity with another, by the line of best fit (least squares).
 struct Trend {
-    /// The growth for each unit of the other quantity; 0 for fewer than two points.
+    /// The growth per unit of the other quantity; 0 for fewer than two points.
     let slope: Double
     /// The mean of the other quantity.
     let middle: Double
@@ -19,21 +19,24 @@ struct Trend {
         most = points.map(\.y).max() ?? 0
     }
 
-    /// The trend of a quantity over the samples of the last four fifths: what comes before is warming
-    /// up.
+    /// Fits a quantity over the last four fifths of the samples. The first fifth is warm-up.
     init(_ samples: [(runs: Int, vitals: Vitals)], _ quantity: (Vitals) -> Int) {
         self.init(Array(Trend.points(samples, quantity).dropFirst(samples.count / 5)))
     }
 
-    /// By how much it grows with no end in sight: what is lost with each run grows over the later half
-    /// as it does over the last four fifths; what fills up, such as a pool of memory, only at first.
+    /// Returns the growth that has no end: the smaller of the slopes over the last four fifths and
+    /// over the later half.
+    ///
+    /// A leak grows in both. A quantity that fills up, such as a pool of memory, grows only at
+    /// first.
     static func lasting(_ points: [(x: Double, y: Double)]) -> Double {
         let shares = [points.count / 5, points.count / 2]
         return shares.map { Trend(Array(points.dropFirst($0))).slope }.min() ?? 0
     }
 
-    /// By how much what is kept grows, where as much again is in use at a busy moment: the least of
-    /// the last two fifths, beside that of the two before. 0 for fewer than five points.
+    /// Returns the growth of what stays in use, although as much again is in use at busy moments:
+    /// compares the least value of the last two fifths with that of the two fifths before. Returns
+    /// 0 for fewer than five points.
     static func kept(_ points: [(x: Double, y: Double)]) -> Double {
         let length = points.count * 2 / 5
         guard length > 1 else { return 0 }
@@ -42,7 +45,7 @@ struct Trend {
         return (later.least - earlier.least) / (later.middle - earlier.middle)
     }
 
-    /// A quantity of samples, by runs.
+    /// Returns a quantity of the samples by the number of runs.
     static func points(
         _ samples: [(runs: Int, vitals: Vitals)], _ quantity: (Vitals) -> Int
     ) -> [(x: Double, y: Double)] {

@@ -27,7 +27,7 @@ struct TrendTests {
     @Test func `of what is kept is that of its calmest moments`() {
         func points(_ kept: (Double) -> Double) -> [(x: Double, y: Double)] {
             (0..<100).map { step in
-                // More is in use at each later busy moment, and nothing of it stays.
+                // Each later busy moment uses more, and all of it is released.
                 let used: Double = step % 3 == 0 ? 0 : Double(step) / 2
                 return (Double(step), 40 + kept(Double(step)) + used)
             }

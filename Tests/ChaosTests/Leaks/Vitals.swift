@@ -2,22 +2,22 @@ import Glibc
 @testable import ProgramTestSupport
 import Testing
 
-/// What a running process and its state directory take at one moment.
+/// The resources that a running process and its state directory use at one moment.
 struct Vitals {
-    /// Memory that no file stands behind, in KiB (`RssAnon` of proc(5)).
+    /// The memory that is not backed by a file, in KiB (`RssAnon` of proc(5)).
     let memoryKiB: Int
     let descriptors: Int
     let threads: Int
-    /// The write-ahead logs of all databases, in bytes.
+    /// The size of the write-ahead logs of all databases, in bytes.
     let logBytes: Int
-    /// The databases themselves, in bytes.
+    /// The size of the databases themselves, in bytes.
     let fileBytes: Int
-    /// The files of the state directory, folders included.
+    /// The number of files in the state directory, folders included.
     let files: Int
 
-    /// Looks at a process and a folder.
+    /// Measures a process and a folder.
     ///
-    /// - Throws: the failed expectation when the process is gone.
+    /// - Throws: the failed expectation if the process is gone.
     init(of process: Int32, statePath: String) throws {
         let status = ProcessTable.text("/proc/\(process)/status")
         func number(_ key: String) throws -> Int {
@@ -46,7 +46,7 @@ struct Vitals {
             guard name != ".", name != ".." else { continue }
             let path = "\(folder)/\(name)"
             var attributes = stat()
-            // One that has gone meanwhile takes nothing.
+            // A file that was removed in the meantime takes no space.
             guard lstat(path, &attributes) == 0 else { continue }
             visit(path, Int(attributes.st_size))
             if entry.pointee.d_type == UInt8(DT_DIR) { walk(path, visit) }

@@ -2,30 +2,29 @@ import ClarityTestSupport
 import Glibc
 @testable import ProgramTestSupport
 
-/// A running `loop` whose vitals are looked at whenever so many runs have ended.
+/// A running `loop` that is measured after every `interval` runs.
 final class WatchedLoop {
     let program: ChildProgram
     private let playground: Playground
     private let interval: Int
-    /// How many runs have ended.
+    /// The number of runs that have ended.
     private(set) var runs = 0
     private(set) var samples: [(runs: Int, vitals: Vitals)] = []
-    /// The lines that tell of something else than a success, without what was done on purpose.
+    /// The lines about runs that did not succeed.
     private(set) var faults: [String] = []
-    /// The line that told of the last run.
+    /// The line about the last run.
     private(set) var lastLine = ""
 
-    /// Starts the loop; `interval` is the number of runs from one look to the next.
+    /// Starts the loop. `interval` is the number of runs between two measurements.
     init(_ playground: Playground, every interval: Int) throws {
         self.playground = playground
         self.interval = interval
-        // Of one arena: each thread has one otherwise, up to sixteen, which fill up one after the
-        // other for hours, and what is lost cannot be told from that (mallopt(3)).
+        // One arena for all threads. Otherwise each thread has its own, up to sixteen, which fill
+        // up one after the other for hours and hide a leak (mallopt(3)).
         program = try playground.start(["loop"], environment: ["MALLOC_ARENA_MAX": "1"])
     }
 
-    /// Returns when one more run has ended, of which a line of the loop tells; `false` when the loop
-    /// itself has.
+    /// Waits for the loop's line about one more run. Returns `false` if the loop has ended.
     func next() async throws -> Bool {
         while let line = await program.readErrorLine() {
             guard !line.hasPrefix("clarity-jobs: "), !line.hasPrefix("  ") else { continue }
@@ -38,7 +37,7 @@ final class WatchedLoop {
         return false
     }
 
-    /// Looks at the loop now.
+    /// Measures the loop now.
     func look() throws {
         samples.append(
             (runs, try Vitals(of: program.processID, statePath: playground.statePath)))
@@ -50,7 +49,7 @@ final class WatchedLoop {
         return await program.finish()
     }
 
-    /// One line a sample, for whoever wants to see the curve.
+    /// One line for each sample, for people who want to see the curve.
     var curve: String {
         samples.map { sample in
             let vitals = sample.vitals

@@ -7,14 +7,14 @@ import Testing
 
 @Suite("A loop under load for a long time", .timeLimit(.minutes(45)))
 struct SoakTests {
-    /// The faults of the backend that come and go; `hang` ends at the job's timeout.
+    /// Faults of the backend that come and go. `hang` ends at the job's timeout.
     private static let faults = [
         "POST /health-data/upload: 503 retry-after=1", "POST /health-data/upload: drop, reset",
         "POST /health-data/upload: truncate", "GET /health-data: 500, garbage",
         "GET /health-data: hang", "GET /insights/history/*: 429 retry-after=1", "* /*: expire",
     ]
 
-    /// Half an hour in `make chaos`, some seconds otherwise.
+    /// Runs for half an hour in `make chaos`, and otherwise for some seconds.
     @Test func `grows in nothing, whatever happens to its backend, its sources and its readers`()
         async throws
     {
@@ -28,8 +28,8 @@ struct SoakTests {
 
         while ContinuousClock.now < deadline {
             try #require(try await loop.next(), "the loop ended")
-            // What a person does who is told so, where a kill can be why. Two tokens that end at once
-            // are told the same way, and need nobody.
+            // Logs in when asked to, as a person would, if a kill may be the reason. Two tokens
+            // that end at once cause the same message, and need no login.
             if loop.lastLine.contains("auth login"),
                 loop.faults.contains(where: { $0.contains("did not end within its time") }),
                 try await scene.playground.hasLostRenewal()
@@ -51,7 +51,7 @@ struct SoakTests {
                 readers = try ["history.db", "health.db"].map { name in
                     let path = "\(scene.playground.statePath)/\(name)"
                     let reader = try Connection(path: path, access: .readOnly)
-                    // From here on the log has to keep what is newer than this.
+                    // From here on the log has to keep everything that is newer than this.
                     try reader.execute("BEGIN; SELECT count(*) FROM sqlite_schema")
                     return reader
                 }
@@ -60,7 +60,7 @@ struct SoakTests {
             case 6: readers = []
             default: break
             }
-            // The log grows for as long as somebody reads, which is not the loop's doing.
+            // The log grows for as long as a reader holds it, which is not the loop's fault.
             if loop.runs >= isReadUntil { readers = [] }
         }
         readers = []
@@ -100,7 +100,8 @@ struct SoakTests {
         for event in ["fault", "source", "reload", "reader"] {
             #expect(events[event, default: 0] > 5, "\(events)")
         }
-        // 40 of each job are kept, failures apart, and what 200 more leave behind until they go.
+        // The history keeps 40 runs of each job, not counting failures, and is pruned after every
+        // 200 runs.
         #expect(evidence.runs <= CrowdScene.jobs.count * 40 * 2 + 500, "\(evidence.runs) runs")
     }
 
@@ -109,9 +110,9 @@ struct SoakTests {
         let samples = loop.samples
         #expect(Trend(samples, \.descriptors).most <= 120, curve)
         #expect(Trend(samples, \.threads).most <= 12, curve)
-        // The two databases with their logs, the key, the locks, and drafts of the moment.
+        // The two databases with their logs, the key, the locks, and temporary drafts.
         #expect(Trend(samples, \.files).most <= 20, curve)
-        // 16 MiB is where the log begins anew; a reader that holds it makes it longer for a while.
+        // The log restarts at 16 MiB. A reader that holds it makes it longer for a while.
         #expect(try #require(samples.last).vitals.logBytes <= 36 << 20, curve)
         guard isWhole else { return }
         let growth = Trend.lasting(Trend.points(samples, \.memoryKiB)) * 1024

@@ -3,15 +3,15 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// Something that happens to a database's file while nobody uses it.
+/// Damage to a database's file while no process uses it.
 struct Damage: CustomStringConvertible {
     enum Kind: String, CaseIterable {
-        /// One bit turns.
+        /// One bit flips.
         case flip
         case zeroedPage, garbagePage
-        /// The file ends at a page, or within one.
+        /// The file is truncated at a page, or within one.
         case cutAtPage, cutWithinPage
-        /// The file is something else altogether.
+        /// Random bytes replace the whole file.
         case garbage
     }
 
@@ -23,7 +23,7 @@ struct Damage: CustomStringConvertible {
 
     init(using random: inout some RandomNumberGenerator, pages: (String) throws -> Int) rethrows {
         file = KeptState.names.randomElement(using: &random) ?? "health.db"
-        // Whole pages as often as all the rest.
+        // A flipped bit and a damaged page are twice as likely as any other kind.
         kind =
             (Kind.allCases + [.flip, .zeroedPage, .garbagePage]).randomElement(using: &random)
             ?? .flip
@@ -34,7 +34,7 @@ struct Damage: CustomStringConvertible {
 
     var description: String { "\(kind.rawValue) of \(file), page \(page), byte \(offset)" }
 
-    /// Does it to the file at a path.
+    /// Damages the file at a path.
     func strike(_ path: String) throws {
         var bytes = try TemporaryFolder.read(path)
         let start = page * 4096
@@ -47,7 +47,7 @@ struct Damage: CustomStringConvertible {
         case .flip: bytes[start + offset] ^= 1 << UInt8(truncatingIfNeeded: seed & 7)
         case .zeroedPage: for place in start..<(start + 4096) { bytes[place] = 0 }
         case .garbagePage: for place in start..<(start + 4096) { bytes[place] = random() }
-        // Never to nothing: an empty file is one that was never begun.
+        // Never to zero bytes: an empty file counts as one that was never begun.
         case .cutAtPage: bytes = Array(bytes[..<max(start, 4096)])
         case .cutWithinPage: bytes = Array(bytes[..<(start + max(offset, 1))])
         case .garbage: bytes = bytes.map { _ in random() }
@@ -55,7 +55,7 @@ struct Damage: CustomStringConvertible {
         try Damage.overwrite(path, bytes)
     }
 
-    /// Puts other bytes into a file that stays the same one.
+    /// Replaces the content of a file in place.
     static func overwrite(_ path: String, _ bytes: [UInt8]) throws {
         let descriptor = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
         try #require(descriptor >= 0)

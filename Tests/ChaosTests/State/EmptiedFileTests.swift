@@ -4,10 +4,11 @@ import Glibc
 import SQLite
 import Testing
 
-/// A file of which nothing is left is not taken for one that was never begun.
+/// A file that has lost its whole content is not mistaken for one that was never begun.
 @Suite("State files cut to nothing or missing", .timeLimit(.minutes(15)))
 struct EmptiedFileTests {
-    /// What wants the one file or the other; each waits a moment for whoever may be making it.
+    /// Returns commands that use the file. Each waits a moment for a process that may be creating
+    /// it.
     private static func commands(_ name: String) -> ArraySlice<[String]> {
         var random = ChaosPlan.current.generator("emptied \(name)")
         return all(name).shuffled(using: &random)
@@ -41,7 +42,8 @@ struct EmptiedFileTests {
         try await proveTold(name, "it is missing, and a backup has it") { unlink($0) == 0 }
     }
 
-    /// Every command says what is wrong and leaves it, and a restore brings the file back.
+    /// Checks that every command reports the fault and leaves the file alone, and that a restore
+    /// brings the file back.
     private func proveTold(
         _ name: String, _ words: String, _ strike: (String) -> Bool
     ) async throws {
@@ -90,7 +92,7 @@ struct EmptiedFileTests {
         }
     }
 
-    /// As a kill leaves it between the making of the file and what is first written to it.
+    /// A kill between the creation of the file and the first write leaves it in this state.
     @Test(arguments: KeptState.names)
     func `an empty file without a trace of more is begun`(name: String) async throws {
         let playground = try await Playground.quick()

@@ -6,10 +6,11 @@ import Glibc
 import SQLite
 import Testing
 
-/// Files as every earlier version of the schemas had them.
+/// State files as every earlier version of the schemas had them.
 @Suite("State files of earlier versions", .timeLimit(.minutes(10)))
 struct FormerSchemaTests {
-    /// FNV-1a of each step's text; one that is added adds its own here, and none ever changes.
+    /// FNV-1a of each migration's text. A new migration adds its own sum here, and no sum ever
+    /// changes.
     static let steps: [(String, Migrations, [UInt64])] = [
         (
             "history", historyMigrations,

@@ -5,8 +5,8 @@ import SQLite
 import Synchronization
 import Testing
 
-/// A playground whose state directory can be put back as often as is wanted: 40 samples that wait to
-/// be sent, a session, a history, and a backup of it all.
+/// A playground whose state directory can be put back again and again: 40 samples to send, a
+/// session, a history, and a backup of everything.
 final class KeptState: Sendable {
     static let samples = 40
     /// The two files that a person can lose.
@@ -14,10 +14,12 @@ final class KeptState: Sendable {
 
     let playground: Playground
     private let kept: String
-    /// The newest send when the state was put back. From there on it must send everything once.
+    /// The newest send when the state was put back. Every sample must be sent once after it.
     private let sendsBefore = Mutex(0)
 
-    /// - Parameter mutation: a fault of the client that the judgement has to find.
+    /// Fills the state directory and keeps a copy of it.
+    ///
+    /// - Parameter mutation: a fault of the client that the judge has to find.
     init(mutation: ClientMutation? = nil) async throws {
         playground = try await Playground(
             sandboxOptions: ["--processing-steps", "1"], mutation: mutation)
@@ -33,9 +35,9 @@ final class KeptState: Sendable {
         try await keep()
     }
 
-    /// Keeps the state as it is now for the rounds that follow.
+    /// Keeps the current state for the rounds that follow.
     func keep() async throws {
-        // No log is left beside the files, so that what is damaged is what is read.
+        // No log is left beside the files, so that a damaged page is one that is read.
         for name in KeptState.names {
             try Connection(path: "\(playground.statePath)/\(name)", access: .readWrite)
                 .execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -43,25 +45,25 @@ final class KeptState: Sendable {
         try await keepAsItIs()
     }
 
-    /// The same for files that SQLite does not open.
+    /// Keeps the current state of files that SQLite cannot open.
     func keepAsItIs() async throws { try await copy(playground.statePath, to: kept) }
 
-    /// Puts the state back as it was kept.
+    /// Puts the kept state back.
     func putBack() async throws {
         try await copy(kept, to: playground.statePath)
         try await forgetSends()
     }
 
-    /// Judges what is sent from here on. Health data that was put back knows of no send since the
+    /// Judges only the sends from here on. A restored health database knows of no send since the
     /// backup, and sends everything again.
     func forgetSends() async throws {
         let last = try await playground.sandbox?.lastSend() ?? 0
         sendsBefore.withLock { $0 = last }
     }
 
-    /// What the backend received since the state was put back, against its source.
+    /// Judges what the backend received since the state was put back against the export.
     ///
-    /// - Parameter told: how many samples have a damage that the outbox tells of.
+    /// - Parameter told: how many samples are damaged and reported by the outbox.
     func delivery(told: Int = 0) async throws -> DeliveryJudge.Verdict {
         let sandbox = try #require(playground.sandbox)
         let record = try await sandbox.sends(after: sendsBefore.withLock(\.self))
@@ -73,7 +75,8 @@ final class KeptState: Sendable {
         ).verdict()
     }
 
-    /// What SQLite and `audit` find wrong, and which samples are not confirmed, after a clean run.
+    /// Returns what SQLite and `audit` find wrong after a clean run, and the samples that are not
+    /// confirmed.
     func faultsAfterCleanRun() async throws -> [String] {
         let run = try await playground.run("run", "upload", "--force")
         let audit = try await playground.run("audit")

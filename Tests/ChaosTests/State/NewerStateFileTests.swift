@@ -4,10 +4,10 @@ import Glibc
 import SQLite
 import Testing
 
-/// A file that a newer program wrote is left to that program.
+/// A file that a newer program wrote is left unchanged for that program.
 @Suite("Newer state files", .timeLimit(.minutes(15)))
 struct NewerStateFileTests {
-    /// One of the two files, and the commands that want it.
+    /// One of the two files, and the commands that use it.
     struct Case: CustomTestStringConvertible, Sendable {
         var file: String
         var commands: [[String]]
@@ -64,7 +64,7 @@ struct NewerStateFileTests {
             #expect(told.count == 1, "\(words): \(result)")
             #expect(try kept(row.file, playground) == before, "\(words) has changed the file")
         }
-        // A copy of what cannot be read would be none to rely on.
+        // A copy of a file that cannot be read would not be reliable.
         #expect(try playground.folder.contents().keys.filter { $0.contains("backups/") } == [])
     }
 
@@ -82,10 +82,10 @@ struct NewerStateFileTests {
         #expect(try await kept.faultsAfterCleanRun() == [])
     }
 
-    /// Makes the file one of a version more, as a program might keep it that has no log any more, so
-    /// that a change of its mode shows as well.
+    /// Gives the file the next schema version, and no write-ahead log, so that a change of its
+    /// journal mode shows as well.
     ///
-    /// - Returns: the version that it had.
+    /// - Returns: the version that the file had.
     private func makeNewer(_ path: String) throws -> Int64 {
         let file = try Connection(path: path, access: .readWrite)
         let known = try #require(try file.first("PRAGMA user_version") { $0.integer(0) })
@@ -93,8 +93,7 @@ struct NewerStateFileTests {
         return known
     }
 
-    /// The file and what lies beside it under its name, and in the whole folder whatever is no
-    /// other's to write.
+    /// Returns the file and the files beside it whose names begin with its name.
     private func kept(_ name: String, _ playground: Playground) throws -> [String: [UInt8]] {
         try playground.folder.contents().filter { $0.key.hasPrefix("state/\(name)") }
     }

@@ -3,13 +3,13 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// What somebody has put in the place of a file or folder of the state directory.
+/// Objects that somebody has put in place of a file or folder of the state directory.
 @Suite("Planted state files", .timeLimit(.minutes(15)))
 struct PlantedFileTests {
     enum Kind: String, CaseIterable, Sendable {
         case link, danglingLink, pipe, folder
 
-        /// Puts it at `path`; a link leads to `target`.
+        /// Creates the object at `path`. A link leads to `target`.
         func plant(_ path: String, target: String) throws {
             let code =
                 switch self {
@@ -83,7 +83,7 @@ struct PlantedFileTests {
                 "clarity-jobs: cannot use state directory `\(owners)`: "
                     + (kind == .pipe ? "it is no folder" : "it is a symbolic link")),
             "\(run)")
-        // Which only an empty folder allows.
+        // Succeeds only for an empty folder.
         #expect(rmdir(elsewhere) == 0)
     }
 

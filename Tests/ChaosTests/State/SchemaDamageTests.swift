@@ -2,8 +2,8 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// A bit of a schema's own text. SQLite finds every page whole, and where it only reads it does not
-/// even look at what the constraints name.
+/// A flipped bit in the text of a schema. SQLite finds every page intact, and a command that only
+/// reads does not even check the names in the constraints.
 @Suite("Damaged schemas", .timeLimit(.minutes(10)))
 struct SchemaDamageTests {
     struct Turn: Sendable, CustomTestStringConvertible {
@@ -15,7 +15,8 @@ struct SchemaDamageTests {
     }
 
     @Test(arguments: [
-        // A column that constraints name, one that none does, a function, a word of a constraint.
+        // A column that constraints name, a column that none names, a function, and a word of a
+        // constraint.
         Turn(file: "history.db", word: "interruptions", turned: "interruptinns"),
         Turn(file: "history.db", word: "failure_reason", turned: "failure_reasom"),
         Turn(file: "history.db", word: "'superseded'", turned: "'supersedee'"),
@@ -48,7 +49,7 @@ struct SchemaDamageTests {
 }
 
 extension SchemaDamageTests.Turn {
-    /// Turns the first such word of the file.
+    /// Replaces the first such word of the file.
     func strike(_ path: String) throws {
         var bytes = try TemporaryFolder.read(path)
         let place = try #require(bytes.firstRange(of: Array(word.utf8)))

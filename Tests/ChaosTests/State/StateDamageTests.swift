@@ -3,7 +3,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// Whatever happens to a file of the state directory, it is said, and a backup brings it back.
+/// Any damage to a file of the state directory is reported, and a backup restores the file.
 @Suite("Damaged state files", .timeLimit(.minutes(30)))
 struct StateDamageTests {
     @Test func `a damaged file never crashes, is never passed over, and comes back`() async throws {
@@ -29,7 +29,7 @@ struct StateDamageTests {
             }
             switch restored.status {
             case 0:
-                // Whoever met the damage was told of the backup.
+                // The command that met the damage pointed to the backup.
                 #expect(found.status == 74 || found.status == 1, "\(damage): \(found)")
                 if found.status == 74 {
                     #expect(
@@ -40,14 +40,15 @@ struct StateDamageTests {
                 if !faults.isEmpty { line.lost += 1 }
                 #expect(faults.isEmpty, "\(damage): \(faults)")
             case 78:
-                // The pages hold together: a bit of one value, or of none.
+                // The pages are consistent: a bit of one value has changed, or of none.
                 #expect(
                     damage.kind == .flip || damage.kind == .zeroedPage, "\(damage): \(restored)")
                 #expect(
                     restored.errors.contains("no file is damaged or missing"),
                     "\(damage): \(restored)")
                 #expect(restored.errorLines.count == 1 && restored.output.isEmpty)
-                // What one of them finds whole the other does not take for damaged.
+                // If one of the two commands finds the file intact, the other does not call it
+                // damaged.
                 #expect(found.status == 0 || found.status == 1, "\(damage): \(found)")
                 try await provePassedOver(damage, kept, &line)
             default:
@@ -57,20 +58,21 @@ struct StateDamageTests {
         line.tell()
     }
 
-    /// A value that is damaged is set aside with its reason; all others are sent, each once.
+    /// Checks that a damaged sample is on hold or rejected with its reason, and that all others are
+    /// sent once.
     private func provePassedOver(
         _ damage: Damage, _ kept: KeptState, _ line: inout ChaosLine
     ) async throws {
         let playground = kept.playground
         var run = try await playground.run("run", "upload", "--force")
         if run.status == 77 {
-            // A session that does not open any more: a login brings a new one.
+            // The session can no longer be opened. A login creates a new one.
             try await playground.logIn()
             run = try await playground.run("run", "upload", "--force")
         }
         #expect(run.status < 100 && run.status != 70, "\(damage): \(run)")
         if run.status == 74 {
-            // Whoever meets a damage now has a way out of it.
+            // A command that meets the damage now names a way out of it.
             #expect(run.errors.contains("with `clarity-jobs restore`"), "\(damage): \(run)")
             let restored = try await playground.run("restore")
             #expect(restored.status == 0, "\(damage): \(run) \(restored)")

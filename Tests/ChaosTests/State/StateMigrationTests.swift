@@ -6,10 +6,10 @@ import Glibc
 import SQLite
 import Testing
 
-/// A restore or a change of schema that is killed anywhere is whole or has not been.
+/// A restore or a migration that is killed at any point is complete or has had no effect.
 @Suite("Killed changes of the state files", .timeLimit(.minutes(30)))
 struct StateMigrationTests {
-    /// What is done by the commands that are killed, and how the state was made ready for it.
+    /// A change of the state files: the command that is killed, and the preparation of the state.
     enum Change: String, CaseIterable, Sendable {
         case restore, history, health
 
@@ -32,10 +32,10 @@ struct StateMigrationTests {
                     close(file)
                 }
             case .history:
-                // With a decision for each run, as the versions before the present one kept them.
+                // With a decision for each run, as the versions before the current one stored them.
                 _ = try FormerFile("\(state)/history.db", historyMigrations, 7)
             case .health:
-                // Release 0.1.0: the tables change, and then every row is sealed anew.
+                // Release 0.1.0: the tables change, and then every row is encrypted again.
                 try FormerFile("\(state)/health.db", HealthSchema.migrations, 12)
                     .forgetAuditNote(state: state)
             }
@@ -81,7 +81,7 @@ struct StateMigrationTests {
             for result in [list, next] where result.status > 100 || result.status == 70 {
                 line.crashes += 1
             }
-            // Killed at its very end there is nothing left to restore.
+            // A restore that was killed at its very end leaves nothing to restore.
             let isDone =
                 next.status == 0
                 || change == .restore && next.errors.contains("no file is damaged or missing")
@@ -95,7 +95,8 @@ struct StateMigrationTests {
         line.tell()
     }
 
-    /// However often it was killed, what was there before the change is in a sound backup.
+    /// Checks that a sound backup has the state before the change, however often the change was
+    /// killed.
     private func proveBackup(
         _ change: Change, _ playground: Playground, _ rule: Faultline.Rule
     ) async throws {

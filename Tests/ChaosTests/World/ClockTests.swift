@@ -35,16 +35,17 @@ struct ClockTests {
             line.rounds += 1
             line.faults["step", default: 0] += 1
             for result in [due, again] {
-                // 78: of a run that the backend has refused for our clock as often as it may be.
+                // 78: because of this machine's clock, the backend has refused a run as often as it
+                // may be refused.
                 let isRefused = result.errors.contains("`client_timestamp`")
                 line.judge(result, statuses: isRefused ? [0, 75, 78] : [0, 75], what)
             }
             #expect(audit.status == 0, "\(what): \(audit.output)")
-            // One run of each of the six at most, and the one that follows an upload.
+            // At most one run of each of the six jobs, and the run that follows an upload.
             let runs = try await scene.runCount() - before
             #expect(runs <= 7, "\(what): \(runs)")
         }
-        // The clock is right again, and no run is due: so each is asked for.
+        // The clock is right again and no run is due, so the proof asks for each run.
         let proof = try await scene.proof()
         line.add(proof)
         line.tell()
@@ -98,7 +99,7 @@ struct ClockTests {
         #expect(proof.holds, "\(proof)")
     }
 
-    /// Instants at which a machine without a clock of its own may believe to be.
+    /// The times at which a machine without a clock of its own may start.
     @Test(
         arguments: ChaosPlan.current.isWhole ? [5, 2_147_483_645, 4_102_444_800] : [2_147_483_645])
     func `a machine that starts in another age is right once its clock is`(seconds: Int64)
@@ -122,7 +123,7 @@ struct ClockTests {
         var line = ChaosLine("world-clock")
         line.rounds = 1
         line.faults["age"] = 1
-        // 77: by a clock of another age the session has ended long ago, or is not to be trusted.
+        // 77: by a clock of another age the session has expired, or cannot be trusted.
         line.judge(early, statuses: [0, 1, 69, 75, 77], "at \(seconds)")
         line.judge(due, statuses: [0, 75], "after \(seconds)")
         line.add(proof)
@@ -135,7 +136,7 @@ struct ClockTests {
     @Test func `a loop that was suspended gives up what ran, and catches up once`()
         async throws
     {
-        // The backend's clock stands where nothing is in its future.
+        // The backend's clock is a day ahead, so that nothing is in its future.
         let scene = try await WorldScene(
             isFresh: true,
             sandboxClock: Instant(millisecondsSince1970: Int64(time(nil)) * 1000) + .seconds(86_400)
@@ -149,17 +150,17 @@ struct ClockTests {
         let workers = ProcessTable.children(of: loop.processID)
         let family = [loop.processID] + workers
         family.forEach { kill($0, SIGSTOP) }
-        // A night, of which nobody notices anything but by the clocks.
+        // A night that the processes can notice only by the clocks.
         try clock.set(wall: 8 * WorldClock.hour, suspended: 8 * WorldClock.hour)
         family.forEach { kill($0, SIGCONT) }
-        // The kernel would ring the timers that were due by now; the library's clocks cannot.
+        // The kernel would fire the timers that are due by now. The library's clocks cannot.
         loop.signal(SIGHUP)
         let isGivenUp = try await loop.waitForErrorLine {
             $0.hasPrefix("upload: to be tried again")
         }
         let attempts = try await scene.playground.attempts(
             of: try #require(try await scene.playground.history("upload").last).run)
-        // Asked for, the run does not wait for its backoff; it is the same run.
+        // A run by hand does not wait for the backoff, and continues the same run.
         let completed = try await scene.run(["run", "upload"], through: [], clock.environment)
         let upload = try await scene.playground.history("upload").first { $0.attempts > 1 }
         loop.signal(SIGTERM)
@@ -176,10 +177,10 @@ struct ClockTests {
         line.tell()
         #expect(isGivenUp)
         #expect(attempts.first?.stopReason == "timeout", "\(attempts)")
-        // 75 where the job that follows still has its backoff to wait for.
+        // 75 if the job that follows still waits for its backoff.
         #expect([0, 75].contains(completed.status), "\(completed.errors)")
         #expect(upload?.state == "succeeded", "\(runs)")
-        // The run that was under way and, caught up with, the latest of the eight hours.
+        // The run that was interrupted, and one run that catches up the latest of the eight hours.
         #expect(runs.count <= 2, "\(runs)")
         #expect(audit.status == 0, "\(audit.output)")
         #expect(proof.holds, "\(proof)")
@@ -187,14 +188,14 @@ struct ClockTests {
 }
 
 extension WorldScene {
-    /// How many runs the history has.
+    /// Returns the number of runs in the history.
     fileprivate func runCount() async throws -> Int {
         try StateAudit(statePath: playground.statePath).runs.values.reduce(0, +)
     }
 }
 
 extension ChildProgram {
-    /// Reads lines of the error stream until one is as wanted; `false` when there is none.
+    /// Reads lines of the error stream until one matches. Returns `false` if none does.
     fileprivate func waitForErrorLine(_ isWanted: (String) -> Bool) async throws -> Bool {
         while let line = await readErrorLine() {
             if isWanted(line) { return true }

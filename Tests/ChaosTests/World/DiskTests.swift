@@ -70,7 +70,8 @@ struct DiskTests {
             let scene = try await WorldScene(isFresh: true)
             try scene.addSamples(16)
             let faultline = Faultline(counts: "\(scene.playground.folder.path)/counts")
-            // Within the history's making and the first runs, which are more writes than these.
+            // Within the creation of the history and the first runs, which need more writes than
+            // these.
             let full = Faultline.Rule(
                 program: .scheduler, point: .write, when: .before,
                 nth: Int.random(in: 1...240, using: &random), goesOn: true,
@@ -95,6 +96,6 @@ struct DiskTests {
         line.tell()
     }
 
-    /// What a closure that does not escape hands out.
+    /// Carries a disk out of a closure.
     private final class OneDisk { var disk: TinyDisk? }
 }

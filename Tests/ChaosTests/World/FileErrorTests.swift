@@ -25,7 +25,7 @@ struct FileErrorTests {
                 .init(point: .rename, action: "EIO"), .init(point: .rename, action: "ENOSPC"),
             ],
             deeds: [.upload, .refresh, .insights, .cleanup, .everything, .importing, .rotation],
-            // 65 and 66 for the job file or an import that cannot be read, 77 and 78 for the key.
+            // 65 and 66 if the job file or an import cannot be read, 77 and 78 for the key.
             statuses: [0, 65, 66, 69, 74, 75, 77, 78], policy: policy)
 
         let line = try await sweep.run(rounds: ChaosPlan.current.size(slice: 3, whole: 80))

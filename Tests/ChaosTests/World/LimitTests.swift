@@ -4,7 +4,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// Real limits of the kernel around the programs: descriptors and memory.
+/// Runs the programs under limits of the kernel on descriptors and memory.
 @Suite("A program that may have little", .timeLimit(.minutes(40)))
 struct LimitTests {
     @Test func `with ever fewer descriptors a run fails with a word, and loses nothing`()
@@ -12,8 +12,8 @@ struct LimitTests {
     {
         let scene = try await WorldScene()
         var random = ChaosPlan.current.generator("world-descriptors")
-        // What this process has open and lets its children have counts with theirs. Below the first
-        // the loader finds no descriptor for the libraries, and no program begins.
+        // The descriptors that this process passes on to its children count too. Below the first
+        // limit the loader finds no descriptor for the libraries, and no program starts.
         let inherited = try LimitTests.inheritedDescriptors()
         let all = Array(inherited + 5...inherited + 40)
         let limits =
@@ -28,7 +28,7 @@ struct LimitTests {
 
             line.rounds += 1
             if result.status != 0 { line.faults["descriptors", default: 0] += 1 }
-            // 78 where the limit, which is a setting of the machine, lets no worker start.
+            // 78 if the limit, which is a setting of the machine, lets no worker start.
             line.judge(result, statuses: [0, 69, 74, 75, 78], "\(limit) descriptors")
         }
         let proof = try await scene.proof()
@@ -44,8 +44,8 @@ struct LimitTests {
     {
         let scene = try await WorldScene(jobFile: LimitTests.impatient)
         var random = ChaosPlan.current.generator("world-memory")
-        // Below the first of these the loader has no room for the libraries of the program itself;
-        // above the last there is always enough.
+        // Below the first limit the loader has no room for the libraries of the program itself.
+        // Above the last there is always enough.
         let all = Array(stride(from: 44, through: 200, by: 4))
         let limits =
             ChaosPlan.current.isWhole
@@ -90,7 +90,8 @@ struct LimitTests {
         let jobs: Set = ["refresh", "upload", "status", "insights", "cleanup"]
         var failed: Set<String> = []
         while failed != jobs, let line = await loop.readErrorLine() {
-            // `upload: to be tried again at ...`; the loader speaks as well.
+            // Reads lines such as `upload: to be tried again at ...`. The loader writes lines as
+            // well.
             let job = line.prefix { $0 != ":" }
             if jobs.contains(String(job)) { failed.insert(String(job)) }
         }
@@ -110,17 +111,17 @@ struct LimitTests {
         #expect(proof.holds, "\(proof)")
     }
 
-    /// 1, 70 or 75 as the run fails for good or is to be tried again, 124 where its worker waited
-    /// for a thread until its time was over.
+    /// 70 or 75 if the run fails for good or waits for a retry, 124 if its worker waited for a
+    /// thread until the timeout.
     private static let outOfMemory: Set<Int32> = [0, 69, 70, 74, 75, 124]
 
-    /// Jobs that end soon: a worker without memory may wait for some.
+    /// A job file whose uploads time out soon: a worker without memory may wait for some.
     private static func impatient(url: String, folder: String) -> String {
         WorldScene.jobFile(url: url, folder: folder)
             .replacing("kind: bulk-upload", with: "kind: bulk-upload\n    timeout: 20s")
     }
 
-    /// How many descriptors a child of this process begins with.
+    /// Returns how many descriptors a child of this process starts with.
     private static func inheritedDescriptors() throws -> Int {
         var count = 0
         for number in Int32(0)..<1024 {

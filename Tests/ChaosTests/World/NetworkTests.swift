@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A network that fails", .serialized, .timeLimit(.minutes(40)))
 struct NetworkTests {
-    /// How a run may end that did not reach its backend.
+    /// The statuses of a run that did not reach its backend.
     private static let statuses: Set<Int32> = [0, 69, 75]
 
     @Test(arguments: DeliveryJudge.Policy.drawn("network"))
@@ -34,8 +34,8 @@ struct NetworkTests {
         #expect(line.faults.values.reduce(0, +) > 0)
     }
 
-    /// libcurl keeps such a connection. The answer that still comes over it is not that of the next
-    /// request.
+    /// libcurl keeps such a connection. An answer that still arrives on it is not the answer to the
+    /// next request.
     @Test func `a request that failed leaves its connection to no other`()
         async throws
     {
@@ -59,7 +59,7 @@ struct NetworkTests {
         #expect(!sends.isEmpty && Set(sends.map(\.connection)).count == sends.count)
     }
 
-    /// Each of the two reads what waits while the other's batch is not answered yet.
+    /// Each job reads the unsent samples while the other job's batch has no answer yet.
     @Test(arguments: DeliveryJudge.Policy.allCases)
     func `two jobs that upload at the same time send each sample once`(
         policy: DeliveryJudge.Policy
@@ -84,7 +84,7 @@ struct NetworkTests {
         #expect(proof.holds, "\(policy): \(proof)")
     }
 
-    /// Each kind of request that a full flow makes, by method and path.
+    /// The kinds of request that a full flow makes, by method and path.
     private static let requests = [
         "GET /auth/me", "POST /health-data/upload", "GET /health-data",
         "GET /health-data/processing/*", "GET /insights/history/*", "GET /insights/*",
@@ -124,7 +124,7 @@ struct NetworkTests {
                 request == "POST /auth/refresh" && struck > 0
                 ? try await scene.playground.hasLostRenewal() : false
             if hasLostSession {
-                // Which each command has said by its end, and nothing but a login makes good.
+                // Each command reports this by its end, and only a login resolves it.
                 statuses.insert(77)
                 line.faults["session-lost", default: 0] += 1
                 try await scene.playground.logIn()
@@ -132,12 +132,12 @@ struct NetworkTests {
             }
 
             line.rounds += 1
-            // Some kinds of request a round makes once: a later one is not there to fail.
+            // A round makes some kinds of request once, so a fault of a later one never strikes.
             if struck > 0 { line.faults["sandbox-fault", default: 0] += 1 }
             line.judge(result, statuses: statuses, fault)
             line.add(proof)
             #expect(proof.holds, "\(fault): \(proof)")
-            // Nobody may log in a third time within a quarter of an hour.
+            // A third login within a quarter of an hour is not allowed.
             if hasLostSession { scene = try await WorldScene(jobFile: NetworkTests.impatient) }
         }
         line.tell()
@@ -158,7 +158,7 @@ struct NetworkTests {
                 try await scene.sandbox.wait(for: taken + uploads) {
                     try await $0.count("uploads")
                 }
-                // From here on every packet is dropped, of connections that are open as well.
+                // From here on every packet is dropped, on open connections too.
                 try network.ip("link set lo down")
                 let result = await upload.finish()
                 try network.ip("link set lo up")
@@ -189,7 +189,8 @@ struct NetworkTests {
             action: "EAI_AGAIN")
         let login = ["auth", "login", "--email", "demo@example.com", "--password-stdin"]
 
-        // Once by the resolver's own failure in a network without one, once by a made one.
+        // Once by the resolver's own failure in a network without one, and once by an injected
+        // failure.
         let unresolved = try await playground.start(login).finish(input: "Demo-Passw0rd!\n")
         let later = try await playground.start(
             login, environment: faultline.environment(rules: [resolve])
@@ -208,7 +209,7 @@ struct NetworkTests {
         #expect(struck > 0)
     }
 
-    /// Jobs that are soon given up where nobody answers.
+    /// A job file whose jobs time out soon if nobody answers.
     private static func impatient(url: String, folder: String) -> String {
         WorldScene.jobFile(url: url, folder: folder)
             .replacing("class: app-refresh,", with: "class: app-refresh, timeout: 6s,")

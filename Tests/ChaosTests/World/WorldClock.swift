@@ -2,11 +2,11 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Glibc
 
-/// The clocks of the programs that are started with its environment, moved by the test.
+/// Clocks that the test moves, for programs that are started with its environment.
 ///
-/// The library that strikes (Faultline) has them: the wall clock goes where it is set, and a suspend
-/// is time that CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not. Timers of the kernel that run
-/// meanwhile do not notice, which the kernel's own would.
+/// The fault library (Faultline) provides them. The wall clock shows what the test sets, and a
+/// suspend is time that CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not. Timers of the kernel
+/// that are running do not notice, as they would with the kernel's own clocks.
 struct WorldClock {
     static let hour: Int64 = 3_600_000
 
@@ -23,15 +23,15 @@ struct WorldClock {
         ["LD_PRELOAD": Faultline.library, "FAULTLINE_CLOCK": path]
     }
 
-    /// Sets how many milliseconds the wall clock is ahead, and how many the machine has slept; at
-    /// once, in every process.
+    /// Sets by how many milliseconds the wall clock is ahead, and for how many the machine has
+    /// slept. The change takes effect at once in every process.
     func set(wall: Int64, suspended: Int64) throws {
         let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw TemporaryFolder.Errno(code: errno) }
         defer { close(file) }
         let numbers = [wall, suspended]
         let size = numbers.count * 8
-        // In place: the programs have it mapped.
+        // Writes in place, because the programs have the file mapped.
         guard pwrite(file, numbers, size, 0) == size else {
             throw TemporaryFolder.Errno(code: errno)
         }

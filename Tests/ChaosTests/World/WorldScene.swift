@@ -4,12 +4,13 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// A home with a person logged in and a sandbox, in which one fault of the world after the other is
-/// tried: each round has new samples, a command under the fault, a clean run, and the proof.
+/// A home with a person who is logged in and a sandbox, in which faults of the world are tried one
+/// after the other. Each round has new samples, a command under the fault, a clean run, and the
+/// proof.
 ///
-/// `@unchecked`: used by one task at a time.
+/// `@unchecked`: only one task at a time uses it.
 final class WorldScene: @unchecked Sendable {
-    /// What a person or cron does while the world is at fault.
+    /// A command that a person or cron runs under the fault.
     enum Deed: String, CaseIterable, Sendable, CustomTestStringConvertible {
         case upload = "run upload"
         case refresh = "run refresh"
@@ -21,7 +22,7 @@ final class WorldScene: @unchecked Sendable {
 
         var testDescription: String { rawValue }
 
-        /// The words after `clarity-jobs`.
+        /// Returns the arguments of `clarity-jobs`.
         func arguments(_ playground: Playground) -> [String] {
             let words = rawValue.split(separator: " ").map(String.init)
             return self == .importing ? words + ["\(playground.folder.path)/export.xml"] : words
@@ -30,23 +31,23 @@ final class WorldScene: @unchecked Sendable {
 
     let playground: Playground
     let sandbox: Sandbox
-    /// How many samples the export has.
+    /// The number of samples in the export.
     private(set) var samples = 0
     private let policy: DeliveryJudge.Policy
-    /// The programs that a fault struck, and how many samples they may have left on hold.
+    /// The attempts that a fault cut short, and how many samples they may have left on hold.
     private var cutShort = DeliveryJudge.CutShort()
     private var mayBeHeld = 0
     private let jobFile: (_ url: String, _ folder: String) -> String
 
     static let batchSize = 8
 
-    /// Logs in and, unless `isFresh`, lets everything run once.
+    /// Logs in and, unless `isFresh`, runs every job once.
     ///
     /// - Parameters:
-    ///   - policy: `resend` and `hold` want the `loop` contract, as the deployed backend keeps it.
+    ///   - policy: `resend` and `hold` need the `loop` contract of the deployed backend.
     ///   - mutation: a fault of the client that the proof has to find.
-    ///   - sandboxClock: where the backend's clock stands; the machine's own without it.
-    ///   - jobFile: what is declared while the world is at fault.
+    ///   - sandboxClock: the time on the backend's clock; the machine's own time without it.
+    ///   - jobFile: the job file of the home.
     init(
         _ policy: DeliveryJudge.Policy = .deduplicates, mutation: ClientMutation? = nil,
         isFresh: Bool = false, in network: NetworkNamespace? = nil, sandboxClock: Instant? = nil,
@@ -68,7 +69,8 @@ final class WorldScene: @unchecked Sendable {
         try #require(result.status == 0, "\(result.errors)")
     }
 
-    /// The five jobs and a second one that uploads, with batches that make an upload several requests.
+    /// Returns a job file with the five standard jobs and a second upload job. Small batches split
+    /// an upload into several requests.
     static func jobFile(url: String, folder: String) -> String {
         Playground.standardJobFile(url: url, folder: folder)
             .replacing(
@@ -83,17 +85,17 @@ final class WorldScene: @unchecked Sendable {
                 """
     }
 
-    /// Puts so many more samples into the export.
+    /// Adds `count` samples to the export.
     func addSamples(_ count: Int) throws {
         samples += count
         try playground.writeExport(heartRates: samples)
     }
 
-    /// Lets every job run with nothing in the way, and then whatever is due: a backoff does not count
-    /// for what is named, and a chain may wait behind a run that was named.
+    /// Runs every job undisturbed, and then whatever is due. A named run ignores its backoff, and a
+    /// chained run may wait behind a named one.
     ///
-    /// Before that both uploads run at the same time, and with them what a dead attempt has left. Either
-    /// of them may be told to wait for that.
+    /// Before that, both uploads run at the same time, and send what a dead attempt has left.
+    /// Either of them may have to wait for that.
     func settle() async throws -> ProgramResult {
         let uploads = try ["upload", "upload-too"].map { try playground.start(["run", $0]) }
         for upload in uploads { _ = await upload.finish() }
@@ -104,23 +106,23 @@ final class WorldScene: @unchecked Sendable {
         return named.status == 0 && due.status != 75 ? due : named
     }
 
-    /// Does something to the programs that may cut an upload short between its answer and what is
-    /// written down of that.
+    /// Runs `body`, which may cut an upload short between its answer and the record of that answer.
     func disturb<Result>(_ body: () async throws -> Result) async throws -> Result {
         let first = try await sandbox.lastSend() + 1
         let result = try await body()
-        // What was on its way when the program ended is of its sends.
+        // Requests that were in flight when the program ended belong to its sends.
         try await sandbox.waitUntilQuiet()
         let last = try await sandbox.lastSend()
         if last >= first { cutShort.sends.append(first...last) }
-        // Of each of the two jobs one batch is under way.
+        // Each of the two jobs has one batch in flight.
         if policy == .hold { mayBeHeld += 2 * WorldScene.batchSize }
         return result
     }
 
-    /// The clean run after a fault, and then the proof, with what the program said as findings.
+    /// Makes a clean run after a fault and returns the proof, with the messages of failed commands
+    /// as findings.
     ///
-    /// A key rotation that was cut short is finished first, as the message about it asks for.
+    /// A key rotation that was cut short is finished first, as its message asks.
     func proof(after deed: Deed? = nil) async throws -> StateProof {
         var complaints: [String] = []
         if deed == .rotation {
@@ -141,19 +143,19 @@ final class WorldScene: @unchecked Sendable {
     }
 }
 
-/// What a program may say and how it may end when the world is at fault.
+/// Judges what a program prints, and how it ends, under a fault of the world.
 struct Manners {
-    /// What it did that it must not.
+    /// What the program must not have done.
     private(set) var offences: [String] = []
-    /// Whether the program, or its worker, was ended by a signal that nobody sent.
+    /// Whether a signal that no test sent ended the program or its worker.
     private(set) var isCrash = false
 
     /// Judges a program's end.
     ///
-    /// - Parameter statuses: those that the fault allows; a message is asked for with all but 0 and,
-    ///   of what cron starts every minute, 75; and of a loop that was asked to end, 143.
-    /// - Parameter isWorkerExpendable: whether a worker may be ended by a signal, as Swift's runtime
-    ///   ends a process that gets no memory; the program that started it may not.
+    /// - Parameter statuses: the statuses that the fault allows. Each needs a message, except 0, 75
+    ///   (cron starts such commands every minute) and 143 (of a loop that was asked to end).
+    /// - Parameter isWorkerExpendable: whether a signal may end a worker, as Swift's runtime ends a
+    ///   process that gets no memory. It may not end the program that started the worker.
     init(_ result: ProgramResult, statuses: Set<Int32>, isWorkerExpendable: Bool = false) {
         let words = result.errors
         for mark in [
@@ -172,8 +174,8 @@ struct Manners {
         if ![0, 75, 143].contains(result.status), result.errorLines.isEmpty {
             offences.append("status \(result.status) without a word")
         }
-        // One line for what failed and one for each job that waits, or its run's notes; the runtime
-        // says more about its own end.
+        // One line for the failure and one for each job that waits, or for its run's notes. The
+        // runtime prints more about its own end.
         if !isWorkerExpendable, result.errorLines.count > 20 {
             offences.append("\(result.errorLines.count) lines")
         }

@@ -4,19 +4,19 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// One fault of the world after the other at the numbered points of what the programs do: each call
-/// that writes a file, each that receives from the backend, and so on.
+/// Faults of the world, one after the other, at the numbered points of what the programs do: each
+/// call that writes a file, each call that receives from the backend, and so on.
 ///
-/// First each deed is done without a fault and its calls are counted. The rules that follow from the
-/// counts are drawn, and each is a round: new samples, the deed under the rule, a clean run, the
-/// proof.
+/// First each deed runs without a fault, and its calls are counted. The rules that follow from the
+/// counts are drawn, and each is a round: new samples, the deed under the rule, a clean run, and
+/// the proof.
 struct WorldSweep {
     /// A way in which one kind of call fails.
     struct Kind: Sendable {
         var point: Faultline.Point
         var action: String
         var whens: [Faultline.When] = [.before]
-        /// Whether it may also fail from some call on, until the program gives up.
+        /// Whether the call may also keep failing, until the program gives up.
         var mayGoOn = true
     }
 
@@ -31,22 +31,22 @@ struct WorldSweep {
     let part: String
     let kinds: [Kind]
     let deeds: [WorldScene.Deed]
-    /// How the disturbed program may end.
+    /// The statuses with which the disturbed program may end.
     let statuses: Set<Int32>
-    /// How the job file differs from the usual one.
+    /// The job file; the usual one by default.
     var jobFile = WorldScene.jobFile
     var policy = DeliveryJudge.Policy.deduplicates
 
-    /// How many rounds are done side by side; each lane has a home of its own.
+    /// The number of lanes in which rounds run side by side. Each lane has a home of its own.
     private var lanes: Int { ChaosPlan.current.size(slice: 1, whole: 3) }
 
-    /// Does so many rounds and checks each.
+    /// Runs this number of rounds and checks each.
     ///
-    /// - Returns: what they came to, which must be told.
+    /// - Returns: the results, which the caller must print.
     func run(rounds wanted: Int) async throws -> ChaosLine {
         var random = ChaosPlan.current.generator(part)
         let home = try await WorldScene(policy, jobFile: jobFile)
-        // To count what a deed does takes as long as a round: the slice takes two.
+        // Counting the calls of a deed takes as long as a round, so the slice takes two deeds.
         let deeds = deeds.shuffled(using: &random)
             .prefix(ChaosPlan.current.size(slice: 2, whole: .max))
         let all = try await plan(deeds, in: home)
@@ -63,7 +63,7 @@ struct WorldSweep {
         }
     }
 
-    /// Every rule for every call of these deeds.
+    /// Returns every rule for every call of these deeds.
     private func plan(
         _ deeds: some Sequence<WorldScene.Deed>, in scene: WorldScene
     ) async throws -> [Round] {
@@ -98,7 +98,7 @@ struct WorldSweep {
         return rounds
     }
 
-    /// Does rounds in one home, or in a new one.
+    /// Runs rounds in one home, or in a new one.
     private func run(_ rounds: [Round], in home: WorldScene?) async throws -> ChaosLine {
         var scene = if let home { home } else { try await WorldScene(policy, jobFile: jobFile) }
         var line = ChaosLine(part)
@@ -116,7 +116,8 @@ struct WorldSweep {
             let struck = try faultline.struck()
             let proof = try await scene.proof(after: round.deed)
             line.rounds += 1
-            // A call that was not made this time cannot fail; a deed never makes them all alike.
+            // A call that was not made this time cannot fail. A deed never makes exactly the same
+            // calls.
             if struck > 0 {
                 line.faults["\(round.rule.point)-\(round.rule.action.lowercased())", default: 0] +=
                     1
@@ -131,10 +132,10 @@ struct WorldSweep {
 }
 
 extension WorldScene {
-    /// What a program is ended with that is not done within a minute and a half.
+    /// The status of a program that is killed because it has not ended within a minute and a half.
     static let hangs: Int32 = 137
 
-    /// Does a deed with something added to its environment.
+    /// Runs a deed with additions to its environment.
     func run(_ deed: Deed, _ environment: [String: String]) async throws -> ProgramResult {
         try await run(
             deed.arguments(playground), through: ["/usr/bin/timeout", "-s", "KILL", "90"],
@@ -160,7 +161,7 @@ extension WorldScene {
 }
 
 extension ChaosLine {
-    /// Counts what a proof found.
+    /// Adds the counts of a proof.
     mutating func add(_ proof: StateProof) {
         lost += proof.lost
         doubled += proof.doubled
@@ -177,7 +178,7 @@ extension ChaosLine {
         crashes += other.crashes
     }
 
-    /// Checks how a program ended that was disturbed, and counts a crash or that it never ended.
+    /// Checks how a disturbed program ended, and counts a crash or a hang.
     mutating func judge(
         _ result: ProgramResult, statuses: Set<Int32>, _ what: String,
         isWorkerExpendable: Bool = false, sourceLocation: SourceLocation = #_sourceLocation

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClarityHost
 
-// What a service lists: objects that come and go.
+// Tests the list of a service, whose objects come and go.
 extension BusServiceTests {
     private static func room(_ name: String) -> BusRequest {
         BusRequest(

@@ -25,7 +25,7 @@ import Testing
         Moment(wall: Instant(secondsSince1970: seconds), elapsed: .seconds(seconds))
     }
 
-    /// A service of which the bus said at second 0 that connection `:1.1` has its name.
+    /// Makes a service of which the bus said at second 0 that connection `:1.1` owns its name.
     static func present(_ interest: BusSubscription) -> BusService {
         var service = BusService(interest)
         _ = service.connected(at: moment(0))
@@ -33,7 +33,7 @@ import Testing
         return service
     }
 
-    /// A service that said at second 0 that the light is on.
+    /// Makes a service that said at second 0 that the light is on.
     private static func lit() -> BusService {
         var service = present(house)
         _ = service.heard(
@@ -140,7 +140,7 @@ import Testing
         #expect(service.isSettled && service.nextDeadline == nil)
     }
 
-    // MARK: Belief
+    // MARK: Announcements
 
     @Test func `what it announces is told`() {
         var service = Self.lit()
@@ -226,7 +226,7 @@ import Testing
         #expect(Self.light(service) == .unknown(reason: reason))
     }
 
-    // MARK: Silence
+    // MARK: Timeouts
 
     @Test func `a service that does not answer in time is silent`() {
         var service = Self.present(Self.house)

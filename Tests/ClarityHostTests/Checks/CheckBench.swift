@@ -4,14 +4,14 @@ import Glibc
 
 @testable import ClarityHost
 
-/// A folder, a clock that stands still, and checks that are shell scripts.
+/// A test bench with a folder, a manual clock, and checks that are shell scripts.
 final class CheckBench: Sendable {
     let folder: TemporaryFolder
     let clock = ManualClock()
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// A check that a shell answers; `$F` is the bench's folder.
+    /// Declares a check that a shell script answers; `$F` is the bench's folder.
     func script(
         _ name: String, _ text: String, timeout: Duration = .seconds(30)
     ) -> CheckDeclaration {
@@ -25,7 +25,7 @@ final class CheckBench: Sendable {
             checks, urlProgram: urlProgram, environment: ["PATH": "/usr/bin:/bin"], clock: clock)
     }
 
-    /// The answer of a runner to one check, asked now.
+    /// Asks a new runner for one check and returns its answer.
     func answer(_ check: CheckDeclaration, urlProgram: [String]? = nil) async throws
         -> Conditions.Reading<Bool>?
     {
@@ -33,12 +33,12 @@ final class CheckBench: Sendable {
         return try await blocking { runner.settle([check.name])[check.name] }
     }
 
-    /// An answer that came now.
+    /// Returns an answer that came at the current time.
     func reading(_ value: Bool?, _ source: String) -> Conditions.Reading<Bool> {
         Conditions.Reading(value, source: source, at: clock.now)
     }
 
-    /// The text of a file in the folder, without its last line's end.
+    /// Returns the text of a file in the folder, without its final line break.
     func text(_ name: String) throws -> String {
         let text = String(
             decoding: try TemporaryFolder.read("\(folder.path)/\(name)"), as: UTF8.self)
@@ -51,7 +51,7 @@ final class CheckBench: Sendable {
     func pipe(_ name: String) throws -> NamedPipe { try NamedPipe("\(folder.path)/\(name)") }
 }
 
-/// A named pipe, open at both ends so that neither side waits for the other to come.
+/// A named pipe, opened for reading and writing so that neither side waits for the other.
 final class NamedPipe: Sendable {
     private let ends: Descriptor
 
@@ -60,7 +60,7 @@ final class NamedPipe: Sendable {
         ends = Descriptor(owning: open(path, O_RDWR | O_CLOEXEC))
     }
 
-    /// Reads so many lines' ends; blocks until they are there.
+    /// Reads `count` line breaks, and blocks until they have been written.
     func takeLines(_ count: Int) {
         var left = count
         var byte: UInt8 = 0

@@ -5,8 +5,8 @@ import Testing
 
 @testable import ClarityHost
 
-/// Checks by real processes. A limit that a test does not wait for is half a minute or more, so that
-/// only the one under test can come.
+/// Runs checks as real processes. Time limits that a test does not wait for are 30 seconds or more,
+/// so that only the limit under test can expire.
 @Suite(.timeLimit(.minutes(5))) struct CheckRunnerTests {
     @Test(
         arguments: [
@@ -167,7 +167,7 @@ import Testing
         runner.ask(names)
         try await blocking {
             started.takeLines(8)
-            // Those that have answered before they are waited for are asked again.
+            // 40 lines for 20 checks: `settle` asks again the checks that have already answered.
             go.giveLines(40)
         }
         let answers = try await blocking { runner.settle(names) }
@@ -193,7 +193,7 @@ import Testing
         #expect(Set(answers.keys) == names)
         #expect(answers.values.allSatisfy { $0.value == nil })
         let sources = Set(answers.values.map(\.source))
-        // A machine with more to do than this may give up before it has asked anyone.
+        // On a busy machine the runner may give up before it has asked any check.
         #expect(
             sources.subtracting(["command sh: no answer within 600 ms"])
                 == ["command sh: not asked yet"])
@@ -201,7 +201,7 @@ import Testing
 
     // MARK: Changes
 
-    /// The first answer that an event thread hears of after `begin`.
+    /// Returns the first answer that an event thread receives after `begin`.
     private func heard(
         _ runner: CheckRunner, _ name: String, _ begin: @escaping @Sendable () throws -> Void
     ) async throws -> Conditions.Reading<Bool>? {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ClarityHost
 
-/// What a check's command finds when it starts, and what is left when it has ended.
+/// Tests the environment in which a check's command starts, and that it leaves nothing behind.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct CheckSurroundingsTests {
     private func notes(_ script: String) async throws -> [String] {
         let bench = try CheckBench()
@@ -18,7 +18,7 @@ import Testing
     @Test func `a command finds the three standard descriptors on nothing and no other`()
         async throws
     {
-        // Inheritable, as a careless library would leave it.
+        // Inheritable, as a careless library would open it.
         let stray = Descriptor(owning: open("/dev/zero", O_RDONLY))
 
         let notes = try await notes(
@@ -51,7 +51,7 @@ import Testing
             exit 0
             """)
 
-        // Signals 32 and 33 are Glibc's own: posix_spawn has every child ignore them.
+        // Signals 32 and 33 belong to Glibc; `posix_spawn` makes every child ignore them.
         #expect(
             notes == [
                 "SigBlk: 0000000000000000", "SigIgn: 0000000180000000", "0 /", "PATH=/usr/bin:/bin",
@@ -81,7 +81,7 @@ import Testing
             _ = try await blocking { runner.settle(["a", "b", "c"]) }
         }
 
-        // Other suites run beside this one and may hold a few; a leak would be 50 or more.
+        // Other suites run at the same time and may hold a few; a leak would be 50 or more.
         #expect(ProcessSurroundingsTests.attemptDescriptors() < before + 25)
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ClarityHost
 
-/// Checks that are URLs, asked by the program that is shipped for that, over real sockets.
+/// Tests checks that are URLs; the shipped program probes them over real sockets.
 @Suite(.timeLimit(.minutes(5))) struct CheckURLTests {
     private let program = ["\(ChildProgram.folder)/clarity-jobs-worker", "probe"]
 

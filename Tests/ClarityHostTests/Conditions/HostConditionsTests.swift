@@ -11,7 +11,7 @@ import Testing
         throws
     {
         let captured = try CapturedTree([:])
-        // Below a file there can be no folder.
+        // No folder can exist below a file.
         let impossible = "/dev/null/state"
 
         let conditions = captured.conditions(stateDirectory: impossible)
@@ -159,19 +159,19 @@ import Testing
         #expect(first.idle.value == true)
     }
 
-    /// A server with two processors and little to do.
+    /// A server with two processors and a low load.
     private static let quietServer: [String: CapturedTree.Entry] = [
         "/proc/loadavg": "0.20 0.18 0.12 1/80 11206", "/sys/devices/system/cpu/online": "0-1",
     ]
 }
 
 extension CapturedTree {
-    /// Services of a bus, or of none.
+    /// Connects to the services of a bus; by default there is no bus.
     static func services(_ address: String = "unix:path=/dev/null/none") -> SystemServices {
         SystemServices(clock: SystemClock(), address: address)
     }
 
-    /// A monitor of the captured machine.
+    /// Makes a monitor of the captured machine.
     func monitor(
         services: SystemServices = CapturedTree.services(), stateDirectory: String = "/",
         events: EventThread? = nil

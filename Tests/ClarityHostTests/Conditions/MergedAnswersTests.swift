@@ -6,7 +6,7 @@ import Testing
 @Suite struct MergedAnswersTests {
     private static let now = Instant(secondsSince1970: 10_000)
 
-    /// A laptop on wireless and battery, of which the kernel knows what it can.
+    /// The kernel's answers on a laptop that uses wireless and its battery.
     private var kernel = KernelAnswers(
         connected: .init(true, source: "route"), metered: .unknown("wlan0 is wireless"),
         roaming: .unknown("wlan0 is wireless"), isConnectionRuled: false,
@@ -197,14 +197,14 @@ import Testing
         #expect(silent.lowPower == .sampledUnknown("service does not answer"))
     }
 
-    // MARK: People
+    // MARK: Sessions
 
     private let load = Conditions.Reading(true, source: "load", isSampled: true)
 
     @Test(arguments: [
         (LoginSessions.Presence(sessions: 1, isIdle: false), false, "service, 1 session"),
         (LoginSessions.Presence(sessions: 2, isIdle: true), true, "service, 2 sessions"),
-        // A server's only session is nobody's.
+        // Nobody is logged in to a server, so its load decides.
         (LoginSessions.Presence(sessions: 0, isIdle: false), true, "load"),
     ])
     func

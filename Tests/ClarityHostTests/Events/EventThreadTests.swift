@@ -10,7 +10,8 @@ struct EventThreadTests {
 
     init() throws { events = try #require(EventThread()) }
 
-    /// The thread that runs this; as a call of its own, since tasks may not ask.
+    /// Returns the current thread. A separate function, because a task must not call
+    /// `pthread_self`.
     private static func thread() -> pthread_t { pthread_self() }
 
     /// Runs `body` on another thread, which then resumes the task.
@@ -116,7 +117,7 @@ struct EventThreadTests {
                 let stream = events.elements(of: [pipe.source { $0 == "no" ? nil : $0 }])
                 for word in ["first", "second", "no"] {
                     pipe.write(word)
-                    // It looks at what has arrived after each round of tasks.
+                    // The event thread polls its sources after each round of tasks.
                     await Task.yield()
                 }
                 var elements = stream.makeAsyncIterator()
@@ -229,7 +230,7 @@ struct EventThreadTests {
     @Test func `a signal is an element, and does nothing else`() async throws {
         let heard = try await blocking { [events] in
             events.run {
-                // The default of this one ends the process.
+                // The default action of SIGUSR2 ends the process.
                 var signals = events.signals(SIGUSR2).makeAsyncIterator()
                 kill(getpid(), SIGUSR2)
                 return await signals.next() != nil
@@ -240,7 +241,7 @@ struct EventThreadTests {
     }
 }
 
-/// A reference that keeps nothing alive.
+/// A weak reference to an object.
 private final class Weak: @unchecked Sendable {
     private(set) weak var object: AnyObject?
 

@@ -3,13 +3,13 @@ import Glibc
 
 @testable import ClarityHost
 
-/// A pipe whose read end is given to who listens, and whose write end belongs to the test.
+/// A pipe whose read end belongs to the listener, and whose write end belongs to the test.
 final class TestPipe: Sendable {
     private let readEnd: Int32
     private let writeEnd: Int32
 
     init() throws {
-        // Closed on exec from the start: a child of another test would keep it open.
+        // Close-on-exec from the start: otherwise a child of another test would keep it open.
         let pipe = try Pipe(from: 3)
         try pipe.readEnd.stopBlocking()
         readEnd = try Descriptor.copy(pipe.readEnd)
@@ -23,7 +23,7 @@ final class TestPipe: Sendable {
         _ = Glibc.write(writeEnd, bytes, bytes.count)
     }
 
-    /// The read end as a source of what `make` makes of all that was written.
+    /// Returns the read end as an event source; `make` turns all unread text into an element.
     func source<Element>(
         _ make: @escaping @Sendable (String) -> Element?
     ) -> EventSource<Element> {
@@ -35,11 +35,12 @@ final class TestPipe: Sendable {
         }
     }
 
-    /// Whether nobody can read what is written any more.
+    /// Whether the read end is closed.
     var isReadEndClosed: Bool { closes(within: 0) }
 
-    /// Whether nobody can read it in the end: a program that another test starts just now has it open
-    /// until it runs.
+    /// Whether the read end is closed within 30 seconds.
+    ///
+    /// A program that another test is starting holds it open until the program runs.
     var isReadEndClosedSoon: Bool { closes(within: 30_000) }
 
     private func closes(within milliseconds: Int32) -> Bool {
@@ -49,7 +50,7 @@ final class TestPipe: Sendable {
 }
 
 extension Descriptor {
-    /// A number for the same file that somebody else closes.
+    /// Returns a duplicate of a descriptor, which somebody else closes.
     fileprivate static func copy(_ descriptor: borrowing Descriptor) throws -> Int32 {
         let copy = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 3)
         guard copy >= 0 else { throw SystemError("duplicate a descriptor") }

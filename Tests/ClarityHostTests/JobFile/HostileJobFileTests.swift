@@ -3,7 +3,8 @@ import ClarityScheduler
 import Testing
 
 @Suite struct HostileJobFileTests {
-    /// SplitMix64: small, and the same everywhere for the same seed.
+    /// The generator SplitMix64, which is small and gives the same numbers for the same seed
+    /// everywhere.
     private struct Generator: RandomNumberGenerator {
         var state: UInt64
 
@@ -24,7 +25,7 @@ import Testing
         "checks:", "{ ~: 1MiB }",
     ]
 
-    /// Changes bytes, or puts in, takes out or repeats pieces, one to four times.
+    /// Changes bytes, or inserts, removes or repeats pieces, one to four times.
     private static func mutate(_ bytes: [UInt8], with generator: inout Generator) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<Int.random(in: 1...4, using: &generator) {

@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityHost
 
 @Suite struct JobFileKeysTests {
-    /// All keys at and below a form, each with its path: `jobs[].retry.attempts`.
+    /// Returns all keys at and below a form with their paths, such as `jobs[].retry.attempts`.
     private func keys(of form: FormDescription, at path: String) -> [(path: String, KeyDescription)]
     {
         switch form {

@@ -62,7 +62,8 @@ import Testing
             jobs.yaml:6:9: `on` of job `a` is text, wanted a list
             help: write `[source-changed]`
             """),
-        // No list has these in it as they are, and no terminal should.
+        // Without a help line: these texts are no list elements as they are, nor fit for a
+        // terminal.
         MessageCase(
             job: "on: source\tchanged",
             "jobs.yaml:6:9: `on` of job `a` is text, wanted a list"),

@@ -132,7 +132,7 @@ import Testing
         let job = try #require(file.jobs.first)
         let start = try #require(Instant(rfc3339: "2026-11-20T00:00:00Z"))
         #expect(job.schedule?.next(after: start, anchor: start)?.description == first)
-        // The windows stay on the clock of the job.
+        // The windows still use the job's time zone.
         guard case .window(let windows) = job.constraints.first else {
             Issue.record("no window")
             return

@@ -1,7 +1,7 @@
 import ClarityHost
 import ClarityScheduler
 
-/// A catalogue with each form of option and section, and readers over it.
+/// A catalogue with every form of option and section, and readers that use it.
 enum JobFileSamples {
     static let catalogue = JobCatalogue(
         kinds: [
@@ -76,14 +76,14 @@ enum JobFileSamples {
             workingDirectory: "/srv/clarity", localZone: localZone, host: host)
     }
 
-    /// What a text says as a file, or its faults as they are printed.
+    /// Reads a text as a job file, or throws its faults.
     static func read(
         _ text: String, path: String = "jobs.yaml", localZone: String = "Europe/Berlin"
     ) throws(JobFileFaults) -> JobFile {
         try reader(localZone: localZone).read(Array(text.utf8), path: path)
     }
 
-    /// The faults of a text as they are printed; empty when it has none.
+    /// Returns the printed faults of a text; the list is empty if there are none.
     static func faults(_ text: String, localZone: String = "Europe/Berlin") -> [String] {
         do throws(JobFileFaults) {
             _ = try read(text, localZone: localZone)
@@ -93,7 +93,7 @@ enum JobFileSamples {
         }
     }
 
-    /// A file with one job, `a`, of kind `refresh`; `keys` stand from line 6, column 5 on.
+    /// Returns a file with one job, `a`, of kind `refresh`; `keys` begin at line 6, column 5.
     static func file(job keys: String, top: String = "") -> String {
         """
         version: 1
@@ -107,7 +107,7 @@ enum JobFileSamples {
     }
 }
 
-/// Three zones that follow one rule each, made here so that no test needs the machine's.
+/// Zones that follow one rule each, made here so that no test needs the machine's zones.
 struct SampleZones: ZoneSource {
     func tzif(for identifier: String) -> [UInt8]? {
         switch identifier {
@@ -120,7 +120,7 @@ struct SampleZones: ZoneSource {
         }
     }
 
-    /// A TZif file of version 2 without transitions: all is in its footer.
+    /// Returns a version 2 TZif file without transitions, whose footer is the rule.
     static func bytes(rule: String) -> [UInt8] {
         // Counts of: UTC indicators, standard indicators, leap seconds, transitions, types, names.
         let counts: [UInt8] = [

@@ -1,14 +1,14 @@
 import Glibc
 
-/// Real files for tests.
+/// Reads, writes and removes real files.
 enum SampleFiles {
-    /// Why a file could not be read or written.
+    /// The reason that a file could not be read or written.
     struct Trouble: Error {
         var path: String
         var code: Int32
     }
 
-    /// All bytes of a file.
+    /// Returns all bytes of a file.
     static func read(_ path: String) throws -> [UInt8] {
         guard let file = fopen(path, "rb") else { throw Trouble(path: path, code: errno) }
         defer { fclose(file) }
@@ -20,7 +20,7 @@ enum SampleFiles {
         return bytes
     }
 
-    /// Makes a file with these bytes.
+    /// Writes these bytes to a file.
     static func write(_ path: String, _ bytes: [UInt8]) throws {
         guard let file = fopen(path, "wb") else { throw Trouble(path: path, code: errno) }
         let written = fwrite(bytes, 1, bytes.count, file)
@@ -29,7 +29,7 @@ enum SampleFiles {
         }
     }
 
-    /// Calls `body` with an empty folder of its own, and removes it with all that is in it.
+    /// Calls `body` with a new, empty folder, and then removes it with its contents.
     static func withFolder(_ body: (String) throws -> Void) throws {
         var template = Array("/tmp/clarity-host-tests-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Trouble(path: "/tmp", code: errno) }
@@ -40,7 +40,7 @@ enum SampleFiles {
     }
 
     private static func removeTree(_ path: String) {
-        // First as a file: a link is removed and not followed.
+        // Tries to remove a file first: a symbolic link is removed and not followed.
         if unlink(path) == 0 { return }
         if let folder = opendir(path) {
             while let entry = readdir(folder) {

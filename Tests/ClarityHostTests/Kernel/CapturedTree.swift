@@ -3,9 +3,9 @@ import Testing
 
 @testable import ClarityHost
 
-/// A folder that stands for `/` of another machine; it is removed with the value.
+/// A folder that stands for `/` of another machine; `deinit` removes it.
 final class CapturedTree {
-    /// What stands at a path.
+    /// What is at a path.
     enum Entry: ExpressibleByStringLiteral {
         case text(String)
         case bytes([UInt8])
@@ -34,11 +34,12 @@ final class CapturedTree {
         }
     }
 
-    /// The folder of captured machines, a file each.
+    /// The folder of captured machines, one file each.
     static let captures =
         #filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/Captures"
 
-    /// A captured machine: a line `path: text` a file, `path/` a folder, `#` a remark.
+    /// Reads a captured machine: `path: text` is a file, `path/` a folder, and `#` begins a
+    /// comment.
     convenience init(capture name: String) throws {
         var entries: [String: Entry] = [:]
         let text = try HostTree(root: CapturedTree.captures).text("/\(name).txt")
@@ -47,7 +48,7 @@ final class CapturedTree {
                 entries[String(line.dropLast())] = .folder
                 continue
             }
-            // A name may have a colon in it, but no blank after one.
+            // A name may contain a colon, but not one followed by a blank.
             let end = try #require(line.firstRange(of: ": "), "\(name): \(line)").lowerBound
             entries[String(line[..<end])] = .text("\(line[end...].dropFirst(2))\n")
         }
@@ -77,7 +78,7 @@ final class CapturedTree {
     }
 
     private func remove(_ path: String) {
-        // `unlink` removes files and links, and refuses folders.
+        // `unlink` removes files and links, and fails for folders.
         guard unlink(path) != 0, let folder = opendir(path) else { return }
         var names: [String] = []
         while let entry = readdir(folder) {
@@ -92,7 +93,7 @@ final class CapturedTree {
     }
 }
 
-/// One machine and what is expected of it, told apart by name in a table.
+/// A machine and what a test expects of it, identified by a name in a table.
 struct Machine<Expected: Sendable>: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var entries: [String: CapturedTree.Entry]

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ClarityHost
 
-/// A machine's links and routes, and what is said of them.
+/// A machine's links and routes, and the result that a test expects.
 struct NetworkCase<Expected: Sendable>: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var links: [RouteTable.Link]
@@ -31,7 +31,7 @@ struct NetworkCase<Expected: Sendable>: CustomTestStringConvertible, Sendable {
 extension RouteTable.Link {
     static let (down, noCarrier, up): (UInt32, UInt32, UInt32) = (0x1002, 0x1003, 0x1_1043)
 
-    /// A link that is Ethernet and works unless said otherwise.
+    /// Makes a working Ethernet link, unless arguments say otherwise.
     static func test(
         _ index: Int32, _ name: String, flags: UInt32 = up, operation: UInt8 = 6,
         carrier: Bool? = true, kind: String? = nil, hardware: UInt16 = 1, below: Int32? = nil,
@@ -49,7 +49,7 @@ extension RouteTable.Link {
 }
 
 extension RouteTable.Route {
-    /// A default route of IPv4's main table unless said otherwise.
+    /// Makes a default route of IPv4's main table, unless arguments say otherwise.
     static func test(
         _ interfaces: Int32..., family: RouteTable.Family = .ipv4, to first: UInt8 = 0,
         length: UInt8 = 0, table: UInt32 = 254, metric: UInt32 = 0, end: RouteTable.End? = nil

@@ -6,7 +6,7 @@ import Testing
 @testable import ClarityHost
 
 @Suite(.timeLimit(.minutes(5))) struct KernelEventsTests {
-    /// What the kernel says when a cable is put in.
+    /// The kernel's announcement when a charging cable is plugged in.
     static let battery = announcement(
         "change@/devices/LNXSYSTM:00/PNP0C0A:00/power_supply/BAT0", "ACTION=change",
         "SUBSYSTEM=power_supply", "POWER_SUPPLY_STATUS=Charging")
@@ -17,7 +17,7 @@ import Testing
         fields.flatMap { Array($0.utf8) + [0] }
     }
 
-    /// Two ends of a socket. A program that another test starts does not keep them open.
+    /// Makes a socket pair that programs started by other tests do not keep open.
     private static func pair(_ ends: inout [Int32], _ types: __socket_type...) -> Int32 {
         let type = types.reduce(Int32(SOCK_CLOEXEC.rawValue)) { $0 | Int32($1.rawValue) }
         return socketpair(AF_UNIX, type, 0, &ends)
@@ -98,7 +98,8 @@ import Testing
         consumer.cancel()
         await consumer.value
 
-        // The other end reads the end of the stream, and waits until it comes.
+        // This read blocks until the other socket is closed, and then returns the end of the
+        // stream.
         let count = try await blocking {
             var byte: UInt8 = 0
             return read(kernel, &byte, 1)
@@ -130,7 +131,7 @@ import Testing
             })
     }
 
-    /// A file by which root has the kernel announce a processor, as at the start of the machine.
+    /// A file that makes the kernel announce a processor, as at boot, when root writes to it.
     static let processor = "/sys/devices/system/cpu/cpu0/uevent"
 
     @Test(.enabled(if: access(processor, W_OK) == 0, "announcing a device takes root"))
@@ -147,29 +148,29 @@ import Testing
 
         #expect(write(file, "change", 6) == 6)
 
-        // It is there before the write returns.
+        // The announcement arrives before the write returns.
         #expect(KernelEvents.hasNews(feed))
         #expect(!KernelEvents.hasNews(feed))
     }
 }
 
-/// Sockets on which devices are announced.
+/// Makes sockets for the announcement of devices.
 enum DeviceSockets {
     private static let groups: UInt32 = 1
 
-    /// As the kernel's own listener has it.
+    /// Returns a socket like that of the kernel event listener.
     static func listener() -> Int32 { clinux_listen_devices() }
 
-    /// A socket that announces as udev does.
+    /// Returns a socket that announces devices as udev does.
     static func sender() -> Int32 {
         let deviceEvents: Int32 = 15
         return socket(
             AF_NETLINK, Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue), deviceEvents)
     }
 
-    /// Sends to all who listen to the kernel's group; the number of bytes.
+    /// Sends bytes to all listeners of the kernel's group, and returns the number of bytes sent.
     static func send(_ bytes: [UInt8], from sender: Int32) -> Int {
-        // `struct sockaddr_nl`, which Glibc's overlay does not show: family, padding, port, groups.
+        // `struct sockaddr_nl`, which Glibc's overlay lacks: family, padding, port, groups.
         var address: [UInt16] = [UInt16(AF_NETLINK), 0, 0, 0, UInt16(groups), 0]
         return address.withUnsafeMutableBytes { place in
             guard let name = place.baseAddress?.assumingMemoryBound(to: sockaddr.self) else {

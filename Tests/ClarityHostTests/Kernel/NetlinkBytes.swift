@@ -1,4 +1,4 @@
-/// Writes what a kernel would tell over netlink(7), in the byte order of this machine.
+/// Encodes messages that a kernel sends over netlink(7), in the byte order of this machine.
 enum NetlinkBytes {
     static let (newLink, newRoute): (UInt16, UInt16) = (16, 24)
     static let (failure, done): (UInt16, UInt16) = (2, 3)
@@ -7,7 +7,7 @@ enum NetlinkBytes {
         withUnsafeBytes(of: number) { Array($0) }
     }
 
-    /// The bytes up to a multiple of four.
+    /// Pads the bytes with zeros to a multiple of four.
     private static func padded(_ bytes: [UInt8]) -> [UInt8] {
         bytes + [UInt8](repeating: 0, count: (4 - bytes.count % 4) % 4)
     }
@@ -30,7 +30,7 @@ enum NetlinkBytes {
         attribute(type, Array(text.utf8) + [0])
     }
 
-    /// The messages and the end of a dump.
+    /// Returns the messages and the end of a dump.
     static func dump(_ messages: [UInt8]...) -> [UInt8] {
         messages.flatMap { $0 } + message(done, bytes(Int32(0)))
     }

@@ -5,14 +5,14 @@ import Testing
 
 @testable import ClarityHost
 
-/// The kernel's own answers, in networks that the tests make.
+/// Tests the kernel's own answers in networks that the tests create.
 @Suite(
     .enabled(if: NetworkNamespace.isPermitted, "network namespaces cannot be made here"),
     .timeLimit(.minutes(5)))
 struct NetworkNamespaceTests {
     typealias Reading = Conditions.Reading<Bool>
 
-    /// One change of a network and what is true after it.
+    /// A change of a network, and the readings after it.
     struct Step: Sendable {
         var change: String
         var make: @Sendable (NetworkNamespace) throws -> Void
@@ -124,7 +124,7 @@ struct NetworkNamespaceTests {
             }),
     ]
 
-    /// What the kernel says in the namespace.
+    /// Probes the network from inside the namespace.
     static func probe(_ network: NetworkNamespace) async throws -> NetworkProbe {
         try await network.enter {
             NetworkProbe(HostTree(root: "/"), routes: .live)
@@ -145,7 +145,7 @@ struct NetworkNamespaceTests {
 
             try await blocking { try step.make(network) }
 
-            // It may be told before the last part of it is true, and then it is told again.
+            // An event may come before the change is complete; then another event follows.
             var connected = Reading.unknown("nothing was told")
             while connected != step.connected, await changes.next() != nil {
                 connected = try await Self.probe(network).connected

@@ -65,7 +65,7 @@ import Testing
         var testDescription: String
         var links: [RouteTable.Link]
         var sysfs: [String: CapturedTree.Entry]
-        /// `nil` when it is wired.
+        /// Why the link is not known to be wired, or `nil` if it is.
         var doubt: String?
 
         init(
@@ -89,7 +89,7 @@ import Testing
         ]
     }
 
-    /// The first link is the one with the default route.
+    /// Machines whose first link has the default route.
     static let links: [Wired] = [
         Wired("a card", .eth0, sysfs: ["eth0/device/subsystem": pci], doubt: nil),
         Wired("a virtual machine's card", .eth0, sysfs: ["eth0/device/x": "1"], doubt: nil),
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    /// Over Wi-Fi by IPv4 and over a cable by IPv6.
+    /// Rules for a machine with IPv4 over Wi-Fi and IPv6 over a cable.
     static let ruled: [Ruled] = [
         Ruled(
             "none", [], metered: .unknown("wlan0 is wireless: name it in `interfaces`"),

@@ -3,8 +3,8 @@ import Testing
 
 @testable import ClarityHost
 
-/// Machines as their kernels show them; their serial numbers and the rest that nobody asks are left
-/// out.
+/// Tests machines as their kernels show them, without serial numbers and other entries that
+/// clarity-jobs does not read.
 @Suite struct PowerCaptureTests {
     struct Capture: CustomTestStringConvertible, Sendable {
         var testDescription: String

@@ -11,7 +11,7 @@ import Testing
 
     static let folder = "/sys/class/power_supply"
 
-    /// `["BAT0": ["type": "Battery"]]` as files.
+    /// Returns supplies such as `["BAT0": ["type": "Battery"]]` as files.
     static func supplies(
         _ supplies: [String: [String: String]]
     ) -> [String: CapturedTree.Entry] {

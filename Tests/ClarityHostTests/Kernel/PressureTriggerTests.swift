@@ -22,7 +22,7 @@ import Testing
         ) { try PressureTrigger.open("cpu", percent: 10, folder: folder.path) }
     }
 
-    /// Whether this kernel measures pressure and lets us have triggers.
+    /// Why this kernel gives no pressure triggers, or `nil` if it does.
     static let reasonForNone: String? = {
         do throws(PressureTrigger.Fault) {
             close(try PressureTrigger.open("cpu", percent: 1))
@@ -61,7 +61,7 @@ import Testing
         #expect(source.take() == nil)
     }
 
-    /// More busy threads than processors, so that some of them wait.
+    /// Runs more busy threads than there are processors, so that some of them wait.
     private final class Crowd: Sendable {
         private let isOver = Atomic(false)
 

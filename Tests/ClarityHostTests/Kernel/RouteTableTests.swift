@@ -22,7 +22,7 @@ private typealias Wire = NetlinkBytes
             Wire.link(
                 7, "eth0.5", Wire.attribute(5, 2), Wire.attribute(10, 9),
                 Wire.attribute(16, [6]), Wire.attribute(33, [1]),
-                // The highest bit says that attributes are inside.
+                // The highest bit marks nested attributes.
                 Wire.attribute(0x8000 | 18, Wire.attribute(1, "vlan"))))
 
         let table = try RouteTable(links: dump, routes: Self.nothing)
@@ -194,8 +194,8 @@ private typealias Wire = NetlinkBytes
         #expect(table.routes == [Self.route(.interfaces([4]))])
     }
 
-    /// What a kernel 6.18 answered about its main and local tables: two IPv4 routes, one of them the
-    /// default route, and that of IPv6.
+    /// The answer of a Linux 6.18 kernel about its main and local tables: two IPv4 routes, one of
+    /// them the default route, and the IPv6 default route.
     static let captured = [
         "340000001800020007000000ad29000002000000fe0300010000000008000f00fe00000008000500c00002010800",
         "0400040000003c0000001800020007000000ad29000002180000fe02fd010000000008000f00fe00000008000100",
@@ -226,7 +226,7 @@ private typealias Wire = NetlinkBytes
 
     @Test func `an answer cut short anywhere is no answer`() {
         let whole = Self.capturedBytes
-        // Without its number, the end is still the end.
+        // The end message is valid without its number, which is the last four bytes.
         for count in 0..<whole.count - 4 {
             #expect(throws: Fault.self) { try Self.routes(Array(whole.prefix(count))) }
         }
@@ -241,7 +241,7 @@ private typealias Wire = NetlinkBytes
                 bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(
                     in: 0...255, using: &generator)
             }
-            // Any answer will do but a crash; a fault is one as well.
+            // Any result is right, even a fault, as long as nothing crashes.
             _ = Result { try RouteTable(links: bytes, routes: bytes) }
             _ = RouteNews.matters(bytes[...])
         }

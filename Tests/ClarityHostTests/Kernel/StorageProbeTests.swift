@@ -7,7 +7,7 @@ import Testing
 @testable import ClarityHost
 
 @Suite(.timeLimit(.minutes(5))) struct StorageProbeTests {
-    /// What others write meanwhile is less than this.
+    /// An upper bound on the bytes that other programs write during a test.
     static let tolerance: Int64 = 1 << 30
 
     static func free(_ path: String) -> Int64 {
@@ -48,7 +48,7 @@ import Testing
         #expect(reading == .sampledUnknown("\(folder.path)/no: No such file or directory"))
     }
 
-    /// A file system that answers when it is let, and counts who asks.
+    /// A file system that answers only when the test allows it, and counts the requests.
     private final class SlowDisk: Sendable {
         let gate: (read: Int32, write: Int32)
         let asked = Mutex(0)
@@ -64,7 +64,7 @@ import Testing
             close(gate.write)
         }
 
-        /// Lets one who asks go on, who then gets this many bytes.
+        /// Lets one request return this many bytes.
         func letGo(_ answer: UInt8) {
             var answer = answer
             #expect(write(gate.write, &answer, 1) == 1)

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityHost
 
 @Suite("What is kept of a command's output") struct CapturedOutputTests {
-    /// Hands over a text in parts of so many bytes.
+    /// Captures a text that arrives in parts of `size` bytes.
     private func capture(_ text: String, limit: Int, by size: Int) -> AttemptOutput? {
         var captured = CapturedOutput(limit: limit)
         var rest = Array(text.utf8)[...]

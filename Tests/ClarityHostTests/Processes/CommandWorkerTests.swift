@@ -5,7 +5,7 @@ import Testing
 
 @testable import ClarityHost
 
-/// Commands as real processes.
+/// Runs commands as real processes.
 @Suite(.timeLimit(.minutes(5))) struct CommandWorkerTests {
     private func run(
         _ words: [String], _ options: [String: String] = [:], memoryLimitBytes: Int64 = 1 << 30,
@@ -136,7 +136,8 @@ import Testing
             memoryLimitBytes: 32 << 20)
 
         guard case .broke(.memoryLimitExceeded(let limit, _)) = end.result else {
-            // The kernel's own limit may come first; then the shell says so and fails.
+            // The kernel's own limit may take effect first; then the shell reports an error and
+            // fails.
             #expect(end.result != .reported(.success))
             return
         }

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityHost
 
 @Suite struct DescriptorTests {
-    /// The device and inode behind a descriptor.
+    /// Returns the device and inode of a descriptor's file, or `nil` if it is closed.
     static func file(_ number: Int32) -> [UInt64]? {
         var status = stat()
         return fstat(number, &status) == 0 ? [UInt64(status.st_dev), UInt64(status.st_ino)] : nil

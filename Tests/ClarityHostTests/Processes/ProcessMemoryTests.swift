@@ -4,11 +4,11 @@ import Testing
 
 @testable import ClarityHost
 
-/// How an attempt's memory is measured and limited.
+/// Tests how the memory of an attempt is measured and limited.
 @Suite(.timeLimit(.minutes(5))) struct ProcessMemoryTests {
     static let mebibyte: Int64 = 1 << 20
 
-    /// Makes the shell hold `x` of at least this many mebibytes.
+    /// Returns a script with which the shell holds at least this many mebibytes in `x`.
     static func hold(_ mebibytes: Int) -> String {
         """
         x=xxxxxxxxxxxxxxxx
@@ -34,7 +34,7 @@ import Testing
 
     @Test func `the memory of its children is a worker's own`() async throws {
         let limit = 48 * Self.mebibyte
-        // `tail` keeps the last line, which is all of it.
+        // `tail` holds the last line in memory, and the whole input is one line.
         let script = "head -c 100000000 /dev/zero | { tail -n 1 | { order; read forever <&3; }; }"
 
         let end = try await ScriptWorker.run(
@@ -81,7 +81,7 @@ import Testing
         var ballast = [UInt8](repeating: 1, count: 200 << 20)
         ballast[ballast.count - 1] = 2
 
-        // One write, so that the outcome is read, and memory looked at, before the warning is sent.
+        // A single write, so that the outcome is read and the memory measured before the warning.
         let script = """
             trap 'exit 0' TERM
             order

@@ -4,9 +4,9 @@ import Testing
 
 @testable import ClarityHost
 
-/// What a worker finds when it starts, and what is left when it has ended.
+/// Tests the environment in which a worker starts, and that it leaves nothing behind.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ProcessSurroundingsTests {
-    /// Reports the open descriptors below 100 as a note; opens none to find them.
+    /// A script that reports the open descriptors below 100 as a note, without opening any.
     static let descriptors = """
         open=""
         n=0
@@ -19,7 +19,7 @@ import Testing
 
     @Test func `a worker finds descriptors 0 to 5 and no other`() async throws {
         let lock = Descriptor(owning: open("/dev/zero", O_RDONLY | O_CLOEXEC))
-        // Inheritable, as a careless library would leave it.
+        // Inheritable, as a careless library would open it.
         let stray = Descriptor(owning: open("/dev/null", O_RDONLY))
         let script =
             Self.descriptors + """
@@ -74,7 +74,7 @@ import Testing
 
         let end = try await ScriptWorker.run(script)
 
-        // Signals 32 and 33 are Glibc's own: posix_spawn has every child ignore them.
+        // Signals 32 and 33 belong to Glibc; `posix_spawn` makes every child ignore them.
         #expect(end.notes == ["SigBlk: 0000000000000000", "SigIgn: 0000000180000000", "0"])
     }
 
@@ -95,7 +95,7 @@ import Testing
             end.notes == ["Max data size \(data) \(data) bytes", "Max core file size 1 1 bytes"])
     }
 
-    /// How many descriptors of this process are of the sorts that an attempt uses.
+    /// Counts the descriptors of this process that are of the kinds that an attempt uses.
     static func attemptDescriptors() -> Int {
         var count = 0
         for number in 0..<Int32(1024) {
@@ -122,7 +122,7 @@ import Testing
             processes.append(try await ScriptWorker.run(script).tally["process"])
         }
 
-        // Other suites run beside this one and may hold a few; a leak would be 50 or more.
+        // Other suites run at the same time and may hold a few; a leak would be 50 or more.
         #expect(Self.attemptDescriptors() < before + 25)
         #expect(processes.allSatisfy { $0 > 0 })
         #expect(processes.filter(ScriptWorker.exists).isEmpty)
@@ -140,8 +140,8 @@ import Testing
         #expect(Self.attemptDescriptors() < before + 25)
     }
 
-    /// Makes this process, or no longer, the one that orphans of its children come to: what the
-    /// first process of a container is.
+    /// Makes this process the parent of its orphaned descendants, or undoes that. The first process
+    /// of a container is such a parent.
     static func adoptOrphans(_ isOn: Bool) throws {
         typealias Control = @convention(c) (Int32, UInt, UInt, UInt, UInt) -> Int32
         let symbol = try #require(dlsym(dlopen(nil, RTLD_NOW), "prctl"))
@@ -152,7 +152,7 @@ import Testing
 
     @Test func `an orphan that has ended is reaped and not held against its worker`() async throws {
         try Self.adoptOrphans(true)
-        // The shell reaps nothing while it only looks.
+        // While the shell only polls, it reaps no child.
         let script = """
             (exit 0) &
             report count child $!
@@ -182,8 +182,8 @@ import Testing
     }
 
     @Test func `attempts side by side take no thread from the pool`() async throws {
-        // Twenty wait for each other's last: with attempts that block the pool's threads, of which
-        // there is one a processor, the first would never be told.
+        // All 20 attempts must have started before the first is warned. If attempts blocked the
+        // pool's threads, of which there is one per processor, the last would never start.
         let (arrivals, arrival) = AsyncStream.makeStream(of: Void.self)
         let order = try ScriptWorker.order()
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityHost
 
-/// What attempts report and how they end.
+/// Tests the reports of attempts, and how attempts end.
 @Suite(.timeLimit(.minutes(5))) struct ProcessWorkerTests {
     @Test func `a worker gets its order and its reports are collected`() async throws {
         let script = """
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test func `a warning is SIGTERM, and the order stays open until then`() async throws {
-        // The shell itself does not read: a signal just before would not end that.
+        // The shell does not read itself: a signal just before a read would not interrupt it.
         let script = """
             trap 'kill -9 $reader; wait $reader; report checkpoint here
                 report "outcome retry - work warned"; exit 0' TERM

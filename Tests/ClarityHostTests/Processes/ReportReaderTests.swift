@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityHost
 
 @Suite struct ReportReaderTests {
-    /// Reads `text` in parts of `size` bytes, then the end.
+    /// Returns a reader that has read `text` in parts of `size` bytes, and then the end.
     static func reader(_ text: String, parts size: Int = .max) -> ReportReader {
         reader(Array(text.utf8), parts: size)
     }

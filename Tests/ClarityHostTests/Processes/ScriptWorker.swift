@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityHost
 
-/// Workers that are shell scripts: real processes, written next to what is expected of them.
+/// Runs shell scripts as workers: real processes, whose code is in the test.
 enum ScriptWorker {
     /// `report` writes one line; `order` reads the order up to its `end`.
     private static let prelude = """
@@ -32,7 +32,7 @@ enum ScriptWorker {
             options: options)
     }
 
-    /// Runs a script to its end; `onProgress` gets what `progress` says and a way to send signals.
+    /// Runs a script to its end; `onProgress` gets each progress report and a way to send signals.
     static func run(
         _ script: String, order: AttemptOrder? = nil, environment: [String: String] = [:],
         leaseLock: Int32? = nil,
@@ -47,12 +47,12 @@ enum ScriptWorker {
         ) { onProgress($0, $1, continuation) }
     }
 
-    /// Whether a process still runs; one that ended and was not reaped counts as well.
+    /// Returns whether a process exists; a process that has ended but is not reaped counts too.
     static func exists(_ process: Int64) -> Bool {
         kill(pid_t(process), 0) == 0
     }
 
-    /// Whether a process still runs and is not merely unreaped.
+    /// Returns whether a process still runs; one that has ended but is not reaped does not.
     static func isAlive(_ process: Int64) -> Bool {
         let file = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return false }

@@ -6,7 +6,8 @@ import Testing
 @Suite struct ServiceAnswersTests {
     private static let now = Moment(wall: Instant(secondsSince1970: 100), elapsed: .zero)
 
-    /// A service that runs and said this of its fixed objects, one after the other, and of its list.
+    /// Makes a running service that has answered about its fixed objects, its list and listed
+    /// objects.
     private static func said(
         _ interest: BusSubscription, _ properties: [BusProperties], list: BusReply? = nil,
         each: BusProperties = [:]
@@ -21,7 +22,7 @@ import Testing
             case .list: reply = list ?? .refused("none")
             case .properties(let place):
                 let wanted = interest.objects[place]
-                // Each wants other properties, by which they are known.
+                // Each fixed object wants different properties, which identify its answer.
                 reply = .properties(
                     wanted == nil
                         ? each

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityHost
 
-/// Services of a mocked bus, to which a test listens.
+/// A test's listener for the services of a mocked bus.
 struct ServicesListener {
     let services: SystemServices
     let clock: ManualClock
@@ -12,7 +12,7 @@ struct ServicesListener {
 
     /// Listens on a bus.
     ///
-    /// The first look takes as long as it needs, unless the test says how long.
+    /// The first look may take 50 seconds, as long as it needs, unless the test sets another limit.
     init(_ address: String, firstLook: Duration = .seconds(50)) throws {
         clock = ManualClock()
         services = SystemServices(clock: clock, address: address, firstLook: firstLook)
@@ -20,12 +20,12 @@ struct ServicesListener {
         changes = services.changes(on: events).makeAsyncIterator()
     }
 
-    /// The answers now.
+    /// Returns the current answers.
     func answers() async throws -> ServiceAnswers {
         try await blocking { [services] in services.answers() }
     }
 
-    /// The answers as soon as they say what is waited for; waits for each change of them.
+    /// Waits for changes until the answers are as expected, and returns them.
     mutating func answers(
         when isExpected: (ServiceAnswers) -> Bool
     ) async throws -> ServiceAnswers {
@@ -39,7 +39,7 @@ struct ServicesListener {
 }
 
 extension ServiceAnswer {
-    /// For expectations: what it is, with its reason.
+    /// The value, or the name of the case with its reason, for expectations.
     var summary: String {
         switch self {
         case .told(let told): "\(told.value)"
@@ -52,6 +52,6 @@ extension ServiceAnswer {
 }
 
 extension ServiceAnswers {
-    /// Whether UPower has said all that it is asked.
+    /// Whether UPower has answered all that it is asked.
     var isPowerTold: Bool { onBattery.value != nil && battery.value != nil }
 }

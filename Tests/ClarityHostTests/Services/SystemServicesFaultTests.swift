@@ -75,7 +75,7 @@ struct SystemServicesFaultTests {
         bus.freeze(.upower)
         let start = listener.clock.now
         listener.clock.advance(by: .seconds(60))
-        // Asks again without waiting: what it said still counts.
+        // The service is asked again, but nothing waits for it: its last value still counts.
         let asked = try await listener.answers()
         listener.clock.advance(by: .seconds(2))
         let silent = try await listener.answers { $0.battery.value == nil }
@@ -94,7 +94,7 @@ struct SystemServicesFaultTests {
         bus.thaw(.upower)
     }
 
-    // MARK: What is not believed
+    // MARK: Rejected messages
 
     @Test func `a stranger who speaks for a service is not heard`() async throws {
         let bus = try await MockBus()
@@ -104,7 +104,7 @@ struct SystemServicesFaultTests {
         _ = try await listener.answers()
 
         try await bus.spoof(.upower, "OnBattery", .bool(true))
-        // Comes after what the stranger said, since the bus keeps the order.
+        // The bus keeps the order, so this value comes after the stranger's.
         try await bus.setBattery(percent: 70)
         let answers = try await listener.answers { $0.battery.value == .charge(percent: 70) }
 
@@ -172,7 +172,8 @@ struct SystemServicesFaultTests {
 
         listener.clock.advance(by: .seconds(1))
         try await bus.emitChange(.upower, isInvalidation: isInvalidation, of: "OnBattery")
-        // Whoever has heard this has asked, and the answer comes before what the service says next.
+        // A listener that has received this has asked for the value. The answer comes before the
+        // next change.
         try await bus.setBattery(percent: 70)
         _ = try await listener.answers { $0.battery.value == .charge(percent: 70) }
         try await bus.setBattery(percent: 60)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("What an audit of the history finds")
 struct HistoryAuditTests {
-    /// A failure names its seed; `arguments: [seed]` repeats it alone.
+    /// A failure prints its seed; `arguments: [seed]` repeats it alone.
     @Test(arguments: UInt64(0)..<8)
     func `a life that a planner led is in order`(seed: UInt64) throws {
         var life = try PlannedLife(seed: seed)
@@ -53,7 +53,7 @@ struct HistoryAuditTests {
     }
 }
 
-/// Something that SQL did to `SmallLife`, with what is said of it.
+/// Damage that SQL does to `SmallLife`, and the findings about it.
 struct Damage: Sendable, CustomTestStringConvertible {
     var rule: AuditFinding.Rule
     var script: String
@@ -151,7 +151,8 @@ struct Damage: Sendable, CustomTestStringConvertible {
     ]
 }
 
-/// A job each minute: its first run succeeded, the second goes on, and three were skipped since.
+/// A job that is due each minute: its first run succeeded, the second is running, and three
+/// occurrences since then were skipped.
 struct SmallLife {
     let bed: SQLiteRunStoreBed
     let connection: Connection
@@ -184,7 +185,7 @@ struct SmallLife {
     func audit() throws -> [AuditFinding] { try RunHistory(inDirectory: bed.path).audit(jobs) }
 }
 
-/// Some jobs over hours in which clocks step, jobs are paused, and attempts end in every way.
+/// Several jobs over hours in which clocks step, jobs are paused, and attempts end in every way.
 struct PlannedLife {
     private let bed: SQLiteRunStoreBed
     private let jobs: JobSet
@@ -261,14 +262,14 @@ struct PlannedLife {
         try RunHistory(inDirectory: bed.path).audit(jobs)
     }
 
-    /// How many jobs have lost occurrences to retention.
+    /// Returns how many jobs have lost occurrences to retention.
     func prunedJobs() throws -> Int {
         try Connection(path: "\(bed.path)/history.db").first(
             "SELECT count(*) FROM job_records WHERE pruned_until_ms IS NOT NULL"
         ) { Int($0.integer(0)) } ?? 0
     }
 
-    /// How many runs and fates there are.
+    /// Returns the number of runs and fates.
     func occurrences() throws -> Int {
         try Connection(path: "\(bed.path)/history.db").first(
             "SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM occurrence_fates)"

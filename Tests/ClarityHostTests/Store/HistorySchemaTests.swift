@@ -42,7 +42,7 @@ struct HistorySchemaTests {
                         source: "test")
                 ]
             ])
-        // Number 7 was given once and is never given again.
+        // Run number 7 was used once and is never used again.
         #expect(ledger.nextRun == RunID(8))
         let history = try RunHistory(inDirectory: bed.path)
         let runs = try history.runs(of: nil, limit: 10)
@@ -250,7 +250,7 @@ struct HistorySchemaTests {
         return Int(status.st_size)
     }
 
-    /// The rows of every table that the newest schema has, as SQL writes their values.
+    /// Returns the rows of every table of the newest schema, as SQL literals.
     private func keptRows() throws -> [String: [String]] {
         let tables = [
             "job_records", "runs", "attempts", "occurrence_fates", "deferrals", "prune_mark",
@@ -270,7 +270,7 @@ struct HistorySchemaTests {
         type.allCases.map(\.rawValue)
     }
 
-    /// The words that the CHECK of a column lists.
+    /// Returns the words that the CHECK of a column allows.
     private func allowed(_ column: String, in table: String) throws -> [String] {
         let sql = try #require(
             try ask("SELECT sql FROM sqlite_schema WHERE name = '\(table)'").first)
@@ -281,7 +281,7 @@ struct HistorySchemaTests {
             .filter { $0.offset % 2 == 1 }.map { String($0.element) }
     }
 
-    /// Makes a file as the first version did, with rows of every kind.
+    /// Makes a file as the first version made it, with rows of every kind.
     private func makeFirstVersion() throws {
         mkdir(bed.path, 0o700)
         let connection = try Connection(path: path)
@@ -323,7 +323,7 @@ struct HistorySchemaTests {
             """#)
     }
 
-    /// Makes a file as version 7 did, with 9 MB of decisions beside its rows.
+    /// Makes a file as version 7 made it, with 9 MB of decisions besides its rows.
     private func makeSeventhVersion() throws {
         try makeFirstVersion()
         let connection = try Connection(path: path)

@@ -19,7 +19,7 @@ struct JobHistoryTests {
     }
 
     @Test func `what held a job back is told with how often and for how long`() throws {
-        // Ends before the stretch: neither it nor what is older has a part.
+        // This run ended before the span, so neither it nor older runs count.
         try add(1, a, waits: [("idle", -90, -80)], ends: -70)
         try add(2, a, waits: [("idle", -65, -40), ("network", -50, -45)], ends: -30)
         try add(3, b, waits: [("idle", -20, -10)], ends: -5)
@@ -89,7 +89,7 @@ struct JobHistoryTests {
         }
     }
 
-    /// Adds a run of a job that waited, and ended, at seconds around noon.
+    /// Adds a job's run with its waits and its end, in seconds relative to noon.
     private func add(
         _ number: Int64, _ job: JobID, waits: [(String, Int, Int?)], ends: Int?
     ) throws {

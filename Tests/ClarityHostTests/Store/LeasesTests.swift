@@ -13,11 +13,11 @@ struct LeasesTests {
     init() throws { bed = try SQLiteRunStoreBed() }
 
     @Test(arguments: [
-        // A holder that was stopped, or slept with the machine, for longer than the term.
+        // The holder was stopped, or slept with the machine, for longer than the lease lasts.
         "lease_expires_ms = 0",
-        // A holder from before the machine was started anew.
+        // The holder is from before the last boot.
         "lease_boot = 'another'",
-        // A holder that left no lock: its name leads nowhere.
+        // The holder left no lock: no file has its name.
         "lease_owner = '1-gone'",
     ])
     func `a lease lapses for others although its holder lives`(change: String) throws {
@@ -62,9 +62,9 @@ struct LeasesTests {
         #expect(try slow.ledger().open[RunID(1)]?.lease?.standing == .held)
     }
 
-    /// A lock gets its name when it is locked; whoever is killed in between leaves a file without one.
+    /// A lock gets its name once it is locked. A process killed before that leaves a nameless file.
     @Test(arguments: [
-        // No process has such a number (proc(5), `pid_max`), or this one has it.
+        // No process can have this number (proc(5), `pid_max`), or it is this process's own.
         (holder: "4194305", age: 3600, isLeft: false), ("4194305", 1, true),
         ("\(getpid())", 3600, true),
     ])

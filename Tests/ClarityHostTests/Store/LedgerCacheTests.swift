@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The ledger that a store keeps")
 struct LedgerCacheTests {
-    /// A failure names its seed; `arguments: [seed]` repeats it alone.
+    /// A failure prints its seed; `arguments: [seed]` repeats it alone.
     @Test(arguments: UInt64(0)..<12)
     func `it is the one in the file, whoever wrote last`(seed: UInt64) throws {
         let bed = try SQLiteRunStoreBed()
@@ -16,7 +16,7 @@ struct LedgerCacheTests {
 
         for step in 0..<120 {
             let (store, owner) = stores[life.index(of: stores)]
-            // Now and then the schema refuses what was decided, and the whole decision with it.
+            // Sometimes the schema refuses a change, and with it the whole decision.
             let isRefused = life.isOne(in: 12)
             do {
                 try store.decide { ledger in
@@ -61,7 +61,7 @@ struct LedgerCacheTests {
     }
 }
 
-/// Random changes of every kind that fit a ledger.
+/// Draws random changes of every kind that fit a ledger.
 struct StoreLife {
     private var random: SeededGenerator
     private var now = Instant.noon
@@ -78,7 +78,7 @@ struct StoreLife {
         elements[index(of: elements)]
     }
 
-    /// A change that no store takes.
+    /// A change that every store refuses.
     var nonsense: [LedgerChange] {
         [.putAttempt(Attempt(run: RunID(1 << 40), number: 1, startedAt: .noon))]
     }

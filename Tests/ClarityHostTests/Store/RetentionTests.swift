@@ -146,7 +146,7 @@ struct RetentionTests {
         var last: Int64 = 0
 
         while last < 100_000 {
-            // Five times what a loop writes between two of its prunes.
+            // Five times as much as a loop writes between two prunes.
             try connection.execute(
                 """
                 BEGIN;
@@ -160,7 +160,7 @@ struct RetentionTests {
 
         #expect(largest <= policy.bytes)
         #expect(try ask("SELECT max(id) FROM runs") == [100_000])
-        // What the file has grown to beyond that is what was written between two prunes.
+        // The file is larger only by what was written between two prunes.
         #expect(
             try ask("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")[0]
                 < 2 * Int(policy.bytes))
@@ -187,7 +187,7 @@ struct RetentionTests {
         ) { [$0.integer(0), $0.integer(1)] } ?? []
     }
 
-    /// Adds a run that ended, or was enqueued, so many days before noon.
+    /// Adds a run that ended, or was enqueued, this many days before noon.
     private func insert(
         _ number: Int64, _ job: String, _ state: String, daysAgo: Int64,
         trigger: String = "manual"
@@ -222,7 +222,7 @@ struct RetentionTests {
             .integer(state == "failed" ? 1 : 0))
     }
 
-    /// Adds runs of a job that failed, one a second, each with its attempt.
+    /// Returns SQL that adds failed runs of a job, one a second, each with its attempt.
     private static func failures(after last: Int64, count: Int64) -> String {
         let noon = Instant.noon.millisecondsSince1970
         let numbers = """

@@ -18,7 +18,7 @@ struct RunStoreConformanceTests {
     }
 }
 
-/// Processes that share one folder, each with its own connection and lock.
+/// Stands for processes that share one folder, each with its own connection and lock.
 final class SQLiteRunStoreBed: RunStoreBed {
     let folder: TemporaryFolder
     private var stores: [String: SQLiteRunStore] = [:]
@@ -43,7 +43,7 @@ final class SQLiteRunStoreBed: RunStoreBed {
             "UPDATE runs SET lease_expires_ms = 0 WHERE lease_owner = ?", .text(owner))
     }
 
-    /// Lets the bed alone keep the store alive, so that it can end it.
+    /// Holds a store weakly: only the bed keeps it alive, so that the bed can end it.
     private final class Borrowed: RunStore {
         private weak var store: SQLiteRunStore?
 

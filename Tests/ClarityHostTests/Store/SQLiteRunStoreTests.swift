@@ -48,7 +48,7 @@ struct SQLiteRunStoreTests {
                 try store.decide { _ in [.setClock(job, clock)] }
             }
         }
-        // What a reader sees that does not look at the log.
+        // Reads the file without its log.
         func inFile() throws -> Int64? {
             try Connection(path: "\(bed.path)/history.db", access: .immutable).first(
                 "SELECT considered_until_ms FROM job_records"
@@ -57,7 +57,7 @@ struct SQLiteRunStoreTests {
 
         try write(199)
         store.tidy()
-        // Not even the tables are in the file yet.
+        // The file does not even contain the tables yet.
         #expect(throws: SQLiteError.self) { try inFile() }
         try write(200)
         store.tidy()
@@ -65,8 +65,8 @@ struct SQLiteRunStoreTests {
         #expect(try inFile() == (Instant.noon + .seconds(199)).millisecondsSince1970)
     }
 
-    /// What is newer than the snapshot of a reader has to stay in the log, which grows for as long as
-    /// he reads: here to 22 MiB, where it begins anew at 16 MiB.
+    /// The log must keep what is newer than a reader's snapshot, so it grows while the reader
+    /// reads: here to 22 MiB, although it otherwise restarts at 16 MiB.
     @Test func `a log that a reader has made long is short again when he has gone`() throws {
         let (store, _) = try bed.open()
         let path = "\(bed.path)/history.db"

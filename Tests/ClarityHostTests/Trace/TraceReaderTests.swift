@@ -165,7 +165,7 @@ struct TraceReaderTests {
     @Test func `a file of more than 64 MiB is refused`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("big", [])
-        // A file of nothing but holes takes no space.
+        // A sparse file takes no space.
         #expect(truncate(file, off_t(TraceReader.largestFileBytes) + 1) == 0)
 
         let fault = #expect(throws: TraceFault.self) { try TraceReader().read(fileAt: file) }

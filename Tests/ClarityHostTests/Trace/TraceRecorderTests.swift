@@ -8,7 +8,7 @@ struct TraceRecorderTests {
     private let clock = SteppingClock()
     private let monitor = FakeConditions(Conditions(pressurePercent: .init(5, source: "p")))
 
-    /// Starts to record; the lines come one by one.
+    /// Starts to record, and returns the lines as a sequence and the task.
     private func start(
         for span: Duration? = nil
     ) -> (lines: AsyncStream<String>.AsyncIterator, end: Task<Void, Never>) {
@@ -80,7 +80,7 @@ struct TraceRecorderTests {
     }
 }
 
-/// Conditions with a pressure that rises by 20 with each look, without a word.
+/// Conditions whose pressure rises by 20 with each look, without an announcement.
 private final class SilentConditions: ConditionMonitor {
     func ask(_ checks: Set<String>) {}
 

@@ -56,7 +56,7 @@ struct TraceWriterTests {
         var entries: [ConditionTrace.Entry] = []
         var lines = ""
         for number in 0..<500 {
-            // A source belongs to a value, so that one never changes without the other.
+            // Each value has its own source, so that neither changes without the other.
             switch Int.random(in: 0..<5, using: &draw) {
             case 0:
                 let value = [true, false, nil].randomElement(using: &draw) ?? nil
@@ -79,7 +79,7 @@ struct TraceWriterTests {
         let trace = try TraceReader().read(Array(lines.utf8), path: "drawn")
 
         #expect(entries.count > 300)
-        // The reason of what is still unknown may have changed without a line.
+        // While a condition stays unknown, its reason may change without a line.
         #expect(trace.entries.map(\.at) == entries.map(\.at))
         #expect(
             trace.entries.map { values($0.conditions) } == entries.map { values($0.conditions) })

@@ -51,8 +51,9 @@ struct FileWatchTests {
             as: UTF8.self)
         let limit = try #require(Int(text.filter(\.isNumber)))
 
-        // Two names in turn: the kernel makes one event of two that are the same.
-        // Far more than the limit: a queue that is read meanwhile by nobody may still be merged.
+        // Two names in turn, because the kernel merges an event with an identical one before it.
+        // Far more events than the limit, because the kernel may still merge events that nobody has
+        // read.
         for number in 0...limit * 2 {
             let path = "\(folder.path)/other-\(number % 2)"
             let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

@@ -61,7 +61,7 @@ import Testing
 
         #expect(Set([first.id, more.id, other.id]).count == 3)
         #expect(try store.analysis(first.id)?.state == .completed)
-        // The same week in another form takes the place of the one that never left.
+        // The same week in another form replaces the one that was never sent.
         #expect(try store.analysis(more.id)?.state == .failed)
         #expect(try store.newestAnalysis(of: sunday, as: .actigraphy)?.id == other.id)
     }

@@ -128,12 +128,12 @@ import Testing
     }
 }
 
-/// What an insight is made of.
+/// The data from which the tests request an insight.
 let testMatter = InsightMatter(
     numbers: ["m10": 4711.5], context: "days and counts", length: "brief",
     includesRecommendations: true, language: "en")
 
-/// An analysis of the week that ends with a day, completed.
+/// Stores a completed analysis of the week that ends with `day`.
 func completedAnalysis(_ store: HealthStore, _ day: Int = 20_000) throws -> KeptAnalysis {
     let analysis = try store.queueAnalysis(
         of: CivilDay(daysSince1970: day), as: .steps, knownMinutes: 9000, at: noon)

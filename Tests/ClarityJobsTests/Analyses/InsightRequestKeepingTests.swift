@@ -45,7 +45,7 @@ import Testing
         let whole = matter.sealedForm
 
         #expect(InsightMatter(sealedForm: whole) == matter)
-        // Without the context's field it is one without context.
+        // A form that ends before the context's field is a valid matter without context.
         let short = whole.count - (context.map { $0.utf8.count + 4 } ?? 0)
         for count in 0..<whole.count where count != short {
             #expect(InsightMatter(sealedForm: Array(whole.prefix(count))) == nil)

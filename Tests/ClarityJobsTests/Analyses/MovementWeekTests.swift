@@ -13,7 +13,7 @@ import Testing
         try MovementWeek(days, now: now) { Self.zones.zone(named: $0) }
     }
 
-    /// A day with a step in each minute.
+    /// Makes a day with one step in each minute, unless `counts` says otherwise.
     private func day(
         _ date: String, _ zone: String = "Europe/London", known: Int = 1440,
         counts: [UInt32]? = nil
@@ -26,16 +26,16 @@ import Testing
 
     @Test(
         arguments: [
-            // Ordinary, west and east of Greenwich, and by half an hour.
+            // Ordinary days: at, west and east of Greenwich, the last with a half-hour offset.
             ("2026-01-15", "Europe/London", 1440, "2026-01-15T00:00:00Z", "2026-01-15T23:59:00Z"),
             (
                 "2026-01-15", "America/New_York", 1440, "2026-01-15T05:00:00Z",
                 "2026-01-16T04:59:00Z"
             ),
             ("2026-01-15", "Asia/Kolkata", 1440, "2026-01-14T18:30:00Z", "2026-01-15T18:29:00Z"),
-            // An hour is skipped: its minutes are none.
+            // The clock skips an hour, whose minutes do not exist.
             ("2026-03-29", "Europe/London", 1380, "2026-03-29T00:00:00Z", "2026-03-29T22:59:00Z"),
-            // An hour comes twice: it stands at its first coming.
+            // The clock repeats an hour, whose minutes count where they first occur.
             ("2026-10-25", "Europe/London", 1440, "2026-10-24T23:00:00Z", "2026-10-25T23:59:00Z"),
         ] as [(String, String, Int, String, String)])
     func `a minute stands where the clocks of its zone showed it`(
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func `an instant that two days tell of comes once`() throws {
-        // After a flight to the west the next day's clocks show the same hours again.
+        // After a flight to the east, the next day begins before the first one has ended.
         let week = try week([
             day("2026-01-15", "UTC"),
             day("2026-01-16", "Asia/Tokyo", counts: [UInt32](repeating: 7, count: 1440)),
@@ -110,7 +110,7 @@ import Testing
 
     @Test(arguments: [
         ("Europe/London", "2026-03-29T00:00:00Z"), ("Europe/Paris", "2026-03-28T23:00:00Z"),
-        // Midnight itself is skipped.
+        // The clock skips midnight itself.
         ("Africa/Cairo", "2026-03-28T22:00:00Z"),
     ])
     func `a date begins on the clocks of its zone`(zone: String, start: String) throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import ClarityScheduler
 @testable import ClaritySystem
 
-/// What a restore makes of samples that wait for a person or for other rules.
+/// Tests how a restore treats samples that wait for a person or for other rules.
 @Suite struct StateRestoreTests {
     private let folder: TemporaryFolder
     private var state: String { "\(folder.path)/state" }
@@ -35,7 +35,7 @@ import Testing
         return try #require(report.health)
     }
 
-    /// Each sample's kind, state, hold and doubts.
+    /// Returns each sample's kind, state and hold, and how often it was possibly sent.
     private func rows() throws -> [String] {
         try store().access { connection in
             try connection.all(
@@ -47,8 +47,8 @@ import Testing
         }
     }
 
-    /// Leaves one of a kind that is not taken, one out of range, one of tomorrow, one that nobody
-    /// confirmed, one discarded and one that waits.
+    /// Stores five samples: one of a refused kind, one out of range, one of tomorrow, one that the
+    /// backend did not confirm, and one that was discarded.
     private func fill() throws {
         let store = try self.store()
         let tomorrow = Sample(
@@ -70,7 +70,8 @@ import Testing
         #expect(none == nil)
     }
 
-    /// Sends what other rules take by the next day, and what nobody confirmed with it; says how much.
+    /// Sends the samples that other rules accept on the next day, and the unconfirmed one again;
+    /// returns how many there are.
     private func sendAll() throws -> Int {
         let store = try self.store()
         _ = try store.sortOut(by: [open()])
@@ -111,7 +112,7 @@ import Testing
                 "distance rejected - 0", "heart_rate rejected range 1",
                 "heart_rate setAside future 1", "steps unconfirmed - 1", "vo2_max setAside kind 1",
             ])
-        // Back in the queue and sent once more, each of them counts as possibly doubled.
+        // Each of them, queued and sent once more, counts as possibly stored twice.
         #expect(try sendAll() == 4)
         #expect(try self.store().possiblyDoubled().samples == 4)
     }

@@ -23,7 +23,7 @@ import Testing
 
         #expect(read(form) == numbers())
         #expect(MetricNumbers.json(of: form) == json)
-        // The mark, the length, the count, 9 bytes each and two instants.
+        // The mark, the length, the count, 9 bytes for each number, and two instants.
         #expect(form.count == 3 + 1 + 2 * 9 + 16 + json.count)
     }
 

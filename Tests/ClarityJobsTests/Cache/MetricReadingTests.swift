@@ -18,7 +18,7 @@ import Testing
         return store
     }
 
-    /// What the backend lists of a sample that it was sent.
+    /// Returns the row that the backend lists for an uploaded sample.
     private func listed(_ sample: Sample, isFlat: Bool = true) -> CachedRow {
         CachedRow(
             id: MetricID(userID: user, sample: sample).description,
@@ -26,7 +26,7 @@ import Testing
             json: Array("{}".utf8), numbers: isFlat ? MetricNumbers(sample) : nil)
     }
 
-    /// A row of somebody else's making.
+    /// Returns a row that another program has uploaded.
     private func row(_ id: String, _ number: Double, minute: Int) -> CachedRow {
         var numbers = MetricNumbers()
         numbers[.heartRate] = number
@@ -88,7 +88,7 @@ import Testing
 
         #expect(before == [61, 62])
         #expect(try read(store).numbers == [61, 62])
-        // Which of them it is shows in the upload's answer.
+        // The answer to the upload shows which sample the pulled row is.
         #expect(try store.metricStocks().map(\.count) == [2])
     }
 
@@ -145,7 +145,7 @@ import Testing
         let counts = try store.upsert([listed(own)], into: .metrics, syncedAt: noon)
         let after = try read(store).numbers
 
-        // By the test's own reader of JSON, and once the backend has listed it again, by its numbers.
+        // First by the test's own JSON reader; once the backend lists it again, by its numbers.
         #expect(before == [99])
         #expect(counts.unchanged == 1)
         #expect(after == [61])

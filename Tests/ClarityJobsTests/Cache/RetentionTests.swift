@@ -82,7 +82,7 @@ import Testing
     {
         func receipt(_ limit: Int, _ values: Range<Int>) throws -> PruneReceipt {
             let folder = StateFolder()
-            // The same key, so that what recognises a sample is the same.
+            // The same key, so that equal samples have equal tags.
             let store = try folder.open(["CLARITY_JOBS_KEY": String(repeating: "0f", count: 32)])
             _ = try store.enqueue(heartRates(values))
             let batch = try #require(try store.nextBatch(limit: 1000, at: noon))
@@ -146,7 +146,7 @@ import Testing
         try store.confirmAuditUpload(through: 3)
         clock.set(noon + .seconds(400))
 
-        // The second entry is too young, so the third, of a clock that was set back, stays too.
+        // The second entry is too young. The third, from a clock that was set back, stays too.
         let first = try store.prune(before: noon + .seconds(60))
         let second = try store.prune(before: noon + .seconds(500))
 
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    /// The rows of each portion until there is no more.
+    /// Returns the number of rows in each portion, until there is no more.
     private func portions(
         of kind: PrunedKind, _ store: HealthStore, before cutoff: Instant, limit: Int
     ) throws -> [Int64] {
@@ -196,7 +196,7 @@ import Testing
         table: CachedTable, kind: PrunedKind
     ) throws {
         let store = try folder.open()
-        // The newest is walked last: in the file the names of metrics follow no order of theirs.
+        // The newest row is reached last; the stored ids of metrics keep no order.
         func row(_ number: Int) -> CachedRow {
             CachedRow(
                 id: "a\(number)", type: "t", timestamp: noon - .seconds(500 - Int64(number)),
@@ -232,13 +232,13 @@ import Testing
 
     @Test func `analyses that ended go with their requests, but not what still counts`() throws {
         let store = try folder.open()
-        // The first has an insight, the second one that is asked for, the third none.
+        // The first analysis has an insight, the second a requested one, the third none.
         let analyses = try (0..<3).map { try completedAnalysis(store, 20_000 + 7 * $0) }
         let made = try #require(try store.queueInsight(of: analyses[0], testMatter, at: noon))
         try store.sending(made, at: noon)
         try store.complete(made, insight: "a", at: noon)
         let asked = try #require(try store.queueInsight(of: analyses[1], testMatter, at: noon))
-        // The newest week failed, and the one before it waits.
+        // The newest week failed, so the week before it has the newest result.
         let failed = try store.queueAnalysis(
             of: CivilDay(daysSince1970: 20_021), as: .steps, knownMinutes: 9000, at: noon)
         try store.fail(failed, reason: "r", at: noon)

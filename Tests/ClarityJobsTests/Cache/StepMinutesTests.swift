@@ -6,7 +6,7 @@ import Testing
 @Suite struct StepMinutesTests {
     private let folder = StateFolder()
 
-    /// A day with one minute of steps.
+    /// Makes a day with steps in one minute.
     private func day(_ number: Int, _ count: UInt32 = 1, known: Int = 1440) -> StepDay {
         var counts = [UInt32](repeating: 0, count: 1440)
         counts[number % 1440] = count

@@ -8,7 +8,7 @@ import Testing
     private let folder = StateFolder()
     private let goal = FreshnessGoal(.samples(.heartRate), within: .seconds(3600))
 
-    /// Puts one sample that ends so many seconds after `noon` into a state.
+    /// Stores one sample in a state; it ends this many seconds after `noon`.
     private func put(
         _ state: String, _ seconds: Int64, kind: String = "heart_rate", asOf: Int64? = nil,
         in store: HealthStore

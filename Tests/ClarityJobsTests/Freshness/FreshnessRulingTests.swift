@@ -7,7 +7,7 @@ import Testing
     private static let now = Instant(secondsSince1970: 1_760_000_000)
     private static func ago(_ hours: Int64) -> Instant { now - .seconds(hours * 3600) }
 
-    /// A job that waits for the network, or merely for its time.
+    /// Makes a job that the network holds back, or one that is merely due.
     private static func job(
         _ kind: String, isHeldBack: Bool = false, succeeded hours: Int64? = nil
     ) -> BringingJob {
@@ -20,7 +20,7 @@ import Testing
     struct Row: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var subject = FreshnessGoal.Subject.samples(.heartRate)
-        /// Hours ago.
+        /// How many hours ago the newest sample ended.
         var newest: Int64?
         var elsewhere: [FreshnessFacts.Place: Int64] = [:]
         var reading: Int64?
@@ -29,7 +29,7 @@ import Testing
         var blame: FreshnessRuling.Blame?
     }
 
-    /// All by a goal of 26 h.
+    /// The goal of every row is 26 hours.
     @Test(arguments: [
         Row(testDescription: "young enough", newest: 25),
         Row(testDescription: "exactly as old as it may be", newest: 26),

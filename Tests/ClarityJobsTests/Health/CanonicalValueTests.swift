@@ -68,7 +68,7 @@ import Testing
     @Test func `a temperature of a thermometer is the same in both scales`() throws {
         let fromFahrenheit = try #require(UnitConversion(from: "degF", to: .bodyTemperature))
 
-        // Every tenth of a degree of either thermometer, as the other unit's six digits have it.
+        // Every tenth of a degree on either scale, in the other unit rounded to six digits.
         let different =
             (940...1080).filter { tenths in
                 let celsius = fromFahrenheit(Double(tenths) / 10)
@@ -153,7 +153,7 @@ import Testing
         ).canonicalValue
     }
 
-    /// The number as an export of so many significant digits has it.
+    /// Rounds a number to so many significant digits, as an export does.
     private func rounded(_ number: Double, digits: Int) -> Double {
         var scale = 1.0
         while number * scale < 1 { scale *= 10 }

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityScheduler
 
 @Suite struct BatchRulesTests {
-    /// Kinds that come after one another, by the letters of a row.
+    /// Returns kinds in order, one for each letter of a row.
     static func kinds(_ letters: String) -> [SampleKind] {
         letters.map { letter in
             switch letter {
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// Steps and distances are one type, `v` is not taken.
+    /// Makes rules by which steps and distances are one type and `v` is not accepted.
     private func rules(samples: Int = 10, perType: Int?) -> BatchRules {
         BatchRules(
             route: .metrics, samples: samples, perType: perType, bytes: 1 << 20,

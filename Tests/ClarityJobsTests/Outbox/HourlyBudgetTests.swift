@@ -21,7 +21,7 @@ import Testing
         #expect(wait(ages, limit: limit) == seconds.map { .seconds($0) })
     }
 
-    /// Draws a batch by rules of two requests an hour and gives how long it has to wait.
+    /// Draws a batch by rules of two requests an hour, sends it, and returns how long it must wait.
     private func draw(at now: Instant, _ route: UploadRoute = .metrics) throws -> Duration? {
         let store = try folder.open()
         let draw = try store.nextBatch(
@@ -55,8 +55,8 @@ import Testing
         #expect(try draw(at: noon) == nil)
     }
 
-    /// Any 100 instants of sending, each at the first moment that the budget allows: no hour of the
-    /// backend's, whenever it begins and however long each request took, has more than the limit.
+    /// Sends 200 requests, each as soon as the budget allows after a random pause. No hour of the
+    /// backend has more than the limit, whenever it begins and however long each request took.
     @Test func `no hour that the backend may count has more requests than its limit`() {
         var random = SeededGenerator(seed: 7)
         var sent: [Instant] = []

@@ -23,15 +23,15 @@ import Testing
 
     @Test(
         arguments: [
-            // Free as it is.
+            // Enough is free now.
             (100, [(60, 900)], nil), (1000, [], nil),
-            // With the oldest, with the two oldest, with all of it.
+            // Once the oldest entry, the two oldest, or all entries are a day old.
             (200, [(86_000, 500), (85_000, 500)], 400),
             (600, [(86_000, 500), (85_000, 500)], 1400),
             (1000, [(86_000, 1), (85_000, 1)], 1400), (501, [(85_000, 500), (86_000, 500)], 1400),
-            // At most an hour, and never too soon by a clock that was put back.
+            // At most an hour, and not sooner after the clock was set back.
             (100, [(3600, 1000)], 3600), (100, [(-600, 1000)], 3600),
-            // More than there ever is.
+            // Amounts beyond the whole budget.
             (1001, [], 3600), (1001, [(86_000, 1)], 400), (1, [(86_000, .max), (9, .max)], 3600),
         ] as [(Int64, [(Int64, Int64)], Int64?)])
     func `the wait is until enough has left the day, at most an hour`(
@@ -45,9 +45,9 @@ import Testing
     }
 
     @Test(arguments: [
-        // All of it, when that is little.
+        // The whole batch, if it is small.
         (100, 500, 500), (100, 100, 100),
-        // A sixteenth, or the first sample when that is more.
+        // A sixteenth of the budget, or the first sample if that is larger.
         (100, 5000, 1000), (1500, 5000, 1500), (1500, 1500, 1500),
     ])
     func `a batch that is cut short wants a sixteenth of the budget`(
@@ -76,7 +76,7 @@ import Testing
         let second = try draw(store, budget)
 
         #expect(batch.samples.count == 10 && first.meteredWait == nil)
-        // What was sent counts in steps of 4 KiB.
+        // The budget counts what was sent in steps of 4 KiB.
         #expect(second.batch?.samples.count == 4)
     }
 

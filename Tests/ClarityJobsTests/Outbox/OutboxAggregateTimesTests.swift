@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// What is another value of the same day or night, and what is true as of when.
+/// Tests which aggregates are values of the same day or night, and which value is newer.
 @Suite struct OutboxAggregateTimesTests {
     private let folder = StateFolder()
 
@@ -13,7 +13,7 @@ import Testing
         return sample
     }
 
-    /// An invented night between two hours after a midnight.
+    /// Makes an invented night between two times, in hours after a midnight.
     private func night(_ from: Double, _ to: Double, minutes: Int = 400) -> Sample {
         Sample(
             kind: .sleep, start: hour(from), end: hour(to),
@@ -42,13 +42,13 @@ import Testing
         try store.nextBatch(limit: 99, at: noon)?.samples ?? []
     }
 
-    /// Whether the second activity is the day of another time zone than the first, by the hours
-    /// between which each lies.
+    /// Tests whether the second activity is the day of another time zone than the first. A row has
+    /// the hours between which each lies.
     @Test(arguments: [
         (0.0, 24.0, 0.0, 24.0, false), (0, 24, -1, 23, true), (0, 24, 12, 36, true),
-        // Where only one of the zones changes its clocks.
+        // Only one of the two zones changes its clocks.
         (0, 24, 0, 23, true), (0, 23, 0, 24, true),
-        // The day so far, and more of it.
+        // The day so far, and a longer part of it.
         (0, 12, 0, 24, false), (0, 23.1, 0, 24, false),
     ])
     func `a whole day with other bounds is one of another time zone`(

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// The samples that would be sent, all of them.
+    /// Returns all samples that would be sent.
     private func waiting(in store: HealthStore) throws -> [Sample] {
         try store.nextBatch(limit: 99, at: noon)?.samples ?? []
     }

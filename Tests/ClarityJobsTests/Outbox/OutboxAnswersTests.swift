@@ -6,7 +6,7 @@ import Testing
 @Suite struct OutboxAnswersTests {
     private let folder = StateFolder()
 
-    /// Each step opens the store anew, as a process does that was killed after the one before.
+    /// Opens the store anew for each step, as a process does after its predecessor was killed.
     private func reopened() throws -> HealthStore { try folder.open() }
 
     private func batch(_ limit: Int = 100) throws -> OutboxBatch {

@@ -3,13 +3,13 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// Sends without an answer, where a second one doubles.
+/// Tests unanswered uploads to a backend that does not deduplicate.
 @Suite struct OutboxDoubtTests {
     private let folder = StateFolder()
     private let open = testRules(.samples, isIdempotent: false)
     private let holding = testRules(.samples, isIdempotent: false, resends: false)
 
-    /// Each step opens the store anew, as a process does that was killed after the one before.
+    /// Opens the store anew for each step, as a process does after its predecessor was killed.
     private func store() throws -> HealthStore { try folder.open() }
 
     private func draw(_ rules: BatchRules, limit: Int = 100) throws -> OutboxDraw {
@@ -20,7 +20,7 @@ import Testing
         try #require(try draw(rules, limit: limit).batch)
     }
 
-    /// Samples and copies too many.
+    /// Returns how many samples may be stored twice, and how many extra copies of them.
     private func doubled() throws -> [Int64] {
         let doubled = try store().possiblyDoubled()
         return [doubled.samples, doubled.copies]

@@ -3,13 +3,13 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// Former values of a day whose batch comes back after a later one is there.
+/// Tests a day's former value whose batch comes back after a later value has arrived.
 @Suite struct OutboxFollowedTests {
     private let folder = StateFolder()
 
     private func day(_ value: Double) -> Sample { sample(.steps, 1, value) }
 
-    /// A store in which 100 is being sent and 200 waits, with a heart rate beside either.
+    /// Makes a store that is sending 100 while 200 waits, each with a heart rate beside it.
     private func storeWithBoth(
         _ rules: BatchRules
     ) throws -> (store: HealthStore, batch: OutboxBatch) {
@@ -24,7 +24,7 @@ import Testing
         return (store, batch)
     }
 
-    /// Everything that is sent from now on, in its order.
+    /// Sends everything that is left, and returns it.
     private func sent(by store: HealthStore, _ rules: BatchRules) throws -> Set<Sample> {
         var sent: Set<Sample> = []
         while let batch = try store.nextBatch(limit: 9, rules: [rules], at: noon).batch {

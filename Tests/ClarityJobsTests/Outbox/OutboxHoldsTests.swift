@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// What our own rules keep back.
+/// Tests the samples that the client's own rules hold back.
 @Suite struct OutboxHoldsTests {
     private let folder = StateFolder()
 
@@ -11,7 +11,7 @@ import Testing
         try folder.open().nextBatch(limit: 100, rules: [rules], at: noon)
     }
 
-    /// Refuses values above 60 and instants after `now`.
+    /// Makes rules that refuse values above 60 and instants after `now`.
     private func strict(now: Instant = noon) -> BatchRules {
         testRules { sample in
             if case .single(let value) = sample.value, value > 60 {

@@ -31,7 +31,8 @@ import Testing
         try store.inBulk {
             _ = try store.enqueue(heartRates(0..<10))
             try store.change { _ in
-                // Joined before the transaction ends: whoever waited for it would wait for ever.
+                // The thread is joined before the transaction ends: waiting for it would be a
+                // deadlock.
                 try withThreads(
                     [{ known.withLock { $0 = try? store.prepare(samples).known } }], cancel: {}
                 ) {}
@@ -85,7 +86,7 @@ import Testing
         let store = try folder.open()
         _ = try store.enqueue(heartRates(0..<5000))
 
-        // The stretch from the first to the last holds far more than is read at once.
+        // The span from the first to the last sample holds far more than is read at once.
         let mixed = heartRates(0..<1) + heartRates(4999..<5002) + [sample(.steps, 7)]
         let portion = try store.prepare(mixed)
 

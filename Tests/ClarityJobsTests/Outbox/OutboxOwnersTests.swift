@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// Two attempts that send at the same time; each has the store open as its own process would.
+/// Tests two attempts that send at the same time; each opens the store as its own process would.
 @Suite struct OutboxOwnersTests {
     private let folder = StateFolder()
 
@@ -31,7 +31,7 @@ import Testing
             try $0.nextBatch(limit: 3, rules: [testRules()], at: noon).batch
         }
 
-        // Each attempt gets its own batch again as long as it has not settled it.
+        // Each attempt gets its own batch again until it has settled it.
         #expect(batches.map { $0?.samples.count } == [3, 2, 3, 2])
         #expect(batches[0]?.id == batches[2]?.id && batches[1]?.id == batches[3]?.id)
         #expect(batches[0]?.id != batches[1]?.id)

@@ -4,11 +4,11 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// A sound outbox that is damaged by hand, once for each rule.
+/// Damages a sound outbox by hand, once for each rule.
 @Suite struct OutboxProofTests {
     private let folder = StateFolder()
 
-    /// An outbox with something in every state.
+    /// Makes an outbox with samples in six states, and a reading.
     private func filled() throws -> HealthStore {
         let store = try folder.open()
         let reading = try store.beginReading(of: "/export.zip")

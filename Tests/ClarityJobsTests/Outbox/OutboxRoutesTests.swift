@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// Batches and the doors by which they go.
+/// Tests batches and the upload routes that they take.
 @Suite struct OutboxRoutesTests {
     private let folder = StateFolder()
 

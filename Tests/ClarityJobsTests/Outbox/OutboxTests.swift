@@ -44,7 +44,7 @@ import Testing
 
         let batch = try store.nextBatch(limit: 3, at: noon)
 
-        // The oldest, and the newest two.
+        // The oldest sample and the two newest.
         #expect(batch?.samples == heartRates(0..<1) + heartRates(3..<5))
         #expect(batch?.clientTimestamp == noon)
         #expect(batch?.isRepeated == false)

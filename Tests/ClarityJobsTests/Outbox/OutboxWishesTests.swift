@@ -17,7 +17,8 @@ import Testing
         return selection
     }
 
-    /// Four heart rates that are rejected, two steps that are set aside by a rule, and four queued.
+    /// Stores four rejected heart rates, two steps that a rule set aside, and four queued heart
+    /// rates.
     private func filled() throws -> HealthStore {
         let store = try folder.open()
         _ = try store.enqueue(heartRates(0..<4))

@@ -16,7 +16,7 @@ import Testing
         )
     }
 
-    /// What a reading of `count` measurements and so many more records came to.
+    /// Returns the counts of a reading that read, did not map and made this many records.
     private func counts(read: Int64, unmapped: Int64 = 0, made: Int64 = 0) -> ReadingCounts {
         var counts = ReadingCounts()
         counts[.read] = read
@@ -104,7 +104,7 @@ import Testing
         try read(4100)
         let batch = try #require(try store.nextBatch(limit: 1, at: noon))
         try read(4200)
-        // The former value is not sent any more.
+        // The batch's former value is not sent any more.
         _ = try store.release(batch, reason: "the backend broke", at: noon)
         try read(4200)
 

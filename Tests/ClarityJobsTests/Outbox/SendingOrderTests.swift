@@ -8,7 +8,7 @@ import Testing
     private static let types = Dictionary(
         uniqueKeysWithValues: SampleKind.allCases.map { ($0, $0.rawValue) })
 
-    /// The starts of the samples that fill a batch.
+    /// Returns the starts of the samples that fill a batch.
     private func fill(
         _ starts: [SampleKind: [Int64]], _ limit: Int, batch: Int64 = 0, perType: Int? = nil,
         types: [SampleKind: String] = types
@@ -47,7 +47,7 @@ import Testing
         let chosen = fill(starts, 16)
 
         #expect(chosen.contains(501) && chosen.contains(400))
-        // Of the two other kinds all are gone, so that the rest is of the first.
+        // All samples of the two other kinds are chosen, so the rest is of the first kind.
         #expect(chosen.filter { $0 >= 1000 }.count == 13)
     }
 
@@ -67,7 +67,7 @@ import Testing
         var oldest = -1
         var waited = 0
         for round in 1...60 {
-            // More comes than goes, of any age but never older than what is oldest.
+            // More samples arrive than leave. They are of any age, but never older than the oldest.
             _ = try store.enqueue(
                 (0..<limit + 2).map { _ in
                     sample(

@@ -37,7 +37,7 @@ import Testing
         stat(path, &status)
         var times = [status.st_atim, status.st_mtim]
 
-        // The file system's clock ticks every few milliseconds; the first writes may fall on one.
+        // The file system's clock ticks every few milliseconds; the first writes may get one time.
         var tries = 0
         while stamp() == before, tries < 100_000 {
             tries += 1

@@ -5,13 +5,13 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// A state directory with a row in every table that keeps something under the master key, and the
-/// questions that only an undamaged one answers.
+/// A state directory with a row in every table that stores data under the master key, and checks
+/// that only an undamaged directory passes.
 struct FilledStore {
     let folder: StateFolder
-    /// Sent, confirmed and pruned.
+    /// Samples that were sent, confirmed and pruned.
     let pruned = heartRates(0..<4)
-    /// Still waiting.
+    /// Samples that still wait.
     let waiting = heartRates(4..<9, source: "Invented watch")
     let session = Session(
         userID: "ada", email: "ada@example.com", accessToken: Secret("access"),
@@ -42,7 +42,7 @@ struct FilledStore {
         _ = try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
     }
 
-    /// A reading in the ledger, and what the backend said of the first sample that waits.
+    /// Records a reading in the ledger, and the backend's words about the first waiting sample.
     private func read(_ store: HealthStore) throws {
         var counts = ReadingCounts()
         (counts[.read], counts[.unmapped]) = (3, 3)
@@ -70,7 +70,7 @@ struct FilledStore {
             day: CivilDay(daysSince1970: $0), zone: "UTC", counts: [UInt32($0)], knownMinutes: 1440)
     }
 
-    /// Takes a state directory that was filled so.
+    /// Takes a state directory that is already filled.
     init(_ folder: StateFolder) { self.folder = folder }
 
     var rows: [CachedRow] { [row("b", "2"), row("a", "1")] }
@@ -88,8 +88,8 @@ struct FilledStore {
             id: id, type: "heart_rate", timestamp: noon + .seconds(seconds), json: Array(json.utf8))
     }
 
-    /// The files as a kill at this instant would leave them, in a folder of their own; the `-shm` is
-    /// left out on purpose, as after a restart of a machine that keeps it in memory.
+    /// Copies the files as a kill at this instant would leave them. Leaves out the `-shm` on
+    /// purpose, because a machine that keeps it in memory loses it at a restart.
     func copy() -> FilledStore {
         let copy = StateFolder()
         for (name, bytes) in folder.contents where name != "health.db-shm" {
@@ -98,7 +98,7 @@ struct FilledStore {
         return FilledStore(copy)
     }
 
-    /// Everything that was kept is there and known again.
+    /// Checks that everything that was stored is there and is recognised again.
     func expectWhole(
         _ environment: [String: String] = [:], hasContributions: Bool = true,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -156,7 +156,7 @@ struct FilledStore {
     }
 }
 
-/// Keys for tests, as a variable has them.
+/// Master keys for tests, as an environment variable.
 let firstKey = ["CLARITY_JOBS_KEY": String(repeating: "0f", count: 32)]
 let secondKey = ["CLARITY_JOBS_KEY": String(repeating: "aa", count: 32)]
 

@@ -17,13 +17,13 @@ import Testing
             stateDirectory: folder.path, environment: environment, to: key,
             actor: AuditActor(program: "key rotate"), clock: FixedClock(noon))
         rotation.portion = portion
-        // A process that another test just starts has this one's descriptors until it runs its
-        // program.
+        // A process that another test is starting holds this process's descriptors until it
+        // executes its program.
         rotation.patience = patience
         return rotation
     }
 
-    /// Every sealed value in the file that a sealer opens in its row.
+    /// Counts the encrypted values in the file that a sealer can decrypt in their rows.
     private func opened(
         _ folder: StateFolder, by sealer: Sealer, access: Connection.Access = .immutable
     ) throws -> Int {
@@ -58,7 +58,7 @@ import Testing
         #expect(report.damaged == 0 && report.resumedFrom == nil && report.placeToFill == nil)
         #expect(try opened(filled.folder, by: former) == 0)
         let next = try Sealer(key(in: filled.folder))
-        // The entry of the log about it, and the two copies of the former tagging key.
+        // The log's entry about the rotation, and the two copies of the former tagging key.
         #expect(try opened(filled.folder, by: next) == before + 3)
         #expect(filled.folder.names == ["health.db", "health.lock", "login", "master.key"])
         #expect(filled.folder.mode(of: "master.key") == 0o600)
@@ -182,7 +182,7 @@ import Testing
             var next = rotation(filled.folder)
             next.after = { step in
                 calls += 1
-                // The last step leaves nothing to be done again.
+                // After the last step there is nothing left to redo.
                 if calls == 2, step != .keyPlaced { throw Killed() }
             }
             do { _ = try next.run() } catch { continue }

@@ -37,8 +37,8 @@ import Testing
         }
 
         var known: Set<String> = [
-            // Turned in the last transaction, or chained anew; `tag` and `hash` of others are not
-            // under the key.
+            // The last transaction encrypts or chains these anew; other columns `tag` and `hash` do
+            // not depend on the key.
             "canary.sealed", "rotation.proof", "rotation.former_hash", "audit.sealed",
             "audit.hash", "audit_head.anchor_hash", "audit_head.last_hash", "audit_head.mac",
         ]
@@ -70,8 +70,8 @@ import Testing
         }
     }
 
-    /// The whole of the nonce, the tag and a short value, and places all over a long one: of what is
-    /// authenticated every byte is like every other.
+    /// Returns every position of the nonce, the tag and a short value, and positions spread over a
+    /// long value: every authenticated byte is treated alike.
     private func places(in value: [UInt8]) -> [Int] {
         let ends = Array(value.indices.prefix(64)) + value.indices.suffix(64)
         let between = stride(from: 0, to: value.count, by: max(1, value.count / 256))
@@ -189,7 +189,7 @@ import Testing
             #expect(try filled.folder.open(firstKey).load() == filled.session)
         }
 
-        // With the head it goes by the owner.
+        // If the head of the audit log is missing too, the owner proves the key.
         try filled.folder.open(firstKey).sql("UPDATE canary SET sealed = zeroblob(41)")
         try Connection(path: "\(filled.folder.path)/health.db").execute("DELETE FROM audit_head")
         let store = try filled.folder.open(firstKey)

@@ -20,7 +20,7 @@ struct GuessedState {
                 refreshToken: Secret("refresh"), expiresAt: noon))
     }
 
-    /// Two samples of a kind that differ in their values alone.
+    /// Returns two samples of a kind that differ only in their values.
     static func values(of kind: SampleKind) -> (Sample, Sample) {
         let start = Instant(secondsSince1970: 1_760_000_000)
         let end = start + .seconds(kind == .sleep ? 28_800 : 60)
@@ -48,7 +48,7 @@ struct GuessedState {
         }
     }
 
-    /// What of the state directory beside the outbox's samples holds something of a person.
+    /// The parts of the state directory, besides the outbox's samples, that hold personal data.
     enum Part: CaseIterable {
         case metric, archivedMetric, metricWithFewerFields, insight, fullInsight, profile, minutes
         case analysis, insightRequest, serverWords, meteredBytes
@@ -131,11 +131,11 @@ struct GuessedState {
         }
     }
 
-    /// The columns in which two states differ that were made alike but for a value.
+    /// Returns the columns that differ between two states that were made alike except for a value.
     ///
-    /// A column that differs under two keys for the same value is random or keyed: of such a one the
-    /// lengths are compared, of every other one the contents. The owner of a batch is a number drawn at
-    /// random, which has now one digit more and now one fewer.
+    /// A column that differs under two keys for the same value is random or keyed, so its lengths
+    /// are compared. Of every other column the contents are compared. The owner of a batch is
+    /// ignored: it is a random number, whose digits vary in number.
     static func differences(
         _ write: (_ isFirst: Bool, HealthStore) throws -> Void
     ) throws -> [String] {
@@ -156,7 +156,7 @@ struct GuessedState {
         }.sorted()
     }
 
-    /// Every column of every table with its cells in the rows' order, and the size of the file.
+    /// Returns the cells of every column of every table in row order, and the file's size in pages.
     private func cells() throws -> [String: [String]] {
         try store.access { connection in
             var cells: [String: [String]] = [:]
@@ -178,15 +178,15 @@ struct GuessedState {
         }
     }
 
-    /// Whether the bytes are in any file of the directory.
+    /// Whether a file of the database contains the bytes.
     func files(contain bytes: [UInt8]) -> Bool {
         folder.contents.contains { name, content in
             name.hasPrefix("health.db") && content.firstRange(of: bytes) != nil
         }
     }
 
-    /// What somebody who guesses a sample can compute: the backend's id as text and as bytes, and plain
-    /// hashes of what identifies the sample.
+    /// Returns what an attacker who guesses a sample can compute: the backend's id as text and as
+    /// bytes, and plain hashes of the sample's identity.
     static func unkeyedHashes(of sample: Sample, _ ids: MetricIDs) -> [[UInt8]] {
         let id = ids(sample).description
         let hash = blake2b(sample.identity)

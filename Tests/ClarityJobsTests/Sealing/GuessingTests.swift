@@ -3,7 +3,8 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// An attacker who has the state directory, the source code and the account's id, and not the key.
+/// Tests an attacker who has the state directory, the source code and the account's id, but not the
+/// key.
 @Suite("What a guess finds") struct GuessingTests {
     @Test(arguments: SampleKind.allCases)
     func `two values of a kind leave files that cannot be told apart`(kind: SampleKind) throws {

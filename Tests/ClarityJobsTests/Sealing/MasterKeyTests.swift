@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func `making a key takes nothing from another process of the same number`() throws {
-        // In two containers that share the folder, process numbers repeat.
+        // Two containers that share the folder may use the same process numbers.
         let folder = StateFolder()
         let others = "master.key.\(getpid())"
         folder.write([1, 2, 3], to: others)

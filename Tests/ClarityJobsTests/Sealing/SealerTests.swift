@@ -75,7 +75,7 @@ import Testing
         #expect(next.tag([1, 2], count: 8) == next.tag(following: tag))
         #expect(last.tag([1, 2], count: 8) == last.tag(following: next.tag(following: tag)))
         #expect(next.tag([1, 2], count: 8) != tag)
-        // Who has the former key alone can make no tag.
+        // The new key alone continues tags, but cannot make them from the bytes.
         #expect(try Sealer(second).tag(following: tag) == next.tag([1, 2], count: 8))
         #expect(try Sealer(second).tag([1, 2], count: 8) != next.tag([1, 2], count: 8))
     }

@@ -25,7 +25,7 @@ import Testing
 
     @Test func `a file of the version before gets the table and keeps its data`() throws {
         let folder = StateFolder()
-        // The fifth step made the table.
+        // Step 5 of the migrations makes the table.
         try folder.makeFile(version: 4).execute(
             """
             INSERT INTO outbox (kind, start_s, end_s, tag, sealed)

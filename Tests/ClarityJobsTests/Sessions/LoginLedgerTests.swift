@@ -7,13 +7,13 @@ import Testing
 @Suite struct LoginLedgerTests {
     private let folder = StateFolder()
 
-    /// An instant so many minutes after noon.
+    /// Returns an instant this many minutes after noon.
     private static func minute(_ minutes: Int) -> Instant { noon + .seconds(minutes * 60) }
 
     private func reserve(
         _ email: String = "ada@example.com", atMinute minutes: Int
     ) throws -> LoginReservation {
-        // Each in a process of its own, as it were.
+        // Opens the store anew, as a process of its own does.
         try folder.open().reserveLogin(email: email, at: Self.minute(minutes))
     }
 

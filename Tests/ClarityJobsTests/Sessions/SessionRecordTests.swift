@@ -94,7 +94,7 @@ import Testing
     @Test(arguments: [
         ([0, 450, 900], true), ([0, 450, 899], false), ([0, 900], false),
         ([0, 1, 2, 3, 4], false), ([0, 1, 2, 3, 900], true),
-        // Stepped back by an hour: the span is counted from there.
+        // The clock stepped back by an hour; the span counts from there.
         ([3600, 0, 1, 2], false), ([3600, 0, 450, 900], true),
     ])
     func `trouble lasts from the third error and the fifteenth minute on`(

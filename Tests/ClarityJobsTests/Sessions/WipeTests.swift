@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// A store with something in every table.
+    /// Makes a store with data of every kind.
     private func fill() throws -> HealthStore {
         let store = try folder.open()
         try store.save(Self.session("ada"), at: noon)
@@ -207,7 +207,7 @@ import Testing
         try store.settle(accepted, processingID: "p", rejected: [0: "no"], at: noon)
         _ = try store.nextBatch(limit: 2, at: noon)
 
-        // 5 wait and 2 are being sent.
+        // Five samples wait and two are being sent.
         #expect(try store.unsentSamples() == 7)
     }
 }

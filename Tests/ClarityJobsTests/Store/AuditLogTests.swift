@@ -15,7 +15,7 @@ import Testing
             clock: FixedClock(noon))
     }
 
-    /// A store with five entries: a login and four removals.
+    /// Makes a store with five entries: a login and four removals.
     private func five() throws -> HealthStore {
         let store = try open()
         try store.save(
@@ -44,7 +44,7 @@ import Testing
                     actor: AuditActor(program: "attempt", job: "upload", run: 7, attempt: 2),
                     counts: ["steps": 1], detail: ""))
         #expect(records[0].entry?.action == .loggedIn)
-        // Before the login there was no user.
+        // The entry names the user although there was none before the login.
         #expect(records[0].entry?.user == "ada")
     }
 
@@ -54,7 +54,7 @@ import Testing
         _ = try store.enqueue(heartRates(0..<3))
         let batch = try #require(try store.nextBatch(limit: 9, at: noon))
         try store.settle(batch, processingID: nil, duplicates: [0, 1, 2], at: noon)
-        // What was settled by somebody else is not sent by this one.
+        // A batch that somebody else has settled does not count as sent again.
         try store.settle(batch, processingID: nil, at: noon)
         _ = try store.enqueue(heartRates(3..<5))
         let second = try #require(try store.nextBatch(limit: 9, at: noon))
@@ -140,7 +140,7 @@ import Testing
 
         #expect(try store.auditRecords(after: 2, limit: 2).map(\.number) == [3, 4])
         #expect(try store.auditRecords(since: noon, limit: 99).map(\.number) == [3, 4, 5])
-        // A changed time belongs to no sealed entry.
+        // An entry does not decrypt with a changed time.
         #expect(try store.auditRecords(limit: 2).map(\.entry) == [nil, nil])
     }
 
@@ -222,7 +222,8 @@ import Testing
 
     @Test func `a chain that was made anew without the key is found`() throws {
         let store = try five()
-        // Everything that needs no key: the text of entry 3 replaced and all hashes after it right.
+        // Changes everything that needs no key: replaces the text of entry 3 and corrects all
+        // hashes after it.
         try store.access { connection in
             let log = AuditLog(connection: connection, sealer: store.sealer)
             var hash = try log.links(after: 1, limit: 1)[0].hash

@@ -5,7 +5,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// An attacker takes back the end of the log with parts of an older copy of the state.
+/// Tests an attacker who truncates the log with parts of an older copy of the state.
 @Suite("The note of the audit log's end") struct AuditMarkTests {
     private let folder = StateFolder()
 
@@ -13,7 +13,7 @@ import Testing
         try folder.open(firstKey, clock: ManualClock(noon))
     }
 
-    /// Adds entries of an invented export.
+    /// Adds entries about invented exports.
     private func add(_ count: Int) throws {
         let store = try open()
         for number in 1...count { try store.record(.exported, ["steps": Int64(number)]) }

@@ -5,7 +5,7 @@ import SQLite
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// A state directory of its own that is removed with everything in it.
+/// A temporary state directory, which `deinit` removes with everything in it.
 final class StateFolder {
     let path: String
 
@@ -26,7 +26,8 @@ final class StateFolder {
         try HealthStore(stateDirectory: path, environment: environment, clock: clock)
     }
 
-    /// Makes the file of an earlier version, sealed with the first test key, and gives a connection.
+    /// Makes a file of an earlier version, encrypted with the first test key, and returns a
+    /// connection.
     func makeFile(version: Int) throws -> Connection {
         let connection = try Connection(path: "\(path)/health.db")
         var migrations = HealthSchema.migrations
@@ -38,7 +39,7 @@ final class StateFolder {
         return connection
     }
 
-    /// The files in the folder, by name.
+    /// The names of the files in the folder, sorted.
     var names: [String] {
         guard let directory = opendir(path) else { return [] }
         defer { closedir(directory) }
@@ -52,12 +53,12 @@ final class StateFolder {
         return names.sorted()
     }
 
-    /// Every file with its bytes.
+    /// The bytes of each file, by its name.
     var contents: [String: [UInt8]] {
         Dictionary(uniqueKeysWithValues: names.map { ($0, bytes(of: $0)) })
     }
 
-    /// Every file with what tells its bytes from others.
+    /// The digest of each file, by its name.
     var digests: [String: String] { contents.mapValues(contentDigest) }
 
     func bytes(of name: String) -> [UInt8] {
@@ -86,7 +87,7 @@ final class StateFolder {
     }
 }
 
-/// Invented heart rates, one a minute.
+/// Makes invented heart rates, one a minute.
 func heartRates(_ range: Range<Int>, source: String? = nil) -> [Sample] {
     range.map { index in
         let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 60)
@@ -96,13 +97,13 @@ func heartRates(_ range: Range<Int>, source: String? = nil) -> [Sample] {
     }
 }
 
-/// A sample of a kind in some minute.
+/// Makes a sample of a kind at a minute.
 func sample(_ kind: SampleKind, _ minute: Int, _ value: Double = 1) -> Sample {
     let start = Instant(secondsSince1970: 1_700_000_000 + Int64(minute) * 60)
     return Sample(kind: kind, start: start, end: start, value: .single(value))
 }
 
-/// Rules by which each kind is a type of its own, and everything is taken.
+/// Makes rules that accept everything, by which each kind is a type of its own.
 func testRules(
     _ route: UploadRoute = .metrics, samples: Int = 100, perType: Int? = nil,
     bytes: Int = 1 << 20, perHour: Int? = nil, isIdempotent: Bool = true, resends: Bool = true,
@@ -121,7 +122,7 @@ func testRules(
 let noon = Instant(secondsSince1970: 1_760_000_000)
 
 extension HealthStore {
-    /// Notes a reading that found nothing.
+    /// Records a reading that found nothing.
     func noteRead(_ path: String, _ stamp: SourceStamp, at now: Instant) throws {
         try noteRead(
             path, stamp,
@@ -129,7 +130,7 @@ extension HealthStore {
                 readAt: now, reader: stamp.reader, bytes: stamp.bytes, mark: nil, counts: [:]))
     }
 
-    /// The states that have samples, with how many.
+    /// Returns the number of samples in each state that has any.
     func states() throws -> [OutboxState: Int64] {
         let counts = try outboxCounts()
         return Dictionary(
@@ -137,7 +138,7 @@ extension HealthStore {
         ).filter { $0.value > 0 }
     }
 
-    /// The batch to send next by rules that take everything.
+    /// Returns the next batch by rules that accept everything.
     func nextBatch(limit: Int, at now: Instant) throws -> OutboxBatch? {
         try nextBatch(limit: limit, rules: [testRules()], at: now).batch
     }

@@ -7,8 +7,7 @@ import Testing
 
 @Suite("A copy of a database that is in use")
 struct DatabaseCopyTests {
-    /// Changes every row at once, lets the file grow and shrink, and brings the log into it, until told
-    /// to stop.
+    /// Changes every row, grows and shrinks the file, and checkpoints the log, until told to stop.
     private static func write(_ path: String, until isOver: borrowing Atomic<Bool>) throws {
         let writer = try Connection(path: path, access: .readWrite)
         while !isOver.load(ordering: .relaxed) {

@@ -8,7 +8,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-/// A file that release 0.1.0 wrote: values are not padded, and the ids of metrics are in the clear.
+/// Tests a file that release 0.1.0 wrote, with unpadded values and metric ids in plain text.
 @Suite struct FormUpgradeTests {
     private struct Kill: Error {}
 
@@ -21,7 +21,7 @@ import Testing
         try makeFormer()
     }
 
-    /// Two versions of a metric with an id as this program makes them.
+    /// Stores two versions of a metric, with an id of the form that this program makes.
     private func pull() throws {
         let store = try filled.folder.open(firstKey)
         for seconds in [0, 60] as [Int64] {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// Takes the file back to what the former release wrote.
+    /// Changes the file back to the form that the former release wrote.
     private func makeFormer() throws {
         let connection = try Connection(path: "\(filled.folder.path)/health.db")
         let sealer = try sealer(firstKey)
@@ -120,7 +120,7 @@ import Testing
                 try upgrade.run(actor: AuditActor(), at: noon)
                 break
             } catch is Kill {}
-            // What a kill leaves: another process reads the files as they lie there.
+            // After a kill, another process reads the files as they are.
             let left = copy.copy()
             withExtendedLifetime(connection) {}
             let store = try left.folder.open(firstKey)

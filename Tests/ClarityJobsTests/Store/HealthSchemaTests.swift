@@ -8,7 +8,7 @@ import Testing
 @Suite struct HealthSchemaTests {
     private let folder = StateFolder()
 
-    /// A file of the first version with an upload under way, one accepted and a queue.
+    /// Makes a file of the first version with an upload in flight, an accepted one and a queue.
     private func makeFirstVersion() throws {
         let connection = try folder.makeFile(version: 1)
         try connection.execute(
@@ -88,14 +88,14 @@ import Testing
 
         let store = try folder.open(firstKey)
 
-        // In any order: bringing the rows into the present form writes the file anew.
+        // In any order, because upgrading the rows rewrites the file.
         #expect(try store.access(rows).sorted() == before.sorted())
         #expect(try store.proveOutbox().findings == [])
         let faults = try store.access { connection in
             try connection.all("PRAGMA foreign_key_check") { $0.text(0) }
         }
         #expect(faults == [])
-        // What the constraints refuse and what the trigger and the keys do.
+        // The rest checks what the constraints refuse, and what the trigger and the keys do.
         #expect(throws: HealthStoreError.self) {
             try store.sql("UPDATE outbox SET state = 'gone' WHERE id = 9")
         }
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func `a source that the version before had read is read once more`() throws {
-        // The seventh step added what is known of a reading.
+        // Step 7 of the migrations added what is known of a reading.
         let connection = try folder.makeFile(version: 6)
         let tag = try sealer(firstKey).tag(sourceIdentity.bytes, count: 16)
         try connection.run(
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test func `a metric that the version before had pulled is read by its JSON`() throws {
-        // The ninth step made metrics readable by type and time.
+        // Step 9 of the migrations made metrics readable by type and time.
         let connection = try folder.makeFile(version: 8)
         var identity = RowIdentity("metrics", label: "m")
         identity.append("m")

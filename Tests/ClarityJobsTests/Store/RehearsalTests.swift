@@ -29,8 +29,8 @@ import Testing
         let source = StateFolder()
         let writer = try source.open()
         _ = try writer.enqueue(heartRates(0..<3))
-        // The files as a kill leaves them: the log was never made part of the file. The `-shm` is
-        // left out on purpose, as after a restart of a machine that keeps it in memory.
+        // The files as a kill leaves them, with the log not yet copied into the file. The `-shm` is
+        // left out on purpose, because a machine that keeps it in memory loses it at a restart.
         for name in ["health.db", "health.db-wal", "master.key"] {
             folder.write(source.bytes(of: name), to: name)
         }

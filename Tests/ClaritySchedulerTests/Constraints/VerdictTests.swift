@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityScheduler
 
 struct VerdictTests {
-    /// A row: the conditions, and what a constraint makes of them.
+    /// A table row: a constraint, the conditions, and the verdict that the constraint must give.
     struct Row: CustomTestStringConvertible, Sendable {
         var constraint: Constraint
         var conditions: Conditions

@@ -13,7 +13,7 @@ import Testing
         ("22:00-06:00", "2026-11-20T22:00:00Z", true),
         ("22:00-06:00", "2026-11-20T05:59:00Z", true),
         ("22:00-06:00", "2026-11-20T06:00:00Z", false),
-        // A Friday; the window of its night goes on into Saturday, that of Saturday's does not open.
+        // The 20th is a Friday. Its window lasts into Saturday morning; Saturday opens none.
         ("Mon..Fri 22:00-06:00", "2026-11-20T23:00:00Z", true),
         ("Mon..Fri 22:00-06:00", "2026-11-21T05:59:00Z", true),
         ("Mon..Fri 22:00-06:00", "2026-11-21T23:00:00Z", false),
@@ -77,7 +77,7 @@ import Testing
         #expect(error == WindowError(got: text, wanted: wanted))
     }
 
-    /// Windows that lie over, at and around what the clocks of London and Lord Howe skip and repeat.
+    /// Zones, each with a start less than two days before its clock skips or repeats time.
     private static let around: [(zone: String, from: String)] = [
         ("Europe/London", "2026-03-28T12:00:00Z"), ("Europe/London", "2026-10-24T12:00:00Z"),
         ("Australia/Lord_Howe", "2026-04-04T00:00:00Z"),

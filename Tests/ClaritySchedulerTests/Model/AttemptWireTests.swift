@@ -12,7 +12,7 @@ struct AttemptWireTests {
             options: ["sources.0.path": "/a=b\r\nc", "backend.url": "", "page_size": "100"])
     }
 
-    /// Texts that are hard to keep on one line and to take apart by character.
+    /// Texts that are hard to escape on one line and to split by character.
     private static let hardTexts = [
         "", " ", "plain", "two\nlines", "ends with \\", "\\n", "\\\\n", "\r\n", "a\r\nb", "\n\n",
         "\u{301}accent first", "\\\u{301}", "\n\u{301}", "=\u{301}", "n\u{301}", "  two blanks ",

@@ -16,7 +16,7 @@ struct AttemptsTests {
         let killed = try desk.handle(.tick)
         try desk.handle(.finished(RunID(1), .killed()))
 
-        // The first look is for the lease, the next for the warning.
+        // The planner wakes first to renew the lease, then to warn.
         #expect(start.wakeAfter == Planner.leaseRenewal)
         #expect(before.signals == [:])
         #expect(before.wakeAfter == .seconds(1))

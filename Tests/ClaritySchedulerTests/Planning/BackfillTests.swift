@@ -13,7 +13,7 @@ struct BackfillTests {
         PlanningDesk(jobs, maxParallel: maxParallel)
     }
 
-    /// Ends what runs until nothing does; the occurrences in the order in which they ran.
+    /// Finishes runs until none is running, and returns their occurrences in the order of the runs.
     private func finishAll(_ desk: inout PlanningDesk) throws -> [Instant] {
         var ran: [Instant] = []
         while let run = desk.store.runs.values.first(where: { $0.state == .running }) {

@@ -6,7 +6,7 @@ import Testing
 struct FlexTests {
     private let hour = Duration.seconds(3600)
 
-    /// A desk whose job has run at noon and may start half an hour before each hour.
+    /// Makes a desk whose hourly job ran at noon and may start up to 30 minutes early.
     private func desk(_ constraints: [Constraint] = []) throws -> PlanningDesk {
         let schedule = Schedule(.every(hour, phase: nil), flex: .seconds(1800))
         var desk = PlanningDesk([try job(schedule: schedule, constraints: constraints)])

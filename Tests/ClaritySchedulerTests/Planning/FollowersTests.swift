@@ -4,7 +4,7 @@ import Testing
 
 @Suite("What follows the end of a run")
 struct FollowersTests {
-    /// `a`, which starts `good` after a success and `bad` after a failure.
+    /// Makes job `a`, which starts `good` after a success and `bad` after a failure.
     private func jobs(
         attempts: Int = 1, startWithin: Duration? = nil, constraints: [Constraint] = []
     ) throws -> [Job] {

@@ -15,7 +15,7 @@ struct JobExplanationTests {
 
     private func hours(_ count: Int64) -> Instant { .noon + .seconds(count * 3600) }
 
-    /// What held the job back: `times` times, mostly so long.
+    /// Returns a summary of `times` earlier holds by a constraint, with the given median length.
     private func past(_ subject: String, times: Int, median: Duration) -> HoldSummary {
         HoldSummary(
             .constraint, subject: subject, spans: times, total: median * times, runs: times,

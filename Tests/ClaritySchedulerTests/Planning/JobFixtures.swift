@@ -1,7 +1,7 @@
 import ClarityScheduler
 import Testing
 
-/// A job of the tests: due at once and every four hours, unless told otherwise.
+/// Makes a job for a test; by default it is due at once and then every four hours.
 func job(
     _ id: String = "a", schedule: Schedule? = .every(.seconds(4 * 3600)),
     constraints: [Constraint] = [], relaxations: [Relaxation] = [], onLost: LossPolicy = .stop,

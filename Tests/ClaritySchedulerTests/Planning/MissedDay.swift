@@ -12,7 +12,7 @@ enum MissedCause: String, CaseIterable {
 
 /// A day on which an hourly job ran at 12:00 and could not start again until `end`.
 struct MissedDay {
-    /// One start: for which occurrence, and when.
+    /// A start: the occurrence that it is for, and its time.
     struct Start: Equatable {
         var occurrence: String
         var at: Instant
@@ -21,9 +21,9 @@ struct MissedDay {
     /// 20:30.
     static let end = Instant.noon + .seconds(8 * 3600 + 1800)
 
-    /// What started from `end` on, until the next occurrence is due.
+    /// The starts from `end` until the next occurrence is due.
     private(set) var starts: [Start] = []
-    /// How many of the missed occurrences have neither a run nor a fate, or more than one.
+    /// The number of missed occurrences without exactly one run or fate.
     private(set) var unaccounted = 0
 
     private var desk: PlanningDesk
@@ -50,7 +50,7 @@ struct MissedDay {
         while desk.moment.wall + .seconds(3600) <= end {
             desk.pass(.seconds(3600))
             guard cause != .down, try desk.handle(.tick).signals[running] != nil else { continue }
-            // Replaced, it ends, and the occurrence that came starts.
+            // The replaced run ends, and the new occurrence starts.
             let next = try desk.handle(.finished(running, .killed())).started.first
             running = try #require(next?.run)
         }
@@ -67,7 +67,7 @@ struct MissedDay {
         account(for: job)
     }
 
-    /// Lets each attempt succeed at once, and time pass while something waits.
+    /// Lets each attempt succeed at once, and passes time while a run waits.
     private mutating func work(off first: Plan, until next: Instant) throws {
         var plan = first
         while true {

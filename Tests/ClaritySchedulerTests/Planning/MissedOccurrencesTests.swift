@@ -48,7 +48,7 @@ struct MissedOccurrencesTests {
     func `ten minutes late is on time, whatever the cause and without catch-up`(
         cause: MissedCause
     ) throws {
-        // Of a paused job without catch-up it is certain at once that it does not start.
+        // While a job without catch-up is paused, its occurrences are skipped at once.
         guard cause != .paused else { return }
         let day = try MissedDay(cause, catchUp: .none, end: .noon + hour * 8 + minute * 10)
 

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("What a run needs beyond the constraints of its job")
 struct NeedsTests {
-    /// A desk whose first run awaits external power, on battery.
+    /// Makes a desk on battery power whose first run waits for external power.
     private func awaiting(
         _ need: NeededCondition = .externalPower, constraints: [Constraint] = [],
         relaxations: [Relaxation] = []
@@ -176,7 +176,7 @@ struct NeedsTests {
 
         let orders = try desk.handle(.tick).started
 
-        // A late run's metered network no longer counts, and of power nothing is known.
+        // The network constraint of a late run is relaxed, and the power state is unknown.
         #expect(orders.map(\.conditions) == [OrderConditions(), OrderConditions()])
         desk = PlanningDesk([
             try job("b"),

@@ -6,7 +6,7 @@ import Testing
 struct PauseTests {
     private let hour = Duration.seconds(3600)
 
-    /// A desk whose job has run once, at noon.
+    /// Makes a desk whose job ran once, at noon.
     private func desk(_ job: Job) throws -> PlanningDesk {
         var desk = PlanningDesk([job])
         try desk.handle(.tick)
@@ -89,7 +89,7 @@ struct PauseTests {
         var desk = try desk(try job(schedule: .every(hour)))
         try desk.handle(.pause([try id("a")], until: .noon + hour * 2, reason: ""))
 
-        // Nobody looks while it lasts.
+        // The planner does not run during the pause.
         desk.pass(hour * 4)
         let plan = try desk.handle(.tick)
 

@@ -5,7 +5,7 @@ import Testing
 struct PlannerPropertyTests {
     private static let trials = 100
 
-    /// A failure names its seed; `CLARITY_TEST_SEED=that` makes it the first one.
+    /// A failure prints its seed; `CLARITY_TEST_SEED=SEED` starts with that seed.
     @Test(arguments: TrialSeed.batches(of: trials, count: 25))
     func `its rules hold whatever happens, and everything comes to an end`(
         seeds: Range<UInt64>

@@ -6,7 +6,7 @@ import Testing
 struct RetryAfterTests {
     private let minute = Duration.seconds(60)
 
-    /// A desk whose job's first attempt was told to come back in ten minutes.
+    /// Makes a desk whose job's first attempt was told to retry after ten minutes.
     private func desk(attempts: Int = 3) throws -> PlanningDesk {
         var desk = PlanningDesk([try job(attempts: attempts)])
         try desk.handle(.tick)

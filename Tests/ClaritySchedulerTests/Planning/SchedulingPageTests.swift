@@ -21,7 +21,7 @@ struct SchedulingPageTests {
         }
     }
 
-    /// The settings that rows of the table name.
+    /// The settings for the names of the table's rows.
     private let settings: [String: (CatchUpPolicy, Duration?, OverlapPolicy)] = [
         "`catch_up: latest`": (.latest, nil, .queue),
         "`catch_up: latest, start_within: 45m`": (.latest, .seconds(45 * 60), .queue),

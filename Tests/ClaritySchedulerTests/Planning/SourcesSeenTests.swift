@@ -10,8 +10,8 @@ struct SourcesSeenTests {
         [try job("a", schedule: nil, events: [.sourceChanged]), try job("b", schedule: nil)]
     }
 
-    /// How many runs there are when one scheduler has seen the source as `known` and another one, on
-    /// the same state, as `found`.
+    /// Returns how many runs a scheduler adds that finds the source as `found`, after another
+    /// scheduler on the same state saw it as `known`.
     private func runs(
         known: SourceFingerprint?, found: SourceFingerprint,
         scope: Planner.Scope = .everything

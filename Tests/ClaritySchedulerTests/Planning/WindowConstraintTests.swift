@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Windows of time")
 struct WindowConstraintTests {
-    // It is noon.
+    // The desk's clock starts at noon.
     private func window(_ text: String) throws -> Constraint {
         .window(Windows([try Window(text)], in: .utc))
     }
@@ -22,7 +22,7 @@ struct WindowConstraintTests {
                     .constraint, subject: "window", wanted: "12:30-13:00",
                     measured: "closed until 2026-11-20T12:30:00Z", source: "clock of UTC")
             ])
-        // Not before the quarter of an hour that any wait for a constraint takes at most.
+        // The planner rechecks any announced condition after 15 minutes, before the window opens.
         #expect(waits.wakeAfter == Planner.announcedRecheck)
         #expect(starts.started.count == 1)
     }

@@ -68,7 +68,7 @@ struct RetryPolicyTests {
             }
         }
 
-        // 1000 are expected in each; five standard deviations are 150.
+        // The test expects 1000 waits in each tenth; five standard deviations are 150.
         #expect(outside == 0)
         #expect(tenths.allSatisfy { (850...1150).contains($0) }, "\(tenths) with seed 7")
     }
@@ -93,15 +93,16 @@ struct RetryPolicyTests {
     }
 }
 
-/// Draws the same number each time: 1 gives the least of any range, the highest number the most. 0
-/// would never do: the standard library draws again for the sake of evenness.
+/// Returns the same number each time: 1 gives the lower end of any range, `.max` the upper end.
+///
+/// It must not return 0: to stay uniform, the standard library then draws again, without end.
 private struct ConstantGenerator: RandomNumberGenerator {
     let value: UInt64
 
     func next() -> UInt64 { value }
 }
 
-/// The generator "splitmix64".
+/// The generator SplitMix64.
 private struct SplitMix: RandomNumberGenerator {
     private var state: UInt64
 

@@ -69,7 +69,7 @@ struct SchedulerTests {
         }
 
         let passing = Task {
-            // No time passes for the one that works, however busy the machine is.
+            // No time passes before the working job has finished, however busy the machine is.
             while finished.entries.isEmpty { await Task.yield() }
             await clock.passToEachSleeper()
         }
@@ -166,7 +166,7 @@ struct SchedulerTests {
     }
 }
 
-/// A store that works for some decisions and then has a full disk.
+/// A store that accepts a number of decisions and then reports a full disk.
 private final class FailingStore: RunStore {
     private let store: MemoryRunStore
     private var decisionsLeft: Int

@@ -8,7 +8,7 @@ struct CalendarExpressionTests {
         #expect(try CalendarExpression(text).description == text)
     }
 
-    /// The pairs of systemd.time(7), and the short names.
+    /// The examples of systemd.time(7), and the short names.
     @Test(arguments: [
         ("Sat,Thu,Mon..Wed,Sat..Sun", "Mon..Thu,Sat,Sun *-*-* 00:00:00"),
         ("Mon,Sun 12-*-* 2,1:23", "Mon,Sun 2012-*-* 01,02:23:00"),

@@ -66,7 +66,7 @@ struct CalendarScheduleTests {
         #expect(due?.count == count)
     }
 
-    /// London's clock jumps over 01:00 to 02:00 on 29 March 2026 and repeats it on 25 October.
+    /// London's clock skips 01:00 to 02:00 on 29 March 2026 and repeats it on 25 October.
     @Test(
         arguments: [
             (

@@ -1,11 +1,11 @@
 @testable import ClarityScheduler
 
-/// Looks at the clock of a zone minute by minute and says when each of some schedules fires.
+/// Steps through a zone's clock minute by minute and records when each schedule fires.
 ///
-/// It knows no rule but the one that people are told: a wildcard fires when the clock shows a time
-/// that it names, a fixed time when the clock first reaches or passes it.
+/// It implements only the documented rule. A wildcard fires when the clock shows a time that it
+/// names. A fixed time fires when the clock first reaches or passes it.
 struct ClockOnTheWall {
-    /// A schedule and, apart from its text, what it names.
+    /// A schedule's text, and the times that it names, given without parsing the text.
     struct Watched: Sendable {
         var rule: String
         var isCalendar = false
@@ -14,7 +14,7 @@ struct ClockOnTheWall {
         var names: @Sendable (_ hour: Int, _ minute: Int) -> Bool
     }
 
-    /// For each minute of a day, the schedules that name it, as bits; and for each weekday.
+    /// The schedules that name each minute of a day, as bits; `weekdays` has the same for weekdays.
     private var minutes = [UInt32](repeating: 0, count: 1440)
     private var weekdays = [UInt32](repeating: 0, count: 7)
     private var wildcards: UInt32 = 0
@@ -33,14 +33,14 @@ struct ClockOnTheWall {
         }
     }
 
-    /// The seconds since 1970 of a window at which each schedule fires.
+    /// Returns for each schedule when it fires within the window, in seconds since 1970.
     func fired(in window: Range<Int64>, _ zone: Zone) -> [[Int64]] {
         var span = zone.span(at: window.lowerBound)
-        // Most clocks change by whole minutes; the others are watched second by second.
+        // Most offsets are whole minutes; the others are walked second by second.
         let ends = [window.lowerBound, span.offset, zone.span(at: window.upperBound).offset]
         let step: Int64 = ends.allSatisfy { $0 % 60 == 0 } ? 60 : 1
         var instant = window.lowerBound - step
-        // A clock that changed lately may have been further ahead than it is.
+        // Before a recent change the clock may have been further ahead than it is now.
         let lately: Int64 = 30 * 3600
         if span.start > instant - lately { instant -= lately }
         span = zone.span(at: instant)
@@ -64,7 +64,7 @@ struct ClockOnTheWall {
         return fired
     }
 
-    /// The schedules that name a time of the clock.
+    /// Returns the schedules that name a local time.
     private func named(_ local: Int64) -> UInt32 {
         guard local % 60 == 0 else { return 0 }
         let day = local.flooredQuotient(86_400)

@@ -80,13 +80,13 @@ struct CronExpressionTests {
     }
 
     @Test(arguments: [
-        // One is restricted: it alone counts.
+        // One day field is restricted: only that one counts.
         ("13 * *", 13, 1, true), ("13 * *", 12, 5, false),
         ("* * fri", 12, 5, true), ("* * fri", 13, 1, false),
-        // Both are restricted: either is enough.
+        // Both day fields are restricted: one match is enough.
         ("13 * fri", 13, 1, true), ("13 * fri", 12, 5, true), ("13 * fri", 12, 1, false),
         ("1-31 * fri", 12, 1, true),
-        // What begins with `*` is no restriction: both must hold.
+        // A field that begins with `*` is not restricted: both must match.
         ("*/2 * fri", 13, 5, true), ("*/2 * fri", 12, 5, false), ("*/2 * fri", 13, 1, false),
         ("13 * */2", 13, 4, true), ("13 * */2", 13, 5, false), ("13 * */2", 12, 4, false),
         ("*/100,2-7 * mon", 7, 1, true), ("*/100,2-7 * mon", 8, 1, false),

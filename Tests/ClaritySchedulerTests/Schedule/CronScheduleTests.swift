@@ -65,27 +65,27 @@ struct CronScheduleTests {
     }
 
     @Test(arguments: [
-        // One a day, and the day of the window's start does not count itself.
+        // One occurrence a day; the instant at which the window starts is excluded.
         (
             "0 6 * * *", "2026-11-20T06:00:00Z", "2026-11-23T05:59:59Z", "2026-11-21T06:00:00Z",
             "2026-11-22T06:00:00Z", 2
         ),
-        // The window's end does.
+        // The instant at which the window ends is included.
         (
             "0 6 * * *", "2026-11-20T05:59:59.999Z", "2026-11-20T06:00:00Z",
             "2026-11-20T06:00:00Z", "2026-11-20T06:00:00Z", 1
         ),
-        // A part of an hour, of a day, of a month.
+        // The window covers parts of an hour, of a day and of a month.
         (
             "*/10 9-17 * * mon-fri", "2026-11-20T16:35:00Z", "2026-11-23T09:10:00Z",
             "2026-11-20T16:40:00Z", "2026-11-23T09:10:00Z", 10
         ),
-        // A year that skips months.
+        // The schedule skips months.
         (
             "0 0 1,15 jan,jul *", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z",
             "2026-01-15T00:00:00Z", "2027-01-01T00:00:00Z", 4
         ),
-        // A decade of minutes, two leap years in it.
+        // Ten years of minutes, with two leap days.
         (
             "* * * * *", "2014-05-13T16:53:20Z", "2024-05-10T16:53:20Z", "2014-05-13T16:54:00Z",
             "2024-05-10T16:53:00Z", 5_256_000
@@ -119,7 +119,7 @@ struct CronScheduleTests {
     }
 }
 
-/// Schedules around the changes of real zones. Each row lists every occurrence in its window.
+/// Schedules around clock changes of real zones. Each row lists every occurrence in its window.
 @Suite(.enabled(if: SystemZones.isInstalled))
 struct CronClockChangeTests {
     @Test(
@@ -129,7 +129,7 @@ struct CronClockChangeTests {
                 "Europe/London", "30 1 * * *", "2026-03-28T00:00:00Z", "2026-03-30T12:00:00Z",
                 ["2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]
             ),
-            // Several fixed times in the skipped hour, and one at its end, are one occurrence.
+            // Several fixed times in the skipped hour, and one at its end, become one occurrence.
             (
                 "Europe/London", "0,30 1,2 * * *", "2026-03-28T12:00:00Z", "2026-03-29T12:00:00Z",
                 ["2026-03-29T01:00:00Z", "2026-03-29T01:30:00Z"]
@@ -138,12 +138,12 @@ struct CronClockChangeTests {
                 "Europe/London", "59 0 * * *", "2026-03-28T12:00:00Z", "2026-03-30T12:00:00Z",
                 ["2026-03-29T00:59:00Z", "2026-03-29T23:59:00Z"]
             ),
-            // Fixed minutes and hours by a range are fixed too.
+            // Minutes and hours from a range count as fixed too.
             (
                 "Europe/London", "15 0-2 * * *", "2026-03-28T12:00:00Z", "2026-03-29T12:00:00Z",
                 ["2026-03-29T00:15:00Z", "2026-03-29T01:00:00Z", "2026-03-29T01:15:00Z"]
             ),
-            // Wildcards do not run for the hour that never was, and stay evenly apart.
+            // Wildcards do not fire for the skipped hour, and stay evenly apart.
             (
                 "Europe/London", "0 * * * *", "2026-03-28T23:30:00Z", "2026-03-29T03:30:00Z",
                 [
@@ -159,7 +159,7 @@ struct CronClockChangeTests {
                 "Europe/London", "30 */1 * * *", "2026-03-29T00:00:00Z", "2026-03-29T02:00:00Z",
                 ["2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z"]
             ),
-            // London, 25 October 2026, 01:00Z: 01:00 to 02:00 is shown twice.
+            // London, 25 October 2026, 01:00Z: 01:00 to 02:00 is repeated.
             (
                 "Europe/London", "30 1 * * *", "2026-10-24T12:00:00Z", "2026-10-26T12:00:00Z",
                 ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]
@@ -188,7 +188,7 @@ struct CronClockChangeTests {
                 "America/New_York", "30 1 * * *", "2026-10-31T12:00:00Z", "2026-11-02T12:00:00Z",
                 ["2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z"]
             ),
-            // Lord Howe moves by half an hour.
+            // Lord Howe's clock changes by half an hour.
             (
                 "Australia/Lord_Howe", "15 2 * * *", "2026-10-03T00:00:00Z", "2026-10-05T00:00:00Z",
                 ["2026-10-03T15:30:00Z", "2026-10-04T15:15:00Z"]
@@ -205,17 +205,17 @@ struct CronClockChangeTests {
                     "2026-04-04T14:45:00Z", "2026-04-04T15:00:00Z", "2026-04-04T15:15:00Z",
                 ]
             ),
-            // Dublin saves backwards in winter; its clock is London's.
+            // Dublin's daylight saving is negative, in winter; its clock shows London's time.
             (
                 "Europe/Dublin", "30 1 * * *", "2026-10-24T12:00:00Z", "2026-10-26T12:00:00Z",
                 ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]
             ),
-            // Kolkata never changes and is half an hour off.
+            // Kolkata's clock never changes, and its offset has a half hour.
             (
                 "Asia/Kolkata", "0 6 * * *", "2026-03-28T12:00:00Z", "2026-03-30T12:00:00Z",
                 ["2026-03-29T00:30:00Z", "2026-03-30T00:30:00Z"]
             ),
-            // Apia had no 30 December 2011: what was due on it is due at its end, once.
+            // Apia had no 30 December 2011: the occurrences of that day become one, at its end.
             (
                 "Pacific/Apia", "0 6,18 * * *", "2011-12-29T12:00:00Z", "2011-12-31T12:00:00Z",
                 [
@@ -227,7 +227,7 @@ struct CronClockChangeTests {
                 "Pacific/Apia", "0 12 30 12 *", "2011-12-29T12:00:00Z", "2011-12-31T12:00:00Z",
                 ["2011-12-30T10:00:00Z"]
             ),
-            // Kwajalein had 30 September 1969 nearly twice.
+            // Kwajalein had 30 September 1969 almost twice.
             (
                 "Pacific/Kwajalein", "0 12 * * *", "1969-09-29T12:00:00Z", "1969-10-02T12:00:00Z",
                 ["1969-09-30T01:00:00Z", "1969-10-02T00:00:00Z"]

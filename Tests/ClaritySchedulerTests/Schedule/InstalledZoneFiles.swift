@@ -1,12 +1,12 @@
 import ClarityScheduler
 import Glibc
 
-/// Every zone of the machine's tz database, links and copies included, each content once.
+/// Every zone of the machine's tz database, links and copies included; equal files count once.
 struct InstalledZoneFiles {
     private(set) var zones: [Zone] = []
-    /// The files that were looked at.
+    /// The number of files, equal ones included.
     private(set) var files = 0
-    /// The distinct files that count leap seconds, which no clock of ours does.
+    /// The number of distinct files that `Zone` refused, because they count leap seconds.
     private(set) var refused = 0
 
     init() throws {

@@ -20,11 +20,11 @@ struct ScheduleBoundsTests {
             (5000, nil, 0, 0, 5000), (5001, nil, 0, 0, 6000), (5000, nil, 0, 5000, 6000),
             (nil, 5000, 0, 3999, 4000), (nil, 5000, 0, 4999, 5000), (nil, 5000, 0, 5000, nil),
             (nil, 4999, 0, 4000, nil),
-            // The bounds are about what the rule names, the answers about delayed occurrences.
+            // The bounds apply before the delay; the results include it.
             (5000, nil, 300, 0, 5300), (5000, nil, 300, 5299, 5300), (5000, nil, 300, 5300, 6300),
             (nil, 5000, 300, 4300, 5300), (nil, 5000, 300, 5300, nil), (nil, nil, 300, 1000, 1300),
             (nil, nil, 2500, 1000, 2500), (nil, nil, 2500, 2500, 3500),
-            // At the ends of time.
+            // The earliest and the latest instants.
             (nil, nil, 300, .max, nil), (.min, .max, 0, 0, 1000), (nil, nil, 300, .min, 300),
         ] as [(Int64?, Int64?, Int64, Int64, Int64?)])
     func `the next occurrence is within the bounds and delayed`(

@@ -2,9 +2,9 @@ import Testing
 
 @testable import ClarityScheduler
 
-/// Random schedules, in which the three questions must agree.
+/// Checks on random schedules that `next`, `due` and `latest` agree.
 struct SchedulePropertyTests {
-    /// A failure names its seed; `arguments: [seed]` repeats it alone.
+    /// A failure prints its seed; `arguments: [seed]` repeats it alone.
     @Test(arguments: 0..<40 as Range<UInt64>)
     func `next, due and latest tell of the same occurrences`(seed: UInt64) throws {
         var draw = ScheduleDraw(seed: seed)
@@ -20,7 +20,7 @@ struct SchedulePropertyTests {
                 found.append(occurrence)
                 next = schedule.next(after: occurrence, anchor: anchor)
             }
-            // Anywhere before the next occurrence, or at the last itself.
+            // The end lies between the last occurrence, included, and the next one, excluded.
             let room = next.map { ($0 - (found.last ?? start)).milliseconds } ?? 1_000_000
             let end = (found.last ?? start) + .milliseconds(Int64(draw.number(0...Int(room) - 1)))
             let due = schedule.due(after: start, through: end, anchor: anchor)
@@ -45,7 +45,7 @@ struct SchedulePropertyTests {
     }
 }
 
-/// What the trials draw.
+/// Draws the random values of a trial.
 private struct ScheduleDraw {
     private var random: SeededGenerator
 
@@ -55,7 +55,7 @@ private struct ScheduleDraw {
         Int.random(in: range, using: &random)
     }
 
-    /// An instant of the years 2020 to 2032.
+    /// Draws an instant from 2020 up to the start of 2032.
     mutating func instant() -> Instant {
         Instant(
             millisecondsSince1970: .random(
@@ -115,7 +115,7 @@ private struct ScheduleDraw {
         return words.joined(separator: " ")
     }
 
-    /// A list of values and ranges, some with steps.
+    /// Draws a list of values and ranges, some with steps.
     private mutating func list(
         _ range: ClosedRange<Int>, _ mark: String, isStepAlone: Bool
     ) -> String {

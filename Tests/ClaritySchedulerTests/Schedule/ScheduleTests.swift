@@ -10,9 +10,9 @@ struct ScheduleTests {
         // period, anchor, after, next
         (1000, 0, -1, 0), (1000, 0, 0, 1000), (1000, 0, 999, 1000), (1000, 0, 1000, 2000),
         (1000, 300, 299, 300), (1000, 300, 300, 1300), (1000, 300, 5000, 5300),
-        // The anchor lies ahead: it is the first.
+        // The anchor is in the future, and becomes the first occurrence.
         (1000, 10_000, 0, 10_000), (1000, 10_000, -86_400_000, 10_000),
-        // Before 1970, on both sides.
+        // Before 1970, and across it.
         (1000, -1500, -1501, -1500), (1000, -1500, -1500, -500), (1000, -1500, -1, 500),
         (14_400_000, 1_795_154_400_000, 1_795_168_800_001, 1_795_183_200_000),
         (1, 0, .max - 1, .max), (.max, 0, 0, .max), (.max, .min, .min, -1),
@@ -90,7 +90,7 @@ struct ScheduleTests {
     }
 
     @Test(arguments: [
-        // period, phase, after, next: the anchor of 7 ms plays no part.
+        // period, phase, after, next: the anchor of 7 ms has no effect.
         (3_600_000, 600_000, 0, 600_000), (3_600_000, 600_000, 600_000, 4_200_000),
         (3_600_000, 600_000, 1_795_154_400_000, 1_795_155_000_000), (1000, 0, -5, 0),
     ])

@@ -4,7 +4,7 @@ import Testing
 struct StableDelayTests {
     private static func job(_ id: String) throws -> JobID { try #require(JobID(id)) }
 
-    /// Reckoned by another program from the published constants.
+    /// Another program computed these hashes from the published constants.
     @Test(
         arguments: [
             ([], 0xEFD0_1F60_BA99_2926), ([""], 0x1BBD_5C81_3C69_A8D7),
@@ -47,7 +47,7 @@ struct StableDelayTests {
             minutes[Int(delay / .seconds(60))] += 1
         }
 
-        // 200 are expected in each minute, with a deviation of 14.
+        // The test expects 200 jobs in each minute; the standard deviation is 14.
         #expect(minutes.allSatisfy { (130...270).contains($0) }, "\(minutes)")
     }
 
@@ -64,7 +64,7 @@ struct StableDelayTests {
         #expect(minutes.allSatisfy { (130...270).contains($0) }, "\(minutes)")
     }
 
-    /// A machine that starts anew every few minutes never stays up as long as the delay.
+    /// A machine that restarts every few minutes never runs for as long as the delay.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a machine that starts every few minutes has each occurrence due once`(seed: UInt64) throws
     {
@@ -81,7 +81,7 @@ struct StableDelayTests {
             var considered = start
             var now = start
             while now < end {
-                // Each start reads the job file again and draws nothing.
+                // Each start reads the job file again and draws no random number.
                 let delay = stableDelay(within: .seconds(3 * 3600), host: "ada", job: job)
                 let schedule = Schedule(rule, delay: delay)
                 if let due = schedule.due(after: considered, through: now, anchor: start) {

@@ -1,7 +1,7 @@
 import ClarityScheduler
 import Glibc
 
-/// The tz database of the machine, where it has one.
+/// The machine's tz database, if one is installed.
 enum SystemZones {
     static let isInstalled = access("/usr/share/zoneinfo/Europe/London", R_OK) == 0
 

@@ -5,7 +5,7 @@ import Testing
 
 private let systemdAnalyze = "/usr/bin/systemd-analyze"
 
-/// Holds calendar expressions against `systemd-analyze calendar`, the form's own program.
+/// Compares calendar expressions with `systemd-analyze calendar`, the reference implementation.
 @Suite(.enabled(if: access(systemdAnalyze, X_OK) == 0, "no `systemd-analyze` to compare with"))
 struct SystemdCalendarTests {
     private static let base = "2026-11-20T06:00:00Z"
@@ -60,7 +60,7 @@ struct SystemdCalendarTests {
 
         let compared = try await compare(expressions, "seed \(seed)")
 
-        // It refuses some lists of days from the month's end, such as `*~1,26`.
+        // systemd refuses some lists of days counted from the month's end, such as `*~1,26`.
         #expect(compared > 60, "seed \(seed)")
     }
 
@@ -84,7 +84,7 @@ struct SystemdCalendarTests {
         #expect(accepted == [])
     }
 
-    /// Compares the expressions that systemd takes, and counts them.
+    /// Compares the expressions that systemd accepts, and returns how many there are.
     private func compare(_ expressions: [String], _ about: String = "") async throws -> Int {
         let start = try Instant(Self.base)
         let (answers, errors) = try await Self.answers(expressions)
@@ -100,7 +100,7 @@ struct SystemdCalendarTests {
             while found.count < Self.iterations,
                 let next = schedule.next(after: last, anchor: start)
             {
-                // It shows whole seconds.
+                // systemd prints whole seconds.
                 found.append("\(Instant(secondsSince1970: next.secondsSince1970))")
                 last = next
             }
@@ -110,12 +110,12 @@ struct SystemdCalendarTests {
         return taken.count
     }
 
-    /// The zones of expressions that are not UTC.
+    /// The zones other than UTC that the expressions use.
     private static let zones = [
         "Europe/Zurich", "America/New_York", "Asia/Kathmandu", "Asia/Tokyo", "Etc/GMT+5",
     ]
 
-    /// The instants that systemd names, one list an expression that it takes, and its errors.
+    /// Returns systemd's instants, one list for each accepted expression, and its error output.
     private static func answers(
         _ expressions: [String]
     ) async throws -> (answers: [[String]], errors: String) {
@@ -138,8 +138,10 @@ struct SystemdCalendarTests {
         return (answers, result.errors)
     }
 
-    /// An expression of the whole form, but for days that few months have: where a month has no
-    /// such day, systemd and sense part. Its zone is one whose clock does not change.
+    /// Draws an expression that uses the whole syntax, except days that only some months have.
+    ///
+    /// For a month without such a day, systemd's results are not sensible. The clock of the zone
+    /// never changes.
     private static func expression(_ random: inout SeededGenerator) -> String {
         func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
         func list(_ range: ClosedRange<Int>, isFromEnd: Bool = false) -> String {
@@ -156,7 +158,7 @@ struct SystemdCalendarTests {
             }.joined(separator: ",")
         }
         func field(_ range: ClosedRange<Int>) -> String { number(0...2) == 0 ? "*" : list(range) }
-        /// A count of twentieths of a second.
+        /// Formats a number of twentieths of a second.
         func fraction(_ twentieths: Int) -> String {
             let hundredths = twentieths % 20 * 5
             return "\(twentieths / 20).\(hundredths < 10 ? "0" : "")\(hundredths)"

@@ -1,6 +1,6 @@
 import ClarityScheduler
 
-/// A TZif file made by hand, right unless a part is set wrong.
+/// A TZif file built for a test; it is valid unless a test sets a wrong part.
 struct TZifFile {
     var version = UInt8(ascii: "2")
     var transitions: [(time: Int64, type: UInt8)] = []
@@ -10,13 +10,13 @@ struct TZifFile {
     var leapSeconds: UInt32 = 0
     var utcFlags: UInt32 = 0
     var standardFlags: UInt32 = 0
-    /// The number of types that the header claims, when it lies.
+    /// The number of types that the header claims, if it is wrong.
     var claimedTypes: UInt32?
-    /// The number of times that the header claims, when it lies.
+    /// The number of times that the header claims, if it is wrong.
     var claimedTimes: UInt32?
 
     var bytes: [UInt8] {
-        // A 32-bit block with a type of its own, which a reader must step over and not believe.
+        // A 32-bit block with its own type, which a reader must skip and not use.
         var bytes = header(times: narrowTimes, types: 1, characters: 4, flags: false)
         for _ in 0..<narrowTimes { bytes += [0, 0, 0, 0, 0] }
         bytes += number(12_345 as Int32) + [0, 0] + Array("OLD\0".utf8)
@@ -48,7 +48,7 @@ struct TZifFile {
 }
 
 extension Instant {
-    /// An instant that a test writes as RFC 3339.
+    /// Parses an RFC 3339 instant of a test.
     init(_ text: String) throws {
         guard let instant = Instant(rfc3339: text) else { throw Unreadable(text: text) }
         self = instant

@@ -159,7 +159,7 @@ struct TZifReaderTests {
             }
         }
 
-        // Damage to the first block or to names changes nothing; damage to the rest mostly does.
+        // Damage to the first block or to names changes nothing; most other damage is an error.
         #expect(zones > 100, "seed \(seed)")
         #expect(errors > 100, "seed \(seed)")
     }

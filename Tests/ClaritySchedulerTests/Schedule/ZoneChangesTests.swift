@@ -6,7 +6,7 @@ struct ZoneChangesTests {
     private let forward = Instant(secondsSince1970: 3600)
     private let back = Instant(secondsSince1970: 10_800)
 
-    /// Forward by two hours, the same under another name, back by one.
+    /// Makes a zone that goes forward by two hours, then only changes its name, then back by one.
     private func zone() throws -> Zone {
         var file = TZifFile()
         file.offsets = [0, 7200, 7200, 3600]

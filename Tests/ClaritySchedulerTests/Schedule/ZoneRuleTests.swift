@@ -18,27 +18,27 @@ struct ZoneRuleTests {
         #expect(span == Zone.Span(start: Zone.earliest, end: Zone.latest, offset: offset))
     }
 
-    /// The year 2026 of each, checked against the tz database or a calendar by hand.
+    /// Each rule's saving of 2026, checked against the tz database or a calendar by hand.
     @Test(arguments: [
-        // New York, with the standard hour and time.
+        // New York, with the default hour and time.
         (
             "EST5EDT,M3.2.0,M11.1.0", "2026-03-08T07:00:00Z", "2026-11-01T06:00:00Z", -14_400
         ),
-        // Half an hour in the south, where summer spans the new year.
+        // Half an hour in the southern hemisphere, where summer spans the new year.
         (
             "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", "2026-10-03T15:30:00Z",
             "2027-04-03T15:00:00Z", 39_600
         ),
-        // Dublin, whose saving is an hour back in winter.
+        // Dublin, whose daylight saving is an hour back in winter.
         ("IST-1GMT0,M10.5.0,M3.5.0/1", "2026-10-25T01:00:00Z", "2027-03-28T01:00:00Z", 0),
-        // Gaza: fifty hours after the fourth Thursday's midnight, so on a Saturday.
+        // Gaza: 50 hours after midnight of the fourth Thursday, which is a Saturday.
         ("EET-2EEST,M3.4.4/50,M10.4.4/50", "2026-03-28T00:00:00Z", "2026-10-23T23:00:00Z", 10_800),
-        // Nuuk: an hour before the last Sunday's midnight.
+        // Nuuk: an hour before midnight of the last Sunday.
         ("<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "2026-03-29T01:00:00Z", "2026-10-25T01:00:00Z", -3600),
-        // The same day by number without and with 29 February, in a common year.
+        // The same day by number, not counting and counting 29 February, in a common year.
         ("AAA0BBB,J60,J300", "2026-03-01T02:00:00Z", "2026-10-27T01:00:00Z", 3600),
         ("AAA0BBB,59,299", "2026-03-01T02:00:00Z", "2026-10-27T01:00:00Z", 3600),
-        // The ends of what RFC 8536 allows for a time.
+        // The limits of RFC 8536 for a time.
         (
             "AAA0BBB,M3.1.0/-167,M10.1.0/167:59:59", "2026-02-22T01:00:00Z",
             "2026-10-10T22:59:59Z", 3600

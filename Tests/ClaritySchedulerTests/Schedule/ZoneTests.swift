@@ -26,7 +26,7 @@ struct ZoneTests {
 
     @Test func `a time that is skipped and then shown by the next change is shown once`() throws {
         var file = TZifFile()
-        // Forward by two hours at 01:00, back by one two hours later.
+        // The clock goes forward by two hours at 01:00, and two hours later back by one.
         file.offsets = [0, 7200, 3600]
         file.transitions = [(3600, 1), (10_800, 2)]
         let zone = try file.zone()

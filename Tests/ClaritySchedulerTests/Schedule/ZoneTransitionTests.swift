@@ -2,8 +2,8 @@ import Testing
 
 @testable import ClarityScheduler
 
-/// Holds schedules against a walk that looks at a zone's clock minute by minute, around every change
-/// of every installed zone from 1970 to 2039: beyond 2037 only a zone's rule for ever says them.
+/// Compares schedules with a minute-by-minute walk around every change of every installed zone from
+/// 1970 to 2039. From 2038 on, only a zone's rule in its footer defines the changes.
 @Suite(.enabled(if: SystemZones.isInstalled))
 struct ZoneTransitionTests {
     private typealias Watched = ClockOnTheWall.Watched
@@ -67,7 +67,7 @@ struct ZoneTransitionTests {
         #expect(walk.occurrences > walk.changes)
     }
 
-    /// What a walk over some zones has found.
+    /// The results of walks over some zones.
     private struct Walk: Sendable {
         let schedules: [(rule: String, isCalendar: Bool)]
         let clock: ClockOnTheWall
@@ -77,7 +77,7 @@ struct ZoneTransitionTests {
         private(set) var checks = 0
         private(set) var occurrences = 0
         private(set) var wrong: [String] = []
-        /// The shapes of changes whose occurrences were walked one by one: many zones change alike.
+        /// The changes whose occurrences were checked one by one; many zones change alike.
         private var walked: Set<[Int64]> = []
 
         init() throws {

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Simulations of random jobs")
 struct SimulationPropertyTests {
-    /// A failure names its seed; `CLARITY_TEST_SEED=that` makes it the first one.
+    /// A failure prints its seed; `CLARITY_TEST_SEED=SEED` starts with that seed.
     @Test(arguments: TrialSeed.batches(of: 60, count: 15))
     func `each occurrence has one fate, and what may not start does not`(
         seeds: Range<UInt64>

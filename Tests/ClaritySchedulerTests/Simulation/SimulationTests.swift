@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A simulation")
 struct SimulationTests {
-    /// Conditions that change: from each instant on the machine is in use, or not.
+    /// Conditions that change over time: from each instant on, the machine is idle or not.
     private struct Seat {
         var changes: [(at: Instant, isIdle: Bool)] = []
 

@@ -140,7 +140,7 @@ struct APIClientAnswersTests {
         #expect("\(page)".contains("8000") == false)
     }
 
-    /// Both forms of dates with their fractions, and what is none.
+    /// Both forms of dates, with and without fractions, and texts that are no dates.
     @Test(
         arguments: [
             ("2026-11-20T06:00:00.501311Z", 501), ("2026-11-20T06:00:00Z", 0),

@@ -6,7 +6,7 @@ import Testing
 @testable import ClarityWorkers
 
 struct APIClientLoginTests {
-    /// `{"sub":"user-7"}` as a token has it.
+    /// A token whose payload is `{"sub":"user-7"}`.
     private static let token = "e30.eyJzdWIiOiJ1c2VyLTcifQ.c2ln"
     private static let flat = """
         {"access_token":"\(token)","refresh_token":"r","token_type":"bearer","expires_in":3600}
@@ -211,7 +211,7 @@ struct APIClientLoginTests {
 
         let met = await failure { () throws(APIError) in try await bench.client.session() }
 
-        // The three tries of the call take 3 s.
+        // The call's three tries take 3 s.
         #expect(
             met == (isLasting ? .renewalRefused(status: 500) : .server(status: 500, after: nil)))
         #expect(bench.sessions.kept != nil && bench.sessions.notes.troubles == 1)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// Client and transport together, over real sockets.
+/// Tests client and transport together, over real sockets.
 struct APIClientLoopbackTests {
     @Test func `an upload outlives a broken answer, a lost connection and an old token`()
         async throws

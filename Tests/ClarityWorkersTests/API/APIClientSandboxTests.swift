@@ -5,13 +5,13 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// The client against the real sandbox, a process of its own, in both dialects.
+/// Tests the client against the real sandbox, a separate process, in both dialects.
 struct APIClientSandboxTests {
-    /// A dialect with the options by which the sandbox serves it.
+    /// A dialect, and the options with which the sandbox serves it.
     struct Service: Sendable, CustomTestStringConvertible {
         let dialect: Dialect
         let options: [String]
-        /// Whether it behaves as the deployed backend does.
+        /// Whether the sandbox behaves like the deployed backend, except for the limiter's crash.
         var isMeasured: Bool { options.contains("repaired") }
         var testDescription: String { options.joined(separator: " ") }
     }
@@ -22,7 +22,7 @@ struct APIClientSandboxTests {
         Service(dialect: .loop, options: ["--dialect", "loop", "--quirks", "repaired"]),
     ]
 
-    /// A client with its sandbox, logged in as the sandbox's own user.
+    /// Starts a sandbox and logs a client in as the sandbox's own user.
     private func logIn(
         to service: Service, _ body: (APIClient, Session) async throws -> Void
     ) async throws {
@@ -273,7 +273,7 @@ struct APIClientSandboxTests {
             }, route: route)
     }
 
-    /// An invented sample that every backend takes.
+    /// Makes an invented sample that every backend accepts.
     private func plausible(_ kind: SampleKind) -> Sample {
         let start = Instant(secondsSince1970: 1_700_000_000)
         let value: Sample.Value =
@@ -287,7 +287,7 @@ struct APIClientSandboxTests {
     }
 }
 
-/// A running `clarity-jobs-sandbox`; ends with its owner.
+/// A running `clarity-jobs-sandbox`, which ends with its owner.
 private final class SandboxProcess: Sendable {
     private let program: ChildProgram
 
@@ -298,7 +298,7 @@ private final class SandboxProcess: Sendable {
             environment: [:])
     }
 
-    /// Where its API begins, once it is ready.
+    /// Waits until the sandbox is ready, and returns the base URL of its API.
     func url() async throws -> String {
         let ready = try #require(await program.readLine(), "the sandbox did not start")
         return try #require(ready.split(separator: " ").last.map(String.init))

@@ -13,7 +13,8 @@ struct APIClientSessionTests {
         "tokens":\(newTokens),"mfa_session_token":null}
         """
 
-    /// Knows the token `new-access`, and renews `old-refresh` with `refreshed`.
+    /// Returns a backend that accepts the token `new-access`, and answers renewals with
+    /// `refreshed`.
     private static func backend(
         refreshed: FakeTransport.Answer = .status(200, newTokens)
     ) -> FakeTransport {
@@ -255,7 +256,7 @@ struct APIClientSessionTests {
         let bench = ClientBench(
             FakeTransport { request, _ in
                 if request.url.hasSuffix("/auth/refresh") {
-                    // Answered only when every call has met the old token.
+                    // Answers only after every call was refused with the old token.
                     for await _ in refusals {}
                     return .status(200, newTokens)
                 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// Insights, analyses and uploads by their routes.
+/// Tests insights, analyses and uploads by their routes.
 struct APIClientWorksTests {
     // MARK: Insights
 

@@ -3,33 +3,33 @@ import Synchronization
 
 @testable import ClarityWorkers
 
-/// A transport that answers from a function and keeps what it was asked.
+/// A transport that answers with a function and records the requests.
 final class FakeTransport: HTTPTransport {
     typealias Answer = Result<HTTPResponse, TransportError>
 
     private let sent = Mutex<[HTTPRequest]>([])
     private let answer: @Sendable (HTTPRequest, Int) async -> Answer
 
-    /// Answers by request and its number, from 0.
+    /// Answers each request by a function of the request and its number, from 0.
     init(_ answer: @escaping @Sendable (HTTPRequest, Int) async -> Answer) {
         self.answer = answer
     }
 
-    /// Plays `script`, whose last answer is repeated for ever.
+    /// Plays `script`, and repeats its last answer for ever.
     convenience init(_ script: Answer...) {
         self.init { _, number in script[min(number, script.count - 1)] }
     }
 
     var requests: [HTTPRequest] { sent.withLock { $0 } }
 
-    /// What was asked, such as `POST /auth/refresh`, below the base URL.
+    /// The requests, such as `POST /auth/refresh`, with paths below the base URL.
     var calls: [String] {
         requests.map { "\($0.method.rawValue) \($0.url.replacing(testBase, with: ""))" }
     }
 
     var bodies: [String] { requests.map { String(decoding: $0.body ?? [], as: UTF8.self) } }
 
-    /// The tokens that came with the requests.
+    /// The Authorization header of each request.
     var bearers: [String?] {
         requests.map { $0.headers.first { $0.name == "Authorization" }?.text }
     }

@@ -7,14 +7,14 @@ import ClarityTestSupport
 /// 2026-11-20T06:00:00Z.
 let morning = Instant(secondsSince1970: 1_795_154_400)
 
-/// A session whose tokens bear `name` and that lasts for `life` from `morning`.
+/// Makes a session whose tokens begin with `name` and that lasts for `life` from `morning`.
 func testSession(_ name: String = "old", life: Duration = .seconds(3600)) -> Session {
     Session(
         userID: "user-1", email: "ada@example.com", accessToken: Secret("\(name)-access"),
         refreshToken: Secret("\(name)-refresh"), expiresAt: morning + life)
 }
 
-/// A batch of one metric for each of `samples`, with the ids `metric-0`, `metric-1` ...
+/// Makes a batch with one metric for each sample; the ids are `metric-0`, `metric-1` and so on.
 func testBatch(_ samples: [Sample], route: UploadRoute = .metrics) -> UploadBatch {
     UploadBatch(
         id: "batch-1", userID: "user-1", clientTimestamp: morning,
@@ -23,7 +23,7 @@ func testBatch(_ samples: [Sample], route: UploadRoute = .metrics) -> UploadBatc
         }, route: route)
 }
 
-/// A sample of a minute from `morning` on.
+/// Makes a sample of one minute, from `morning` on.
 func testSample(
     _ kind: SampleKind, _ value: Sample.Value = .single(1), source: String? = nil
 ) -> Sample {
@@ -35,7 +35,7 @@ let testNight = SleepNight(
     totalMinutes: 431, efficiency: 0.9, wakeCount: 3, awakeMinutes: 22, lightMinutes: 260,
     deepMinutes: 71, remMinutes: 100, minutesToSleep: 9)
 
-/// A day of which all is known but VO2 max.
+/// A day with every value except VO2 max.
 var testDay: ActivityDay {
     var day = ActivityDay()
     day.steps = 8012
@@ -47,7 +47,7 @@ var testDay: ActivityDay {
     return day
 }
 
-/// A value that the kind can have: the number, or one made of several.
+/// Returns a value that the kind can have: the number, or a compound value.
 func testValue(_ kind: SampleKind, _ number: Double = 1) -> Sample.Value {
     switch kind {
     case .bloodPressure: .pressure(systolic: 118, diastolic: 76)
@@ -57,14 +57,14 @@ func testValue(_ kind: SampleKind, _ number: Double = 1) -> Sample.Value {
     }
 }
 
-/// The body of a batch in a dialect.
+/// Returns the body of a batch in a dialect.
 func testBody(
     _ batch: UploadBatch, _ dialect: Dialect = .blueprint
 ) throws(APIError) -> [UInt8] {
     try dialect.door(batch.route).body(batch, userID: batch.userID)
 }
 
-/// The answer to an upload.
+/// Returns the answer to an upload.
 func receiptBody(accepted: Int, rejected: Int = 0, errors: String = "") -> String {
     """
     {"processing_id":"p-1","status":"processing","accepted_metrics":\(accepted),\
@@ -78,7 +78,7 @@ let newTokens = """
     "expires_in":3600}
     """
 
-/// A client with everything around it in memory.
+/// A client with its transport, sessions and clock in memory.
 struct ClientBench {
     let transport: FakeTransport
     let sessions: MemorySessions
@@ -107,7 +107,7 @@ struct ClientBench {
     }
 }
 
-/// The error that `call` ends with; `nil` when it succeeds.
+/// Returns the error that `call` throws, or `nil` if it succeeds.
 func failure<Value>(
     _ call: () async throws(APIError) -> Value
 ) async -> APIError? {

@@ -6,28 +6,31 @@ import Synchronization
 
 /// A session store in memory.
 final class MemorySessions: SessionStore {
-    /// What the client noted.
+    /// What the client recorded.
     struct Notes: Hashable {
         var savedAt: Instant?
         var replacedAt: Instant?
         var refusals: [String] = []
         var troubles = 0
-        /// The addresses of the logins that were written down and not struck out.
+        /// The addresses of the logins that were reserved and not withdrawn.
         var logins: [String] = []
     }
 
     private let session: Mutex<Session?>
     private let failure: (any Error)?
     private let login: LoginCredentials?
-    /// What a login is answered with when so many were tried.
+    /// The number of logins after which another one must wait, and until when.
     private let refusal: (tries: Int, until: Instant)?
     private let notebook = Mutex(Notes())
     private let trouble: Mutex<SessionRecord.Trouble?>
-    /// What another process saves while this one asks so many times in vain for the right to.
+    /// The session that another process saves, and how often this one tries in vain to get the
+    /// lock.
     private let rival: Mutex<(session: Session, refusals: Int)?> = Mutex(nil)
 
-    /// Creates a store; `failure` is thrown by every call, `login` is what to log in with again, and
-    /// `refusal` says from which try on a login has to wait.
+    /// Creates a store.
+    ///
+    /// Every call throws `failure`, if there is one. `login` holds the credentials for another
+    /// login. `refusal` says after how many logins another one must wait.
     init(
         _ session: Session? = nil, failure: (any Error)? = nil, login: LoginCredentials? = nil,
         refusal: (tries: Int, until: Instant)? = nil, trouble: SessionRecord.Trouble? = nil
@@ -118,12 +121,12 @@ final class MemorySessions: SessionStore {
 
     func credentials() throws -> LoginCredentials? { login }
 
-    /// Lets another process renew the session to `session`, for as long as `refusals` questions.
+    /// Lets another process renew the session, and keep the lock from this one `refusals` times.
     func letAnother(renewTo session: Session, refusals: Int) {
         rival.withLock { $0 = (session, refusals) }
     }
 
-    /// Lets another process log in, out, or in again.
+    /// Lets another process log in, log out, or log in again.
     func letAnother(keep session: Session?) { self.session.withLock { $0 = session } }
 
     private final class Right: Sendable {}

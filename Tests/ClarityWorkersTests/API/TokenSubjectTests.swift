@@ -7,7 +7,7 @@ struct TokenSubjectTests {
     private static let digits = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// RFC 4648, section 5, without padding.
+    /// Encodes a text by RFC 4648, section 5, without padding.
     private static func encoded(_ text: String) -> String {
         var result: [UInt8] = []
         let bytes = Array(text.utf8)
@@ -29,7 +29,7 @@ struct TokenSubjectTests {
             #"{"iss":"x","sub":"9b2f6c1e-0000-4000-8000-000000000001","exp":1}"#,
             "9b2f6c1e-0000-4000-8000-000000000001"
         ),
-        // Digits beyond those of plain base64 stand in its text.
+        // The encoded text has digits that plain base64 does not have.
         (#"{"sub":"u","x":"???>>>~~~"}"#, "u"),
     ])
     func `a token names its user`(claims: String, user: String) {

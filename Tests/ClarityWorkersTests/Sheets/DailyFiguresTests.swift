@@ -82,7 +82,7 @@ import Testing
 
         #expect(found[.steps]?.map(\.day) == [Self.day, Self.day + 1])
         #expect(found[.steps]?.map(\.sum) == [8000, 7])
-        // A mean takes all there is.
+        // A mean uses all values.
         #expect(found[.restingHeartRate]?.map(\.mean) == [59])
     }
 
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test func `a day of 23 hours is a whole one, a walk of 17 is none`() throws {
-        // The clocks are put forward on 2026-03-29.
+        // The clock goes forward on 2026-03-29.
         let found = figures(
             .activity,
             [

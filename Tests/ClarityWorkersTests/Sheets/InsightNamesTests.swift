@@ -8,7 +8,7 @@ import Testing
             ([], []), (["a"], ["a"]), (["1f0c7e52-6a1d-4f0e"], ["1f0c7e52"]),
             (["1f0c7e52-6a", "2f0c7e52-6a"], ["1f0c7e52", "2f0c7e52"]),
             (["insight-17", "insight-25", "insight-2"], ["insight-1", "insight-25", "insight-2"]),
-            // An id with which another begins is its own name.
+            // An id that is the beginning of another one is its own name.
             (["12345678", "123456789"], ["12345678", "123456789"]),
             (["ab", "ab"], ["ab", "ab"]), (["äöüäöüäöü", "äöüäöüäö"], ["äöüäöüäöü", "äöüäöüäö"]),
         ] as [([String], [String])])

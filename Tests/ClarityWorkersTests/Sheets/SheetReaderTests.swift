@@ -40,7 +40,7 @@ import Testing
 
     // MARK: Days of another time zone
 
-    /// Keeps a pulled day that goes from one midnight of a zone to the next.
+    /// Stores a pulled day that lasts from one midnight of a zone to the next.
     private func keepDay(from start: String, to end: String, steps: Int) throws {
         try keep(
             "activity_level", start,
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: [
-        // Of Auckland, London and Los Angeles: the 4th, the 5th and the 6th of January each.
+        // The 4th, 5th and 6th of January, each in Auckland, London and Los Angeles.
         [
             ("2026-01-03T11:00:00Z", "2026-01-04T11:00:00Z"),
             ("2026-01-04T11:00:00Z", "2026-01-05T11:00:00Z"),
@@ -90,7 +90,7 @@ import Testing
                 == ["2026-01-04 4", "2026-01-05 5"])
     }
 
-    // MARK: Numbers that no body has
+    // MARK: Implausible numbers
 
     @Test(arguments: ["1e300", "-1e300", "1.7e308", "1e9", "9.3e18", "0"])
     func `a night of any length is shown`(minutes: String) throws {
@@ -121,11 +121,11 @@ import Testing
         #expect(try reader().summary().lines.contains { $0.hasPrefix("heart rate ") })
     }
 
-    // MARK: The instant as of which one reads
+    // MARK: The instant that a date stands for
 
     @Test(arguments: [
         (nil, "2026-01-05T12:00:00Z"), ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"),
-        // A day of Berlin, and the two on which its clocks are changed.
+        // A day in Berlin, and the two days on which its clock changes.
         ("2026-01-02", "2026-01-02T22:59:59.999Z"), ("2026-03-29", "2026-03-29T21:59:59.999Z"),
         ("2026-10-25", "2026-10-25T22:59:59.999Z"),
         // Today has not ended.
@@ -139,7 +139,7 @@ import Testing
 
     @Test func `the latest insight of a day is none that came later`() throws {
         try keepInsight("a", "2026-01-04T10:00:00Z", "of the day before")
-        // Still the fifth in Berlin, and then the sixth.
+        // Still the 5th in Berlin, and then the 6th.
         try keepInsight("b", "2026-01-05T22:59:59Z", "of the day")
         try keepInsight("c", "2026-01-05T23:00:00Z", "of the day after")
 

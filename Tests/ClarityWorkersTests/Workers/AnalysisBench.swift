@@ -5,11 +5,10 @@ import ClarityTestSupport
 @testable import ClarityWorkers
 
 extension WorkBench {
-    /// The day before the one on which the bench's clock begins.
+    /// The day before the bench's clock starts.
     static let lastDay = CivilDay(daysSince1970: 20_369)
 
-    /// Keeps whole days of steps up to `lastDay`, with 7 steps in each minute of the day's hours 8
-    /// to 20.
+    /// Stores whole days of steps up to `last`, with 7 steps in each minute from 08:00 to 20:00.
     func keepSteps(days: Int = 7, upTo last: CivilDay = lastDay, known: Int = 1440) throws {
         try store().keep(
             (0..<days).map { back in
@@ -20,12 +19,12 @@ extension WorkBench {
             })
     }
 
-    /// The newest analysis of the week that ends with `lastDay`.
+    /// Returns the newest analysis of the week that ends with `lastDay`.
     func analysis(_ form: AnalysisForm = .steps) throws -> KeptAnalysis? {
         try store().newestAnalysis(of: WorkBench.lastDay, as: form)
     }
 
-    /// Keeps a completed analysis with all numbers that an insight is made of.
+    /// Stores a completed analysis with all numbers that an insight needs.
     func keepAnalysis(
         numbers: [String: Double] = WorkBench.scores, upTo last: CivilDay = lastDay
     ) throws {
@@ -44,7 +43,7 @@ extension WorkBench {
         "confidence_score": 0.5,
     ]
 
-    /// The insights that are kept, by their ids.
+    /// Returns the stored insights by their ids.
     func insights() throws -> [String: String] {
         Dictionary(
             uniqueKeysWithValues: try store().rows(of: .insights, limit: 99).map {

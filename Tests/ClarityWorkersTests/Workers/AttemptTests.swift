@@ -157,7 +157,7 @@ import Testing
                 "sources.1.kind": "apple-health-export", "sources.1.path": "/nowhere/\(name)2",
             ])
 
-        // The first source's fault ends the run, the second one's is a note.
+        // The first source's fault ends the run; the second one's is a note.
         #expect(reports.notes.count == 1)
         for report in [AttemptReport.outcome(outcome)] + reports.notes.map({ .note($0) }) {
             #expect(report.line.utf8.count <= AttemptReport.longestLine)

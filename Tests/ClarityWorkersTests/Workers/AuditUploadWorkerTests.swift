@@ -9,7 +9,7 @@ import Testing
 @Suite struct AuditUploadWorkerTests {
     private static let url = "https://audit.example/entries"
 
-    /// The numbers of the entries of each request.
+    /// Returns the numbers of the entries in each request.
     private func numbers(_ bench: WorkBench) -> [[Int]] {
         bench.backend.requests.map { request in
             String(decoding: request.body ?? [], as: UTF8.self).split(separator: "\n").map { line in
@@ -40,7 +40,7 @@ import Testing
         #expect([first, second, third].map { $0.reports.tally["entries_sent"] } == [5, 1, 0])
         let request = try #require(bench.backend.requests.first)
         #expect(request.method == .post && request.url == Self.url)
-        // No token goes to somebody else than the backend.
+        // A token is sent to nobody but the backend.
         #expect(request.headers == [HTTPHeader("Content-Type", .plain("application/x-ndjson"))])
         let records = try bench.store().auditRecords(limit: 9)
         let body = String(decoding: try #require(bench.backend.requests[1].body), as: UTF8.self)

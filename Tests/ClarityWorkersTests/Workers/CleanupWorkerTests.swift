@@ -11,7 +11,7 @@ import Testing
 @Suite struct CleanupWorkerTests {
     private static let age = "what counts as old was confirmed or last listed before "
 
-    /// Makes three samples that were confirmed, two that wait, and a metric.
+    /// Stores three confirmed samples, two that wait, and a metric.
     private func fill(_ bench: WorkBench) throws {
         let store = try bench.store()
         try bench.enqueue(0..<5)
@@ -116,7 +116,7 @@ import Testing
         let store = try bench.store()
         let count = try store.auditRecords(limit: 99).count
         try store.confirmAuditUpload(through: 2)
-        // The store's own clock is the machine's.
+        // The store itself uses the machine's clock.
         bench.clock.set(Instant(secondsSince1970: 4_000_000_000))
 
         let kept = await bench.attempt("cleanup", ["retain_audit": "3153600000000"])
@@ -141,7 +141,7 @@ import Testing
         bench.clock.advance(by: .seconds(90 * 86_400 + 1))
         let asked = Mutex(0)
 
-        // Each kind takes one portion, after which it asks; the next question is the pages'.
+        // Each kind takes one portion and then asks; the next question comes with the pages.
         let first = await bench.attempt("cleanup") {
             asked.withLock { asked in
                 asked += 1
@@ -223,7 +223,7 @@ import Testing
 }
 
 extension WorkBench {
-    /// What a rehearsal shows.
+    /// Runs a dry run and returns what it shows.
     func rehearse(_ kind: String, _ options: [String: String] = [:]) async throws -> String {
         let shown = Mutex<[String]>([])
         let outcome = await DryRun.run(

@@ -5,7 +5,7 @@ import Testing
 @testable import ClarityWorkers
 
 @Suite struct DayZoneChoiceTests {
-    /// Three days of a zone around a change of the clocks.
+    /// Returns three days of a zone around a change of its clock.
     private func days(of name: String) throws -> [Range<Int64>] {
         var days = LocalDays(zone: try #require(find(name)))
         let first = days.day(at: 1_761_400_000).number

@@ -7,7 +7,7 @@ import Testing
 @testable import ClarityWorkers
 
 @Suite struct DryRunTests {
-    /// What is shown, and how it ends.
+    /// Runs a dry run, and returns its outcome and what it shows.
     private func rehearse(
         _ bench: WorkBench, _ kind: String, _ options: [String: String] = [:],
         conditions: OrderConditions = OrderConditions()

@@ -89,7 +89,8 @@ import Testing
 
         let account = try run(folder.path, in: "UTC", ["kind": "health-auto-export"])
 
-        // The second file's day is merged with the first one's, which is known then.
+        // The second good file's day is merged together with the first one's, which is known by
+        // then.
         #expect(account.report.made == [.activity: 3])
         #expect(account.enqueued.metricsQueued == 2 && account.enqueued.metricsKnown == 1)
         #expect(

@@ -6,12 +6,12 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// The history over a list that changes while it is read, and the full texts.
+/// Tests the history of a list that changes while it is read, and the full texts.
 @Suite struct HistoryReadingTests {
-    /// A newest-first list of insights, numbered by their age, of which pages are given.
+    /// A list of insights, newest first and numbered from the oldest on, that is served in pages.
     private final class Shelf: Sendable {
         private let state: Mutex<(ids: [Int], requests: Int)>
-        /// What becomes of the list before it answers the request of this number, from 0.
+        /// Changes the list before it answers the request with this number, from 0.
         private let change: @Sendable (Int, inout [Int]) -> Void
 
         init(_ count: Int, change: @escaping @Sendable (Int, inout [Int]) -> Void = { _, _ in }) {
@@ -109,7 +109,7 @@ import Testing
 
     // MARK: Full texts
 
-    /// A backend with texts in full, but for those of which `missing` says so.
+    /// Makes a backend with full texts, except those for which `missing` returns `true`.
     private func textBench(
         _ count: Int, missing: @escaping @Sendable (String) -> Bool = { _ in false }
     ) throws -> WorkBench {

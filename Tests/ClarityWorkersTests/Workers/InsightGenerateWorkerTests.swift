@@ -146,7 +146,7 @@ import Testing
         #expect(try bench.store().openInsightRequests().map(\.state) == [.queued])
     }
 
-    /// A backend whose first answer is lost on its way, and that has `rows` in its history then.
+    /// Makes a backend whose first answer is lost, and whose history then has `rows`.
     private func doubtfulBench(_ rows: String) throws -> WorkBench {
         let posts = Mutex(0)
         return try bench { request throws(TransportError) in
@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test func `one that was there before the request is not taken for it`() async throws {
-        // Made a minute before the first request, or by a clock that is as much ahead.
+        // Made a minute before the first request, or dated later by a clock that is ahead.
         for time in ["2025-10-09T08:52:21Z", "2025-10-09T08:54:21Z"] {
             let bench = try doubtfulBench(Self.row("foreign", time))
             _ = await bench.attempt("insight-history")

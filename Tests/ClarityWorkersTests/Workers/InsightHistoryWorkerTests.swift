@@ -8,7 +8,7 @@ import Testing
 @Suite("The history of insights") struct InsightHistoryWorkerTests {
     @Test func `the history is read to its last page, each insight once`() async throws {
         let bench = WorkBench { request in
-            // A new insight has pushed one of the first page onto the second.
+            // A new insight has pushed one from the first page onto the second.
             request.path.hasSuffix("offset=0")
                 ? PulledPages.insights(0..<2, hasMore: true)
                 : PulledPages.insights(1..<3, hasMore: false)
@@ -19,7 +19,7 @@ import Testing
             "insight-history", ["page_size": "2", "full_texts": "0"])
 
         #expect(outcome == .success)
-        // The list has moved: its front is looked at again.
+        // The list has moved, so the front is read again.
         #expect(
             bench.backend.calls
                 == [0, 2, 0].map {
@@ -50,7 +50,7 @@ import Testing
         let (outcome, reports) = await bench.attempt("insight-history", ["full_texts": "0"])
 
         #expect(outcome == .success)
-        // As many insights as a page has may have been made between two pages.
+        // As many new insights as a page holds may have been made between two pages.
         #expect(bench.backend.requests.count == 4)
         #expect(reports.notes == ["the backend repeats its insights from offset 2 on"])
     }

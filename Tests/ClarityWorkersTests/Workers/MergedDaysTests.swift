@@ -6,7 +6,7 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// All sources of an account make one day.
+/// Tests that all sources of an account make one day.
 @Suite struct MergedDaysTests {
     private let bench = WorkBench()
     private let folder: TemporaryFolder
@@ -16,7 +16,7 @@ import Testing
         bench.clock.set(Instant(secondsSince1970: 4_000_000_000))
     }
 
-    /// An export with the watch's steps of 600 seconds from 08:00 on.
+    /// Writes an export with the watch's steps in the 600 seconds from 08:00 on.
     private func export(
         _ steps: Int, name: String = "export.xml", madeOn date: String = "2024-02-09"
     )
@@ -31,7 +31,7 @@ import Testing
         return try origin(.appleHealthExport, name, text)
     }
 
-    /// A file of Health Auto Export with points of steps.
+    /// Writes a file of Health Auto Export with points of steps.
     private func points(
         _ points: [(date: String, steps: Int)], name: String = "auto.json", prefer: [String] = []
     ) throws -> Origin {
@@ -65,7 +65,7 @@ import Testing
         return counts
     }
 
-    /// All samples of the outbox, as `activity 2024-02-06T00:00:00Z 1000/-/-/-/-/-/-`.
+    /// Returns all samples of the outbox, such as `activity 2024-02-06T00:00:00Z 1000/-/-/-/-/-/-`.
     private func samples() throws -> [String] {
         let store = try bench.store()
         return try (1...40).compactMap { try store.outboxSample($0, withValue: true)?.sample }

@@ -19,7 +19,8 @@ import Testing
         return bench
     }
 
-    /// Answers the recording with what begins, and questions by how often they came.
+    /// Makes a backend that begins an analysis for a recording, and answers each poll by its
+    /// number.
     private func slowBench(
         _ answers: @escaping @Sendable (Int) -> HTTPResponse
     ) throws -> WorkBench {
@@ -43,7 +44,7 @@ import Testing
             "pat-analysis", ["backend.dialect": "loop"])
 
         #expect(outcome == .success)
-        // The form that this backend analyses.
+        // The endpoint of the form that this backend analyses.
         #expect(bench.backend.calls == ["POST /pat/analysis"])
         let latest = try #require(try bench.store().latestResult())
         #expect(latest.result.numbers == ["sleep_efficiency": 91.5, "total_sleep_time": 7])

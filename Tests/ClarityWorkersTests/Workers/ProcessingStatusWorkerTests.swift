@@ -7,7 +7,7 @@ import Testing
 @testable import ClarityWorkers
 
 @Suite struct ProcessingStatusWorkerTests {
-    /// A bench with an accepted upload of two samples for each id.
+    /// Makes a bench with an accepted upload of two samples for each id.
     private func bench(
         _ ids: [String], _ answer: @escaping ScriptedBackend.Answer
     ) throws -> WorkBench {
@@ -78,7 +78,8 @@ import Testing
 
         let (outcome, _) = await bench.attempt("processing-status")
 
-        // 30 s less the warning of 5 s: after 1 + 2 + 4 + 8 + 8 s no further wait fits.
+        // The attempt has 30 s, less 5 s for the warning. After 1 + 2 + 4 + 8 + 8 s no other wait
+        // fits.
         #expect(outcome == .success)
         #expect(bench.clock.sleeps == [1, 2, 4, 8, 8].map { Duration.seconds($0) })
     }
@@ -318,7 +319,7 @@ import Testing
         let late = await bench.attempt(
             "processing-status", ["backend.dialect": "loop", "give_up_after": "3600000"])
 
-        // Neither ever ends, and neither is asked for without end.
+        // Neither upload ever ends, and neither is polled for ever.
         #expect(early.outcome == .success && late.outcome == .success)
         #expect(
             asked == ["GET /health-data/processing/metrics", "GET /healthkit/status/samples"])

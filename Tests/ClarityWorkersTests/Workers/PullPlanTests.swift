@@ -34,10 +34,10 @@ import Testing
 
     @Test(arguments: [
         ("whole abc", PullPlan.Phase.whole, "abc"), ("recent 1 abc", .recent, "abc"),
-        // A cursor is whatever a backend calls it.
+        // A cursor is any text that a backend chooses.
         ("whole a b", .whole, "a b"), ("recent 1 a b", .recent, "a b"),
         ("recent 0 a b c", .recent, "a b c"),
-        // Of an earlier version, whose checkpoint was the place alone.
+        // An earlier version's checkpoint was the place alone.
         ("abc", .whole, "abc"), ("recent x abc", .whole, "recent x abc"),
     ])
     func `an attempt goes on from what the one before left`(
@@ -58,10 +58,10 @@ import Testing
         #expect(next.phase == .recent && next.cursor == "b" && next.checkpoint == plan.checkpoint)
     }
 
-    /// Pages of a recent phase, and whether it goes on after the last of them.
+    /// The pages of a recent phase, and whether the phase goes on after the last page.
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
-        /// The hours before now, and whether the page brought news.
+        /// For each page, the age of its rows in hours, and whether it brought news.
         var pages: [([Int], Bool)]
         var goesOn: Bool
     }

@@ -2,7 +2,7 @@ import ClarityJobs
 
 @testable import ClarityWorkers
 
-/// Answers of a backend that has pages of rows.
+/// Makes the answers of a backend that serves rows in pages.
 enum PulledPages {
     static func rows(_ range: Range<Int>) -> String {
         range.map {
@@ -23,7 +23,7 @@ enum PulledPages {
             """)
     }
 
-    /// Pages of two metrics each, `count` in all.
+    /// Returns a page of two metrics, of `count` in all.
     static func metrics(_ request: HTTPRequest, count: Int) -> HTTPResponse {
         let cursor = request.path.split(separator: "cursor=").dropFirst().first.flatMap { Int($0) }
         let start = cursor ?? 0
@@ -35,7 +35,8 @@ enum PulledPages {
             """)
     }
 
-    /// A bench whose backend has so many metrics, and so many insights that are the latest.
+    /// Makes a bench whose backend has this many metrics, and lists this many insights as the
+    /// latest.
     static func bench(metrics: Int, insights: Int) throws -> WorkBench {
         let bench = WorkBench { request in
             if request.path.hasPrefix("/auth/me") {

@@ -7,14 +7,15 @@ import Testing
 @testable import ClarityWorkers
 
 @Suite("Where a refresh has come to") struct RefreshPlaceTests {
-    /// The metrics that have another content by now.
+    /// The metrics whose content has changed.
     private final class Changed: Sendable {
         let numbers = Mutex<Set<Int>>([])
-        /// The place whose page does not come.
+        /// The cursor whose page fails.
         let failing = Mutex<String?>(nil)
     }
 
-    /// Ten pages of two metrics each, newest first; `changed` ones have another content.
+    /// Makes a backend with ten pages of two metrics, newest first; the `changed` ones have new
+    /// content.
     private func longBench(_ changed: Changed) throws -> WorkBench {
         let bench = WorkBench { request throws(TransportError) in
             if request.path.hasPrefix("/auth/me") {
@@ -57,7 +58,7 @@ import Testing
 
         #expect(first.reports.tally["metrics_pulled"] == 20)
         #expect(second.outcome == .success)
-        // The page with the change, and two that are known.
+        // The page with the change, and two known pages.
         #expect(second.reports.tally["metrics_pulled"] == 6)
         #expect(second.reports.tally["versions_archived"] == 1)
         // Two known pages, then all ten.
@@ -79,7 +80,7 @@ import Testing
                 }
             })
 
-        // Another run, without the checkpoint of the first.
+        // Another run, which does not get the checkpoint of the first.
         let second = await bench.attempt("refresh")
 
         #expect(first.reports.checkpoint == "whole 8")
@@ -103,7 +104,7 @@ import Testing
         changed.failing.withLock { $0 = "4" }
         bench.clock.advance(by: .seconds(60))
 
-        // Two pages of news are kept, the third is not had; no checkpoint comes to the next run.
+        // Two pages of news are stored, and the third fails. The next run gets no checkpoint.
         let failed = await bench.attempt("refresh")
         let between = try bench.store().pullRecord(of: .metrics)
         changed.failing.withLock { $0 = nil }
@@ -130,7 +131,7 @@ import Testing
         bench.clock.advance(by: .seconds(60))
         _ = await bench.attempt("refresh")
 
-        // The front is known by now; going through everything fails at the same page.
+        // The front is known by now. The pull of everything fails at the same page.
         let second = await bench.attempt("refresh")
 
         #expect(second.outcome == APIError.tls.outcome)

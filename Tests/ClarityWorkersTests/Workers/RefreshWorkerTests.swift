@@ -27,7 +27,6 @@ import Testing
                 == #"{"user_id":"\#(WorkBench.user)","email":"demo@example.com"}"#)
     }
 
-    /// The metrics that have another content by now.
     @Test func `the profile keeps all that the contract gives`() async throws {
         let bench = WorkBench { request in
             if request.path.hasPrefix("/insights") {

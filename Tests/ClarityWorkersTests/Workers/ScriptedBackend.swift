@@ -2,7 +2,7 @@ import Synchronization
 
 @testable import ClarityWorkers
 
-/// Answers requests by a function of the request, and keeps them.
+/// Answers requests with a function, and records them.
 final class ScriptedBackend: HTTPTransport {
     typealias Answer = @Sendable (HTTPRequest) throws(TransportError) -> HTTPResponse
 
@@ -13,7 +13,7 @@ final class ScriptedBackend: HTTPTransport {
 
     var requests: [HTTPRequest] { log.withLock { $0 } }
 
-    /// Method and path below the base URL of each request.
+    /// The method of each request and its path below the base URL.
     var calls: [String] {
         requests.map { "\($0.method.rawValue) \($0.path)" }
     }
@@ -25,10 +25,10 @@ final class ScriptedBackend: HTTPTransport {
 }
 
 extension HTTPRequest {
-    /// What follows the base URL.
+    /// The part of the URL after the base URL.
     var path: String { String(url.dropFirst("http://127.0.0.1:9/api/v1".count)) }
 
-    /// The ids of an upload's metrics, in their order.
+    /// The ids of an upload's metrics, in order.
     var metricIDs: [String] {
         String(decoding: body ?? [], as: UTF8.self).split(separator: "\"metric_id\":\"").dropFirst()
             .map { String($0.prefix(36)) }
@@ -45,11 +45,11 @@ extension HTTPResponse {
     }
 }
 
-/// The uploads of the blueprint's contract: keeps each metric once.
+/// Handles uploads by the blueprint's contract: stores each metric once.
 final class UploadDesk: Sendable {
     private let known = Mutex<[String]>([])
 
-    /// Every metric id that was taken, in the order of its coming.
+    /// The ids of the stored metrics, in the order of their arrival.
     var metricIDs: [String] { known.withLock { $0 } }
 
     func take(_ request: HTTPRequest) -> HTTPResponse {

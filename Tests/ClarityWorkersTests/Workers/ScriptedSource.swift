@@ -3,13 +3,13 @@ import ClarityScheduler
 
 @testable import ClarityWorkers
 
-/// A source that hands over what a test wants, from a file that need not have it.
+/// A source that returns what a test wants; its file need not contain it.
 struct ScriptedSource: SampleSource {
     var path: String
     var samples: [(Sample, SampleNature)] = []
     var since: Instant?
     var reader = "scripted 1"
-    /// Called before each sample with its place, and with `samples.count` after the last.
+    /// Called before each sample with its index, and with `samples.count` after the last.
     var before: @Sendable (Int) throws -> Void = { _ in }
     var report = SourceReport()
 
@@ -41,7 +41,7 @@ struct ScriptedSource: SampleSource {
     }
 }
 
-/// Invented heart rates, one a minute.
+/// Makes invented heart rates, one a minute.
 func minutes(_ range: Range<Int>) -> [(Sample, SampleNature)] {
     range.map { index in
         let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 60)
@@ -51,7 +51,7 @@ func minutes(_ range: Range<Int>) -> [(Sample, SampleNature)] {
     }
 }
 
-/// An invented day's steps.
+/// Makes an invented day of steps.
 func day(_ index: Int, _ steps: Double) -> (Sample, SampleNature) {
     let start = Instant(secondsSince1970: 1_700_000_000 + Int64(index) * 86_400)
     return (

@@ -111,7 +111,7 @@ import Testing
 
     @Test func `what is not over yet is said`() async throws {
         let bench = try bench()
-        // The day of the clock that `writeExport` sets.
+        // The day to which `writeExport` sets the clock.
         bench.writeExport(
             0..<1,
             extra: """

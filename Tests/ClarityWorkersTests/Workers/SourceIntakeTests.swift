@@ -10,7 +10,7 @@ import Testing
 @Suite struct SourceIntakeTests {
     private let bench = WorkBench()
 
-    /// Writes the file of a source and sets the clock long after.
+    /// Writes a source's file, and sets the clock long after the file's times.
     private func write(_ text: String) {
         let descriptor = open(bench.exportPath, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         precondition(Glibc.write(descriptor, text, text.utf8.count) == text.utf8.count)
@@ -49,7 +49,7 @@ import Testing
         let first = try read(source(minutes(0..<3)))
         let readAt = bench.clock.now
         bench.clock.set(readAt + .seconds(60))
-        // Rewritten with the same content, so that the stamp is another.
+        // Rewritten with the same content, so that only the stamp changes.
         let before = try #require(
             SourceStamp(path: bench.exportPath, reader: "scripted 1", at: bench.clock.now))
         unlink(bench.exportPath)
@@ -79,7 +79,7 @@ import Testing
         #expect(again.unchangedSince == nil)
         #expect(again.enqueued.queued == 2 && again.enqueued.duplicates == 3)
         #expect(third.unchangedSince != nil)
-        // The new content is the noted one.
+        // The store has noted the new content.
         unlink(bench.exportPath)
         write(text)
         #expect(try read(source(minutes(0..<9))).unchangedSince != nil)
@@ -156,7 +156,7 @@ import Testing
 
     @Test func `a file that was only just changed is told from another by its content`() throws {
         write("abc")
-        // The file is younger than that.
+        // The file is younger than this time.
         bench.clock.set(Instant(secondsSince1970: 1_700_000_000))
         let first = try read(source(minutes(0..<3)))
         let young = try read(source(minutes(0..<9)))
@@ -179,7 +179,7 @@ import Testing
 
     @Test func `a warning is heeded while the mark of a large file is still made`() throws {
         write("")
-        // Nothing on the disk, and much longer than anybody waits for.
+        // A sparse file that takes no disk space, and is far longer than anybody waits for.
         truncate(bench.exportPath, 16 << 30)
 
         let hasEnded = Atomic(false)
@@ -283,7 +283,7 @@ import Testing
         let store = try bench.store()
         var source = source(minutes(0..<1_000_000))
         source.before = { place in
-            // Who wipes in between takes the right to write from all who began before.
+            // A wipe takes the right to write from everybody who began before it.
             if place == 10 { _ = try bench.store().wipe() }
         }
 

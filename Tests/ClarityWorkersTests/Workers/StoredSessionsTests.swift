@@ -22,7 +22,7 @@ struct StoredSessionsTests {
 
     private let credentials = Folders()
 
-    /// Keeps folders for as long as a test.
+    /// Keeps folders until the test ends.
     private final class Folders {
         private var folders: [TemporaryFolder] = []
         func append(_ folder: TemporaryFolder) { folders.append(folder) }

@@ -85,7 +85,7 @@ import Testing
                 "the 128 KiB that may go over a metered connection in 24 h are used up; asked again "
                     + "in 1h"))
         #expect(first.outcome == used && second.outcome == used)
-        // Each upload counts in whole steps of 4 KiB, so that the count tells no size.
+        // Each upload counts in whole steps of 4 KiB, so that the count reveals no size.
         #expect((108_000...131_072).contains(sent), "\(sent)")
         #expect(same <= 131_072)
         #expect((dry[.queued] ?? 0) > 600)
@@ -115,7 +115,7 @@ import Testing
         #expect(Set(desk.metricIDs).count == 1300)
         #expect(waits.allSatisfy { $0 > .zero && $0 <= .seconds(3600) })
         #expect((30...72).contains(waits.count), "\(waits.count)")
-        // What is left of the budget in the end is not used up in crumbs.
+        // The rest of the budget is not used up by tiny uploads.
         let bodies = bench.backend.requests.dropLast().compactMap { $0.body?.count }
         #expect(bodies.allSatisfy { $0 > 1500 }, "\(bodies)")
     }
@@ -173,7 +173,7 @@ import Testing
 }
 
 extension UploadRules {
-    /// Rules that take heart rates.
+    /// Makes rules that accept heart rates.
     fileprivate init(_ bench: WorkBench) {
         self.init(
             route: .metrics, samplesPerRequest: 100, requestBytes: 1 << 20, isIdempotent: true,

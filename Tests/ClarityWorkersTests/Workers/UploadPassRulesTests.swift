@@ -7,7 +7,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityWorkers
 
-/// Uploads to a backend that keeps more or less than it is sent.
+/// Tests uploads to a backend that keeps more or less than it is sent.
 @Suite struct UploadPassRulesTests {
     private let desk = UploadDesk()
 
@@ -18,7 +18,7 @@ import Testing
         return bench
     }
 
-    /// Rules of a backend that tells no copy from another.
+    /// Makes rules of a backend that does not deduplicate.
     private func rules(
         perType: Int? = nil, perHour: Int? = nil, resends: Bool = true, isIdempotent: Bool = false,
         types: [SampleKind: String] = [.heartRate: "heart_rate", .steps: "activity"],
@@ -333,8 +333,8 @@ import Testing
         }
     }
 
-    /// The packer counts with a bound and not with what is written, so that the store need not know
-    /// how each backend writes.
+    /// The packer counts with an upper bound instead of the size that is written, so that the store
+    /// need not know how each backend encodes samples.
     @Test(arguments: Dialect.all.flatMap { dialect in dialect.doors.keys.map { (dialect, $0) } })
     func `no sample is written larger than the packer takes it for`(
         dialect: Dialect, route: UploadRoute
@@ -363,9 +363,9 @@ import Testing
         }
     }
 
-    /// A value with as many digits as one can have.
+    /// Returns a value with as many digits as possible.
     private func largest(_ kind: SampleKind, _ number: Double) -> Sample.Value {
-        // Within the range of each.
+        // Within the range of each kind.
         var day = ActivityDay()
         for kind in ActivityDay.kinds { day[kind] = 100.0 / 3 }
         let count = 1_000_000_000

@@ -33,7 +33,7 @@ import Testing
         let desk = desk
         let isDown = Mutex(true)
         let bench = WorkBench { request throws(TransportError) in
-            // The backend has taken it, and its answer never arrives.
+            // The backend stores the upload, but its answer never arrives.
             let answer = desk.take(request)
             if isDown.withLock({ $0 }) { throw .truncated }
             return answer
@@ -147,7 +147,7 @@ import Testing
         #expect(try bench.states() == [.accepted: 9, .rejected: 1])
     }
 
-    /// What is kept of the backend's words, of the samples in a state.
+    /// Returns the stored words of the backend about the samples in a state.
     private func words(_ state: OutboxState, _ bench: WorkBench) throws -> [String?] {
         var selection = OutboxSelection()
         selection.state = state
@@ -225,7 +225,7 @@ import Testing
     @Test func `an answer that does not add up is asked again in halves`() async throws {
         let bench = WorkBench { request in
             let count = request.metricIDs.count
-            // One of any four is silently dropped; alone, each is taken.
+            // The backend silently drops one of any four samples, but accepts fewer.
             return .status(
                 201, #"{"processing_id":"p","accepted_metrics":\#(count >= 4 ? count - 1 : count)}"#
             )

@@ -7,8 +7,8 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// A state directory, a clock and a scripted backend, with which attempts are run one after another
-/// as processes would run them: each opens the store anew.
+/// A state directory, a clock and a scripted backend. Attempts run one after another as separate
+/// processes would: each opens the store anew.
 final class WorkBench: Sendable {
     let clock = ManualClock(Instant(secondsSince1970: 1_760_000_000))
     let folder: String
@@ -57,7 +57,7 @@ final class WorkBench: Sendable {
             ].merging(options) { $1 })
     }
 
-    /// Runs one attempt and gives its outcome with what it reported.
+    /// Runs one attempt, and returns its outcome and its reports.
     func attempt(
         _ kind: String, _ options: [String: String] = [:], checkpoint: String? = nil,
         conditions: OrderConditions = OrderConditions(),
@@ -70,13 +70,13 @@ final class WorkBench: Sendable {
         let outcome = await Attempt.run(
             order, environment: [:], clock: clock, transport: { backend },
             report: { report in reports.withLock { $0.take(report) } }, isEnding: isEnding)
-        // What a kind tells and does not declare would be lost with an attempt that was killed.
+        // An event that a kind emits but does not declare would be lost with a killed attempt.
         let declared = clarityCatalogue.kinds.first { $0.kind == order.kind }?.events ?? []
         #expect(declared.isSuperset(of: reports.withLock { $0.events }))
         return (outcome, reports.withLock { $0 })
     }
 
-    /// Runs one pass of uploads by rules of the test's own.
+    /// Runs one pass of uploads by the test's own rules.
     func pass(_ rules: BatchRules...) async -> (outcome: Outcome, reports: Reports) {
         let reports = Mutex(Reports())
         do {
@@ -89,7 +89,7 @@ final class WorkBench: Sendable {
         }
     }
 
-    /// What the parts of a worker work with.
+    /// Makes the context in which the parts of a worker work.
     func context(
         isRehearsal: Bool = false, report: @escaping @Sendable (AttemptReport) -> Void
     ) throws -> WorkContext {
@@ -108,7 +108,7 @@ final class WorkBench: Sendable {
         ["sources.0.kind": "apple-health-export", "sources.0.path": exportPath]
     }
 
-    /// Writes an export with heart rates, one a minute, and `extra` records.
+    /// Writes an export with one heart rate a minute, and with `extra` records.
     func writeExport(_ range: Range<Int>, extra: String = "", isCut: Bool = false) {
         var xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<HealthData locale=\"en_GB\">\n"
         for index in range {
@@ -124,13 +124,13 @@ final class WorkBench: Sendable {
         let descriptor = open(exportPath, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         precondition(write(descriptor, xml, xml.utf8.count) == xml.utf8.count)
         close(descriptor)
-        // The clock of the test stands long before the file's own times.
+        // Until now the clock was before the file's own times.
         clock.set(Instant(secondsSince1970: 4_000_000_000))
     }
 
     private func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
-    /// Invented heart rates, one a minute.
+    /// Stores invented heart rates, one a minute.
     func enqueue(_ range: Range<Int>) throws {
         _ = try store().enqueue(
             range.map { index in
@@ -141,7 +141,7 @@ final class WorkBench: Sendable {
             })
     }
 
-    /// The states that have samples, with how many.
+    /// Returns the number of samples in each state that has any.
     func states() throws -> [OutboxState: Int64] {
         let counts = try store().outboxCounts()
         return Dictionary(
@@ -149,7 +149,7 @@ final class WorkBench: Sendable {
         ).filter { $0.value > 0 }
     }
 
-    /// Every file of the state directory with its bytes.
+    /// Returns the bytes of every file in the state directory.
     func stateContents() -> [String: [UInt8]] {
         Dictionary(
             uniqueKeysWithValues: names(in: state).map { name in
@@ -179,7 +179,7 @@ final class WorkBench: Sendable {
 }
 
 extension HealthStore {
-    /// The batch to send next by rules that take everything.
+    /// Returns the next batch by rules that accept everything.
     func nextBatch(limit: Int, at now: Instant) throws -> OutboxBatch? {
         let types = SampleKind.allCases.map { ($0, $0.rawValue) }
         let rules = BatchRules(
@@ -192,12 +192,12 @@ extension HealthStore {
 /// What an attempt reported.
 struct Reports: Sendable {
     var tally = Tally()
-    /// All notes but `account`.
+    /// All notes except `account`.
     var notes: [String] = []
-    /// Where all samples are, as the run told.
+    /// The run's account of where all samples are.
     var account: String?
     var checkpoint: String?
-    /// What jobs may wait for, in the order of its coming.
+    /// The events that jobs may wait for, in the order of their arrival.
     var events: [EventName] = []
     var progress: [(done: Int64, total: Int64)] = []
 

@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 
-/// The `clarity-jobs-worker` that was built beside these tests, as a process.
+/// The `clarity-jobs-worker` that was built with these tests, as a process.
 final class WorkerProcess {
     /// The write end of descriptor 3.
     private var orders: Int32
@@ -10,7 +10,8 @@ final class WorkerProcess {
     private let input: Int32
     let id: pid_t
 
-    /// Starts the program with SIGTERM held back until it takes it, so that one can be sent at once.
+    /// Starts the program with SIGTERM blocked until it handles it, so that a test can send it at
+    /// once.
     init(_ arguments: [String], environment: [String] = []) throws {
         var pipes: [[Int32]] = []
         for _ in 0..<5 {
@@ -19,7 +20,7 @@ final class WorkerProcess {
             for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             pipes.append(ends)
         }
-        // Above the numbers that they are given in the child.
+        // Above the numbers that the descriptors get in the child.
         let child = [pipes[0][0], pipes[1][1], pipes[2][1], pipes[3][0], pipes[4][1]].map {
             fcntl($0, F_DUPFD_CLOEXEC, 64)
         }
@@ -60,7 +61,7 @@ final class WorkerProcess {
     /// Writes to descriptor 3.
     func order(_ lines: [String]) { WorkerProcess.send(lines, to: orders) }
 
-    /// Closes descriptor 3, as the scheduler's death does.
+    /// Closes descriptor 3, as the death of the scheduler does.
     func endOrders() {
         if orders >= 0 { close(orders) }
         orders = -1
@@ -72,7 +73,7 @@ final class WorkerProcess {
         close(input)
     }
 
-    /// Waits for the end, and gives the exit status with everything that was written.
+    /// Waits for the end, and returns the exit status and everything that was written.
     func end() -> (status: Int32, output: String, errors: String, reports: [String]) {
         let text = [output, errors, reports].map { descriptor in
             var bytes: [UInt8] = []

@@ -7,7 +7,7 @@ import Testing
 @testable import ClarityWorkers
 
 @Suite struct WorkerProgramTests {
-    /// A bench whose clock is the machine's, since the program's is.
+    /// Makes a bench with the machine's time, because the program uses the machine's clock.
     private func bench() throws -> WorkBench {
         let bench = WorkBench()
         var time = timespec()
@@ -364,7 +364,7 @@ import Testing
         }
 
         let wrong = try login(server.url)
-        // Port 9 (discard) answers nobody here.
+        // Nobody listens on port 9 (discard) here.
         let unreachable = try login("http://127.0.0.1:9")
 
         #expect(wrong.status == 77)

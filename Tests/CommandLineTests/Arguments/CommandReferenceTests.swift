@@ -3,7 +3,7 @@ import Testing
 
 @testable import clarity_jobs
 
-/// `CLARITY_WRITE_DOCS=1` writes the reference anew in place of comparing it.
+/// `CLARITY_WRITE_DOCS=1` rewrites the reference instead of comparing it.
 @Suite("The reference of docs/commands.md")
 struct CommandReferenceTests {
     private static let heading = "## Reference\n\n"
@@ -22,7 +22,7 @@ struct CommandReferenceTests {
         }
     }
 
-    /// The help pages of a command and of all below it.
+    /// Returns the help pages of a command and of all commands below it.
     private static func reference(of command: CommandSyntax, path: [String]) -> String {
         let path = path + [command.name]
         let help = command.help(path: path, common: path.count == 1 ? command.options : [])

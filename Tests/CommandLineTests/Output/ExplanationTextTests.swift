@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The text of an explanation")
 struct ExplanationTextTests {
-    /// The lines that advise what to do about a job that waits for an idle machine.
+    /// Returns the lines that advise what to do about a job that waits for an idle machine.
     private func advice(
         _ idle: Conditions.Reading<Bool>, remedies: [String: String]
     ) throws -> [String] {

@@ -44,7 +44,7 @@ import Testing
                 "ran when its scheduler ended; the next `loop` or `run --due` takes it over", true
             ),
             (try facts(next: true, [notDue]), "is due 2025-10-09T08:53:20Z", false),
-            // Nothing asks for a run, so nothing waits for the network.
+            // No run is requested, so none waits for the network.
             (try facts(next: true, [notDue, network]), "is due 2025-10-09T08:53:20Z", false),
             (try facts([notDue]), "starts by event, chain or request", false),
             (

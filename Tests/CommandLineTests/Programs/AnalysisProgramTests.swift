@@ -3,10 +3,11 @@ import ClarityTestSupport
 import SQLite
 import Testing
 
-/// A week of steps from the export to its insight, by the built programs and the stand-in backend.
+/// A week of steps from the export to its insight, with the built programs and the sandbox.
 @Suite("Analyses and insights", .timeLimit(.minutes(5)))
 struct AnalysisProgramTests {
-    /// The standard jobs with the two kinds, none of which wakes another unless `chain` says so.
+    /// Returns the standard jobs and the two kinds. No job starts another one unless `chain` says
+    /// so.
     private static func jobFile(_ url: String, _ folder: String, chain: Bool = false) -> String {
         Playground.standardJobFile(url: url, folder: folder)
             .replacing("then: [status]", with: "then: []") + """
@@ -19,7 +20,7 @@ struct AnalysisProgramTests {
                 """
     }
 
-    /// A playground whose week of steps is read and whose user is logged in.
+    /// Returns a playground whose week of steps is imported and whose user is logged in.
     private func playground(
         _ options: String..., chain: Bool = false
     ) async throws -> Playground {
@@ -53,7 +54,7 @@ struct AnalysisProgramTests {
             second.errors.contains(
                 "the week to 2026-10-07 is not analysed: it was analysed already, and no more of "
                     + "it is known now"), "\(second.errors)")
-        // Who listens to the analysis runs with what is due next.
+        // The job that listens for the analysis starts with the next due jobs.
         let told = try #require(try await playground.history("insight").first)
         let due = try await playground.run("run", "--due")
         let insight = try #require(try await playground.history("insight").first)
@@ -72,7 +73,7 @@ struct AnalysisProgramTests {
         let history = try await playground.run("run", "insights")
 
         #expect(history.status == 0, "\(history.errors)")
-        // The 23 that the sandbox had, in full, and the new one.
+        // The sandbox's own 23 in full, and the new one.
         #expect(
             try playground.rows("SELECT type, count(*) FROM insights GROUP BY type") == [
                 "insight_full 24"
@@ -259,7 +260,8 @@ struct AnalysisProgramTests {
 }
 
 extension Playground {
-    /// Puts an export whose last whole day is 2026-10-07, with steps on that and the days before.
+    /// Writes an export whose last whole day is 2026-10-07, with steps on that day and the days
+    /// before.
     fileprivate func writeSteps(days: Int) throws {
         var text = """
             <?xml version="1.0" encoding="UTF-8"?>
@@ -283,7 +285,7 @@ extension Playground {
         try folder.write("export.xml", Array("\(text)</HealthData>\n".utf8))
     }
 
-    /// The rows that a query of the sealed store gives, their columns with a space between.
+    /// Returns the rows of a query on the encrypted store, with a space between columns.
     fileprivate func rows(_ sql: String) throws -> [String] {
         let columns = sql.firstRange(of: "FROM").map { String(sql[..<$0.lowerBound]) } ?? ""
         let count = Int32(columns.split(separator: ",").count)

@@ -32,7 +32,7 @@ struct AuthProgramTests {
         for result in [before, refused, login, status, run, history] {
             expectNoPassword(Array((result.output + result.errors).utf8), "an output")
         }
-        // The stand-in backend's own folder is beside the state.
+        // The sandbox's own folder is beside the state directory.
         for (name, bytes) in try playground.folder.contents() where !name.hasPrefix("sandbox/") {
             expectNoPassword(bytes, name)
         }

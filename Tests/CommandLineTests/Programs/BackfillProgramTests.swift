@@ -7,7 +7,7 @@ import Testing
 struct BackfillProgramTests {
     private static let range = ["--from", "2026-11-01T00:00:00Z", "--to", "2026-11-03T23:59:59Z"]
 
-    /// A job that writes down for which time it ran.
+    /// Returns a playground with a job that records the time for which it ran.
     private func playground(
         _ schedule: String = "{ cron: '0 6 * * *', time_zone: UTC }", command: String = "true"
     ) async throws -> Playground {

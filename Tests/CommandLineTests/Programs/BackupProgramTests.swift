@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Backups of the state directory", .timeLimit(.minutes(5)))
 struct BackupProgramTests {
-    /// A playground with a session, some samples sent, and both files in use.
+    /// Returns a playground with a session, some sent samples, and both files in use.
     private func filled() async throws -> Playground {
         let playground = try await Playground.quick()
         try await playground.logIn()
@@ -137,7 +137,7 @@ struct BackupProgramTests {
         let before = try rows("\(playground.statePath)/history.db")
         let outbox = try rows("\(playground.statePath)/health.db")
 
-        // All of them find it old at once.
+        // All of them find the old files at once.
         let crowd = try (0..<6).map { number in
             try playground.start(number % 2 == 0 ? ["run", "upload"] : ["run", "status"])
         }

@@ -6,8 +6,8 @@ import Testing
 /// Jobs that start when the machine does, through the built programs.
 @Suite("@reboot and on: [boot]", .timeLimit(.minutes(10)))
 struct BootProgramTests {
-    /// One job for each way of saying it, and one that is due each second; the first two write
-    /// their names down.
+    /// Returns a playground with one job for each way to name a boot, and one job that is due every
+    /// second. The first two record their names.
     private func playground() async throws -> Playground {
         try await Playground(sandboxOptions: nil) { url, folder in
             func job(_ name: String, _ trigger: String) -> String {
@@ -26,7 +26,7 @@ struct BootProgramTests {
         }
     }
 
-    /// The names in the order of the alphabet, each as often as its job has started.
+    /// Returns the sorted names, each as often as its job has started.
     private func starts(_ playground: Playground) throws -> [String] {
         let path = "\(playground.folder.path)/starts"
         guard access(path, F_OK) == 0 else { return [] }
@@ -34,7 +34,7 @@ struct BootProgramTests {
             .split(separator: "\n").map(String.init).sorted()
     }
 
-    /// Makes the history believe that the machine has started anew since.
+    /// Makes the history believe that the machine has rebooted since.
     private func reboot(_ playground: Playground) throws {
         try playground.change("UPDATE boot_mark SET boot = 'an earlier one'")
     }
@@ -47,7 +47,7 @@ struct BootProgramTests {
         let second = try await playground.run("run", "--due")
         let loop = try playground.start(["loop"])
         _ = try #require(await loop.readErrorLine())
-        // It has decided about all that there was when it tells of a run.
+        // When the loop reports a run, it has decided about everything that was there.
         let tick = try #require(await loop.readErrorLine())
         loop.signal(SIGTERM)
         let end = await loop.finish()
@@ -109,7 +109,7 @@ struct BootProgramTests {
         #expect(try starts(playground) == ["cron", "event"])
     }
 
-    /// A kill before or after any of its commits.
+    /// Kills before or after each of the scheduler's commits.
     @Test func `a scheduler that is killed has neither lost them nor started them twice`()
         async throws
     {
@@ -125,7 +125,7 @@ struct BootProgramTests {
                 _ = try await playground.run(
                     "run", "--due", environment: faults.environment(rules: [rule]))
                 hasStruck = try faults.struck() > 0
-                // Whoever comes next may have to wait until what was killed is gone.
+                // The next process may have to wait until the killed ones are gone.
                 var next = try await playground.run("run", "--due")
                 for _ in 0..<5 where next.status == 75 {
                     next = try await playground.run("run", "--due")

@@ -6,7 +6,8 @@ import Testing
 /// A job that waits for the wall clock to be set, through the built programs.
 @Suite("on: [clock-changed]", .timeLimit(.minutes(5)))
 struct ClockChangeProgramTests {
-    /// Sets the machine's clock to what it shows, which the kernel announces like any other step.
+    /// Sets the machine's clock to its current time, which the kernel announces like any other
+    /// step.
     private static func setClock() -> Bool {
         var now = timespec()
         return clock_gettime(CLOCK_REALTIME, &now) == 0 && clock_settime(CLOCK_REALTIME, &now) == 0

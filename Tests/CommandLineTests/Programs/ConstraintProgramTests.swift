@@ -26,7 +26,7 @@ struct ConstraintProgramTests {
         let match = try #require(line.wholeMatch(of: shape), "\(line)")
         #expect(match.output.1 == playground.statePath[...])
         #expect(run.errorLines.count == 1)
-        // Silent for cron about a constraint; that somebody has to log in is a line.
+        // A constraint prints nothing for cron. A missing login prints a line.
         #expect(due.status == 75, "\(due.errors)")
         #expect(due.errorLines.allSatisfy { $0.contains("waits for a login") }, "\(due.errors)")
         let wanted = try await playground.json("list").elements.last?["waiting_on"]
@@ -51,7 +51,7 @@ struct ConstraintProgramTests {
         #expect(text.last?.contains(" until now: storage_free: wanted 900 TiB free, is ") == true)
     }
 
-    /// What the dynamic loader was asked for after the start, by its own account (ld.so(8)).
+    /// The dynamic loader's own log shows which files it was asked for after the start (ld.so(8)).
     @Test(arguments: [("storage_free: 900TiB", false), ("idle: true", true)])
     func `the bus is reached only where a job depends on a service`(
         constraint: String, isReached: Bool

@@ -8,7 +8,7 @@ import Testing
 /// An account has one time zone, whatever file its days come from.
 @Suite("The time zone of days", .timeLimit(.minutes(5)))
 struct DayZoneProgramTests {
-    /// A job file whose only source is an export, with a time zone or without.
+    /// Returns a playground whose only source is an export, with or without a time zone.
     private func playground(zone: String? = "Europe/Madrid") async throws -> Playground {
         let playground = try await Playground { url, folder in
             jobFile(url, folder, zone)
@@ -24,7 +24,7 @@ struct DayZoneProgramTests {
             with: "path: \(folder)/export.xml" + (zone.map { "\n    time_zone: \($0)" } ?? ""))
     }
 
-    /// Copies the export to where the job file does not look.
+    /// Copies the export to a path that the job file does not name.
     private func copy(in playground: Playground) throws -> String {
         try playground.folder.write(
             "copy.zip", try TemporaryFolder.read("\(Playground.examples)/export.zip"))
@@ -105,8 +105,8 @@ struct DayZoneProgramTests {
         #expect(Set(sent).count == sent.count && sent.count >= 42)
     }
 
-    /// In Pago Pago the clock is exactly half a day off, and in London the days of winter differ by
-    /// an hour.
+    /// In Pago Pago the clock is exactly half a day off, and in London winter days differ by an
+    /// hour.
     @Test(arguments: ["Asia/Tokyo", "Etc/UTC", "Pacific/Pago_Pago", "Europe/London"])
     func `a day that was sent is followed by no shifted one`(zone: String) async throws {
         let playground = try await playground()
@@ -125,7 +125,7 @@ struct DayZoneProgramTests {
         #expect(changed.output.contains(" kept as they were sent"), "\(changed.output)")
         let sent = try playground.sentDayStarts()
         #expect(try Set(playground.sentDays()).isSuperset(of: before))
-        // One more where the last day of the other zone was over already.
+        // One more if the last day had already ended in the other zone.
         #expect(sent.count <= before.count + 1)
         #expect(zip(sent, sent.dropFirst()).allSatisfy { $1 - $0 > 12 * 3600 }, "\(sent)")
     }
@@ -176,8 +176,8 @@ struct DayZoneProgramTests {
 
     // MARK: Files of earlier releases
 
-    /// Takes back what only this release notes: an earlier one kept the machine's zone, and only
-    /// where some source named none.
+    /// Removes the note that only this release writes. An earlier release recorded the machine's
+    /// zone, and only if some source named none.
     private func age(_ playground: Playground, noted zone: String?) throws {
         let file = try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
         try file.execute("DELETE FROM day_zone")
@@ -223,7 +223,7 @@ struct DayZoneProgramTests {
 }
 
 extension Playground {
-    /// When each day begins that the sandbox has, by its own file, in seconds since 1970.
+    /// Returns the start of each day in the sandbox's own file, in seconds since 1970.
     fileprivate func sentDayStarts() throws -> [Int64] {
         try Connection(path: "\(folder.path)/sandbox/sandbox.db", access: .readOnly).all(
             """

@@ -37,7 +37,7 @@ struct DemoProgramTests {
                 "84 days and nights = 84 queued + 0 known",
             ] + end)
         #expect(second.status == 0, "\(second.errors) \(second.output)")
-        // An unchanged export is not read again.
+        // An unchanged export is not imported again.
         #expect(second.outputLines.suffix(3) == ["== where everything is"] + end)
     }
 

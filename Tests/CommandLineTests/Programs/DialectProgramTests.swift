@@ -2,7 +2,7 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// The programs against the sandbox in each dialect, found out by themselves.
+/// Runs the programs against the sandbox in each dialect, which they detect by themselves.
 @Suite("dialects", .timeLimit(.minutes(5)))
 struct DialectProgramTests {
     static let services = [

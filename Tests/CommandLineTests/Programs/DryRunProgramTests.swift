@@ -13,7 +13,7 @@ struct DryRunProgramTests {
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 3)
         try await playground.logIn()
-        // An upload that is not worked off yet, and samples that are not sent yet.
+        // An upload that is not processed yet, and samples that are not sent yet.
         let first = try await playground.run("run", "upload", "-o", "json")
         #expect([0, 75].contains(first.status), "\(first.errors)")
         try playground.writeExport(heartRates: 7)
@@ -65,7 +65,7 @@ struct DryRunProgramTests {
                 "what counts as old was confirmed or last listed before 2") == true)
     }
 
-    /// The four samples that are new in the second export, in one request.
+    /// Checks that one request has the four samples that are new in the second export.
     private func expectUpload(_ lines: [String], _ url: String) {
         #expect(lines.first == "POST \(url)/health-data/upload")
         #expect(lines.contains("  Authorization: <redacted>"))
@@ -146,7 +146,7 @@ struct DryRunProgramTests {
         #expect(result.status == 0)
         #expect(result.errorLines.first == "cleanup: would not start now")
         let line = try #require(result.errorLines.last)
-        // The state directory is not made yet: its file system is that of the folder above.
+        // The state directory does not exist yet, so the file system of the folder above counts.
         #expect(
             line.wholeMatch(
                 of: #/  unmet: storage_free: wanted 900 TiB free, is [0-9.]+ [KMGT]iB free \(.*\)/#)

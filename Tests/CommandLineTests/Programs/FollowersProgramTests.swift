@@ -2,7 +2,7 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// What a job starts with `then`, through the built programs.
+/// Jobs that another job starts through `then`, with the built programs.
 @Suite("then", .timeLimit(.minutes(5)))
 struct FollowersProgramTests {
     private func playground(status: Int, then: String) async throws -> Playground {

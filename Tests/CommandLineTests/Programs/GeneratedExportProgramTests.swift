@@ -3,15 +3,15 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// Compares the whole way of an export with a generator of exports that somebody else wrote; see
-/// `GeneratedExportTests`, which compares the reader.
+/// Compares an export's whole way to the backend with an independent generator of exports.
+/// `GeneratedExportTests` compares the reader.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(
         if: getenv("CLARITY_EXPORT_GENERATOR").map { access($0, R_OK) == 0 } ?? false,
         "CLARITY_EXPORT_GENERATOR names no script"))
 struct GeneratedExportProgramTests {
-    /// The types of the generator whose records are samples, but for blood pressure.
+    /// The types of the generator whose records are samples, except blood pressure.
     private static let measured: Set<String> = [
         "HKCategoryTypeIdentifierMindfulSession", "HKQuantityTypeIdentifierBloodGlucose",
         "HKQuantityTypeIdentifierBodyTemperature", "HKQuantityTypeIdentifierHeartRate",
@@ -19,7 +19,7 @@ struct GeneratedExportProgramTests {
         "HKQuantityTypeIdentifierOxygenSaturation", "HKQuantityTypeIdentifierRespiratoryRate",
     ]
 
-    /// Those whose records become days and nights.
+    /// The types whose records become days and nights.
     private static let folded: Set<String> = [
         "HKCategoryTypeIdentifierSleepAnalysis", "HKQuantityTypeIdentifierActiveEnergyBurned",
         "HKQuantityTypeIdentifierAppleExerciseTime",
@@ -55,7 +55,7 @@ struct GeneratedExportProgramTests {
         #expect(counts["samples_nested"] == truth["nested_records"])
         #expect(counts["samples_refused"] == .number(0))
         #expect(counts["samples_unmapped"] == .number(total(unmapped)))
-        // The note names the eight largest.
+        // The note names the eight largest types.
         let largest = unmapped.sorted { total([$1]) < total([$0]) }.prefix(8)
         for type in largest {
             #expect(
@@ -66,7 +66,8 @@ struct GeneratedExportProgramTests {
         #expect(counts["samples_paired"].number.map { 2 * $0 } == total(Self.pressures))
         let repeated = try #require(counts["samples_repeated"].number)
         #expect(counts["samples_folded"].number == total(Self.folded) - repeated)
-        // A stage that comes twice overlaps itself, and counts once without being recognised.
+        // A sleep stage that appears twice overlaps itself, and counts once without being
+        // recognised.
         let parts = Self.folded.subtracting(["HKCategoryTypeIdentifierSleepAnalysis"])
         #expect(repeated == (try await repetitions(of: parts, apart: true, in: playground)))
         let queued = try #require(counts["samples_queued"].number)
@@ -78,15 +79,17 @@ struct GeneratedExportProgramTests {
         #expect(days > 0 && counts["metrics_made"].number == days)
         let sent = queued + days - (counts["samples_not_accepted"].number ?? 0)
         #expect(counts["samples_accepted"] == .number(sent))
-        // Each kind goes by a route that takes it: `samples` has those of both routes.
+        // Each kind takes a route that accepts it, and `samples` counts both routes.
         #expect(try await sandbox.count("samples") == sent)
         #expect(try await sandbox.count("doubled") == 0)
     }
 
-    /// How many records repeat type, times, value and unit of another, in another language's count:
-    /// which source a record has does not make it another sample, but another part of a day (`apart`), of
-    /// which one source counts. Of blood pressures, which are two
-    /// records each, the generator repeats none.
+    /// Returns how many records repeat the type, times, value and unit of another, as a second
+    /// language counts them.
+    ///
+    /// The source of a record does not make it another sample. It does make it another part of a
+    /// day (`apart`), of which one source counts. The generator repeats no blood pressure, which is
+    /// two records.
     private func repetitions(
         of types: Set<String>, apart: Bool = false, in playground: Playground
     ) async throws -> Int {

@@ -90,7 +90,7 @@ struct HistoryProgramTests {
         #expect(attempt["attempt"] == .number(1) && attempt["result"] == .string("failed"))
         #expect(isInstant(attempt["started_at"].text) && isInstant(attempt["finished_at"].text))
         #expect(attempt["reason"] == run["failure"])
-        // 0 for one that ended before its memory was looked at.
+        // 0 for an attempt that ended before its memory was measured.
         #expect(attempt["peak_memory_bytes"].number != nil)
         #expect(run["deferrals"] == .array([]))
         #expect(text.outputLines.first == "run 1 of upload (bulk-upload): failed")

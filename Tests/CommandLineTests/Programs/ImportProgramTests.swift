@@ -6,7 +6,7 @@ import Testing
 
 @Suite("import", .timeLimit(.minutes(5)))
 struct ImportProgramTests {
-    /// Two samples and what is no sample between them.
+    /// Two samples, and an invalid one between them.
     private static let samples = """
         {"kind":"heart_rate","start":"2026-01-02T03:04:05Z","value":61,"source":"Band of Eve"}
         {"kind":"heart_rate","start":"2026-01-02T03:05:05Z","value":"61"}
@@ -29,7 +29,7 @@ struct ImportProgramTests {
         #expect(first.status == 0)
         #expect(first.output == "`export.xml`: 3 records read: 3 queued\n", "\(first.errors)")
         #expect(first.errorLines.last?.hasPrefix("`export.xml`: 100 % read") == true)
-        // Also when the file was only just written.
+        // Even if the file has only just been written.
         #expect(
             again.output.hasPrefix("`export.xml`: unchanged since it was read at ")
                 && again.errors == "")
@@ -292,7 +292,8 @@ struct ImportProgramTests {
 
     // MARK: On a terminal
 
-    /// An export with so many records that reading it takes a while, most of them the same.
+    /// Writes an export with so many records that importing it takes a while. Most of them are
+    /// duplicates.
     private func writeLongExport(_ playground: Playground) throws -> String {
         try playground.writeExport(heartRates: 20_000)
         let text = try TemporaryFolder.read("\(playground.folder.path)/export.xml")
@@ -342,7 +343,7 @@ struct ImportProgramTests {
 }
 
 extension Playground {
-    /// The samples of the outbox by their state.
+    /// Returns the number of samples of the outbox in each state.
     fileprivate func outbox() throws -> [String: Int] {
         var counts: [String: Int] = [:]
         try Connection(path: "\(statePath)/health.db", access: .readOnly).forEach(

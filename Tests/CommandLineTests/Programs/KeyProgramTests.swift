@@ -36,7 +36,7 @@ struct KeyProgramTests {
         #expect(told.output.hasSuffix(", changed once\n"))
         #expect(status.status == 0)
         #expect(again.status == 0)
-        // Nothing was sent twice: the samples are known under the new key.
+        // No sample was sent twice: the samples are known under the new key.
         #expect(sent != nil)
         #expect(try await playground.sandbox?.count("metrics") == sent)
         let next = try TemporaryFolder.read("\(playground.statePath)/master.key")
@@ -59,7 +59,7 @@ struct KeyProgramTests {
         }
         let first = ["HEALTH_KEY": String(repeating: "0f", count: 32)]
         let second = String(repeating: "aa", count: 32)
-        // Nobody is logged in; the attempt makes the store all the same, under the named key.
+        // Nobody is logged in, but the attempt creates the store under the named key.
         let made = try await playground.run("run", "insights", environment: first)
 
         let missing = try await playground.run("key", "status")
@@ -97,7 +97,7 @@ struct KeyProgramTests {
         #expect(proof.status == 0 && proof.output.hasPrefix("the log is sound: 1 entry, head "))
     }
 
-    /// How many samples the outbox has.
+    /// Returns the number of samples in the outbox.
     private func samples(_ playground: Playground) throws -> Int64? {
         try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .first("SELECT count(*) FROM outbox") { $0.integer(0) }
@@ -106,7 +106,7 @@ struct KeyProgramTests {
     @Test func `a process killed while it changes the key is finished by the next`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         try playground.writeExport(heartRates: 25_000)
-        // The backend is not there; the samples are kept all the same.
+        // There is no backend, but the samples are kept.
         _ = try await playground.run("run", "upload")
 
         let child = try playground.start(["key", "rotate", "-v"])
@@ -118,9 +118,9 @@ struct KeyProgramTests {
         let finished = try await playground.run("key", "rotate")
         let proof = try await playground.run("audit", "log", "--verify")
         let rows = try samples(playground)
-        // Without a login the run waits until it is forced.
+        // Without a login, a run waits unless it is forced.
         let again = try await playground.run("run", "upload", "--force", "-v")
-        // One sample more: the file is read again, and the rest of it is known.
+        // With one more sample the file is imported again, and all other samples are known.
         try playground.writeExport(heartRates: 25_001)
         _ = try await playground.run("run", "upload", "--force")
 
@@ -142,7 +142,7 @@ struct KeyProgramTests {
         #expect(again.errors.contains("`export.xml` is as it was when it was read at"))
         #expect(rows == 25_000)
         #expect(try samples(playground) == 25_001)
-        // The counts of a run are those of all its attempts.
+        // The counts of a run include all its attempts.
         let run = try await playground.lastRun(of: "upload")
         #expect(run["counts"]["samples_queued"].number == 25_001)
         #expect(run["counts"]["samples_duplicate"].number == 25_000)

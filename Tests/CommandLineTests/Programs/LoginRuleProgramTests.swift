@@ -57,7 +57,7 @@ struct LoginRuleProgramTests {
     @Test func `of logins at the same time two are sent`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)
-        // The store is made, so that none of them waits for that.
+        // Creates the store, so that no login waits for that.
         _ = try await login(playground, "Wr0ng-Passw0rd!")
 
         let statuses = try await withThrowingTaskGroup(of: Int32.self) { group in
@@ -83,7 +83,7 @@ struct LoginRuleProgramTests {
 
     // MARK: with a credential
 
-    /// The environment of a service whose manager hands over the password.
+    /// Returns the environment of a service whose manager passes it the password.
     private func credential(
         _ playground: Playground, _ password: String
     ) throws -> [String: String] {

@@ -11,7 +11,7 @@ struct LogoutProgramTests {
         "archive", "sources",
     ]
 
-    /// How many rows of a user are in the store.
+    /// Returns the number of rows in each table with a user's data, without empty tables.
     private func rows(_ playground: Playground) throws -> [String: Int] {
         let health = try Connection(
             path: "\(playground.statePath)/health.db", access: .readOnly)
@@ -86,7 +86,8 @@ struct LogoutProgramTests {
         try await sandbox.addFault("POST /health-data/upload: latency=8s")
         let attempt = try playground.start(["run", "upload"])
         try await sandbox.wait(for: 1) { try await $0.count("uploads") }
-        // Stopped, so that it sees the answer after the logout, however long that takes.
+        // The worker is stopped, so that it sees the answer after the logout, however long that
+        // takes.
         let worker = try #require(ProcessTable.children(of: attempt.processID).first)
         kill(worker, SIGSTOP)
 

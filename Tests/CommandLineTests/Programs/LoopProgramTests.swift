@@ -5,7 +5,7 @@ import Testing
 
 @Suite("loop", .timeLimit(.minutes(5)))
 struct LoopProgramTests {
-    /// Starts the loop and waits until it has told of the end of so many runs.
+    /// Starts the loop and waits until it has reported the end of `count` runs.
     private func loop(
         _ playground: Playground, ended count: Int
     ) async throws -> (loop: ChildProgram, lines: [String]) {
@@ -24,7 +24,7 @@ struct LoopProgramTests {
         try playground.writeExport(heartRates: 5)
         try await playground.logIn()
 
-        // Five jobs, and the status of the upload once more if it was asked for too early.
+        // Five jobs, and the status job once more if it asked about the upload too early.
         let (loop, lines) = try await loop(playground, ended: 5)
         let list = try await playground.json("list").elements
         loop.signal(signal)
@@ -77,7 +77,7 @@ struct LoopProgramTests {
         try playground.writeExport(heartRates: 5)
         try await playground.logIn()
         try await sandbox.addFault("POST /health-data/upload: hang x*")
-        // All others end; the upload hangs.
+        // All other runs end; the upload hangs.
         let (loop, _) = try await loop(playground, ended: 4)
 
         let due = try await playground.run("run", "--due")

@@ -2,8 +2,8 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// Uploads to a backend that keeps one metric of each type in a request, takes five types and counts
-/// the requests of an hour.
+/// Uploads to a backend that stores one metric of each type from a request, accepts five types and
+/// limits the requests of an hour.
 @Suite("Uploads of typed metrics to the deployed backend", .timeLimit(.minutes(5)))
 struct LoopUploadProgramTests {
     private func jobFile(_ url: String, _ folder: String, _ route: String) -> String {
@@ -61,7 +61,7 @@ struct LoopUploadProgramTests {
             "230 samples take about 3 h at 100 requests an hour; `route: samples` needs 1 request"
         #expect(outbox.outputLines.last == forecast, "\(outbox.output)")
         #expect(explain.output.contains(forecast), "\(explain.output)")
-        // It ends as the run would.
+        // The dry run ends with the status of a run.
         #expect(dry.status == 75, "\(dry.errors)")
     }
 
@@ -121,7 +121,8 @@ struct LoopUploadProgramTests {
 }
 
 extension Playground {
-    /// Puts an export with these records, each of a minute of its own, where the job file looks.
+    /// Writes an export with these records, each in a minute of its own, to the path in the job
+    /// file.
     fileprivate func writeRecords(
         _ records: [(type: String, unit: String, value: String)]
     ) throws {
@@ -140,7 +141,7 @@ extension Playground {
 }
 
 extension Sandbox {
-    /// Whether the summary has this text.
+    /// Returns whether the summary contains this text.
     fileprivate func says(_ text: String) async throws -> Bool {
         try await LoopbackRequest.send("GET", "/_sandbox/summary", port: port).contains(text)
     }

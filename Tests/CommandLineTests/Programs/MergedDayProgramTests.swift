@@ -3,10 +3,10 @@ import ClarityTestSupport
 import SQLite
 import Testing
 
-/// An export and Health Auto Export of the same days, judged by what the sandbox has.
+/// An export and Health Auto Export with the same days, judged by what the sandbox stores.
 @Suite("Days of several sources", .timeLimit(.minutes(5)))
 struct MergedDayProgramTests {
-    /// A job file with an export and a file of Health Auto Export.
+    /// Returns a playground whose sources are an export and a file of Health Auto Export.
     private func playground() async throws -> Playground {
         let playground = try await Playground { url, folder in
             Playground.standardJobFile(url: url, folder: folder).replacing(
@@ -19,7 +19,7 @@ struct MergedDayProgramTests {
         return playground
     }
 
-    /// The watch walks 1,000 steps from 08:00 to 08:10 on three days.
+    /// Writes an export in which the watch walks 1,000 steps from 08:00 to 08:10 on three days.
     private func writeExport(_ playground: Playground) throws {
         let records = (6...8).map {
             #"<Record type="HKQuantityTypeIdentifierStepCount" sourceName="Watch" unit="count" "#
@@ -33,7 +33,7 @@ struct MergedDayProgramTests {
                     + records.joined() + "</HealthData>").utf8))
     }
 
-    /// The same walk as minutes, and one at noon that the export does not have.
+    /// Writes the same walk as minutes, and a minute at noon that the export does not have.
     private func writePoints(_ playground: Playground) throws {
         let points = (6...8).flatMap { day in
             (0..<10).map {
@@ -101,7 +101,7 @@ struct MergedDayProgramTests {
         try playground.folder.write("auto.json", Array(#"{"data":{"metrics":[]}}"#.utf8))
         let upload = try await playground.run("run", "upload")
         let before = try await sandbox.lastSend()
-        // The last that kept nothing of what each source gave to a day.
+        // The last version that did not record what each source contributed to a day.
         try makeFormerHealthFile(state: playground.statePath, version: 14)
         let file = try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
         try file.execute("DELETE FROM sources")
@@ -118,7 +118,7 @@ struct MergedDayProgramTests {
 }
 
 extension Playground {
-    /// The steps of each day that the sandbox has, by its own file.
+    /// Returns the steps of each day in the sandbox's own file.
     fileprivate func sentSteps() throws -> [Int64] {
         try Connection(path: "\(folder.path)/sandbox/sandbox.db", access: .readOnly).all(
             """

@@ -5,7 +5,8 @@ import Testing
 
 @Suite("Sources that change while no scheduler runs", .timeLimit(.minutes(5)))
 struct MissedSourceProgramTests {
-    /// A file and a folder as sources, and a job that counts how often one of them changed.
+    /// Returns a playground with a file and a folder as sources, and a job that counts how often
+    /// one of them changed.
     private func playground() async throws -> Playground {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             """
@@ -33,7 +34,7 @@ struct MissedSourceProgramTests {
         return try TemporaryFolder.read(path).count { $0 == UInt8(ascii: ".") }
     }
 
-    /// How often the job has run after each change and a `run --due`.
+    /// Returns how often the job has run after each change and a `run --due`.
     private func counts(_ changes: [(Playground) throws -> Void]) async throws -> [Int] {
         let playground = try await playground()
         var counts: [Int] = []

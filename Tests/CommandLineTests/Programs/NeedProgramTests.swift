@@ -5,8 +5,8 @@ import Testing
 
 @Suite("What a run itself needs, as the programs show it", .timeLimit(.minutes(5)))
 struct NeedProgramTests {
-    /// A run that waits on its own account, as a worker left it that asked for external power; nobody
-    /// can say what the machine runs on.
+    /// Returns a playground with a run that waits for a need of its own, as if its worker had asked
+    /// for an unmetered network.
     private func awaiting() async throws -> Playground {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             Playground.standardJobFile(url: url, folder: folder).replacing(
@@ -37,7 +37,7 @@ struct NeedProgramTests {
 
         let lines = try await playground.run("dry-run", "cleanup").errorLines
         let explained = try await playground.run("explain", "cleanup").outputLines
-        // It is as the machine's network is: by wire it is met.
+        // The need depends on the machine's network: by wire it is met.
         let isMet = explained.contains {
             $0.hasPrefix("network_unmetered ") && $0.contains(" met ")
         }

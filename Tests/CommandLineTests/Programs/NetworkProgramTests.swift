@@ -49,7 +49,7 @@ struct NetworkProgramTests {
                 == .string("rtnetlink: no default route"))
     }
 
-    /// Jobs of which none names a constraint.
+    /// Returns a job file without constraints.
     private static func jobFile(backend url: String, keys: String = "") -> String {
         """
         version: 1
@@ -123,7 +123,7 @@ struct NetworkProgramTests {
         let loop = try await loopThatWaits(playground)
 
         try await blocking { try network.connect() }
-        // The loop looks again by itself after a quarter of an hour.
+        // By itself the loop checks again only after a quarter of an hour.
         let line = try #require(await loop.readErrorLine())
         loop.signal(SIGTERM)
 
@@ -177,7 +177,7 @@ struct NetworkProgramTests {
         try await playground.sandbox?.addFault("POST /health-data/upload: hang x*")
         let loop = try playground.start(["loop"])
         _ = try #require(await loop.readErrorLine())
-        // It is written down before it leaves.
+        // The batch is recorded before it is sent.
         let outbox = try Connection(path: "\(playground.statePath)/health.db", access: .readOnly)
         while try outbox.first(
             "SELECT 1 FROM batches WHERE state = 'sending'", map: { _ in true }) == nil
@@ -190,7 +190,7 @@ struct NetworkProgramTests {
         _ = await loop.finish()
         try await blocking { try network.connect() }
         try await playground.sandbox?.clearFaults()
-        // Who asks does not wait for the backoff after the stop.
+        // A run by hand does not wait for the backoff after the stop.
         let again = try await playground.run("run", "upload")
         let run = try await playground.json("history", "show", "1")
 
@@ -204,7 +204,7 @@ struct NetworkProgramTests {
         let attempts = run["attempts"].elements
         #expect(attempts.map { $0["stop_reason"] } == [.string("constraintLost"), .null])
         #expect(try await playground.sandbox?.count("metrics") == 5)
-        // With one attempt allowed it would be over if the stop had counted.
+        // With one attempt allowed, the run would be over if the stop counted.
         #expect(run["state"] == .string("succeeded"))
     }
 }

@@ -94,7 +94,7 @@ struct NextProgramTests {
                 "night  2026-10-26T02:30:00+01:00  Europe/Berlin",
             ])
         let lines = try half.outputLines.map { try JSONValue($0) }
-        // 36 hours on both sides of three changes, both ends of each stretch included.
+        // 36 hours on both sides of three changes, including both ends of each stretch.
         #expect(lines.count == 3 * 145)
         #expect(lines.first?["at"] == .string("2026-10-23T13:00:00Z"))
         #expect(lines.first?["note"] == .null)

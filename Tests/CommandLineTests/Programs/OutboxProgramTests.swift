@@ -5,7 +5,7 @@ import Testing
 
 @Suite("outbox", .timeLimit(.minutes(5)))
 struct OutboxProgramTests {
-    /// A playground with three samples that the backend refused and two that wait.
+    /// Returns a playground with three samples that the backend refused.
     private func refused() async throws -> Playground {
         let playground = try await Playground.quick()
         try await playground.logIn()
@@ -277,7 +277,7 @@ struct OutboxProgramTests {
     }
 }
 
-/// What an upload heeds of the machine beyond the constraints of its job.
+/// The conditions of the machine that an upload respects beyond the constraints of its job.
 @Suite(
     "the limits of an upload", .timeLimit(.minutes(5)),
     .enabled(if: MockBus.isAvailable, Comment(rawValue: MockBus.need)))

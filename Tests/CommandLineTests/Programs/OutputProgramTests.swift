@@ -16,7 +16,8 @@ struct OutputProgramTests {
     ) async throws {
         let playground = try await Playground(sandboxOptions: nil)
 
-        // The status is that of the first part of a pipe, which a shell does not tell.
+        // The status of the first part of a pipe goes to a file, because a shell does not report
+        // it.
         let result = try await ChildProgram.run(
             "/bin/sh",
             ["-c", "{ \"$0\" list; echo $? >&9; } 9>\"$1\" \(redirection)"]

@@ -3,7 +3,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// Two exports of one phone that overlap, from a generator that somebody else wrote.
+/// Two overlapping exports of one phone, from an independent generator of exports.
 @Suite(
     .timeLimit(.minutes(5)),
     .enabled(
@@ -17,7 +17,7 @@ struct OverlappingExportProgramTests {
     {
         let both = try await Playground(sandboxOptions: nil)
         let later = try await Playground(sandboxOptions: nil)
-        // The phone has been abroad meanwhile, so that each date is written otherwise.
+        // The phone was abroad in between, so each date is written differently.
         let early = try await generate(in: both, "early.xml", ["--until", "0.9"])
         let late = try await generate(
             in: both, "late.xml", ["--utc-offset=+0900", "--export-id", "2"])
@@ -31,7 +31,7 @@ struct OverlappingExportProgramTests {
 
         #expect(rows.count > 4000)
         #expect(others.count == rows.count)
-        // Not in one expectation, which would print what differs in full.
+        // Compared outside the expectation, which would print the whole difference.
         let isSame = others == rows
         #expect(isSame)
         let isSameStill = try both.outboxRows() == rows

@@ -2,7 +2,7 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// What must not be shown by any command, whatever a backend answers with.
+/// Markers that no command may show, whatever a backend answers.
 @Suite("What the commands show", .timeLimit(.minutes(5)))
 struct PlantedMarkersProgramTests {
     private static let value = "117.31415"
@@ -20,7 +20,7 @@ struct PlantedMarkersProgramTests {
          "tokens": {"access_token": "\(access)", "refresh_token": "\(refresh)",
          "token_type": "bearer", "expires_in": 3600}}
         """
-    /// What was sent, as a careless backend says it back.
+    /// The data that was sent, as a careless backend echoes it.
     private static let echo =
         #"{"heart_rate": \#(value), "note": "\#(text) \u001b[31m", "#
         + #""token": "\#(access) \#(refresh)"}"#
@@ -117,10 +117,10 @@ struct PlantedMarkersProgramTests {
             try await run("key", "status", "--output", form)
             try await run("auth", "status", "--output", form)
         }
-        // A logout removes most of it.
+        // Read before the logout, which removes most of it.
         let files = try playground.folder.contents().filter { $0.key.hasPrefix("state/") }
         let found = files.flatMap { path, bytes in
-            // Two bytes are somewhere in whatever is sealed.
+            // Two bytes occur by chance in any encrypted data.
             Self.markers.filter { $0.utf8.count > 2 && bytes.firstRange(of: Array($0.utf8)) != nil }
                 .map { "\(path): \($0)" }
         }

@@ -7,8 +7,8 @@ import Testing
 struct ReadingProgramTests {
     private static let clock = ["TZ": "UTC"]
 
-    /// Heart rates of 2026-10-01 from midnight on, one a minute, in the outbox; nobody is logged in
-    /// and no backend is there.
+    /// Returns a playground with heart rates of 2026-10-01 in the outbox, one a minute from
+    /// midnight. Nobody is logged in, and there is no backend.
     private func offline(heartRates count: Int) async throws -> Playground {
         let playground = try await Playground(sandboxOptions: nil)
         try playground.writeExport(heartRates: count)
@@ -24,7 +24,7 @@ struct ReadingProgramTests {
         try await playground.start(arguments, environment: Self.clock).finish()
     }
 
-    // MARK: Whose days
+    // MARK: Time zones
 
     @Test func `a machine in another time zone shows the days that the person lived`() async throws
     {
@@ -65,7 +65,7 @@ struct ReadingProgramTests {
                 "path: \(folder)/export.xml",
                 with: "path: \(folder)/export.xml\n    time_zone: Europe/Madrid")
         }
-        // As an earlier version left it: nothing is settled.
+        // The state that an earlier version leaves: no time zone is recorded.
         _ = try await playground.run(
             "import", try playground.folder.write("a.ndjson", []), "-q")
         try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
@@ -233,12 +233,12 @@ struct ReadingProgramTests {
             let result = try await playground.start(command, environment: Self.clock).finish()
             #expect(result.status == 0 && result.errors == "", "\(result.errors)")
         }
-        // As if nothing had been pulled: the samples alone.
+        // As if nothing had been pulled: only the samples remain.
         try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .execute("DELETE FROM metrics WHERE id NOT LIKE 'x%' AND sample IS NOT NULL")
         let own = try await counts()
 
-        // Four of the sandbox's own history are heart rates of other days.
+        // Four heart rates of other days come from the sandbox's own history.
         #expect(both == [34, 30])
         #expect(own == [34, 30])
         #expect(try await sandbox.count("requests") == requests)
@@ -373,7 +373,7 @@ struct ReadingProgramTests {
         }
     }
 
-    // MARK: What a server may say
+    // MARK: Text from a server
 
     private static let login = """
         {"user":{"user_id":"0b8e6c1e-0000-4000-8000-000000000001","email":"ada@example.org"},
@@ -397,7 +397,8 @@ struct ReadingProgramTests {
     private static let profile = ScriptedAnswer.answer(
         200, #"{"user_id":"0b8e6c1e-0000-4000-8000-000000000001","role":"\u001b]0;x\u0007"}"#)
 
-    /// A playground whose backend said one thing at the first refresh and another at the second.
+    /// Returns a playground whose backend gave one value at the first refresh and another at the
+    /// second.
     private func edited() async throws -> (playground: Playground, server: ScriptedServer) {
         let odd = #"one \u001b[31mtwo\u202e three\nfour \u9b62\u0007"#
         let server = try ScriptedServer([
@@ -431,7 +432,7 @@ struct ReadingProgramTests {
         #expect(
             list.outputLines[1].hasPrefix(
                 "     1  metrics  heart_rate  m-1  2026-01-01T01:00:00Z  "))
-        // As a word: the time of archiving may have these digits too.
+        // Compared as a word, because the time of archiving may have these digits too.
         #expect(!list.output.split(whereSeparator: { " \n".contains($0) }).contains("61"))
         #expect(none.outputLines == ["no version is archived"])
         #expect(late.elements.count == 1)

@@ -4,8 +4,7 @@ import Testing
 
 @Suite("the renewal of a session", .timeLimit(.minutes(5)))
 struct RenewalProgramTests {
-    /// The backend's refresh tokens are good once: two renewals with the same one would end the
-    /// session.
+    /// A refresh token works once: two renewals with the same one would end the session.
     @Test func `two processes renew a session once`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)
@@ -21,7 +20,7 @@ struct RenewalProgramTests {
 
         #expect(end.status == 0, "\(end.errors)")
         #expect(second.status == 0, "\(second.errors)")
-        // Each met the token that had ended, and nobody a renewal that was refused.
+        // Each process met the expired token, and no renewal was refused.
         #expect(try await sandbox.answers("401") == 2)
         let status = try await playground.json("auth", "status")
         #expect(isInstant(status["renewed_at"].text))
@@ -80,7 +79,7 @@ struct RenewalProgramTests {
     }
 
     @Test func `a renewal that fails while the access token is good fails no run`() async throws {
-        // Within the minute before its end a session is renewed.
+        // A session is renewed within the minute before it expires.
         let playground = try await Playground(sandboxOptions: ["--token-life", "50s"])
         try await playground.logIn()
         try await playground.sandbox?.addFault("POST /auth/refresh: 500 x*")

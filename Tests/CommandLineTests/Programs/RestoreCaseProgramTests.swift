@@ -3,10 +3,11 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// What a restore meets beside a whole backup and a damaged file.
+/// A restore in other situations than with a whole backup and a damaged file.
 @Suite("Cases of going back to a backup", .timeLimit(.minutes(5)))
 struct RestoreCaseProgramTests {
-    /// A playground with 30 samples that wait, a backup of the health data, a history after it.
+    /// Returns a playground with a backup of the health data, in which 30 samples wait, and a
+    /// history that is newer than the backup.
     private func filled() async throws -> (Playground, backup: String) {
         let playground = try await Playground.quick()
         try await playground.logIn()
@@ -34,7 +35,7 @@ struct RestoreCaseProgramTests {
         try #require(pwrite(file, zeros, zeros.count, 4096) == zeros.count)
     }
 
-    /// As a kill leaves it between the decision and the first file.
+    /// Creates the state that a kill leaves between the decision and the first file.
     private func cutShort(_ playground: Playground) throws {
         let restoring = "\(playground.statePath)/restoring"
         mkdir(restoring, 0o700)

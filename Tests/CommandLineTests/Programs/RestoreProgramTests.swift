@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Going back to a backup", .timeLimit(.minutes(5)))
 struct RestoreProgramTests {
-    /// A playground with 30 samples that wait, backed up, and then sent.
+    /// Returns a playground with 30 samples that were backed up while they waited, and then sent.
     private func sent(
         dialect: String, job options: String = ""
     ) async throws -> (Playground, backup: String) {
@@ -93,7 +93,8 @@ struct RestoreProgramTests {
 
     @Test func `what comes from a source only after it is in doubt as well`() async throws {
         let (playground, _) = try await sent(dialect: "loop")
-        // Ten more came and went since the backup; what is there cannot be read any more.
+        // Ten more samples were imported and sent after the backup, and the current file cannot be
+        // read.
         try playground.writeExport(heartRates: 40)
         let upload = try await playground.run("run", "upload", "--force")
         #expect(upload.status == 0, "\(upload.errors)")

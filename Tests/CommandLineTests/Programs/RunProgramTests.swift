@@ -29,7 +29,7 @@ struct RunProgramTests {
         #expect(starts.prefix(4) == ["cleanup", "insights", "upload", "refresh"])
     }
 
-    /// The jobs of the runs that had an attempt, in the order in which these started.
+    /// Returns the jobs of the runs that had an attempt, in the order in which the runs started.
     private func started(_ playground: Playground) async throws -> [String] {
         try await playground.json("history").elements
             .sorted {
@@ -51,7 +51,7 @@ struct RunProgramTests {
             result.outputLines.map { $0.prefix { $0 != ":" } }.sorted() == [
                 "cleanup", "insights", "refresh",
             ])
-        // Two at a time: the first two start at once.
+        // Two run at a time, so the first two start at once.
         let starts = try await started(playground)
         #expect(Set(starts.dropFirst().prefix(2)) == ["cleanup", "insights"])
         #expect(starts.last == "refresh")
@@ -105,7 +105,7 @@ struct RunProgramTests {
 
         #expect(result.status == 75)
         #expect(result.output == "")
-        // Of whichever job was first to find it.
+        // From the job that found it first.
         #expect(result.errorLines.count == 1, "\(result.errors)")
         #expect(result.errors.contains("waits for a login; run `clarity-jobs auth login`"))
         #expect(again.status == 75 && again.output == "" && again.errors == "")
@@ -132,7 +132,7 @@ struct RunProgramTests {
         let children = try (0..<30).map { _ in try playground.start(["run", "--due"]) }
         var results: [ProgramResult] = []
         for child in children { results.append(await child.finish()) }
-        // What followed a run may have been left to the next process.
+        // A run that follows another one may be left to the next process.
         let last = try await playground.run("run", "--due")
 
         #expect(Set(results.map(\.status)).isSubset(of: [0, 75]))

@@ -3,7 +3,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// What must not be found in a state directory by whoever reads its files.
+/// Data that a reader of its files must not find in a state directory.
 @Suite("What the files show", .timeLimit(.minutes(5)))
 struct SealedFilesProgramTests {
     private static let rate = 123.456
@@ -89,7 +89,8 @@ struct SealedFilesProgramTests {
     }
 
     @Test func `nothing planted is in a file that a killed process leaves`() async throws {
-        // Down after the login: the samples wait in the outbox, and the log is not yet in the file.
+        // The backend fails after the login: the samples wait in the outbox, and the log is not yet
+        // in the file.
         let playground = try await Playground.quick()
         try writeExport(playground)
         try await playground.logIn()

@@ -3,7 +3,8 @@ import ClarityTestSupport
 import SQLite
 import Testing
 
-/// What is said of samples on their way, judged by what the sandbox received and kept.
+/// What the programs report about samples that are sent, judged by what the sandbox received and
+/// stored.
 @Suite("The truth of what is sent", .timeLimit(.minutes(5)))
 struct SendingProgramTests {
     private static let loop = ["--dialect", "loop", "--quirks", "measured"]
@@ -48,7 +49,7 @@ struct SendingProgramTests {
         let playground = try await playground([])
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 1)
-        // Not asked for by the job after the upload, which would find it processed.
+        // No status job follows the upload, because it would find the upload processed.
         try playground.write {
             Playground.standardJobFile(url: $0, folder: $1).replacing(
                 "    then: [status]\n", with: "")
@@ -126,7 +127,7 @@ struct SendingProgramTests {
         let playground = try await playground(Self.loop)
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 3)
-        // Not asked for by the job after the upload.
+        // No status job follows the upload.
         try playground.write {
             Playground.standardJobFile(url: $0, folder: $1).replacing(
                 "    then: [status]\n", with: "")
@@ -158,14 +159,14 @@ struct SendingProgramTests {
 }
 
 extension Playground {
-    /// How many copies too many the outbox says there may be.
+    /// Returns the number of extra copies that may exist, according to the outbox.
     fileprivate func copies() throws -> Int {
         try Connection(path: "\(statePath)/health.db", access: .readWrite).first(
             "SELECT coalesce(sum(doubts), 0) FROM outbox WHERE state <> 'sending'"
         ) { Int($0.integer(0)) } ?? 0
     }
 
-    /// The states of the samples with their failures.
+    /// Returns the state of each sample with its number of failures.
     fileprivate func failures() throws -> [String] {
         try Connection(path: "\(statePath)/health.db", access: .readWrite).all(
             "SELECT state || ' ' || failures FROM outbox"

@@ -30,7 +30,8 @@ struct ServiceProgramTests {
         let bus = try await MockBus()
         try await bus.start(.upower)
         let playground = try await playground("external_power: true")
-        // Makes the files of the health data; who holds their lock then keeps a cleanup busy.
+        // Creates the files of the health data. A process that holds their lock then keeps a
+        // cleanup busy.
         let first = try await playground.run("run", "cleanup", environment: bus.environment)
         let lock = try Connection(path: "\(playground.statePath)/health.db", access: .readWrite)
         try lock.execute("BEGIN IMMEDIATE")
@@ -50,7 +51,7 @@ struct ServiceProgramTests {
         #expect(
             between["waiting_on"].elements.last?["source"] == .string("UPower: OnBattery"))
         #expect(again.status == 0, "\(again.errors)")
-        // With one attempt allowed the run would be over if the stop had counted.
+        // With one attempt allowed, the run would be over if the stop counted.
         #expect(run["state"] == .string("succeeded"))
         #expect(
             run["attempts"].elements.map { $0["stop_reason"] } == [
@@ -67,7 +68,7 @@ struct ServiceProgramTests {
         let run = try await playground.run("run", "cleanup", environment: bus.environment)
         let doctor = try await playground.run("doctor", environment: bus.environment)
 
-        // What the kernel says of this machine's power counts in its place.
+        // What the kernel reports about this machine's power counts instead.
         #expect([0, 75].contains(run.status), "\(run.errors)")
         #expect(
             doctor.outputLines.contains { $0.hasPrefix("not heard: UPower: ") },

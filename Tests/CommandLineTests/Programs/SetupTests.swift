@@ -3,7 +3,8 @@ import Glibc
 @testable import ProgramTestSupport
 import Testing
 
-/// `scripts/setup` where Swift and the C libraries are, nothing else is, and nothing may be installed.
+/// `scripts/setup` on a machine that has Swift, the C libraries and nothing else, and that allows
+/// no installation.
 @Suite("The setup", .timeLimit(.minutes(5)))
 struct SetupTests {
     private func setUp(_ arguments: [String]) async throws -> ProgramResult {

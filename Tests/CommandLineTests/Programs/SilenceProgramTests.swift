@@ -3,7 +3,8 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// What the programs say when nobody watches: a scheduler that died, a night in which nothing ran.
+/// What the programs report when nobody watches: a scheduler that died, a night in which nothing
+/// ran.
 @Suite("silence", .timeLimit(.minutes(5)))
 struct SilenceProgramTests {
     private func playground(_ job: String) async throws -> Playground {
@@ -18,7 +19,7 @@ struct SilenceProgramTests {
         }
     }
 
-    /// The end of the only run.
+    /// Returns the end of the only run.
     private func end(_ playground: Playground) async throws -> Instant {
         let run = try #require(try await playground.json("history").elements.first)
         return try #require(run["finished_at"].text.flatMap { Instant(rfc3339: $0) })

@@ -5,11 +5,11 @@ import Testing
 
 @Suite("Exports through the programs", .timeLimit(.minutes(5)))
 struct SourceProgramTests {
-    /// One way in which an export cannot be read at all.
+    /// A reason why an export cannot be read at all.
     struct Bad: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var status: Int32
-        /// What is said after `upload: failed: `, with `PATH` for the file's path.
+        /// The message after `upload: failed: `, with `PATH` for the file's path.
         var message: String
         var make: @Sendable (_ path: String) -> Void
     }
@@ -27,7 +27,7 @@ struct SourceProgramTests {
             testDescription: "a zip of nothing", status: 78,
             message: "`PATH` has no Apple Health export in it (an xml file whose root is "
                 + "`HealthData`)",
-            // The end of central directory alone is the smallest zip there is.
+            // The smallest zip archive is an end of central directory alone.
             make: { write($0, "PK\u{5}\u{6}" + String(repeating: "\0", count: 18)) }),
         Bad(
             testDescription: "an empty folder", status: 78,
@@ -120,7 +120,7 @@ struct SourceProgramTests {
 
     @Test func `a fault of the source is said also when the login is missing`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
-        // What waits in the outbox makes the run ask who is logged in.
+        // A sample that waits in the outbox makes the run check the login.
         try playground.writeExport(heartRates: 1)
         _ = try await playground.run("import", "\(playground.folder.path)/export.xml")
         unlink("\(playground.folder.path)/export.xml")
@@ -149,7 +149,7 @@ struct SourceProgramTests {
         #expect(queued + (counts["samples_duplicate"].number ?? 0) == samples)
         let days = try #require(counts["metrics_queued"].number)
         #expect(days == counts["metrics_made"].number)
-        // Blood glucose has no type there, and goes by the other route.
+        // Blood glucose has no type there, and takes the other route.
         let glucose = try #require(truth["samples"]["blood_glucose"].number)
         #expect(counts["samples_not_accepted"].number == 0)
         #expect(try await sandbox.count("metrics") == queued + days - glucose)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A spool folder and the other sources", .timeLimit(.minutes(5)))
 struct SpoolProgramTests {
-    /// A job file that uploads what a spool folder and an export have, when they have it.
+    /// Returns a playground whose job uploads from a spool folder and an export when they change.
     private func playground() async throws -> Playground {
         let playground = try await Playground.quick { url, folder in
             """
@@ -102,7 +102,8 @@ struct SpoolProgramTests {
             rename("\(spool)/\(name).tmp", "\(spool)/\(name).ndjson")
             lines.append(try await ended(loop))
         }
-        // A new export over the old one, written beside it: it has nothing new, which is no line.
+        // A new export, written beside the old one, replaces it. It has nothing new, so its run
+        // prints no line.
         let export = try TemporaryFolder.read("\(playground.folder.path)/export.xml")
         try playground.folder.write("export.tmp", export + Array("\n".utf8))
         rename("\(playground.folder.path)/export.tmp", "\(playground.folder.path)/export.xml")
@@ -131,7 +132,7 @@ struct SpoolProgramTests {
             ])
     }
 
-    /// The loop's next line about a run, without those that belong to the one before.
+    /// Returns the loop's next line about a run, without the lines that belong to the run before.
     private func ended(_ loop: ChildProgram) async throws -> String {
         while true {
             let line = try #require(await loop.readErrorLine(), "the loop ended")

@@ -11,7 +11,7 @@ struct StateProgramTests {
     {
         let playground = try await Playground.quick()
         let sandbox = try #require(playground.sandbox)
-        // Enough for the two databases, not for the outbox of the example.
+        // Enough for the two databases, but not for the outbox of the example.
         let disk = try TinyDisk(on: playground.statePath, kibibytes: 760)
         defer { disk.remove() }
         try await playground.logIn()
@@ -39,7 +39,7 @@ struct StateProgramTests {
         #expect(
             full.errors.contains("disk is full")
                 || full.errors.contains("no space left on device"), "\(full.errors)")
-        // To read takes a page of its own unless the log of who could not write is still there.
+        // Reading needs a page of its own, unless the log of the failed writer is still there.
         #expect(list.status == 0 || list.status == 74 && list.errors.hasPrefix(start))
         #expect(next.status == 0, "\(next.errors)")
         #expect(due.status == 0, "\(due.errors)")

@@ -24,7 +24,7 @@ struct StatusProgramTests {
         }
     }
 
-    /// The samples of `writeExport` begin at this time, a minute apart.
+    /// Twelve hours after the first sample of `writeExport`. The samples are a minute apart.
     private let noon = "2026-10-01T12:00:00Z"
 
     @Test func `goals that hold are said, with the outbox, the session and the jobs`() async throws

@@ -54,8 +54,8 @@ struct TerminalProgramTests {
         #expect(access(playground.statePath, F_OK) == -1, "\(name)")
     }
 
-    /// A shell with job control starts it: nobody else could set it going again, and the kernel stops
-    /// no program of which that is so.
+    /// A shell with job control starts the program. Nobody else could resume it, and the kernel
+    /// does not stop a program that nobody can resume.
     @Test func `who stops the question sees what they type, and is asked anew`() async throws {
         let playground = try await Playground()
         let script = """
@@ -205,7 +205,7 @@ extension Playground {
             environment: terminalEnvironment, hasTerminal: hasTerminal)
     }
 
-    /// What a program on a terminal finds around it.
+    /// The environment of a program on a terminal.
     var terminalEnvironment: [String: String] {
         [
             "CLARITY_JOBS_CONFIG": jobFilePath, "CLARITY_JOBS_STATE": statePath,

@@ -7,14 +7,15 @@ import Testing
 
 @Suite("The tour", .timeLimit(.minutes(5)))
 struct TourProgramTests {
-    /// A row of the table in docs/jobs.md: a kind, its job in the example, and what its run says.
+    /// A row of the table in docs/jobs.md: a kind, its job in the example, and what its run prints.
     struct Stop: Sendable {
         var kind: String
         var job: String
         var says: String
     }
 
-    /// The rows below the heading of the tour: `| kind | \`run job\` | \`what it says\` | prose |`.
+    /// Returns the rows below the heading of the tour: `| kind | \`run job\` | \`what it says\` |
+    /// prose |`.
     static func stops() throws -> [Stop] {
         let text = try TemporaryFolder.read("\(Playground.root)/docs/jobs.md")
         let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
@@ -28,7 +29,7 @@ struct TourProgramTests {
             }
     }
 
-    /// A home with the example as its job file, and the example's export beside it.
+    /// Returns a playground with the example as its job file, and the example's export beside it.
     private func playground() async throws -> Playground {
         let example = String(
             decoding: try TemporaryFolder.read("\(Playground.root)/Examples/every-kind.yaml"),

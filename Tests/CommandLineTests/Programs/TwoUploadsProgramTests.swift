@@ -2,7 +2,7 @@ import ClarityTestSupport
 @testable import ProgramTestSupport
 import Testing
 
-/// Two upload jobs in one job file, run at the same time against a backend that takes its time.
+/// Two upload jobs in one job file that run at the same time against a slow backend.
 @Suite("Two uploads at the same time", .timeLimit(.minutes(5)))
 struct TwoUploadsProgramTests {
     private func playground(_ dialect: [String], _ options: String) async throws -> Playground {
@@ -38,7 +38,8 @@ struct TwoUploadsProgramTests {
         let sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: 100)
         try await playground.logIn()
-        // It stores at once and answers late, so that the second run meets a batch in flight.
+        // The backend stores at once and answers late, so that the second run meets a batch in
+        // flight.
         try await sandbox.addFault("\(call): latency=8s")
 
         let first = try playground.start(["run", "upload"])

@@ -3,13 +3,14 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-/// A setting that can never work, what `validate` says of it, and settings beside it that can.
+/// A setting that can never work, the warnings of `validate` about it, and similar settings that
+/// can.
 struct WarningCase: Sendable, CustomTestStringConvertible {
-    /// The keys of job `a` from line 6 on, or a whole job file.
+    /// The keys of job `a` from line 6 on.
     var setting: String
-    /// Each as `line:column path: message`.
+    /// Each warning as `line:column path: message`.
     var warnings: [String]
-    /// Others in its place that give no warning.
+    /// Other settings in its place that give no warning.
     var neighbours: [String]
 
     init(_ setting: String, _ warnings: String..., beside neighbours: [String]) {
@@ -26,7 +27,7 @@ struct ValidateWarningTests {
     private static let now = "2026-11-20T12:00:00Z"
     private static let daily = "schedule: { every: 1d }"
 
-    /// A file whose job `a` has these keys; what stands below `---` is not indented.
+    /// Returns a job file whose job `a` has these keys. Text below `---` is not indented.
     private static func file(_ keys: String) -> String {
         let parts = keys.split(separator: "\n---\n", maxSplits: 1).map(String.init)
         return """
@@ -125,7 +126,7 @@ struct ValidateWarningTests {
             beside: [
                 "schedule: { calendar: '09:00', time_zone: UTC }\n"
                     + "constraints: { window: Mon..Fri 08:00-10:00 }",
-                // A Monday now and then.
+                // This day is a Monday now and then.
                 "schedule: { calendar: '*-12-24 09:00', time_zone: UTC }\n"
                     + "constraints: { window: Mon 08:00-10:00 }",
                 // New York is four hours behind in summer and five in winter.
@@ -172,7 +173,7 @@ struct ValidateWarningTests {
             ]),
     ]
 
-    /// What `validate` says in JSON, and the status that it ends with.
+    /// Returns the findings of `validate` in its JSON output, and its exit status.
     private func findings(
         _ keys: String, _ playground: Playground
     ) async throws -> (status: Int32, texts: [String]) {

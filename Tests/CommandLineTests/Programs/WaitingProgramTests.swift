@@ -33,7 +33,7 @@ struct WaitingProgramTests {
         return loop
     }
 
-    /// The line that says how a job's run ended.
+    /// Returns the line about the end of a job's run.
     private func end(of job: String, _ loop: ChildProgram) async throws -> String {
         while true {
             let line = try #require(await loop.readErrorLine())
@@ -70,7 +70,7 @@ struct WaitingProgramTests {
         #expect(try await end(of: "insights", loop).contains(Self.advice))
 
         try await playground.logIn()
-        // The loop looks again by itself after a quarter of an hour.
+        // By itself the loop checks again only after a quarter of an hour.
         let line = try await end(of: "insights", loop)
         loop.signal(SIGTERM)
 
@@ -120,12 +120,12 @@ struct WaitingProgramTests {
         let again = try await playground.run("run", "upload")
         let waiting = try await playground.lastRun(of: "upload")
         let loop = try await startLoop(playground, until: "source")
-        // Its folder was not there either, so that nobody could watch it.
+        // The folder did not exist either, so nothing could watch the file.
         #expect(mkdir("\(playground.folder.path)/Health", 0o700) == 0)
         try playground.writeExport(heartRates: 3)
         #expect(rename("\(playground.folder.path)/export.xml", path) == 0)
         let after = try await playground.run("run", "upload")
-        // The loop looks each minute, and may have taken the run first.
+        // The loop checks every minute, and may have started the run first.
         while try await playground.lastRun(of: "upload")["state"] != .string("succeeded") {}
         loop.signal(SIGTERM)
         _ = await loop.finish()

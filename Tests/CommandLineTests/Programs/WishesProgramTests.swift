@@ -5,7 +5,7 @@ import Testing
 
 @Suite("cancel, retry and audit", .timeLimit(.minutes(5)))
 struct WishesProgramTests {
-    /// A job file whose upload waits for something that never is.
+    /// Returns a job file whose upload waits for a condition that never holds.
     private func waiting(url: String, folder: String) -> String {
         Playground.standardJobFile(url: url, folder: folder).replacing(
             "kind: bulk-upload",
@@ -43,7 +43,7 @@ struct WishesProgramTests {
         try await playground.logIn()
         try await #require(playground.sandbox).addFault("POST /health-data/upload: hang x*")
         let loop = try playground.start(["loop"])
-        // All others end; the upload hangs.
+        // All other runs end; the upload hangs.
         for _ in 0...4 { _ = try #require(await loop.readErrorLine()) }
 
         let asked = try await playground.run("cancel", "upload")

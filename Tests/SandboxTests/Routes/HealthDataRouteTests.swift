@@ -160,7 +160,7 @@ import Testing
     @Test func `pages hold every metric once, newest first`() throws {
         let bench = try Bench()
         let token = try bench.token()
-        // The same instant for all: the order must not depend on the time alone.
+        // All metrics have the same time, so the order must not depend on the time alone.
         let metrics = (0..<30).map {
             JSON.heartRate($0).with("created_at", .time(Bench.start - .seconds(5)))
         }

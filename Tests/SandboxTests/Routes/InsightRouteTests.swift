@@ -69,7 +69,7 @@ import Testing
             polls[1]?["narrative"]
                 == "The analysis says: sleep efficiency is 0.82; wake count is 3.")
         #expect(polls[1]?["key_insights"] == ["sleep efficiency is 0.82", "wake count is 3"])
-        // First of the list, without a text, and asked for by whoever looks there.
+        // The list shows the new insight first, without a text, and counts as a poll of it.
         #expect(listed["data"]?["total_count"] == 24)
         #expect(
             try listed["data"]?["insights"].elements[0]

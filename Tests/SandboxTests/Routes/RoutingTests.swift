@@ -10,7 +10,7 @@ import Testing
     ])
     func `a path without an endpoint is 404`(_ method: String, _ path: String) throws {
         let bench = try Bench()
-        // A slash at the end names the same segments, so only the first is a page.
+        // A trailing slash adds no segment, so `/health-data/` is an endpoint: 401 without a token.
         let expected = path == "/health-data/" ? 401 : path == "/insights/history" ? 401 : 404
 
         #expect(try bench.call(method, path).status == expected)

@@ -75,7 +75,7 @@ import Testing
                 ["not kept"], ["stored"], ["known", "stored"], ["not kept"], ["known"],
             ])
         #expect(record["stored"] == 2 && record["copies"] == 0 && record["last_send"] == 5)
-        // The fourth was no acceptance that the third makes a repetition of: both came after one.
+        // Uploads 4 and 5 sent sample 0 again after upload 3 was accepted; upload 4 was not.
         #expect(record["sent_after_acceptance"] == [.id(0)])
         #expect(try later["sends"].elements.count == 2 && later["stored"] == 1)
         #expect(later["sent_after_acceptance"] == [])

@@ -4,7 +4,7 @@ import Testing
 @testable import clarity_jobs_sandbox
 
 @Suite struct HTTPServerTests {
-    /// A server on a free port, with what its service needs.
+    /// A server on a free port, with its service and an access token.
     private struct Running {
         let bench: Bench
         let server: HTTPServer
@@ -13,7 +13,7 @@ import Testing
         init(_ faults: String...) throws {
             bench = try Bench(faults: faults)
             token = try bench.token()
-            // From here the service belongs to the server's thread.
+            // From here on, only the server's thread may use the service.
             guard
                 let server = HTTPServer(
                     bench.service, try Listener(ListenAddress(host: 0x7F00_0001, port: 0)))
@@ -25,7 +25,7 @@ import Testing
 
         var authorization: String { "Authorization: Bearer \(token)" }
 
-        /// Waits until the server has taken up so many requests.
+        /// Waits until the server has received `count` requests.
         func untilRequests(_ count: Int) throws {
             for _ in 0..<10_000 where try summary()["requests"] == .count(count) { return }
             throw Bench.Unexpected()
@@ -168,7 +168,7 @@ import Testing
         let slowAnswer = slow.receiveAnswer()
 
         #expect(quickAnswer.status == 200)
-        // Both were carried out before the slow answer went out: two, and the login.
+        // The server had handled both before the slow answer went out. The login is the third.
         #expect(counted == 3)
         #expect(slowAnswer.status == 200)
         #expect(ContinuousClock.now - start >= .milliseconds(300))
@@ -200,7 +200,7 @@ import Testing
             upload(other)
             _ = other.receiveAll()
         }
-        // Comes after the answer that waited, which was for nobody.
+        // This answer waits longer than the delayed one for the client that is gone.
         let last = try running.client()
         last.send("GET", "/api/v1/health")
         _ = last.receiveAnswer()

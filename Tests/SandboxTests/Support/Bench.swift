@@ -2,7 +2,7 @@ import JSON
 
 @testable import clarity_jobs_sandbox
 
-/// A service without a socket: a clock that stands, identifiers that follow from a seed.
+/// A service without a socket, with a manual clock and identifiers from a fixed seed.
 final class Bench {
     let directory: TemporaryDirectory
     let service: Service
@@ -44,7 +44,7 @@ final class Bench {
                 body: body?.bytes ?? []))
     }
 
-    /// The status and the body of an answer that comes whole.
+    /// Sends a request and returns the status and body of an answer that is delivered whole.
     func call(
         _ method: String, _ path: String, _ body: JSON? = nil, token: String? = nil,
         query: [String: String] = [:]
@@ -56,7 +56,7 @@ final class Bench {
         return (response.status, try JSONParser.parse(response.body))
     }
 
-    /// The answer to a POST of plain text.
+    /// Posts plain text and returns the status and body of the answer.
     func post(_ text: String, to path: String) throws -> (status: Int, body: JSON) {
         let reply = service.reply(
             to: Request(method: "POST", path: path, query: [:], body: Array(text.utf8)))
@@ -72,10 +72,10 @@ final class Bench {
         return tokens
     }
 
-    /// An access token of the demo user.
+    /// Logs in the demo user and returns an access token.
     func token() throws -> String { try login()["access_token"].string }
 
-    /// A second user, registered and logged in.
+    /// Registers and logs in a second user and returns an access token.
     func strangersToken() throws -> String {
         let registered = try call("POST", "/auth/register", .registration())
         guard registered.status == 201 else { throw Unexpected() }
@@ -91,7 +91,7 @@ final class StandingClock {
     var now = Bench.start
 }
 
-/// Counts: the same identifiers in every run, and no two alike.
+/// Generates the same distinct numbers in every run, and so the same identifiers.
 struct CountingGenerator: RandomNumberGenerator {
     private var state: UInt64 = 0
 
@@ -122,7 +122,7 @@ extension JSON? {
 }
 
 extension JSON {
-    /// The same object with one member changed, added or, for `nil`, removed.
+    /// Returns the same object with one member changed or added, or removed if `value` is `nil`.
     func with(_ name: String, _ value: JSON?) -> JSON {
         guard case .object(let members) = self else { return self }
         let kept = members.filter { $0.name != name }
@@ -136,7 +136,7 @@ extension JSON {
         ]
     }
 
-    /// A UUID that ends in `number`.
+    /// Returns a UUID that ends in `number`, in hexadecimal.
     static func id(_ number: Int) -> JSON {
         let digits = String(number, radix: 16)
         let zeros = String(repeating: "0", count: 12 - digits.count)
@@ -158,7 +158,7 @@ extension JSON {
         ]
     }
 
-    /// `loc` and `type` of each fault of a 422, as `body.metrics.0.metric_id missing`.
+    /// The `loc` and `type` of each fault of a 422, such as `body.metrics.0.metric_id missing`.
     var faults: [String] {
         get throws {
             try self["detail"].elements.map { fault in

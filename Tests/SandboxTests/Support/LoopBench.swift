@@ -3,7 +3,7 @@ import JSON
 @testable import clarity_jobs_sandbox
 
 extension Bench {
-    /// A service of the deployed backend's dialect.
+    /// Makes a service that speaks the deployed backend's dialect.
     static func loop(_ quirks: Set<Quirk> = [], faults: [String] = []) throws -> Bench {
         var dialect = Dialect.loop
         dialect.quirks = quirks
@@ -16,10 +16,10 @@ extension Bench {
             ["email": .string(Seed.email), "password": .string(password)])
     }
 
-    /// An access token of the demo user.
+    /// Logs in the demo user and returns an access token.
     func loopToken() throws -> String { try loopLogin().body["access_token"].string }
 
-    /// An access token of a second user.
+    /// Registers a second user and returns an access token.
     func loopStrangersToken() throws -> String {
         try call(
             "POST", "/auth/register", ["email": "new@example.com", "password": "Fresh-Passw0rd"]
@@ -34,7 +34,7 @@ extension Bench {
         try call("GET", "/_sandbox/summary").body[name]
     }
 
-    /// An answer that comes whole, with its headers.
+    /// Sends a request and returns an answer that is delivered whole, with its headers.
     func response(
         _ method: String, _ path: String, _ body: JSON? = nil, token: String? = nil
     ) throws -> Response {

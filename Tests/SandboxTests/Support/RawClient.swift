@@ -1,8 +1,8 @@
 import Glibc
 
-/// A TCP connection to the loopback that shows what the wire shows.
+/// A TCP connection to the loopback interface that returns the bytes as they arrive.
 final class RawClient {
-    /// How a connection came to its end.
+    /// How a connection ended.
     enum End: Equatable {
         case closed, reset, silent
     }
@@ -49,7 +49,7 @@ final class RawClient {
         send(Array(lines.joined(separator: "\r\n").utf8) + body)
     }
 
-    /// What comes next; empty at the end.
+    /// Receives the next bytes, or none and how the connection ended.
     private func receive() -> (bytes: [UInt8], end: End?) {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         let count = recv(socket, &buffer, buffer.count, 0)
@@ -58,7 +58,7 @@ final class RawClient {
         return ([], errno == ECONNRESET ? .reset : .silent)
     }
 
-    /// Everything until the connection ends.
+    /// Receives everything until the connection ends.
     func receiveAll() -> (text: String, end: End) {
         var bytes: [UInt8] = []
         while true {
@@ -68,7 +68,7 @@ final class RawClient {
         }
     }
 
-    /// One answer with the body that its Content-Length announces.
+    /// Receives one answer with the body that its Content-Length announces.
     func receiveAnswer() -> (status: Int, head: String, body: [UInt8]) {
         var bytes: [UInt8] = []
         while true {
@@ -90,7 +90,7 @@ final class RawClient {
 
     private static func head(_ bytes: [UInt8]) -> String? {
         let text = String(decoding: bytes, as: UTF8.self)
-        // A carriage return and a line feed are one character.
+        // Swift counts a carriage return and a line feed as one character.
         guard let end = text.firstRange(of: "\r\n\r\n") else { return nil }
         return String(text[..<end.upperBound])
     }

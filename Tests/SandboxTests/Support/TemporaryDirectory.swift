@@ -1,6 +1,6 @@
 import Glibc
 
-/// A directory of its own that vanishes, with the database in it, when nobody holds it.
+/// A temporary directory, which `deinit` removes with the sandbox's database.
 final class TemporaryDirectory {
     let path: String
 

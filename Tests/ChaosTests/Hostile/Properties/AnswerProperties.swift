@@ -4,8 +4,8 @@ import JSON
 @testable import ClarityJobs
 @testable import ClarityWorkers
 
-/// Any answer of a backend is a value within bounds or a typed error, and what is kept of it can be
-/// shown.
+/// Checks that any answer of a backend becomes a value within bounds or a typed error, and that its
+/// stored parts can be shown.
 enum AnswerProperties {
     /// 2026-11-15T00:00:00Z.
     private static let now = Instant(secondsSince1970: 1_794_700_800)
@@ -16,7 +16,8 @@ enum AnswerProperties {
 
     static func makeCheck() -> FuzzTarget.Check { { bytes in try check(bytes) } }
 
-    /// The first byte draws the dialect and small numbers, the second the call, the third the status.
+    /// Checks a text. Its first byte selects the dialect and small numbers, the second the call,
+    /// the third the status.
     private static func check(_ bytes: UnsafeBufferPointer<UInt8>) throws {
         guard bytes.count > 3 else { return }
         let call = APICall.allCases[Int(bytes[1]) % APICall.allCases.count]
@@ -35,7 +36,7 @@ enum AnswerProperties {
         }
     }
 
-    /// An answer that is no success; its first line is that of `Retry-After`.
+    /// Checks an answer that is no success. Its first line is the value of `Retry-After`.
     private static func refusal(
         _ bytes: [UInt8], _ status: Int, of call: APICall, _ dialect: Dialect
     ) throws {
@@ -65,7 +66,7 @@ enum AnswerProperties {
         try demandHarmless(report.code ?? "", "a code")
     }
 
-    /// Words of the backend's that are kept: short, harmless, without a number of two digits.
+    /// Checks the backend's words that are stored: they are short, harmless and without numbers.
     private static func demandWords(_ words: String?) throws {
         guard let words else { return }
         try demand(words.utf8.count <= ServerWords.longest, "words without end")
@@ -83,7 +84,7 @@ enum AnswerProperties {
         }
     }
 
-    /// Reads a success as its call does, and goes on with it as the workers do.
+    /// Decodes a success as its call does, and processes it as the workers do.
     private static func read(
         _ body: [UInt8], of call: APICall, _ dialect: Dialect, count: Int
     ) throws(APIError) {
@@ -157,7 +158,7 @@ enum AnswerProperties {
         }
     }
 
-    /// An insight as a person sees it, in a narrow and in a wide window.
+    /// Checks an insight as a person sees it, in a narrow and in a wide window.
     private static func show(_ row: CachedRow) throws(APIError) {
         let insight = InsightText(row)
         for width in [20, 100] {
@@ -169,7 +170,7 @@ enum AnswerProperties {
         try require(isHarmless(insight.json.page), "JSON that steers the terminal")
     }
 
-    /// Ends the check from among calls that throw errors of the client.
+    /// Ends the check from code that throws only errors of the client.
     private static func require(_ holds: Bool, _ property: String) throws(APIError) {
         if !holds { throw .refused("\u{0}\(property)") }
     }
@@ -185,14 +186,14 @@ enum AnswerProperties {
 }
 
 extension Dialect {
-    /// The door of a route, where this dialect has it.
+    /// Returns the endpoint of a route, or `nil` if this dialect has none.
     fileprivate func doorIfAny(_ route: UploadRoute) -> UploadEndpoint? {
         do throws(APIError) { return try door(route) } catch { return nil }
     }
 }
 
 extension APIError {
-    /// The wait that a backend wished for.
+    /// The wait that a backend asked for.
     fileprivate var after: Duration? {
         switch self {
         case .rateLimited(let after), .server(_, let after): after

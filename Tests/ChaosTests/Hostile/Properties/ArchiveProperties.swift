@@ -2,9 +2,10 @@ import ClarityScheduler
 
 @testable import ClarityWorkers
 
-/// An archive is read to its end or to where it breaks, within the limit, whatever its headers say.
+/// Checks that an archive is read to its end or to where it breaks, within the limit, whatever its
+/// headers say.
 enum ArchiveProperties {
-    /// What an archive may inflate to here.
+    /// The largest number of bytes that an archive may inflate to here.
     private static let limit: Int64 = 1 << 20
 
     static func makeCheck() throws -> FuzzTarget.Check {

@@ -2,7 +2,7 @@ import ClarityJobs
 
 @testable import ClarityWorkers
 
-/// What a scanner told, folded into one number (FNV-1a), and how many records it told of.
+/// A digest of a scanner's events (FNV-1a), and the number of records among them.
 final class EventDigest: Equatable {
     private var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     private(set) var records: Int64 = 0
@@ -21,7 +21,7 @@ final class EventDigest: Equatable {
     func addRecord() { records += 1 }
 }
 
-/// Reads every byte that it is given.
+/// Adds every byte that it receives to a digest.
 struct DigestHandler: ExportHandler {
     let digest: EventDigest
 

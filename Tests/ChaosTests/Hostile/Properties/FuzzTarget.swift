@@ -1,14 +1,15 @@
-/// A part of the programs that reads what others wrote, with what must hold whatever they write.
+/// A part of the programs that reads foreign input, with the properties that must hold for any
+/// input.
 ///
-/// The properties stand here once: a coverage-guided fuzzer looks for texts that break them
-/// (`make fuzz`), and the tests hold them against the kept texts and seeded mutations of those.
+/// The properties are defined once. A coverage-guided fuzzer searches for texts that break them
+/// (`make fuzz`), and the tests check them on stored texts and on seeded mutations of those.
 struct FuzzTarget: Sendable {
-    /// A text held against the properties.
+    /// Checks the properties on a text.
     typealias Check = (_ text: UnsafeBufferPointer<UInt8>) throws -> Void
 
-    /// The name on the command line and of the folder of kept texts.
+    /// The name on the command line, and of the folder of stored texts.
     let name: String
-    /// Makes the check with all that it needs; the check is for one thread at a time.
+    /// Creates the check with everything that it needs. Only one thread at a time may use a check.
     let makeCheck: @Sendable () throws -> Check
 
     static let all = [
@@ -33,13 +34,13 @@ func demand(_ holds: Bool, _ property: @autoclosure () -> String) throws(BrokenP
     if !holds { throw BrokenProperty(description: property()) }
 }
 
-/// Ends the check where a text that people will see could steer their terminal.
+/// Ends the check if a text for people could steer their terminal.
 func demandHarmless(_ text: String, _ where: String) throws(BrokenProperty) {
     let scalar = text.unicodeScalars.first { scalar in
         switch scalar.value {
         case 0x0A: false
         case 0..<0x20, 0x7F...0x9F: true
-        // What turns the direction of the text, or ends a line of it.
+        // Characters that change the direction of the text, or end a line.
         case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false
         }
@@ -48,7 +49,8 @@ func demandHarmless(_ text: String, _ where: String) throws(BrokenProperty) {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The first byte, which draws what is done, and the text behind it; `nil` of no text.
+    /// The first byte, which selects what is checked, and the text after it; `nil` if there is no
+    /// text.
     var drawn: (draw: UInt8, text: UnsafeBufferPointer<UInt8>)? {
         guard let first, count > 1 else { return nil }
         return (first, UnsafeBufferPointer(rebasing: dropFirst()))

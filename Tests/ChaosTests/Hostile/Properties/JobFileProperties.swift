@@ -3,7 +3,8 @@ import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 
-/// Any bytes are a job file whose jobs can be planned, or have faults at places within them.
+/// Checks that any bytes are a job file whose jobs can be planned, or have faults with positions
+/// inside them.
 enum JobFileProperties {
     /// 2026-11-15T00:00:00Z.
     private static let now = Instant(secondsSince1970: 1_794_700_800)
@@ -48,7 +49,7 @@ enum JobFileProperties {
         try demand(zip(places, places.dropFirst()).allSatisfy { $0 <= $1 }, "faults out of order")
     }
 
-    /// Two decisions, between which a day passes: they end, and made again they are the same.
+    /// Makes two decisions, a day apart. Both must end, and a repetition must give the same result.
     private static func plan(_ file: JobFile) throws {
         var planner = Planner(
             jobs: JobSet(file.enabledJobs), owner: "fuzz", maxParallel: file.maxParallel ?? 4,
@@ -72,7 +73,7 @@ enum JobFileProperties {
     }
 }
 
-/// The zones that texts name mostly, read once.
+/// The zones that most texts name, read once.
 struct KeptZones: ZoneSource {
     private let files: [String: [UInt8]]
 
@@ -87,7 +88,7 @@ struct KeptZones: ZoneSource {
 
     func tzif(for identifier: String) -> [UInt8]? { files[identifier] }
 
-    /// The zones themselves, UTC first.
+    /// The zones, UTC first.
     var zones: [Zone] {
         get throws {
             [.utc]

@@ -1,7 +1,8 @@
 @testable import ClarityHost
 @testable import ClarityScheduler
 
-/// Lines that other programs write: reports of workers, orders to them, and traces of conditions.
+/// Checks lines that other programs write: reports of workers, orders to workers, and traces of
+/// conditions.
 enum LineProperties {
     static func makeCheck() -> FuzzTarget.Check {
         { bytes in
@@ -14,7 +15,7 @@ enum LineProperties {
         }
     }
 
-    /// A worker's reports are the same in whatever pieces they come, and within bounds.
+    /// Checks that a worker's reports are the same in pieces of any size, and within bounds.
     private static func reports(_ bytes: [UInt8], piece: Int) throws {
         var whole = ReportReader()
         var progress: [Int64] = []
@@ -75,7 +76,7 @@ enum LineProperties {
         }
     }
 
-    /// Out of a `do` that throws something else.
+    /// Reports a broken property from code that throws only `MalformedLine`.
     private static func again(_ holds: Bool, _ property: String) throws(MalformedLine) {
         if !holds { throw MalformedLine(expected: "\u{0}\(property)") }
     }

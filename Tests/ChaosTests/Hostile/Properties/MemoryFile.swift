@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Glibc
 
-/// A regular file, in memory where the machine has room for that, for readers that want a path.
+/// A regular file for readers that need a path, in memory if the machine has room for that.
 final class MemoryFile {
     private let folder: TemporaryFolder
     private let descriptor: Int32
@@ -16,7 +16,7 @@ final class MemoryFile {
 
     deinit { close(descriptor) }
 
-    /// Makes `bytes` all that it holds.
+    /// Replaces the content of the file with `bytes`.
     func hold(_ bytes: UnsafeBufferPointer<UInt8>) throws {
         guard ftruncate(descriptor, 0) == 0,
             pwrite(descriptor, bytes.baseAddress, bytes.count, 0) == bytes.count

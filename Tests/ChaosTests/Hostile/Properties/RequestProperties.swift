@@ -4,12 +4,14 @@ import SQLite
 
 @testable import clarity_jobs_sandbox
 
-/// The stand-in backend answers whatever it is asked with a status of HTTP, and its counts hold.
+/// Checks that the sandbox answers every request with an HTTP status, and that its counts add up.
 ///
-/// A text is a request: the line `METHOD /path?name=value`, the content type, an empty line, the
-/// body. `@` in place of a token is that of the person who is logged in.
+/// A text is a request of four parts: the line `METHOD /path?name=value`, the line of the content
+/// type, the line of the authorization, and the body. One bit of the first byte selects whether the
+/// token of a person who is logged in replaces the authorization.
 enum RequestProperties {
-    /// After how many requests a new service takes over: none has to work with all that was sent.
+    /// The number of requests after which a new service takes over, so that no request has to work
+    /// with all the data that was sent.
     private static let life = 512
 
     static func makeCheck() -> FuzzTarget.Check {
@@ -24,7 +26,7 @@ enum RequestProperties {
     }
 }
 
-/// A service without a socket, with somebody logged in.
+/// A service without a socket, with a person who is logged in.
 private final class RequestBench {
     static let dialects: [Dialect] = {
         var measured = Dialect.loop
@@ -65,7 +67,7 @@ private final class RequestBench {
         guard let response = answer(request) else { return }
         let isOurs = request.path.hasPrefix("/_sandbox") || !isMeasured
         try demand((200..<600).contains(response.status), "the status \(response.status)")
-        // The deployed backend's crashes are part of what it stands in for.
+        // The crashes of the deployed backend are part of what the sandbox imitates.
         try demand(response.status != 500 || !isOurs, "status 500")
         let type = response.headers.first { $0.name == "Content-Type" }?.value ?? ""
         if type.hasSuffix("json"), !response.body.isEmpty {
@@ -78,7 +80,7 @@ private final class RequestBench {
         if asked % 16 == 0 { try checkCounts() }
     }
 
-    /// What it says that it has adds up.
+    /// Checks that the counts of its summary add up.
     private func checkCounts() throws {
         let response = answer(Request(method: "GET", path: "/_sandbox/summary"))
         let summary = try JSONParser.parse(response?.body ?? [])
@@ -96,7 +98,7 @@ private final class RequestBench {
         try demand(count("doubled") >= 0 && count("uploads") >= 0, "a count below 0")
     }
 
-    /// The answer, where one comes.
+    /// Returns the answer, or `nil` if none comes.
     private func answer(_ request: Request) -> Response? {
         switch service.reply(to: request).delivery {
         case .whole(let response), .half(let response): response
@@ -128,7 +130,7 @@ private final class RequestBench {
     }
 }
 
-/// Counts, so that identifiers are the same in every run.
+/// A generator that counts, so that identifiers are the same in every run.
 private struct StepGenerator: RandomNumberGenerator {
     private var state: UInt64 = 0
 

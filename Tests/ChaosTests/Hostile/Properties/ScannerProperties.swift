@@ -3,14 +3,14 @@ import ClarityScheduler
 
 @testable import ClarityWorkers
 
-/// What must hold for every text of an export, however it is damaged.
+/// Checks what must hold for every text of an export, however damaged it is.
 enum ScannerProperties {
     /// 2026-11-15T00:00:00Z.
     private static let now = Instant(secondsSince1970: 1_794_700_800)
 
     static func check(_ bytes: UnsafeBufferPointer<UInt8>) throws {
-        // The first byte says in what pieces the text comes: not too many, since an unfinished tag
-        // is looked at again with each.
+        // The first byte selects the size of the pieces. There are not too many pieces, because an
+        // unfinished tag is scanned again with each of them.
         guard let (first, text) = bytes.drawn else { return }
         let piece = max(Int(first) % 61, text.count / 32)
 
@@ -33,7 +33,7 @@ enum ScannerProperties {
                 offsets.allSatisfy { $0 >= 0 && $0 < text.count }, "a place outside the text")
             try demand(offsets.first == whole.report.firstOffsets[name], "two first places")
         }
-        // Days and nights take longer than all else, so only one text in a hundred is mapped.
+        // Days and nights take longer than everything else, so only one text in 128 is mapped.
         if first % 128 == 0 {
             try demand(mapped(text).unexplained == 0, "a record that no count explains")
         }
@@ -49,8 +49,8 @@ enum ScannerProperties {
         return (digest, try reading.run { _, _ in })
     }
 
-    /// Scans without a window: each piece lies with what is left before it in memory of just its
-    /// length, so that the sanitizer sees a read beyond its end.
+    /// Scans without a window. Each piece, together with the unread rest before it, lies in memory
+    /// of exactly its length, so that the sanitizer detects a read beyond the end.
     private static func scan(
         _ text: UnsafeBufferPointer<UInt8>, piece: Int
     ) throws -> (events: EventDigest, report: SourceReport) {
@@ -68,7 +68,7 @@ enum ScannerProperties {
         return (digest, try scanner.finish(rest: end - start, isBroken: false) { _, _ in })
     }
 
-    /// The same with what the records mean.
+    /// Reads a text and maps its records to samples.
     private static func mapped(_ text: UnsafeBufferPointer<UInt8>) throws -> SourceReport {
         var reading = ExportReading(
             source: PieceSource(text, piece: text.count), mapper: RecordMapper(now: now),
@@ -77,7 +77,7 @@ enum ScannerProperties {
     }
 }
 
-/// A text in pieces.
+/// A source that returns a text in pieces.
 private final class PieceSource: ByteSource {
     private let text: UnsafeBufferPointer<UInt8>
     private let piece: Int

@@ -1,21 +1,23 @@
 import ClarityScheduler
 import ClaritySystem
 
-/// An expression of a job file names instants that go on, or it is refused in words that can be
-/// shown; looking for the next one ends.
+/// Checks that an expression of a job file names ascending instants or is refused, and that the
+/// search for the next instant ends.
 enum ScheduleProperties {
     static func makeCheck() throws -> FuzzTarget.Check {
         let zones = try KeptZones().zones
         return { text in try check(text, zones) }
     }
 
-    /// The first byte draws what the text is, the second the zone, and eight more the instant.
+    /// Checks a text. Its first byte selects what the text is, the second the zone, and eight more
+    /// the instant.
     private static func check(_ bytes: UnsafeBufferPointer<UInt8>, _ zones: [Zone]) throws {
         guard bytes.count > 10 else { return }
         let zone = zones[Int(bytes[1]) % zones.count]
         let drawn = bytes[2..<10].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         let text = String(decoding: bytes[10...], as: UTF8.self)
-        // Most within three centuries around 1970, some at the ends of what can be said.
+        // Most are within three centuries around 1970, and some at the limits of what can be
+        // represented.
         let within = Int64(truncatingIfNeeded: drawn) % 4_733_510_400_000
         let ends: [Int64] = [.min, .max, -62_167_219_200_000, 253_402_300_799_999]
         let instant = Instant(
@@ -99,7 +101,7 @@ enum ScheduleProperties {
         try check(.cron(try CronExpression("30 2 * * *"), zone), from: instant)
     }
 
-    /// An instant in words of RFC 3339.
+    /// Checks an instant in the form of RFC 3339.
     private static func moment(_ text: String) throws {
         guard let instant = Instant(rfc3339: text) else { return }
         let shown = "\(instant)"
@@ -107,14 +109,14 @@ enum ScheduleProperties {
         try demand(Instant(rfc3339: shown) == instant, "an instant that is read otherwise")
     }
 
-    /// What holds of every schedule: the next occurrence is later, is the first of those that are
-    /// due by then, and is among the latest.
+    /// Checks a schedule: the next occurrence is later, is the first one that is due by then, and
+    /// is among the latest.
     static func check(_ schedule: Schedule, from start: Instant) throws {
         var place = start
         for _ in 0..<5 {
             guard let next = schedule.next(after: place, anchor: start) else { return }
             try demand(next > place, "the next occurrence is not later")
-            // What is closer than the occurrence's own instant finds the same.
+            // A search that starts just before the occurrence finds the same one.
             let before = next - .milliseconds(1)
             if before > place {
                 try demand(
@@ -134,7 +136,7 @@ enum ScheduleProperties {
 }
 
 extension Instant {
-    /// Whether it lies where other instants around it cannot be said.
+    /// Whether other instants around this one cannot be represented.
     fileprivate var isExtreme: Bool {
         !(-62_167_219_200_000...253_402_300_799_999).contains(millisecondsSince1970)
     }

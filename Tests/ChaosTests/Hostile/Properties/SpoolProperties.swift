@@ -4,8 +4,8 @@ import Glibc
 
 @testable import ClarityWorkers
 
-/// Files of samples that other programs write: each record is a sample that can be queued and
-/// sent, or a counted reason.
+/// Checks files of samples that other programs write: each record is a sample that can be queued
+/// and sent, or is counted with a reason.
 enum SpoolProperties {
     /// 2026-11-15T00:00:00Z.
     private static let now = Instant(secondsSince1970: 1_794_700_800)
@@ -70,8 +70,8 @@ enum SpoolProperties {
         try found.forEach(check)
     }
 
-    /// What a sample is refused for is known before it is queued; what is queued can be sent by
-    /// every door that takes its kind.
+    /// Checks that a sample is refused before it is queued, and that a queued sample can be sent to
+    /// every endpoint that accepts its kind.
     private static func check(_ sample: Sample) throws {
         let queued: Sample
         do throws(IntakeCheck.Refusal) {
@@ -102,7 +102,7 @@ enum SpoolProperties {
         if !holds { throw .refused("a body that is no JSON") }
     }
 
-    /// A file's name leads nowhere but to a file of the folder.
+    /// Checks that a file's name leads only to a file of the folder.
     private static func name(_ name: String) throws {
         guard SpoolFolder.takes(name) else { return }
         try demand(!name.hasPrefix(".") && name.utf8.count <= 200, "a name that is none of ours")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// A memory of dialects, in memory.
+/// A dialect memory without a file.
 private final class MemoryOfDialects: DialectMemory {
     private let names: Mutex<[String: String]>
     init(_ names: [String: String] = [:]) { self.names = Mutex(names) }

@@ -5,7 +5,7 @@ import Testing
 @testable import ClarityWorkers
 
 struct DialectTests {
-    /// Method, path, `+` for a token, `2` for a call that may be made twice.
+    /// Lists calls: method, path, `+` if it needs a token, and `2` if it may be repeated.
     private func lines(of dialect: Dialect) -> [String] {
         APICall.allCases.compactMap { call in
             dialect.routes[call].map { route in

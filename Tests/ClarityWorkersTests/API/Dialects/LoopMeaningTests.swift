@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// What the deployed backend's answers mean, as they were measured.
+/// Tests the meaning of the deployed backend's answers, as they were measured.
 struct LoopMeaningTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let call: APICall
@@ -21,10 +21,10 @@ struct LoopMeaningTests {
         var testDescription: String { "\(call) \(status) \(body.prefix(60))" }
     }
 
-    /// A body of the shape `{"detail": ...}`.
+    /// Returns a body of the form `{"detail": ...}`.
     static func detail(_ json: String) -> String { #"{"detail":\#(json)}"# }
 
-    /// A problem object under `detail`.
+    /// Returns a problem object below `detail`.
     static func problem(_ status: Int, _ type: String) -> String {
         detail(
             #"{"type":"\#(type)","title":"T","status":\#(status),"detail":"D","instance":"<0x7f>","#
@@ -53,7 +53,7 @@ struct LoopMeaningTests {
             .unavailable(status: 400)),
         Row(.uploadMetrics, 500, "Internal Server Error", .server(status: 500, after: nil)),
         Row(.analyseSteps, 500, "Internal Server Error", .server(status: 500, after: nil)),
-        // Another user's id among others; this client sends its own.
+        // One of the causes is another user's id, but this client sends its own.
         Row(
             .uploadMetrics, 500,
             detail(#""An unexpected error occurred while processing health data upload""#),

@@ -9,7 +9,7 @@ struct APIErrorTests {
         let course: APIError.Course
         let tries: Int
         let after: Duration?
-        /// The exit status follows from it.
+        /// The category, which decides the exit status.
         let category: Failure.Category
         let sentence: String
 
@@ -276,7 +276,7 @@ struct APIErrorTests {
         (400, #"{"field":"metrics[3].steps"}"#, .validation(indices: [3])),
         (422, #"{"field":"client_timestamp"}"#, .clockRefused),
         (422, #"{"loc":["body","client_timestamp"],"type":"datetime_past"}"#, .clockRefused),
-        // The metrics that are named with it are at fault whatever the clock says.
+        // The metrics that are named too are at fault, whatever the clock says.
         (
             422, #"{"loc":["body","client_timestamp"]},{"field":"metrics[2].steps"}"#,
             .validation(indices: [2])

@@ -59,7 +59,7 @@ struct UploadBodyTests {
                 + #""time_to_sleep_minutes":9,"wake_count":3,"#
                 + #""sleep_stages":{"awake":22,"light":260,"deep":71,"rem":100},"#
                 + #""sleep_start":"2026-11-20T06:00:00Z","sleep_end":"2026-11-20T06:01:00Z"}"#),
-        // No stages: neither they nor how often the sleeper woke is known.
+        // Without stages, neither they nor the number of awakenings is known.
         Row(
             .sleep,
             .sleep(SleepNight(totalMinutes: 431, efficiency: 0.9, lightMinutes: 431)),
@@ -83,7 +83,7 @@ struct UploadBodyTests {
             #""sleep_analysis","sleep_data":{"total_sleep_minutes":431,"sleep_efficiency":0.9,"#
                 + #""wake_count":0,"sleep_stages":{"awake":0,"light":360,"deep":71,"rem":0},"#
                 + #""sleep_start":"2026-11-20T06:00:00Z","sleep_end":"2026-11-20T06:01:00Z"}"#),
-        // Stages and times awake, of which the source gives no number.
+        // Stages and times awake, whose number the source does not give.
         Row(
             .sleep,
             .sleep(

@@ -29,7 +29,7 @@ struct CurlExecutorTests {
         let transport = try CurlTransport(version: "1")
 
         let statuses = try await withTaskExecutorPreference(transport.executor) {
-            // Not a child: it has no preference, and sends from a thread of the pool.
+            // A detached task does not inherit the preference, and sends from a thread of the pool.
             let other = Task.detached { try await transport.send(HTTPRequest(.get, server.url)) }
             let own = try await transport.send(HTTPRequest(.get, server.url))
             return [own.status, try await other.value.status]

@@ -5,8 +5,8 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// The transport against a TLS server that means no good. A limit that a test does not wait for is
-/// an hour, so that only the one under test can end it.
+/// Tests the transport against a hostile TLS server. Time limits that a test does not wait for are
+/// an hour, so that only the limit under test can expire.
 @Suite(
     .enabled(if: HostileServer.isAvailable, "needs python3 and openssl"), .timeLimit(.minutes(5)))
 struct CurlTransportTLSTests {
@@ -40,9 +40,9 @@ struct CurlTransportTLSTests {
         }
     }
 
-    // MARK: Whom it believes
+    // MARK: Trust
 
-    /// A way in which a server is not the one that is meant.
+    /// A way in which a server is not the intended one.
     enum Impostor: String, CaseIterable {
         case speaksOldTLS, hasExpired, isAnother, isUnknown, hasOtherKey
         case bundleIsMissing, bundleIsGarbage
@@ -86,7 +86,7 @@ struct CurlTransportTLSTests {
         let fault = await fault(try transport(trust), "\(server.url)/ok")
 
         #expect(fault == impostor.error)
-        // Waited for: a server that is ended may not have taken the connection yet.
+        // Waits for this line: a server that is ended may not have accepted the connection yet.
         #expect(await server.next() == "connected 1")
         let log = await server.finish()
         #expect(!log.contains { $0.hasPrefix("request") || $0.contains("marker") })
@@ -109,7 +109,7 @@ struct CurlTransportTLSTests {
         #expect(await server.next() == "request 1 GET /ok \(CurlTransportTLSTests.token)")
     }
 
-    // MARK: What it bears
+    // MARK: Limits
 
     @Test(arguments: [
         ("/endless", TransportError.tooLarge(limit: 65536)),
@@ -169,7 +169,7 @@ struct CurlTransportTLSTests {
         #expect(other.connections == 0)
     }
 
-    // MARK: Its connections
+    // MARK: Connections
 
     @Test func `a cancelled task has closed its connection`() async throws {
         let authority = try await TestAuthority()
@@ -209,7 +209,7 @@ struct CurlTransportTLSTests {
         let first = try await transport.send(request("\(server.url)/once", stream: body))
         let second = try await transport.send(request("\(server.url)/once", stream: body))
 
-        // The digest that `sha256sum` gives for these bytes.
+        // The digest of these bytes by `sha256sum`.
         let digest = "aca1cd027e979588d14b877b7b0cb8585ad9fec599eb45801992ee5382b3760f"
         #expect(String(decoding: first.body, as: UTF8.self) == digest)
         #expect(String(decoding: second.body, as: UTF8.self) == digest)
@@ -221,7 +221,7 @@ struct CurlTransportTLSTests {
             try await authority.identity("server"), streams: 2)
         let transport = try transport(.init(authorities: authority.certificate))
 
-        // The server answers neither before it has both.
+        // The server answers neither request before it has both.
         async let first = transport.send(request("\(server.url)/a"))
         async let second = transport.send(request("\(server.url)/b"))
 

@@ -6,8 +6,8 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// The transport over real sockets. A limit that a test does not wait for is an hour, so that only
-/// the one under test can end it.
+/// Tests the transport over real sockets. Time limits that a test does not wait for are an hour, so
+/// that only the limit under test can expire.
 @Suite(.timeLimit(.minutes(5)))
 struct CurlTransportTests {
     private func transport(
@@ -263,7 +263,7 @@ struct CurlTransportTests {
         let server = try ScriptedServer([.answer()])
         let transport = try transport()
         let task = Task {
-            // Cancelled by the test before it can go on.
+            // The task cancels itself before it sends.
             await withCheckedContinuation { cancelled in
                 withUnsafeCurrentTask { $0?.cancel() }
                 cancelled.resume()
@@ -295,7 +295,7 @@ struct CurlTransportTests {
         let server = try ScriptedServer([.answer()])
         let text = String(repeating: "abc", count: 100_000)
         let body = RequestBody(count: text.utf8.count) { offset, buffer in
-            // Never more than a little at once.
+            // Provides at most 1000 bytes at once.
             let piece = text.utf8.dropFirst(offset).prefix(min(1000, buffer.count))
             buffer.copyBytes(from: piece)
             return piece.count

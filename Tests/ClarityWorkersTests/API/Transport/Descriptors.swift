@@ -1,9 +1,9 @@
 import ClarityTestSupport
 @preconcurrency import Glibc
 
-/// The descriptors that this process has open.
+/// Inspects the open descriptors of this process.
 enum Descriptors {
-    /// Those that are connected to a port of this machine.
+    /// Returns the descriptors that are connected to a port of this machine.
     static func connections(to port: Int) throws -> [Int32] {
         guard let listing = opendir("/proc/self/fd") else {
             throw TemporaryFolder.Errno(code: errno)

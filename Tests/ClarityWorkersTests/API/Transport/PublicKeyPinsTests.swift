@@ -15,7 +15,7 @@ struct PublicKeyPinsTests {
     @Test(arguments: [
         [], [one], [one, one], [one, ""], [one, "sha256//"], [one, "sha256/" + two.dropFirst(8)],
         [one, "sha1//" + two.dropFirst(8)], [one, two + "="], [one, String(two.dropLast())],
-        // The last letter says more than 256 bits.
+        // The last letter encodes more than 256 bits.
         [one, two.replacing("b+8=", with: "b+9=")], [one, two.replacing("/9", with: "-9")],
         [one, two + ";" + one], [one, two.replacing("b+8=", with: "b+é=")],
         [one, "/etc/backend.pub"], [one, two, "x"],

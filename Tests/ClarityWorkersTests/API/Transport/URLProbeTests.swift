@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// Probes over real sockets.
+/// Tests probes over real sockets.
 @Suite(.timeLimit(.minutes(5))) struct URLProbeTests {
     private func outcome(_ url: String) async throws -> Result<Int, TransportError> {
         try await blocking {
@@ -48,7 +48,7 @@ import Testing
     @Test(arguments: [
         (ScriptedAnswer.answer(200, ""), Result<Int, TransportError>.success(200)),
         (.answer(599), .success(599)),
-        // An endless body is not waited for, nor one that never comes to its end.
+        // The probe waits neither for a very long body nor for one that never ends.
         (.truncated("a", announced: 1 << 40, then: .keep), .success(200)),
         (.answer(200, String(repeating: "x", count: 3_000_000)), .success(200)),
         (.truncated("", announced: 20), .failure(.truncated)),

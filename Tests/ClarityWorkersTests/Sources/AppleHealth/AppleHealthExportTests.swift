@@ -17,7 +17,7 @@ import Testing
         return result
     }
 
-    /// Reads an archive of these members.
+    /// Reads an archive with these members.
     private func read(_ members: [ZipWriter.Member]) throws -> Reading {
         try Files.withFolder { folder in
             try Files.write(ZipWriter.archive(members), to: "\(folder)/export.zip")
@@ -130,7 +130,7 @@ import Testing
         throws
     {
         var damaged = try Files.bytes("\(Files.root)/Examples/export-malformed.zip")
-        // Nearly all data of the last member, the one before the central directory.
+        // Damages nearly all data of the last member, which is before the central directory.
         let directory = try #require(damaged.firstRange(of: [0x50, 0x4B, 0x01, 0x02]))
         for index in directory.lowerBound - 1900..<directory.lowerBound { damaged[index] = 0xFF }
 
@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    // The superuser may read everything.
+    // The superuser may read every file.
     @Test(.enabled(if: geteuid() != 0))
     func `a file without permission says so`() throws {
         try Files.withFolder { folder in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// The counts that the maker of an export kept while it wrote it.
+/// The counts that the generator of an export recorded while it wrote the export.
 private struct Truth: Decodable, Equatable {
     struct Break: Decodable, Equatable {
         var byteOffset: Int64

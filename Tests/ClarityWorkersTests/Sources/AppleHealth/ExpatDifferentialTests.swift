@@ -4,23 +4,23 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// Holds the scanner against expat, which follows XML 1.0 to the letter.
+/// Compares the scanner with expat, which follows XML 1.0 strictly.
 ///
-/// On what expat takes, both must find the same records with the same attributes, byte for byte,
-/// after references are decoded and white space in values is made spaces. On what expat refuses, the
-/// scanner must have found every record that stood before the fault, and may find more behind it.
+/// If expat accepts a document, both must find the same records with the same attributes, byte for
+/// byte, after decoding references and changing white space in values to spaces. If expat refuses a
+/// document, the scanner must find every record before the fault, and may find more after it.
 ///
-/// Different on purpose, and kept out of the documents:
-/// - the document type is passed over, so an attribute that has a default in it and is not written
-///   does not exist, and no declared entity does;
-/// - a processing instruction ends at its first `>`, not at `?>`: one that is never closed would else
-///   swallow the rest of the export;
-/// - a correlation that is never closed ends at the next element beside it, so in a damaged document
-///   it may differ which records are inside one.
+/// The two differ on purpose in these cases, which the documents avoid:
+/// - The scanner skips the document type. So an attribute with a default there that is not written
+///   does not exist, and neither does a declared entity.
+/// - A processing instruction ends at its first `>`, not at `?>`. Otherwise an instruction that is
+///   never closed would swallow the rest of the export.
+/// - A correlation that is never closed ends at the next element beside it. So in a damaged
+///   document the two may disagree about which records are inside a correlation.
 @Suite(.enabled(if: Python.isPresent, "\(Python.need)"), .timeLimit(.minutes(10)))
 struct ExpatDifferentialTests {
-    /// Writes what expat tells of each file of a folder into another beside it, in `ScannedText`'s
-    /// lines.
+    /// Writes what expat reports of each file in a folder to another file beside it, in the format
+    /// of `ScannedText`'s lines.
     private static let reference = """
         import os, sys, xml.parsers.expat
         def escaped(text):
@@ -57,7 +57,7 @@ struct ExpatDifferentialTests {
             with open(path + '.expat', 'w') as file: file.write('\\n'.join(lines))
         """
 
-    /// What expat tells of these documents.
+    /// Returns what expat reports of these documents.
     private func expat(_ documents: [[UInt8]]) throws -> [[String]] {
         let folder = try TemporaryFolder()
         for (place, document) in documents.enumerated() {
@@ -74,14 +74,14 @@ struct ExpatDifferentialTests {
         ["record", "nested", "metadata"].contains { line.hasPrefix($0) }
     }
 
-    /// The lines of records alone, whether inside a correlation or not.
+    /// Returns only the lines of records, inside a correlation or not.
     private func records(_ lines: [String]) -> [String] {
         lines.filter { $0.hasPrefix("record") || $0.hasPrefix("nested") }.map {
             String($0.dropFirst(6))
         }
     }
 
-    /// The elements as a report counts them.
+    /// Returns the elements as a report counts them.
     private func elements(_ lines: [String]) -> [String: Int64] {
         let names = Set(ExportElement.allCases.map { "\($0.name)" })
         var counts: [String: Int64] = [:]

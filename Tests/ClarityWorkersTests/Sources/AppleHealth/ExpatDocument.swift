@@ -1,20 +1,20 @@
-/// Invented exports for the comparison with expat: of every form that XML allows, not only of those
+/// Invents exports for the comparison with expat, in every form that XML allows, not only the forms
 /// that a phone writes.
 struct ExpatDocument {
     private var draw: TrialNumbers
 
-    /// The document of a seed.
+    /// Makes the document of a seed.
     static func make(seed: UInt64) -> [UInt8] {
         var document = ExpatDocument(draw: TrialNumbers(seed: seed))
         return Array(document.text().utf8)
     }
 
-    /// The document of a seed with one to three bytes behind the root's tag replaced, removed or
-    /// put in. No question mark is put in: see `ExpatDifferentialTests`.
+    /// Makes the document of a seed with one to three bytes after the root's tag replaced, removed
+    /// or inserted. Never inserts a question mark: see `ExpatDifferentialTests`.
     static func damaged(seed: UInt64) -> [UInt8] {
         var bytes = make(seed: seed)
         var draw = TrialNumbers(seed: seed &+ 1_000_003)
-        // The last attribute of the root's tag.
+        // The end of the root's tag, with its last attribute.
         let root = Array("0123456789\">".utf8)
         let body = bytes.firstRange(of: root)?.upperBound ?? 0
         let marks = Array("<>\"'/=&;! \n]-ax0\u{E9}\u{1}".utf8)
@@ -77,13 +77,13 @@ struct ExpatDocument {
         }
     }
 
-    /// An element with some of these attributes and up to `children` others in it.
+    /// Makes an element with some of these attributes and up to `children` elements in it.
     private mutating func element(
         _ name: String, names: [String] = ["type", "value", "a"], _ children: Int = 0,
         _ child: (inout ExpatDocument) -> String = { _ in "" }
     ) -> String {
         var tag = "<" + name
-        // Nearly always in the order given, as in an export.
+        // Mostly in the given order, as in an export.
         var names = names
         if draw.below(3) == 0 { names.shuffle(using: &draw) }
         for attribute in names where draw.below(4) > 0 {
@@ -118,7 +118,8 @@ struct ExpatDocument {
     }
 }
 
-/// SplitMix64: small, and the same everywhere for the same seed.
+/// The generator SplitMix64, which is small and gives the same numbers for the same seed
+/// everywhere.
 struct TrialNumbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -132,7 +133,7 @@ struct TrialNumbers: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to `limit`, without that.
+    /// Returns a number from 0 up to `limit`, exclusive.
     mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
 
     mutating func one<Value>(of values: [Value]) -> Value { values[below(values.count)] }

@@ -4,7 +4,7 @@ import Glibc
 
 @testable import ClarityWorkers
 
-/// A text in memory, given in pieces of a chosen size.
+/// A text in memory that arrives in pieces of a chosen size.
 final class MemorySource: ByteSource {
     private let bytes: [UInt8]
     private let piece: Int
@@ -51,13 +51,13 @@ func reading(
     return result
 }
 
-/// Reads the records and what else is given inside a whole document.
+/// Reads a whole document whose root contains `body`.
 func reading(body: String, tagLimit: Int = 16 << 20) throws -> Reading {
     try reading(
         Array("<HealthData locale=\"en_US\">\n\(body)</HealthData>\n".utf8), tagLimit: tagLimit)
 }
 
-/// A heart rate of 61 at 2024-01-21T13:30:00Z, with parts replaced.
+/// Makes a heart rate of 61 at 2024-01-21T13:30:00Z, with parts replaced.
 func heartRate(
     source: String = #"sourceName="a""#, value: String = #"value="61""#,
     dates: String =
@@ -104,7 +104,7 @@ enum Files {
         }
     }
 
-    /// Runs `body` with a folder that is removed with its files afterwards.
+    /// Runs `body` with a new folder, and then removes it with its files.
     static func withFolder<Result>(_ body: (String) throws -> Result) throws -> Result {
         var template = Array("/tmp/clarity-sources-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Failure(what: "cannot make a folder") }

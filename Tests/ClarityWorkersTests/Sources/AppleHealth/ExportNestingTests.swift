@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityWorkers
 
 @Suite struct ExportNestingTests {
-    /// Each is a body, and what the scanner must tell of it.
+    /// Each row is a body, and what the scanner must report of it.
     @Test(arguments: [
         (
             "<ExportDate value='2026-11-15 08:00:00 +0000'/><Me a='b'/>",
@@ -115,7 +115,6 @@ import Testing
 
     @Test func `the first eight places of a malformation are kept in the order of the text`() throws
     {
-        // The quote in a name is met before the control character that stands before it.
         let tag = "<Me a='\u{0B}'/>"
 
         let report = try ScannedText(body: String(repeating: tag, count: 10)).report

@@ -145,7 +145,7 @@ import Testing
     }
 
     @Test func `bytes that the disk does not give are the disk's fault`() throws {
-        // Nothing of a process begins at 0, and reading there fails with EIO (proc(5)).
+        // A process has no memory at address 0, so reading there fails with EIO (proc(5)).
         let path = "/proc/self/mem"
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16, alignment: 1)
         defer { buffer.deallocate() }

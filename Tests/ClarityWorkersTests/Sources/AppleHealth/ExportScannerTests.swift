@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityWorkers
 
 @Suite struct ExportScannerTests {
-    /// Each is one record that must be read as heart rate 61, and what must be noted of it.
+    /// Each row is a record that must be read as heart rate 61, and what must be noted of it.
     @Test(arguments: [
         (heartRate(), [:]),
         (

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// What an export's text becomes, from its records to days and nights.
+/// Tests what an export's text becomes, from its records to days and nights.
 @Suite struct FoldedExportTests {
     private static let watch =
         "&lt;&lt;HKDevice: 0x1&gt;, name:Apple Watch, model:Watch, hardware:Watch5,2&gt;"
@@ -288,7 +288,7 @@ import Testing
         #expect(metric.map(\.identity) == imperial.map(\.identity), "seed 99")
     }
 
-    /// The number as an export has it.
+    /// Formats a number with six digits, as an export does.
     private func sixDigits(_ number: Double) -> String {
         var scale = 1e5
         var rest = number
@@ -300,7 +300,7 @@ import Testing
     }
 
     private final class Asked: @unchecked Sendable {
-        // Read and written by one test on one thread.
+        // A single test reads and writes this on one thread.
         var names: [String] = []
     }
 }

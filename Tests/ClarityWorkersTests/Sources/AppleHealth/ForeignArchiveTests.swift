@@ -3,10 +3,10 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// Archives as another program writes them.
+/// Tests archives that another program writes.
 @Suite(.enabled(if: Python.isPresent, "\(Python.need)")) struct ForeignArchiveTests {
-    /// Writes an archive that is streamed, so that sizes and checksum follow each member, in zip64
-    /// form and with what lies beside the export; or one in which it lies beyond 4 GiB.
+    /// Writes an archive in zip64 form, with other files beside the export. A streamed archive has
+    /// sizes and checksum after each member; a `far` one has the export beyond 4 GiB.
     private static let writer = """
         import sys, zipfile
         class Pipe:

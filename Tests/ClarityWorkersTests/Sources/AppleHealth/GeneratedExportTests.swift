@@ -7,9 +7,9 @@ import Testing
 
 /// Compares the reader with a generator of exports that somebody else wrote.
 ///
-/// The generator is no part of the project: `CLARITY_EXPORT_GENERATOR` names its script, which takes
-/// `--records`, `--out`, `--truth` and `--malformed` and writes its counts beside the export. Where
-/// it or Python is missing, the tests are skipped and say so.
+/// The generator is not part of the project: `CLARITY_EXPORT_GENERATOR` names its script. The
+/// script accepts `--records`, `--out`, `--truth` and `--malformed`, and writes its counts beside
+/// the export. Without the script or Python the tests are skipped and say so.
 @Suite(
     .enabled(
         if: Generator.isPresent,
@@ -36,7 +36,7 @@ struct GeneratedExportTests {
                     + (malformed.isEmpty ? [] : ["--malformed", malformed]))
             let truth = try JSONDecoder().decode(
                 Truth.self, from: Data(try Files.bytes("\(path).truth.json")))
-            // One heart rate for each malformation of a record; the last two have none.
+            // There is one heart rate for each malformation of a record; the last two have none.
             let added = malformed.isEmpty ? 0 : Int64(malformed.split(separator: ",").count - 2)
 
             let report = try AppleHealthExport(path: path, now: readingTime).read { _, _ in }
@@ -52,7 +52,8 @@ struct GeneratedExportTests {
             let rates = truth.types["HKQuantityTypeIdentifierHeartRate"] ?? 0
             #expect(report.samplesByKind[.heartRate] == rates + added)
             let copies = truth.dup_exact + truth.dup_device_pointer + truth.dup_creation_date
-            // The copies of records of days are counted; those of measurements are left to the outbox.
+            // The reader counts copies of records of days, and leaves those of measurements to the
+            // outbox.
             #expect(report.repeated > copies / 3 && report.repeated < copies)
             #expect(
                 report.folded + report.repeated

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityWorkers
 
-/// Every kind of damage that the generator of `GeneratedExportTests` knows, each by itself.
+/// Tests every kind of damage that the generator of `GeneratedExportTests` makes, each alone.
 @Suite(
     .enabled(
         if: Generator.isPresent,
@@ -26,13 +26,14 @@ struct GeneratedMalformationTests {
     struct Kind: CustomTestStringConvertible {
         var name: String
         var malformations: [String: Int64] = [:]
-        /// The byte at the first place of the malformation, when there is one such.
+        /// The byte at every place of the malformation, if it is always the same.
         var byte: UInt8?
-        /// Records that the generator writes and does not count, as no parser of XML gives them.
+        /// The records that the generator writes but does not count, because no XML parser returns
+        /// them.
         var uncounted: Int64 = 0
-        /// Metadata that the generator writes and does not count.
+        /// The metadata that the generator writes but does not count.
         var uncountedMetadata: Int64 = 0
-        /// Roots in the text.
+        /// The number of roots in the text.
         var roots: Int64 = 1
         var testDescription: String { name }
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Programs for Python, for what others have written that this is held against.
+/// Runs Python programs, with which the tests compare this program.
 enum Python {
     static let need = "needs python3"
 
@@ -10,7 +10,7 @@ enum Python {
 
     /// Runs a program to its end.
     ///
-    /// - Throws: `Files.Failure` when it fails; what it wrote to standard error is seen in the test's.
+    /// - Throws: `Files.Failure` if it fails. Its standard error goes to that of the tests.
     static func run(_ program: String, _ arguments: [String]) throws {
         let words = ["python3", "-c", program] + arguments
         var pointers = words.map { strdup($0) } + [nil]

@@ -45,10 +45,10 @@ import Testing
         }
     }
 
-    /// A source without an end that counts what is read and says when it is let go.
+    /// An endless source that counts the reads and records when it is released.
     private final class Endless: ByteSource {
         final class Watch: @unchecked Sendable {
-            // Written by the reading thread before it ends and read after it was joined.
+            // The reading thread writes these before it ends; the test reads them after joining it.
             var reads = 0
             var isGone = false
         }

@@ -2,12 +2,12 @@ import ClarityJobs
 
 @testable import ClarityWorkers
 
-/// What a scanner told of a text, a line each.
+/// What a scanner reported of a text, one line each.
 struct ScannedText: Equatable {
     var lines: [String]
     var report: SourceReport
 
-    /// Scans a text that comes in pieces of this size.
+    /// Scans a text that arrives in pieces of this size.
     init(_ bytes: [UInt8], piece: Int = .max, windowSize: Int = 1 << 18) throws {
         let log = Log()
         var reading = ExportReading(
@@ -17,7 +17,7 @@ struct ScannedText: Equatable {
         lines = log.lines
     }
 
-    /// Scans what stands inside a root.
+    /// Scans a text inside a root.
     init(body: String) throws {
         try self.init(Array("<HealthData>\(body)</HealthData>".utf8))
     }
@@ -26,8 +26,8 @@ struct ScannedText: Equatable {
         var lines: [String] = []
     }
 
-    /// A handler that writes everything down. It lexes each record once more, for all of its
-    /// attributes, and holds the known fields against them.
+    /// A handler that records everything. It lexes each record again for all of its attributes, and
+    /// compares the known fields with them.
     private struct Lines: ExportHandler {
         let log: Log
 
@@ -88,7 +88,8 @@ struct ScannedText: Equatable {
             }.joined()
         }
 
-        /// The bytes with their references decoded; what is no visible ASCII, and `%`, as `%0A`.
+        /// Decodes references, and writes `%` and every byte that is no visible ASCII in a form
+        /// such as `%0A`.
         private func escaped(_ bytes: Bytes) -> String {
             Reference.decode(bytes).map { byte in
                 if byte > 0x20, byte < 0x7F, byte != 0x25 {
@@ -102,7 +103,7 @@ struct ScannedText: Equatable {
 }
 
 extension RecordFields {
-    /// Where the value of a field lies; `nil` for one of which only the presence is known.
+    /// Returns the range of a field's value, or `nil` if only the field's presence is known.
     fileprivate func range(of field: Field) -> ByteRange? {
         switch field {
         case .type: type

@@ -1,13 +1,13 @@
-/// Makes zip archives of stored members, with what can be odd about them.
+/// Makes zip archives of stored members, which may be odd in several ways.
 struct ZipWriter {
     struct Member {
         var name: [UInt8]
         var bytes: [UInt8]
-        /// Says that the name is UTF-8.
+        /// Whether the name is marked as UTF-8.
         var isUTF8 = true
-        /// Writes the sizes in zip64 form, as for members beyond 4 GiB.
+        /// Whether the sizes have zip64 form, as for members beyond 4 GiB.
         var isZip64 = false
-        /// Writes a checksum that does not fit.
+        /// Whether the checksum is wrong.
         var isCorrupt = false
 
         init(
@@ -54,7 +54,7 @@ struct ZipWriter {
         (0..<count).map { UInt8(truncatingIfNeeded: value >> (UInt64($0) * 8)) }
     }
 
-    /// CRC-32 as zip has it.
+    /// Returns the CRC-32 that zip uses.
     private static func checksum(_ bytes: [UInt8]) -> UInt32 {
         var crc = UInt32.max
         for byte in bytes {

@@ -4,7 +4,7 @@ import Testing
 @testable import ClarityWorkers
 
 @Suite struct JSONCursorTests {
-    /// All values of `{"a": ..., "b": [...]}` as a cursor meets them.
+    /// Returns all values of `{"a": ..., "b": [...]}` in the order in which a cursor reads them.
     private func walk(_ text: String) throws(JSONFault) -> [String] {
         var cursor = JSONCursor(Array(text.utf8))
         var met: [String] = []
@@ -63,7 +63,7 @@ import Testing
         #expect(throws: JSONFault(offset: 65, reason: "nested deeper than 64")) {
             try tooDeep.skip()
         }
-        // Brackets are counted and not matched: what is not read is not judged.
+        // `skip` counts brackets without matching them, and does not validate what it skips.
         try odd.skip()
 
         #expect(deep.position == 128)

@@ -102,7 +102,7 @@ import Testing
         var bench = FoldBench()
         bench.add(.steps, 7, watch, at: "2024-01-15T08:00:00Z", for: 60)
         bench.add(.vo2Max, 40, watch, at: "2024-01-15T08:00:00Z", for: 0)
-        // From one period of four weeks into the next.
+        // This record lasts from one period of four weeks into the next.
         bench.add(.steps, 300, watch, at: "2024-02-13T00:00:00Z", for: 4 * 86_400)
         for _ in 0..<2 {
             bench.add(.steps, 7, watch, at: "2024-01-15T08:00:00Z", for: 60)

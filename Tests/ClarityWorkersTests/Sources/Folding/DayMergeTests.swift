@@ -26,7 +26,7 @@ import Testing
         bench.add(.steps, 60, watch, at: "2024-01-15T08:10:00Z", for: 600)
         bench.add(.steps, 300, phone, at: "2024-01-15T08:00:00Z", for: 1800)
 
-        // The watch has a third of the phone's time.
+        // The watch covers a third of the phone's time.
         #expect(bench.days() == ["2024-01-15T00:00:00Z 24h 260/-/-/-/-/-/-"])
     }
 
@@ -76,8 +76,8 @@ import Testing
     }
 }
 
-/// The merge by its definition, in whole numbers: every instant between two boundaries is judged by
-/// itself. The lengths of its records divide `unit`, so that no share of a record is a fraction of it.
+/// The merge by its definition, in integers: judges every interval between two boundaries by
+/// itself. The length of every record divides `unit`, so a record's share is an integer.
 enum ExactSweep {
     struct Record: Hashable {
         var source: Int
@@ -101,7 +101,7 @@ enum ExactSweep {
         var records: [Record] = []
         for _ in 0..<400 {
             let length = lengths[Int(generator.next() % UInt64(lengths.count))]
-            // Long ones are rare, or they would hide all others.
+            // Long records are rare, because they would hide all others.
             guard length < 10_000 || generator.next() % 30 == 0 else { continue }
             let room = UInt64(dayCount * 86_400 - length)
             records.append(
@@ -109,7 +109,7 @@ enum ExactSweep {
                     source: Int(generator.next() % 3),
                     start: firstDay + Int64(generator.next() % room) / 5 * 5, length: length,
                     steps: Int64(generator.next() % 400)))
-            // A copy, and a point at a boundary.
+            // Adds a copy, and a point at a boundary.
             if generator.next() % 10 == 0, let last = records.last { records.append(last) }
             if generator.next() % 10 == 0, let last = records.last {
                 records.append(
@@ -120,7 +120,7 @@ enum ExactSweep {
         return records
     }
 
-    /// The steps of each day that has records, a half rounded up.
+    /// Returns the steps of each day that has records; a half is rounded up.
     static func days(_ records: [Record]) -> [Int64] {
         (0..<dayCount).compactMap { number in
             let (start, end) = (firstDay + number * 86_400, firstDay + (number + 1) * 86_400)
@@ -147,7 +147,7 @@ enum ExactSweep {
         let sorted = boundaries.filter { start...end ~= $0 }.sorted()
         var sum: Int64 = 0
         for (from, to) in zip(sorted, sorted.dropFirst()) {
-            // The best source, and of one source the record that began first, the longest of those.
+            // The best source; of its records the one that began first; of those the longest.
             let best = records.filter { $0.start <= from && to <= $0.end }.min {
                 ($0.source, $0.start, -$0.end, -$0.steps)
                     < ($1.source, $1.start, -$1.end, -$1.steps)

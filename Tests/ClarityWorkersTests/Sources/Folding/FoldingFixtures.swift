@@ -3,12 +3,12 @@ import ClarityScheduler
 
 @testable import ClarityWorkers
 
-/// A zone by the rule of its file's footer alone, so that no tz database is needed.
+/// Makes a zone from the rule in its footer alone, so that no tz database is needed.
 func testZone(_ identifier: String, _ rule: String) throws -> Zone {
     func header(_ types: UInt8) -> [UInt8] {
         Array("TZif2".utf8) + [UInt8](repeating: 0, count: 15 + 19) + [types, 0, 0, 0, 4]
     }
-    // One type of offset 0 named UTC, which the rule replaces.
+    // One type with offset 0, named UTC, which the rule replaces.
     let data: [UInt8] = [0, 0, 0, 0, 0, 0] + Array("UTC\0".utf8)
     return try Zone(
         identifier: identifier,
@@ -23,13 +23,13 @@ enum TestZones {
     private static let londonRule = "GMT0BST,M3.5.0/1,M10.5.0"
 }
 
-/// The seconds of an instant, such as `2024-01-15T08:00:00Z`.
+/// Returns the seconds since 1970 of an instant such as `2024-01-15T08:00:00Z`.
 func seconds(_ text: String) -> Int64 {
     guard let instant = Instant(rfc3339: text) else { preconditionFailure("no instant: \(text)") }
     return instant.secondsSince1970
 }
 
-/// Records of a watch, a phone and an app, folded.
+/// Folds the records of a watch, a phone and an app.
 struct FoldBench {
     static let names = ["Ada’s Apple\u{A0}Watch", "Ada’s iPhone", "Pedometer", ""]
     static let watch = 0
@@ -51,7 +51,7 @@ struct FoldBench {
         folding = RecordFolding(rules, now: seconds(until))
     }
 
-    /// Takes a record of so many seconds; `nil` for a kind that is no part of a day.
+    /// Adds a record of `length` seconds; returns `nil` for a kind that is not part of a day.
     @discardableResult
     mutating func add(
         _ kind: SampleKind, _ value: Double, _ source: Int, at start: String, for length: Int64
@@ -62,7 +62,7 @@ struct FoldBench {
         }
     }
 
-    /// Takes a stage of sleep.
+    /// Adds a stage of sleep.
     @discardableResult
     mutating func sleep(
         _ stage: SleepStage, _ source: Int, _ start: String, _ end: String, zone: String? = nil
@@ -72,7 +72,7 @@ struct FoldBench {
         return verdict
     }
 
-    /// Takes the phone's own totals.
+    /// Adds the phone's own totals of a day.
     mutating func summarise(_ date: String, energy: Double? = nil, exercise: Double? = nil) {
         folding.summarise(
             day: Int(seconds("\(date)T00:00:00Z") / 86_400), energy: energy, exercise: exercise)
@@ -82,10 +82,10 @@ struct FoldBench {
 
     mutating func exportDate(_ text: String) { folding.setExportDate(seconds(text)) }
 
-    /// As what the samples were handed over.
+    /// The natures with which the samples were returned.
     private(set) var natures: Set<SampleNature> = []
 
-    /// What was made.
+    /// What the folding produced.
     struct Outcome {
         var days = Days()
         var nights = SleepFolding.Outcome()
@@ -98,7 +98,7 @@ struct FoldBench {
         var unfinished: Int64 = 0
     }
 
-    /// What all that comes to: days, and then nights.
+    /// Finishes the folding, and returns its samples: days, and then nights.
     mutating func finish() -> (samples: [Sample], outcome: Outcome) {
         var nights: [Sample] = []
         var natures: Set<SampleNature> = []
@@ -120,7 +120,7 @@ struct FoldBench {
         )
     }
 
-    /// The days of one source's records that have ended, and how many have not.
+    /// Returns the days of one source's records that have ended, and the number of the others.
     static func merged(
         _ records: DayRecords?, in zone: Zone
     ) -> (days: [DayFolding.Day], unfinished: Int64) {
@@ -142,7 +142,8 @@ struct FoldBench {
         return (over, Int64(days.count - over.count))
     }
 
-    /// The days, as `2024-01-15T00:00:00Z 24h 8012/5.12/-/-/-/-/-`.
+    /// Finishes the folding, and returns samples such as
+    /// `2024-01-15T00:00:00Z 24h 8012/5.12/-/-/-/-/-`.
     mutating func days() -> [String] { finish().samples.map(FoldBench.text) }
 
     static func text(_ sample: Sample) -> String {

@@ -34,11 +34,11 @@ import Testing
             "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", "2024-04-07T00:00:00Z",
             "2024-04-06T13:00:00Z", 24.5),
         Row("<+0545>-5:45", "2024-01-15T18:15:00Z", "2024-01-15T18:15:00Z", 24),
-        // Midnight is skipped: the day begins at 01:00.
+        // The clock skips midnight: the day begins at 01:00.
         Row(havana, "2024-03-10T12:00:00Z", "2024-03-10T05:00:00Z", 23),
-        // Midnight comes twice: the day begins at the first.
+        // The clock shows midnight twice: the day begins at the first.
         Row(havana, "2024-11-03T05:30:00Z", "2024-11-03T04:00:00Z", 25),
-        // At midnight the clocks go back into the day before.
+        // At midnight the clock goes back into the previous day.
         Row(backOverMidnight, "2024-02-18T02:30:00Z", "2024-02-17T02:00:00Z", 25),
         Row(backOverMidnight, "2024-02-18T03:00:00Z", "2024-02-18T03:00:00Z", 24),
     ])

@@ -8,7 +8,7 @@ import Testing
     private let watch = FoldBench.watch
     private let phone = FoldBench.phone
 
-    /// The minutes that have steps, as `2024-01-15 08:00 12`.
+    /// Returns the minutes with steps, such as `2024-01-15 08:00 12`.
     private func minutes(_ days: [StepDay]) -> [String] {
         days.flatMap { day in
             day.counts.enumerated().filter { $0.element > 0 }.map { minute, count in
@@ -26,7 +26,8 @@ import Testing
 
         let days = bench.finish().outcome.steps
 
-        // A minute and a half has half of it; what is cut off comes with the next minute.
+        // The first minute and a half has half of the steps. Fractions carry over to the next
+        // minute.
         #expect(
             minutes(days) == [
                 "2024-01-15 08:00 1", "2024-01-15 08:01 4", "2024-01-15 08:02 3",
@@ -42,7 +43,7 @@ import Testing
         bench.add(.steps, 5, watch, at: "2024-01-15T08:01:00Z", for: 30)
         bench.add(.steps, 3, watch, at: "2024-01-15T08:01:10Z", for: 0)
 
-        // The phone has the second half of the watch's minute.
+        // The phone covers the second half of the watch's minute.
         #expect(
             minutes(bench.finish().outcome.steps) == [
                 "2024-01-15 08:00 20", "2024-01-15 08:01 18", "2024-01-15 08:02 20",

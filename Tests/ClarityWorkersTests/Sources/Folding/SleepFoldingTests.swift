@@ -47,7 +47,7 @@ import Testing
 
     @Test func `what overlaps counts once, and the more precise stage`() {
         var bench = FoldBench()
-        // An app that writes the whole night beside its stages, and a copy of one of them.
+        // An app that writes the whole night besides its stages, and one of these twice.
         bench.sleep(.asleep, watch, "2024-01-15T23:00:00Z", "2024-01-16T05:00:00Z")
         bench.sleep(.deep, watch, "2024-01-15T23:00:00Z", "2024-01-16T00:00:00Z")
         bench.sleep(.deep, watch, "2024-01-15T23:00:00Z", "2024-01-16T00:00:00Z")
@@ -127,8 +127,8 @@ import Testing
         let rules = FoldingRules { $0 == "America/New_York" ? newYork : nil }
         func sources(_ zone: String?) -> [String?] {
             var bench = FoldBench(rules)
-            // 18:00 to 21:00 and 03:00 to 05:00 in New York: one night there, two in UTC, where the
-            // second one is a nap.
+            // 18:00 to 21:00 and 03:00 to 05:00 in New York: one night there, but two in UTC, of
+            // which the second is a nap.
             bench.sleep(.core, watch, "2024-01-15T23:00:00Z", "2024-01-16T02:00:00Z", zone: zone)
             bench.sleep(.asleep, phone, "2024-01-16T08:00:00Z", "2024-01-16T10:00:00Z", zone: zone)
             return bench.finish().samples.map(\.source)
@@ -179,7 +179,7 @@ import Testing
         #expect(sleep.add(.core, source: 0, start: 60, end: 120) == .tooMany)
     }
 
-    /// Twenty days of all-day time in bed, in records of so many seconds, with sleep from 1 to 8.
+    /// Twenty days in bed all day, in records of `length` seconds, with sleep from 01:00 to 08:00.
     @Test(arguments: [Int64(86_400), 57_600, 43_200, 3600])
     func `time in bed without end does not make one night of many`(length: Int64) {
         let first = seconds("2024-01-01T00:00:00Z")

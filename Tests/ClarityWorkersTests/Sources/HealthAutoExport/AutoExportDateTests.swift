@@ -23,7 +23,7 @@ import Testing
             ("2024-02-06T14:30:00.250Z", "2024-02-06T14:30:00Z"),
             ("2024-07-06 14:30:00", "2024-07-06T13:30:00Z"),
             ("2024-07-06", "2024-07-05T23:00:00Z"),
-            // London's clocks skip from 01:00 to 02:00, and show 01:00 to 02:00 twice.
+            // London's clock skips 01:00 to 02:00 on the first date, and repeats it on the second.
             ("2024-03-31 01:30:00", "2024-03-31T01:00:00Z"),
             ("2024-10-27 01:30:00", "2024-10-27T00:30:00Z"),
             ("1707258600", "2024-02-06T22:30:00Z"),
@@ -72,10 +72,10 @@ import Testing
     }
 
     @Test(arguments: [
-        // The days on which the clocks change have 23 and 25 hours.
+        // Days on which the clock changes have 23 or 25 hours.
         ("2024-03-31T00:00:00Z", "2024-03-31T23:00:00Z"),
         ("2024-10-26T23:00:00Z", "2024-10-28T00:00:00Z"),
-        // A midnight of another zone's clock.
+        // A midnight on the clock of another zone.
         ("2024-03-31T08:00:00Z", "2024-04-01T08:00:00Z"),
     ])
     func `a day ends at the next midnight of its own clock`(start: String, end: String) throws {

@@ -14,8 +14,8 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// What a file with these bytes comes to, a line each: `heart_rate 2024-02-06T22:30:00Z+0s 72.0`,
-    /// with `~` before an aggregate.
+    /// Reads a file with this text, and returns a line such as
+    /// `heart_rate 2024-02-06T22:30:00Z+0s 72.0` for each sample, with `~` before an aggregate.
     private func read(
         _ text: String, zone: String = "UTC"
     ) throws -> (samples: [String], report: SourceReport) {
@@ -137,7 +137,7 @@ import Testing
                 "blood_pressure", "mmHg", #"{"date":"2024-02-06T22:30:00Z","systolic":120}"#,
                 "no value"
             ),
-            // The day of the export is not over.
+            // The day of the export is not over yet.
             ("step_count", "count", #"{"date":"2026-09-21","qty":1}"#, "in the future"),
         ])
     func `a point that is none is counted by its reason`(
@@ -151,14 +151,14 @@ import Testing
 
     @Test(
         arguments: [
-            // Version 7: `totalSleep` is all of it.
+            // In version 7, `totalSleep` is the whole sleep.
             (
                 #""totalSleep":7.5,"asleep":0,"core":4.5,"deep":1,"rem":2,"awake":0.5,"inBed":8.25,"#,
                 SleepNight(
                     totalMinutes: 450, efficiency: 0.9375, awakeMinutes: 30, lightMinutes: 270,
                     deepMinutes: 60, remMinutes: 120, minutesToSleep: 15)
             ),
-            // Before, `asleep` was.
+            // In earlier versions, `asleep` is.
             (
                 #""asleep":7.5,"inBed":8,"#,
                 SleepNight(

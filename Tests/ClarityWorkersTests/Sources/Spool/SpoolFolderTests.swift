@@ -106,7 +106,7 @@ import Testing
         var status = stat()
         stat("\(folder.path)/a.json", &status)
 
-        // A folder goes nowhere over the file that holds its name.
+        // A folder cannot be renamed over the file that reserves its name.
         #expect(throws: SourceError.self) {
             try spool.settle("a.json", RegularFile.Stamp(status), faults: "line 1: bad\n")
         }

@@ -2,10 +2,11 @@
 
 @testable import FuzzProperties
 
-/// `FUZZ_TARGET=NAME fuzz [OPTION...] [CORPUS...]`: hands texts that libFuzzer makes up to a target's
-/// check, for ever or as long as its options say. A text that breaks a property ends the program as a
-/// crash does. The name stands in the environment, since libFuzzer starts itself again, with its own
-/// arguments alone, to merge.
+/// `FUZZ_TARGET=NAME fuzz [OPTION...] [CORPUS...]`: passes libFuzzer's inputs to a target's check.
+///
+/// It runs until an option ends it, or for ever. An input that breaks a property ends the program
+/// like a crash. The target's name is an environment variable because libFuzzer, to merge, starts
+/// the program again with libFuzzer's own arguments only.
 @main
 struct Program {
     static func main() {
@@ -33,7 +34,7 @@ struct Program {
     }
 }
 
-/// What is done with each text. Set once, before the first; libFuzzer calls from this thread alone.
+/// The check for each input. Set once, before the first; libFuzzer calls from this thread only.
 nonisolated(unsafe) private var check: FuzzTarget.Check = { _ in }
 
 private func give(up why: String) -> Never {
@@ -43,7 +44,7 @@ private func give(up why: String) -> Never {
 
 private typealias Arguments = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
-/// libFuzzer's own main function, which takes what is to be tried.
+/// libFuzzer's own main function, which takes the function to test.
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runFuzzer(
     _ count: UnsafeMutablePointer<Int32>,

@@ -4,7 +4,7 @@ import Testing
 @testable import clarity_jobs_sandbox
 
 @Suite struct LoopActigraphyTests {
-    /// A day of minutes: asleep from 23 to 7 in UTC.
+    /// Returns one day of minutes with sleep from 23:00 to 07:00 UTC.
     private func day() -> JSON {
         let start = Timestamp(milliseconds: 1_799_971_200_000)
         let minutes = 0..<1440

@@ -251,7 +251,7 @@ import Testing
             try bench.upload(.upload([.heartRate(number)]), token: token).status
         }
 
-        // What fails the validation is not counted.
+        // The limit does not count uploads that fail validation.
         _ = try bench.upload([:], token: token)
         let response = try bench.response(
             "POST", "/health-data", .upload([.heartRate(100)]), token: token)
