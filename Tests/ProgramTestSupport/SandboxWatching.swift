@@ -22,7 +22,7 @@ extension Sandbox {
     }
 
     /// Returns once every request has arrived and has an answer, or will never have one: such a
-    /// request keeps its connection. Fails after 30 seconds.
+    /// request keeps its connection. Fails after 60 seconds.
     func waitUntilQuiet() async throws {
         let (port, process) = try (Int(port), processID)
         let end = ContinuousClock.now + .seconds(60)
