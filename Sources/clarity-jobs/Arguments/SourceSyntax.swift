@@ -13,7 +13,7 @@ extension CommandSyntax {
             OptionSyntax(
                 "kind", value: "KIND",
                 choices: ["apple-health-export", "health-auto-export", "spool"],
-                summary: "kind of the file; default: recognised"),
+                summary: "kind of the file"),
             OptionSyntax(
                 "since", value: "DATE",
                 summary: "only records that start then or later (a date or RFC 3339)"),
