@@ -255,7 +255,8 @@ struct JobExplanationTests {
     @Test func `a place that another process has none of is what it waits for`() throws {
         var desk = try PlanningDesk([job("b"), job("a")], maxParallel: 1)
         try desk.handle(.tick)
-        let elsewhere = try PlanningDesk([job("a")], store: desk.store)
+        desk.store.owner = "reader"
+        let elsewhere = try PlanningDesk([job("a")], store: desk.store, owner: "reader")
 
         let explanation = try explain(elsewhere)
 
