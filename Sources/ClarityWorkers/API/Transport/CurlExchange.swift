@@ -109,12 +109,7 @@ final class CurlExchange {
 
     /// Returns the result of the transfer, from libcurl's `code` and what was received.
     func result(_ code: CURLcode) -> Result<HTTPResponse, TransportError> {
-        // libcurl keeps the connection if sending fails at once. The next request would receive an
-        // answer that still arrives, or be read as the rest of this one.
-        if [CURLE_SEND_ERROR, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK].contains(code) {
-            easy.dropConnection()
-        }
-        return Result { () throws(TransportError) in
+        Result { () throws(TransportError) in
             if let excess = transfer.excess { throw excess }
             if sender?.hasFailed == true { throw .bodyUnreadable }
             guard code == CURLE_OK else { throw TransportError(easy.verdict(code, transfer)) }

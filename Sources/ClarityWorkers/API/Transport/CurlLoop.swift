@@ -177,7 +177,13 @@ private final class CurlTraffic {
     func move() throws(TransportError) -> Duration {
         try multi.move()
         while let (pointer, code) = multi.nextDone() {
-            if let exchange = exchanges[pointer] { finish(exchange, exchange.result(code)) }
+            guard let exchange = exchanges[pointer] else { continue }
+            // libcurl keeps the connection if sending fails at once. The next request would receive
+            // an answer that still arrives, or be read as the rest of this one.
+            if [CURLE_SEND_ERROR, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK].contains(code) {
+                exchange.easy.dropConnection()
+            }
+            finish(exchange, exchange.result(code))
         }
         var wait = CurlTraffic.longestWait
         let now = clock.now
