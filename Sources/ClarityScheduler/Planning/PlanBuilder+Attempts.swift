@@ -20,16 +20,16 @@ extension PlanBuilder {
     /// in their order, then the others by priority and by the longest due.
     mutating func startWaitingRuns() {
         guard !planner.isDraining else { return }
-        // The same for every run that could start, because no attempt ends here.
-        var isFull: Deferral?
+        // The same for every run that waits for a place, because no attempt ends here.
+        var noPlace: Deferral?
         for turn in startOrder() {
             guard let run = run(turn.run), run.state == .enqueued, let job = planner.jobs[run.job]
             else { continue }
             var deferrals = deferrals(of: run, job)
             let mayStart = deferrals.isEmpty
             if mayStart, attempts >= planner.maxParallel {
-                let deferral = isFull ?? noPlace()
-                isFull = deferral
+                let deferral = noPlace ?? waitForPlace()
+                noPlace = deferral
                 deferrals = [deferral]
             }
             record(deferrals, of: run)

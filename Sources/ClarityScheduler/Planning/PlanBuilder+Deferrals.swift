@@ -37,7 +37,7 @@ extension PlanBuilder {
     static let earliestBegin = "earliest_begin"
 
     /// Returns the deferral of a run that could start if fewer attempts were running.
-    mutating func noPlace() -> Deferral {
+    mutating func waitForPlace() -> Deferral {
         // Another process announces the end of its attempt at once, unless it dies.
         if !runningElsewhere.isEmpty { wake(after: Planner.recheck) }
         return Deferral(
