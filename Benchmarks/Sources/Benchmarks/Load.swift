@@ -12,8 +12,7 @@ struct Load {
 
     init(_ surroundings: Surroundings) {
         self.surroundings = surroundings
-        let text = getenv("BENCHMARK_LOAD_MINUTES").map { String(cString: $0) }
-        minutes = text.flatMap { Int($0) } ?? 12
+        minutes = Surroundings.number("BENCHMARK_LOAD_MINUTES") ?? 12
     }
 
     func measure() throws -> Section {

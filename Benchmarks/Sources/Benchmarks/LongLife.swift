@@ -9,8 +9,7 @@ struct LongLife {
 
     init(_ surroundings: Surroundings) {
         self.surroundings = surroundings
-        let text = getenv("BENCHMARK_METRICS").map { String(cString: $0) }
-        count = text.flatMap { Int($0) } ?? 10_000_000
+        count = Surroundings.number("BENCHMARK_METRICS") ?? 10_000_000
     }
 
     func measure() throws -> Section {

@@ -14,6 +14,11 @@ struct Surroundings: Sendable {
 
     func program(_ name: String) -> String { "\(folder)/bin/\(name)" }
 
+    /// Returns the number in an environment variable; `nil` if there is none.
+    static func number(_ variable: String) -> Int? {
+        getenv(variable).flatMap { Int(String(cString: $0)) }
+    }
+
     /// The Python that has APScheduler, or `nil` if it could not be installed.
     var python: String? {
         let path = "\(folder)/venv/bin/python"
