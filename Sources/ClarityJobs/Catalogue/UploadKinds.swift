@@ -12,8 +12,8 @@ extension JobKindDeclaration {
                 summary: "samples sent at once; without it as many as the backend takes"),
             OptionDeclaration(
                 "route", .choice(["auto", "metrics", "samples"]), standard: "auto",
-                summary: "by which of the backend's doors samples go in: as typed metrics or "
-                    + "as samples of HealthKit; `auto` chooses for each kind one that takes it"),
+                summary: "the backend's endpoint for samples: for typed metrics or for samples of "
+                    + "HealthKit; `auto` chooses for each kind one that accepts it"),
             OptionDeclaration(
                 "on_ambiguous", .choice(["resend", "hold"]), standard: "resend",
                 summary: "what becomes of samples that may have arrived where a second send "

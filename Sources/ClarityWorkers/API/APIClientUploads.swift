@@ -20,15 +20,15 @@ extension APIClient {
     ///   none; `.requestTooLarge` if the batch should be halved.
     public func upload(_ batch: UploadBatch) async throws(APIError) -> UploadReceipt {
         let count = batch.metrics.count
-        let door = try await requests.dialect.door(batch.route)
+        let endpoint = try await requests.dialect.endpoint(batch.route)
         do throws(APIError) {
-            let body = try await answer(to: door.call) { requests, token throws(APIError) in
+            let body = try await answer(to: endpoint.call) { requests, token throws(APIError) in
                 try requests.upload(batch, token: token)
             }
-            return try AnswerReader(door.call).receipt(body, from: door, count: count)
+            return try AnswerReader(endpoint.call).receipt(body, from: endpoint, count: count)
         } catch .conflict(let named) {
             // This backend keeps every copy and refuses none: the conflict is about something else.
-            guard door.isIdempotent else { throw .rejected(status: 409) }
+            guard endpoint.isIdempotent else { throw .rejected(status: 409) }
             // The backend refused the whole upload because of duplicates. A single metric is the
             // duplicate; of several, only those that the backend names are known to be.
             let duplicates = count == 1 ? [0] : named.filter { $0 < count }
@@ -45,17 +45,17 @@ extension APIClient {
     public func processing(
         _ id: String, route: UploadRoute = .metrics
     ) async throws(APIError) -> ProcessingStatus {
-        let door = try await requests.dialect.door(route)
-        let body = try await answer(to: door.statusCall) { requests, token throws(APIError) in
+        let endpoint = try await requests.dialect.endpoint(route)
+        let body = try await answer(to: endpoint.statusCall) { requests, token throws(APIError) in
             try requests.processing(id, route: route, token: token)
         }
-        return try AnswerReader(door.statusCall).processing(
-            body, whole: door.wholeProgress, storedWord: door.storedWord)
+        return try AnswerReader(endpoint.statusCall).processing(
+            body, whole: endpoint.wholeProgress, storedWord: endpoint.storedWord)
     }
 
     /// Returns whether the backend's status of an upload by `route` can prove that it is stored.
     func provesStorage(_ route: UploadRoute) async throws(APIError) -> Bool {
-        try await requests.dialect.doors[route]?.storedWord != nil
+        try await requests.dialect.endpoints[route]?.storedWord != nil
     }
 
     /// Returns a page of the health data that the backend has; the first one without `cursor`.

@@ -112,7 +112,7 @@ extension APIRequests {
     ///
     /// - Throws: `APIError.notOffered`.
     func uploadRules(_ route: UploadRoute?) throws(APIError) -> UploadRules {
-        try dialect.door(route).rules(route ?? dialect.standardRoute)
+        try dialect.endpoint(route).rules(route ?? dialect.standardRoute)
     }
 
     /// `POST` of a batch of samples by its route.
@@ -120,16 +120,17 @@ extension APIRequests {
     /// - Throws: `APIError.validation` with the indices of metrics that cannot be written;
     ///   `.requestTooLarge` if the batch exceeds the limits of the route; `.notOffered`.
     public func upload(_ batch: UploadBatch, token: Secret?) throws(APIError) -> HTTPRequest {
-        let door = try dialect.door(batch.route)
+        let endpoint = try dialect.endpoint(batch.route)
         return try request(
-            door.call, body: try door.body(batch, userID: userID(batch.userID)), token: token)
+            endpoint.call, body: try endpoint.body(batch, userID: userID(batch.userID)),
+            token: token)
     }
 
     /// `GET` of the progress of an upload.
     func processing(
         _ id: String, route: UploadRoute = .metrics, token: Secret?
     ) throws(APIError) -> HTTPRequest {
-        try request(try dialect.door(route).statusCall, id: id, token: token)
+        try request(try dialect.endpoint(route).statusCall, id: id, token: token)
     }
 
     /// `GET` of a page of the health data that the backend has.

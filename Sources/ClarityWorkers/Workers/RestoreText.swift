@@ -24,8 +24,8 @@ public struct RestoredDoubling {
         let known =
             dialect.flatMap { Dialect.named($0) } ?? remembered.flatMap { Dialect.named($0) }
         let wanted = route.flatMap { UploadRoute(rawValue: $0) }
-        let door = known.flatMap { $0.doors[wanted ?? $0.standardRoute] }
-        return .init(isPossible: !(door?.isIdempotent ?? false), isHeld: isHeld)
+        let endpoint = known.flatMap { $0.endpoints[wanted ?? $0.standardRoute] }
+        return .init(isPossible: !(endpoint?.isIdempotent ?? false), isHeld: isHeld)
     }
 }
 

@@ -73,7 +73,7 @@ public struct UploadForecast: Hashable, Sendable {
         let waiting = try store.waitingSamples()
         return sentence(
             routes.compactMap { route in
-                dialect.doors[route].map {
+                dialect.endpoints[route].map {
                     UploadForecast(waiting, $0.rules(route), batchSize: batchSize)
                 }
             })

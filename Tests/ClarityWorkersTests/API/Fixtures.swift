@@ -61,7 +61,7 @@ func testValue(_ kind: SampleKind, _ number: Double = 1) -> Sample.Value {
 func testBody(
     _ batch: UploadBatch, _ dialect: Dialect = .blueprint
 ) throws(APIError) -> [UInt8] {
-    try dialect.door(batch.route).body(batch, userID: batch.userID)
+    try dialect.endpoint(batch.route).body(batch, userID: batch.userID)
 }
 
 /// Returns the answer to an upload.

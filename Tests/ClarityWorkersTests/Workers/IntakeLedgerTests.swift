@@ -97,7 +97,7 @@ import Testing
         let dialect = try #require(Dialect.named(name))
 
         for route in UploadRoute.allCases {
-            for (kind, rule) in try dialect.door(route).rules(route).kinds {
+            for (kind, rule) in try dialect.endpoint(route).rules(route).kinds {
                 let possible = IntakeCheck.range(of: kind)
                 #expect(rule.ranges.allSatisfy { possible.contains($0) }, "\(kind)")
             }

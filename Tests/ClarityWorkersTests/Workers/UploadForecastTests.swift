@@ -8,7 +8,7 @@ import Testing
         _ waiting: [SampleKind: Int64], _ dialect: Dialect, _ routes: UploadRoute...
     ) -> [UploadForecast] {
         routes.compactMap { route in
-            dialect.doors[route].map {
+            dialect.endpoints[route].map {
                 UploadForecast(waiting, $0.rules(route), batchSize: nil)
             }
         }

@@ -35,7 +35,7 @@ extension Dialect {
             .insightStatus: Route(.get, "/insights/status"),
             .serviceHealth: Route(.get, "/health", isAuthorized: false, mustExist: false),
         ],
-        doors: [
+        endpoints: [
             .metrics: UploadEndpoint(
                 call: .uploadMetrics, statusCall: .metricsStatus, form: .metrics(blueprintFields),
                 source: "apple_health", samplesPerRequest: 100, perType: nil,

@@ -74,7 +74,7 @@ public struct Dialect: Hashable, Sendable {
     /// The calls that the dialect offers.
     var routes: [APICall: Route]
     /// The endpoints for samples.
-    var doors: [UploadRoute: UploadEndpoint]
+    var endpoints: [UploadRoute: UploadEndpoint]
     var standardRoute: UploadRoute
     var paging: Paging
     /// Whether user ids are sent in lower case; otherwise they are sent as the backend gave them.
@@ -120,12 +120,12 @@ public struct Dialect: Hashable, Sendable {
     /// Returns the endpoint of a route, or of the standard route if it is `nil`.
     ///
     /// - Throws: `APIError.notOffered`.
-    func door(_ route: UploadRoute?) throws(APIError) -> UploadEndpoint {
+    func endpoint(_ route: UploadRoute?) throws(APIError) -> UploadEndpoint {
         let route = route ?? standardRoute
-        guard let door = doors[route] else {
+        guard let endpoint = endpoints[route] else {
             throw .notOffered("uploads by the route `\(route.rawValue)`")
         }
-        return door
+        return endpoint
     }
 }
 

@@ -46,7 +46,7 @@ extension Dialect {
             .insightStatus: Route(.get, "/insights/status", mustExist: false),
             .serviceHealth: Route(.get, "/health", isAuthorized: false),
         ],
-        doors: [
+        endpoints: [
             // The backend keeps only the last metric of each type in a request, and reports all of
             // them as accepted.
             .metrics: UploadEndpoint(

@@ -30,9 +30,9 @@ struct AnswerReader {
 
     /// Reads the receipt of an upload of `count` samples to an endpoint.
     func receipt(
-        _ body: [UInt8], from door: UploadEndpoint, count: Int
+        _ body: [UInt8], from endpoint: UploadEndpoint, count: Int
     ) throws(APIError) -> UploadReceipt {
-        switch door.form {
+        switch endpoint.form {
         case .metrics: try metricsReceipt(body, count: count)
         case .healthKit: try samplesReceipt(body, count: count)
         }

@@ -98,8 +98,8 @@ enum AnswerProperties {
         case .me, .updateMe: _ = try reader.profile(body)
         case .uploadMetrics, .uploadSamples:
             for route in [UploadRoute.metrics, .samples] {
-                guard let door = dialect.doorIfAny(route) else { continue }
-                let receipt = try reader.receipt(body, from: door, count: count)
+                guard let endpoint = dialect.endpointIfAny(route) else { continue }
+                let receipt = try reader.receipt(body, from: endpoint, count: count)
                 let named = receipt.duplicates + receipt.rejected.map(\.index)
                 try require((0...count).contains(receipt.accepted), "more accepted than sent")
                 try require(named.allSatisfy { (0..<count).contains($0) }, "one that was not sent")
@@ -187,8 +187,8 @@ enum AnswerProperties {
 
 extension Dialect {
     /// Returns the endpoint of a route, or `nil` if this dialect has none.
-    fileprivate func doorIfAny(_ route: UploadRoute) -> UploadEndpoint? {
-        do throws(APIError) { return try door(route) } catch { return nil }
+    fileprivate func endpointIfAny(_ route: UploadRoute) -> UploadEndpoint? {
+        do throws(APIError) { return try endpoint(route) } catch { return nil }
     }
 }
 

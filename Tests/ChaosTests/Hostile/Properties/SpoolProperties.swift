@@ -88,8 +88,8 @@ enum SpoolProperties {
                 var batch = batch
                 batch.route = route
                 do throws(APIError) {
-                    let door = try dialect.door(route)
-                    let body = try door.body(batch, userID: "u")
+                    let endpoint = try dialect.endpoint(route)
+                    let body = try endpoint.body(batch, userID: "u")
                     try again(JSONSlices.value(of: body, at: []) != nil)
                 } catch .validation, .notOffered {
                     continue

@@ -201,9 +201,9 @@ struct UploadBodyTests {
         let batch = testBatch([testSample(.steps)])
         let size = try testBody(batch, dialect).count
 
-        dialect.doors[.metrics]?.requestBytes = size
+        dialect.endpoints[.metrics]?.requestBytes = size
         #expect(try testBody(batch, dialect).count == size)
-        dialect.doors[.metrics]?.requestBytes = size - 1
+        dialect.endpoints[.metrics]?.requestBytes = size - 1
         #expect(throws: APIError.requestTooLarge) { try testBody(batch, dialect) }
     }
 
