@@ -30,7 +30,7 @@ final class BusConnection {
     /// `nil` until `init` succeeds.
     private var bus: OpaquePointer?
     private var asked: [UInt64: BusRequest] = [:]
-    private var interests: [String: BusSubscription] = [:]
+    private var subscriptions: [String: BusSubscription] = [:]
     private var events: [BusEvent] = []
 
     /// Starts to connect to the bus at `address`, or to the system bus if `address` is `nil`.
@@ -57,11 +57,11 @@ final class BusConnection {
 
     // MARK: Requests
 
-    /// Subscribes to the signals that `interest` needs. Call this before the first request to that
+    /// Subscribes to the signals that `subscription` needs. Call this before the first request to that
     /// service.
-    func listen(for interest: BusSubscription) throws(Fault) {
-        interests[interest.service] = interest
-        for rule in interest.matches {
+    func listen(for subscription: BusSubscription) throws(Fault) {
+        subscriptions[subscription.service] = subscription
+        for rule in subscription.matches {
             let result = csystemd_match(bus, rule)
             guard result >= 0 else { throw Fault(result) }
         }
@@ -79,7 +79,7 @@ final class BusConnection {
             let properties = BusObject(path: place.path, interface: "\(bus).Properties")
             try call(request, properties, "GetAll", place.interface)
         case .list:
-            guard let list = interests[request.service]?.list else { return }
+            guard let list = subscriptions[request.service]?.list else { return }
             let place = BusObject(path: list.path, interface: list.interface)
             try call(request, place, list.member, nil)
         }
@@ -148,14 +148,15 @@ final class BusConnection {
             return .none
         case .some(let name): return .refused(name)
         }
-        guard let interest = interests[request.service] else { return .garbled }
+        guard let subscription = subscriptions[request.service] else { return .garbled }
         switch request.question {
         case .owner: return message.readText().map { .owner($0) } ?? .garbled
         case .properties(let place):
-            let wanted = interest.objects[place] ?? interest.list?.wanted[place.interface] ?? []
+            let wanted =
+                subscription.objects[place] ?? subscription.list?.wanted[place.interface] ?? []
             return message.readProperties(wanted).map { .properties($0) } ?? .garbled
         case .list:
-            guard let list = interest.list else { return .garbled }
+            guard let list = subscription.list else { return .garbled }
             switch list.layout {
             case .tree: return message.readTree(list.wanted).map { .tree($0) } ?? .garbled
             case .paths(let leading):
@@ -183,8 +184,8 @@ final class BusConnection {
 
     private func changed(_ place: BusObject, _ sender: String, _ message: BusMessage) {
         // Two services may use the same interface name, but not the same object path.
-        for interest in interests.values {
-            guard let wanted = interest.wanted(at: place) else { continue }
+        for subscription in subscriptions.values {
+            guard let wanted = subscription.wanted(at: place) else { continue }
             guard let properties = message.readProperties(wanted),
                 let isInvalid = message.readNamesAny(of: wanted)
             else {

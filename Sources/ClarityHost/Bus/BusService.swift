@@ -13,7 +13,7 @@ struct BusService: Sendable {
     /// change without a signal, and a service that hangs sends none.
     static let confirmation = Duration.seconds(60)
 
-    let interest: BusSubscription
+    let subscription: BusSubscription
     private var presence = Presence.unreached(reason: "no bus was looked for")
     private var records: [BusObject: Record<BusProperties>] = [:]
     private var listing = Record<[String]>(value: [])
@@ -54,7 +54,7 @@ struct BusService: Sendable {
         var isOverdue = false
     }
 
-    init(_ interest: BusSubscription) { self.interest = interest }
+    init(_ subscription: BusSubscription) { self.subscription = subscription }
 
     // MARK: Connection
 
@@ -112,15 +112,15 @@ struct BusService: Sendable {
     mutating func heard(_ event: BusEvent, at moment: Moment) -> [BusRequest] {
         defer { if case .told(let told) = objects() { lastListed = told } }
         switch event {
-        case .owner(interest.service, let owner):
+        case .owner(subscription.service, let owner):
             return owned(by: owner, at: moment)
-        case .reply(let request, let reply) where request.service == interest.service:
+        case .reply(let request, let reply) where request.service == subscription.service:
             return answered(request, reply, at: moment)
         case .changed(let sender, let place, let properties, let isComplete)
         where sender == owner:
             return changed(place, properties, isComplete, at: moment)
         case .signal(let sender, let place, let member) where sender == owner:
-            guard let list = interest.list, list.signals.contains(member),
+            guard let list = subscription.list, list.signals.contains(member),
                 place == BusObject(path: list.path, interface: list.interface)
             else { return [] }
             return askAnew(.list, at: moment)
@@ -175,7 +175,7 @@ struct BusService: Sendable {
             return listed(paths, at: moment)
         case (.list, .tree(let objects)):
             listing = Record(value: objects.keys.sorted(), at: moment.wall, standing: .told)
-            records = records.filter { interest.objects[$0.key] != nil }
+            records = records.filter { subscription.objects[$0.key] != nil }
             for (path, interfaces) in objects {
                 for (interface, properties) in interfaces {
                     records[BusObject(path: path, interface: interface)] = Record(
@@ -192,7 +192,7 @@ struct BusService: Sendable {
     private mutating func listed(_ paths: [String], at moment: Moment) -> [BusRequest] {
         let places = paths.flatMap(listedPlaces)
         let known = Set(places)
-        records = records.filter { interest.objects[$0.key] != nil || known.contains($0.key) }
+        records = records.filter { subscription.objects[$0.key] != nil || known.contains($0.key) }
         return places.flatMap { place -> [BusRequest] in
             if case .told? = records[place]?.standing { return [] }
             records[place, default: Record(value: [:])].standing = .asked
@@ -203,9 +203,9 @@ struct BusService: Sendable {
     private mutating func changed(
         _ place: BusObject, _ properties: BusProperties, _ isComplete: Bool, at moment: Moment
     ) -> [BusRequest] {
-        guard interest.wanted(at: place) != nil else { return [] }
+        guard subscription.wanted(at: place) != nil else { return [] }
         let question =
-            interest.objects[place] != nil ? BusQuestion.properties(place) : .list
+            subscription.objects[place] != nil ? BusQuestion.properties(place) : .list
         guard case .told? = records[place]?.standing, isComplete else {
             return askAnew(question, at: moment)
         }
@@ -233,7 +233,7 @@ struct BusService: Sendable {
         case .properties(let place):
             // A listed object may disappear before its properties are requested.
             let isGone =
-                interest.objects[place] == nil
+                subscription.objects[place] == nil
                 && name == "org.freedesktop.DBus.Error.UnknownObject"
             records[place, default: Record(value: [:])].standing =
                 isGone ? .gone : .refused(reason: reason)
@@ -244,8 +244,8 @@ struct BusService: Sendable {
     // MARK: Requests
 
     private mutating func askAll(of owner: String, at moment: Moment) -> [BusRequest] {
-        var questions = interest.objects.keys.map { BusQuestion.properties($0) }
-        if interest.list != nil { questions.append(.list) }
+        var questions = subscription.objects.keys.map { BusQuestion.properties($0) }
+        if subscription.list != nil { questions.append(.list) }
         return questions.map { ask($0, of: owner, at: moment) }
     }
 
@@ -262,11 +262,11 @@ struct BusService: Sendable {
     ) -> BusRequest {
         pending[question] = Pending(since: moment.elapsed)
         return BusRequest(
-            service: interest.service, destination: destination, question: question)
+            service: subscription.service, destination: destination, question: question)
     }
 
     private func listedPlaces(_ path: String) -> [BusObject] {
-        guard let list = interest.list else { return [] }
+        guard let list = subscription.list else { return [] }
         return list.wanted.keys.map { BusObject(path: path, interface: $0) }
     }
 }
@@ -302,7 +302,7 @@ extension BusService {
     }
 
     private func answer<Value>(_ record: Record<Value>) -> ServiceAnswer<Value> {
-        let title = interest.title
+        let title = subscription.title
         let last = record.at.map { Told(value: record.value, source: title, at: $0) }
         switch presence {
         // A service that answered before may be back in a moment, as after an upgrade.

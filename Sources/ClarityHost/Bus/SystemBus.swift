@@ -22,13 +22,13 @@ final class SystemBus {
     private var lastTry: Duration?
     private var services: [BusService]
 
-    /// Prepares the services in `interests`. The first `refresh` connects.
+    /// Prepares the services in `subscriptions`. The first `refresh` connects.
     ///
     /// - Parameter address: The bus's address (D-Bus specification, "Server Addresses"). `nil`
     ///   means the system bus, at `DBUS_SYSTEM_BUS_ADDRESS` or the usual socket.
-    init(_ interests: [BusSubscription], address: String?) {
+    init(_ subscriptions: [BusSubscription], address: String?) {
         self.address = address
-        services = interests.map { BusService($0) }
+        services = subscriptions.map { BusService($0) }
         let poll = clinux_poll()
         let timer = poll < 0 ? -1 : csystemd_timer(poll)
         if timer < 0, poll >= 0 { close(poll) }
@@ -45,8 +45,9 @@ final class SystemBus {
     }
 
     /// Returns the state of a service.
-    func service(_ interest: BusSubscription) -> BusService {
-        services.first { $0.interest.service == interest.service } ?? BusService(interest)
+    func service(_ subscription: BusSubscription) -> BusService {
+        services.first { $0.subscription.service == subscription.service }
+            ?? BusService(subscription)
     }
 
     /// Whether every pending request is overdue, or there is none.
@@ -102,7 +103,7 @@ final class SystemBus {
             let connection = try BusConnection(address: address)
             self.connection = connection
             for index in services.indices {
-                try connection.listen(for: services[index].interest)
+                try connection.listen(for: services[index].subscription)
                 try ask(services[index].connected(at: moment), with: connection)
             }
             try watch(connection, at: moment)

@@ -23,7 +23,7 @@ struct LoginSessions: Sendable {
         path: "/org/freedesktop/login1", interface: "org.freedesktop.login1.Manager")
     private static let session = "org.freedesktop.login1.Session"
 
-    static let interest = BusSubscription(
+    static let subscription = BusSubscription(
         title: "logind", service: "org.freedesktop.login1",
         objects: [login: ["IdleHint", "IdleSinceHint"]],
         list: BusSubscription.List(

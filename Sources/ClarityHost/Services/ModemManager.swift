@@ -8,7 +8,7 @@ struct ModemManager: Sendable {
     private static let modem = "org.freedesktop.ModemManager1.Modem"
     private static let network = "org.freedesktop.ModemManager1.Modem.Modem3gpp"
 
-    static let interest = BusSubscription(
+    static let subscription = BusSubscription(
         title: "ModemManager", service: "org.freedesktop.ModemManager1",
         list: BusSubscription.List(
             path: "/org/freedesktop/ModemManager1",

@@ -27,7 +27,7 @@ struct NetworkManager: Sendable {
     private static let place = BusObject(
         path: "/org/freedesktop/NetworkManager", interface: "org.freedesktop.NetworkManager")
 
-    static let interest = BusSubscription(
+    static let subscription = BusSubscription(
         title: "NetworkManager", service: "org.freedesktop.NetworkManager",
         objects: [place: ["Connectivity", "Metered", "PrimaryConnectionType"]])
 

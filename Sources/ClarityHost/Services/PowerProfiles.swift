@@ -11,10 +11,10 @@ struct PowerProfiles: Sendable {
     private static let formerPlace = BusObject(
         path: "/net/hadess/PowerProfiles", interface: "net.hadess.PowerProfiles")
 
-    static let interest = BusSubscription(
+    static let subscription = BusSubscription(
         title: "power-profiles-daemon", service: "org.freedesktop.UPower.PowerProfiles",
         objects: [place: ["ActiveProfile"]])
-    static let formerInterest = BusSubscription(
+    static let formerSubscription = BusSubscription(
         title: "power-profiles-daemon", service: "net.hadess.PowerProfiles",
         objects: [formerPlace: ["ActiveProfile"]])
 

@@ -23,18 +23,19 @@ struct ServiceAnswers: Sendable {
     var isBusReached: Bool
 
     /// The subscriptions to all services.
-    static let interests = [
-        NetworkManager.interest, ModemManager.interest, UPower.interest, PowerProfiles.interest,
-        PowerProfiles.formerInterest, LoginSessions.interest,
+    static let subscriptions = [
+        NetworkManager.subscription, ModemManager.subscription, UPower.subscription,
+        PowerProfiles.subscription,
+        PowerProfiles.formerSubscription, LoginSessions.subscription,
     ]
 
     /// Creates the answers from the state of each service.
     init(_ known: (BusSubscription) -> BusService) {
-        let network = NetworkManager(known(NetworkManager.interest))
-        let modems = ModemManager(known(ModemManager.interest))
-        let power = UPower(known(UPower.interest))
+        let network = NetworkManager(known(NetworkManager.subscription))
+        let modems = ModemManager(known(ModemManager.subscription))
+        let power = UPower(known(UPower.subscription))
         let profiles = PowerProfiles(
-            known(PowerProfiles.interest), former: known(PowerProfiles.formerInterest))
+            known(PowerProfiles.subscription), former: known(PowerProfiles.formerSubscription))
         connectivity = network.connectivity
         metered = network.metered
         primaryConnectionType = network.primaryConnectionType
@@ -42,8 +43,8 @@ struct ServiceAnswers: Sendable {
         onBattery = power.isOnBattery
         battery = power.battery
         lowPower = profiles.isLowPower
-        people = LoginSessions(known(LoginSessions.interest)).presence
-        isBusReached = known(LoginSessions.interest).isReached
+        people = LoginSessions(known(LoginSessions.subscription)).presence
+        isBusReached = known(LoginSessions.subscription).isReached
     }
 
     /// Returns whether the answers of `others` are the same, apart from their times.

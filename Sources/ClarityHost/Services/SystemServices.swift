@@ -43,7 +43,7 @@ final class SystemServices: Sendable {
     ) {
         self.clock = clock
         self.firstLook = firstLook
-        state = Mutex(State(SystemBus(ServiceAnswers.interests, address: address)))
+        state = Mutex(State(SystemBus(ServiceAnswers.subscriptions, address: address)))
     }
 
     /// Returns the current answers.

@@ -11,7 +11,7 @@ struct UPower: Sendable {
         path: "/org/freedesktop/UPower/devices/DisplayDevice",
         interface: "org.freedesktop.UPower.Device")
 
-    static let interest = BusSubscription(
+    static let subscription = BusSubscription(
         title: "UPower", service: "org.freedesktop.UPower",
         objects: [
             daemon: ["OnBattery"],

@@ -10,7 +10,7 @@ public final class SQLiteRunStore: RunStore {
     private let connection: Connection
     private let path: String
     private let leases: Leases
-    private let nudges: ChangeSignals
+    private let signals: ChangeSignals
     /// Prevents a restore of the state directory while the store is open.
     private let share: AdvisoryLock
     /// The lock that proves this process's leases.
@@ -33,7 +33,7 @@ public final class SQLiteRunStore: RunStore {
         }
         leases = Leases(folder: owners, ownOwner: leaseLock.owner)
         leases.removeLapsed()
-        nudges = ChangeSignals(folder: owners, ownOwner: leaseLock.owner)
+        signals = ChangeSignals(folder: owners, ownOwner: leaseLock.owner)
         let path = "\(directory.path)/history.db"
         self.path = path
         connection = try rethrowing(path) {
@@ -99,7 +99,7 @@ public final class SQLiteRunStore: RunStore {
                 throw error
             }
         }
-        if isNews { nudges.send() }
+        if isNews { signals.send() }
     }
 
     /// Checkpoints the write-ahead log after 200 or more changes.

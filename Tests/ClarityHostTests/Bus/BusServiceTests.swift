@@ -26,10 +26,10 @@ import Testing
     }
 
     /// Makes a service of which the bus said at second 0 that connection `:1.1` owns its name.
-    static func present(_ interest: BusSubscription) -> BusService {
-        var service = BusService(interest)
+    static func present(_ subscription: BusSubscription) -> BusService {
+        var service = BusService(subscription)
         _ = service.connected(at: moment(0))
-        _ = service.heard(.owner(service: interest.service, ":1.1"), at: moment(0))
+        _ = service.heard(.owner(service: subscription.service, ":1.1"), at: moment(0))
         return service
     }
 

@@ -9,19 +9,19 @@ import Testing
     /// Makes a running service that has answered about its fixed objects, its list and listed
     /// objects.
     private static func said(
-        _ interest: BusSubscription, _ properties: [BusProperties], list: BusReply? = nil,
+        _ subscription: BusSubscription, _ properties: [BusProperties], list: BusReply? = nil,
         each: BusProperties = [:]
     ) -> BusService {
-        var service = BusService(interest)
+        var service = BusService(subscription)
         _ = service.connected(at: now)
-        var requests = service.heard(.owner(service: interest.service, ":1.1"), at: now)
+        var requests = service.heard(.owner(service: subscription.service, ":1.1"), at: now)
         while let request = requests.popLast() {
             let reply: BusReply
             switch request.question {
             case .owner: continue
             case .list: reply = list ?? .refused("none")
             case .properties(let place):
-                let wanted = interest.objects[place]
+                let wanted = subscription.objects[place]
                 // Each fixed object wants different properties, which identify its answer.
                 reply = .properties(
                     wanted == nil
@@ -61,7 +61,7 @@ import Testing
         ),
     ])
     func `connectivity has four answers`(value: BusValue, text: String) {
-        let service = Self.said(NetworkManager.interest, [["Connectivity": value]])
+        let service = Self.said(NetworkManager.subscription, [["Connectivity": value]])
 
         #expect(Self.text(NetworkManager(service).connectivity) == text)
     }
@@ -76,13 +76,13 @@ import Testing
         (.text("no"), "unknown: NetworkManager: Metered: `no` is no whole number"),
     ])
     func `metered tells guesses from what is known`(value: BusValue, text: String) {
-        let service = Self.said(NetworkManager.interest, [["Metered": value]])
+        let service = Self.said(NetworkManager.subscription, [["Metered": value]])
 
         #expect(Self.text(NetworkManager(service).metered) == text)
     }
 
     @Test func `a property that is not there is unknown`() {
-        let service = Self.said(NetworkManager.interest, [["Metered": .number(1)]])
+        let service = Self.said(NetworkManager.subscription, [["Metered": .number(1)]])
 
         #expect(
             Self.text(NetworkManager(service).connectivity)
@@ -101,7 +101,7 @@ import Testing
             objects[path]?["org.freedesktop.ModemManager1.Modem.Modem3gpp"] =
                 modem.registration.map { ["RegistrationState": $0] }
         }
-        return said(ModemManager.interest, [], list: .tree(objects))
+        return said(ModemManager.subscription, [], list: .tree(objects))
     }
 
     @Test(
@@ -145,7 +145,7 @@ import Testing
     ])
     func `a modem roams only where it carries the traffic`(kind: String, text: String) {
         let network = Self.said(
-            NetworkManager.interest, [["PrimaryConnectionType": .text(kind)]])
+            NetworkManager.subscription, [["PrimaryConnectionType": .text(kind)]])
         let modems = Self.modems([(.number(11), .number(5))])
 
         let answer = ServiceAnswer.roaming(
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test func `a modem roams where nobody says what carries the traffic`() {
-        let network = BusService(NetworkManager.interest)
+        let network = BusService(NetworkManager.subscription)
         let modems = Self.modems([(.number(11), .number(5))])
 
         let answer = ServiceAnswer.roaming(
@@ -182,7 +182,7 @@ import Testing
         isPresent: Bool, type: Int64, percentage: BusValue, text: String
     ) {
         let service = Self.said(
-            UPower.interest,
+            UPower.subscription,
             [["IsPresent": .truth(isPresent), "Type": .number(type), "Percentage": percentage]])
 
         #expect(Self.text(UPower(service).battery).replacing("Battery.", with: "") == text)
@@ -194,7 +194,7 @@ import Testing
         (.number(0), "unknown: UPower: OnBattery: 0 is neither true nor false"),
     ])
     func `a battery feeds the machine or does not`(value: BusValue, text: String) {
-        let service = Self.said(UPower.interest, [["OnBattery": value]])
+        let service = Self.said(UPower.subscription, [["OnBattery": value]])
 
         #expect(Self.text(UPower(service).isOnBattery) == text)
     }
@@ -210,11 +210,11 @@ import Testing
     ])
     func `a profile saves power or does not, under either name`(value: BusValue, text: String) {
         let now = PowerProfiles(
-            Self.said(PowerProfiles.interest, [["ActiveProfile": value]]),
-            former: BusService(PowerProfiles.formerInterest))
+            Self.said(PowerProfiles.subscription, [["ActiveProfile": value]]),
+            former: BusService(PowerProfiles.formerSubscription))
         let former = PowerProfiles(
-            BusService(PowerProfiles.interest),
-            former: Self.said(PowerProfiles.formerInterest, [["ActiveProfile": value]]))
+            BusService(PowerProfiles.subscription),
+            former: Self.said(PowerProfiles.formerSubscription, [["ActiveProfile": value]]))
 
         #expect(Self.text(now.isLowPower) == text)
         #expect(Self.text(former.isLowPower) == text)
@@ -228,7 +228,7 @@ import Testing
     ])
     func `only people's sessions count`(kind: String, count: Int) {
         let service = Self.said(
-            LoginSessions.interest,
+            LoginSessions.subscription,
             [["IdleHint": .truth(false), "IdleSinceHint": .number(0)]],
             list: .paths(["/org/freedesktop/login1/session/1", "/org/freedesktop/login1/session/2"]
             ),
@@ -244,7 +244,7 @@ import Testing
     ])
     func `desktops announce their idleness, and terminals do not`(type: String, announces: Bool) {
         let service = Self.said(
-            LoginSessions.interest,
+            LoginSessions.subscription,
             [["IdleHint": .truth(false), "IdleSinceHint": .number(0)]],
             list: .paths(["/org/freedesktop/login1/session/1"]),
             each: ["Class": .text("user"), "Type": .text(type)])
@@ -254,7 +254,7 @@ import Testing
 
     @Test func `people are idle since some time`() {
         let service = Self.said(
-            LoginSessions.interest,
+            LoginSessions.subscription,
             [["IdleHint": .truth(true), "IdleSinceHint": .number(5_000_999)]],
             list: .paths([]))
 
@@ -274,7 +274,7 @@ import Testing
     ])
     func `an idle hint that is none is unknown`(hint: BusValue, since: BusValue, reason: String) {
         let service = Self.said(
-            LoginSessions.interest, [["IdleHint": hint, "IdleSinceHint": since]],
+            LoginSessions.subscription, [["IdleHint": hint, "IdleSinceHint": since]],
             list: .paths([]))
 
         #expect(
@@ -283,7 +283,7 @@ import Testing
 
     @Test func `sessions that are not listed make people unknown`() {
         let service = Self.said(
-            LoginSessions.interest,
+            LoginSessions.subscription,
             [["IdleHint": .truth(true), "IdleSinceHint": .number(0)]])
 
         #expect(Self.text(LoginSessions(service).presence) == "unknown: logind: none")
