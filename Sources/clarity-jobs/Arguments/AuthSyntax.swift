@@ -26,11 +26,12 @@ extension CommandSyntax {
                 ]),
             CommandSyntax(
                 name: "logout",
-                summary: "End the session and delete all data on this machine.",
+                summary: "End the session, here and at the backend, and delete your data here.",
                 details: [
                     "Asks on the terminal before it deletes the session, the profile, samples that wait to be",
                     "sent, and everything fetched from the backend. Prints how many of each were deleted. The",
-                    "master key and the history of runs stay. Data at the backend stays there.",
+                    "master key and the history of runs stay. A run that is under way restores nothing. Data",
+                    "at the backend stays there.",
                 ],
                 options: [
                     OptionSyntax("keep-data", summary: "end the session only; keep all data"),

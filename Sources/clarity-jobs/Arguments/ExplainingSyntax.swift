@@ -36,7 +36,8 @@ extension CommandSyntax {
         details: [
             "Makes the decisions of the loop on a simulated clock. Conditions come from the trace; without",
             "one, every constraint holds. Attempts succeed and take as long as the median of the job's",
-            "last 20 successful attempts on this machine, or --attempt. Sources never change.",
+            "last 20 successful attempts on this machine, or --attempt. Sources never change. Schedules",
+            "with `every` continue from this machine's history, or begin at the start time.",
         ],
         operands: "[JOB...]",
         options: [

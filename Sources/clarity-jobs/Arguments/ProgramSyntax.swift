@@ -115,7 +115,7 @@ extension CommandSyntax {
                         summary: "end of the pause; default: `resume` ends it"),
                     OptionSyntax("for", value: "SPAN", summary: "length of the pause, such as 7d"),
                     OptionSyntax(
-                        "reason", value: "TEXT", summary: "note that `explain` and `list` show"),
+                        "reason", value: "TEXT", summary: "a note that `explain` shows"),
                 ],
                 examples: [
                     "clarity-jobs pause com.clarity.healthkit.upload --for 7d --reason 'abroad'"

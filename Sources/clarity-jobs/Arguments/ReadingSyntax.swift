@@ -47,7 +47,7 @@ extension CommandSyntax {
         ], options: [output, .now])
 
     static let archive = CommandSyntax(
-        name: "archive", summary: "Show older versions of metrics that the backend has replaced.",
+        name: "archive", summary: "Show versions that later ones have replaced.",
         commands: [
             CommandSyntax(
                 name: "list", summary: "List archived versions, last archived first.",
