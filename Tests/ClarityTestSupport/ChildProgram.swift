@@ -92,7 +92,7 @@ public final class ChildProgram: @unchecked Sendable {
 
     /// Writes the input, closes it, and reads both outputs until the program has ended.
     public func finish(input text: String = "") async -> ProgramResult {
-        await withCheckedContinuation { continuation in
+        await killingIfCancelled { continuation in
             let queue = DispatchQueue(label: "child", attributes: .concurrent)
             queue.async { @Sendable in
                 self.give(Array(text.utf8))
@@ -114,7 +114,7 @@ public final class ChildProgram: @unchecked Sendable {
     public func readErrorLine() async -> String? { await line(from: errors) }
 
     private func line(from descriptor: Int32) async -> String? {
-        await withCheckedContinuation { continuation in
+        await killingIfCancelled { continuation in
             DispatchQueue(label: "child").async { @Sendable in
                 var line: [UInt8] = []
                 var byte: UInt8 = 0
@@ -127,8 +127,22 @@ public final class ChildProgram: @unchecked Sendable {
         }
     }
 
+    /// Waits for `body`, and kills the program when the task is cancelled. Without it, a test that
+    /// waits for a line that never comes would not end at its time limit.
+    private func killingIfCancelled<Value: Sendable>(
+        _ body: (CheckedContinuation<Value, Never>) -> Void
+    ) async -> Value {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation(body)
+        } onCancel: {
+            signal(SIGKILL)
+        }
+    }
+
     /// Sends a signal to the program.
-    public func signal(_ number: Int32) { kill(processID, number) }
+    public func signal(_ number: Int32) {
+        if !isReaped { kill(processID, number) }
+    }
 
     /// Writes the input. If the program ends without reading it, SIGPIPE must not end the tests.
     private func give(_ bytes: [UInt8]) {
