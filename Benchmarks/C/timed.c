@@ -46,7 +46,8 @@ int main(int count, char **words) {
             struct rusage usage;
             wait4(child, &status, 0, &usage);
             long long end = now();
-            if (status != 0) {
+            /* 75: a job waits (sysexits.h, EX_TEMPFAIL). */
+            if (status != 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 75)) {
                 fprintf(stderr, "timed: %s failed\n", starts[program][0]);
                 return 1;
             }
