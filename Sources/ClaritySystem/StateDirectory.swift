@@ -1,6 +1,10 @@
 @preconcurrency import Glibc
 
 /// The folder that holds everything the program remembers, accessible only to its owner.
+///
+/// Three locks (flock(2)) keep processes apart. All processes that use the history share
+/// `state.lock`, and all that use the health data share `health.lock`; a restore holds both alone.
+/// A process that renews the session locks the folder itself.
 public struct StateDirectory: Hashable, Sendable {
     public let path: String
 

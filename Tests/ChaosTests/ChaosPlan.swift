@@ -6,7 +6,8 @@ import ClarityTestSupport
 ///
 /// `make test` injects a part of the faults, and `make chaos` (`CLARITY_CHAOS=whole`) injects all
 /// of them. The seed is `CLARITY_CHAOS_SEED`, or else the number of the day: all runs of one day
-/// inject the same faults.
+/// inject the same faults. Each folder beside this file is a part and has both sizes
+/// (`docs/reliability.md`).
 struct ChaosPlan {
     static let current = ChaosPlan()
 

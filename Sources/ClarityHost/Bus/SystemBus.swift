@@ -5,8 +5,10 @@ import Glibc
 
 /// The state of several services of a message bus, kept up to date while there is a connection.
 ///
-/// Nothing here blocks. The owner calls `step` when `descriptor` becomes readable, which it learns
-/// from an `EventThread` or from poll(2). Use it from one thread at a time.
+/// A service's `BusSubscription` says what to ask and which signals to expect; the bus itself knows
+/// no particular service. Nothing here blocks. The owner calls `step` when `descriptor` becomes
+/// readable, which it learns from an `EventThread` or from poll(2). Use it from one thread at a
+/// time.
 final class SystemBus {
     /// The shortest time between two attempts to connect.
     static let pause = Duration.seconds(5)

@@ -4,9 +4,10 @@ import Synchronization
 
 /// The conditions of this machine.
 ///
-/// It reads the kernel's files anew each time. Services announce changes of their answers. Every
-/// answer names its source. If something is missing, unreadable or not understood, the answer is
-/// unknown, with the reason, and never a yes.
+/// `MergedAnswers` combines the answers of the kernel and of system services; `CheckRunner` asks
+/// the checks of the job file. The kernel's files are read anew each time. Services announce
+/// changes of their answers. Every answer names its source. If something is missing, unreadable or
+/// not understood, the answer is unknown, with the reason, and never a yes.
 public final class HostConditions: ConditionMonitor {
     /// What the job file says about the machine, and which conditions it needs.
     public struct Settings: Sendable {

@@ -5,7 +5,7 @@ import ClarityScheduler
 ///
 /// If a service does not answer, the kernel's answer counts. The kernel hardly knows whether the
 /// machine is metered, roaming or idle: there, a silent service's last answer counts for
-/// `longestSilence`.
+/// `longestSilence`. `docs/conditions.md` lists the sources of each condition in their order.
 struct MergedAnswers {
     /// How long the last answer of a silent service counts.
     static let longestSilence: Duration = .seconds(15 * 60)

@@ -6,8 +6,13 @@ import Synchronization
 ///
 /// An idle program must not wake up. As soon as libdispatch has a worker thread, it checks its
 /// threads once a second, forever, and Swift's own executor is libdispatch. A program that does all
-/// its work in `run` has no such worker, and no thread except its own. A program with other
-/// executors listens on `shared`, which waits on one additional thread.
+/// its work in `run` has no such worker, and no thread for tasks except its own. Work in `run` uses
+/// no dispatch queue, and gives each unstructured task an `executorPreference`; otherwise a worker
+/// starts. A program with other executors listens on `shared`, which waits on one additional
+/// thread.
+///
+/// Work that may block has its own threads, without libdispatch: running attempts, checks, and
+/// measurements of free space (`DetachedThread`).
 public final class EventThread: TaskExecutor {
     /// Reads what is pending at a descriptor. The function that it returns notifies the listener.
     private typealias Take = @Sendable () -> (@Sendable () -> Void)?

@@ -1,6 +1,9 @@
 import ClarityScheduler
 
 /// Receives the output of an attempt's process, and turns the process's end into the attempt's end.
+///
+/// `ProcessAttempt` watches workers and commands alike. Only the listener knows whether the output
+/// is reports or any program's text.
 protocol AttemptListener: Sendable {
     /// The reason to kill the process for its output; the output after it is not read.
     var fault: String? { get }

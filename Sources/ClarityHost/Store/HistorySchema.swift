@@ -1,6 +1,10 @@
 import SQLite
 
 /// The steps that create `history.db`, append-only: a released step never changes.
+///
+/// The CHECK constraints of the newest version allow the words of `RunState`, `Trigger`,
+/// `OccurrenceFate`, `StopReason`, `WaitReason` and the other stored types, and no others. A new
+/// word needs a new step; `HistorySchemaTests` compares the constraints with the types.
 let historyMigrations = Migrations(
     applicationID: 0x434C_4A48,
     steps: [

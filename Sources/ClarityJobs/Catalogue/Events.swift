@@ -1,6 +1,8 @@
 public import ClarityScheduler
 
-// The events that kinds emit and that jobs may wait for.
+// The events that kinds emit and that jobs may wait for. They connect jobs that do not name each
+// other: a processed upload can start a job that fetches insights, and a finished analysis can
+// start one that requests an insight.
 
 extension EventName {
     /// The backend has finished with an upload.

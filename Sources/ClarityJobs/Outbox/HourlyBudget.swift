@@ -5,7 +5,8 @@ import SQLite
 ///
 /// A backend's hours may begin at any time, and it counts a request when the request arrives. A
 /// sliding window of an hour keeps the limit whenever the backend's hours begin. The window is a
-/// minute longer, since a request may take that long to arrive.
+/// minute longer, since a request may take that long to arrive. The requests of all processes count
+/// together: each is recorded in the transaction that takes its batch.
 enum HourlyBudget {
     /// The window in which requests are counted: an hour, and the longest time that a request may
     /// take.

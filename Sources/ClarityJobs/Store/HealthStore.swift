@@ -29,7 +29,8 @@ public final class HealthStore: @unchecked Sendable {
     /// Whether opening the store encrypted the rows of an earlier release again.
     public let wasUpgraded: Bool
     private let connection: Connection
-    /// Prevents a change of the master key while the store is used; a rehearsal needs none.
+    /// Prevents a restore and a change of the master key while the store is used; a rehearsal needs
+    /// none.
     let share: StoreLock?
     private let lock = Mutex(())
     /// A second connection that only reads; open while much is written.

@@ -2,7 +2,8 @@ import ClaritySystem
 @preconcurrency import Glibc
 
 /// The right to use a state directory's health data. All processes that work with the data share
-/// it; a process that changes the master key holds it alone.
+/// it. A process holds it alone to change the master key, to restore a backup, or to upgrade a file
+/// of an earlier release.
 ///
 /// It is a lock (flock(2)) on `health.lock`. It ends with the last reference to it, or the kernel
 /// ends it with the process. The bytes of the same file show which attempts are alive

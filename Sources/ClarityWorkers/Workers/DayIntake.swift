@@ -25,7 +25,8 @@ struct DayIntake {
         }
     }
 
-    /// Merges the days that have changed, whichever source changed them.
+    /// Merges the days that have changed, whichever source changed them. This includes days of an
+    /// earlier reading whose process ended between `keep` and `run`.
     ///
     /// - Parameter refuse: called for each day that fails the check.
     func run(

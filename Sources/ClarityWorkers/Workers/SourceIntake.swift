@@ -87,7 +87,12 @@ private struct IntakeRefusals {
     }
 }
 
-/// Brings the contents of a source into the outbox, unless it is known to have nothing new.
+/// Brings the contents of a source into the outbox, unless it is known to have nothing new. Jobs
+/// and `import` both use it.
+///
+/// An Apple Health export takes up to five threads. `ReadAheadSource` uses one to read ahead. The
+/// caller's thread finds the records (`ExportScanner`) and makes samples of them (`RecordMapper`).
+/// `IntakeLine` has two threads, and the content mark has one.
 ///
 /// A file is read again only if both its stamp and its content have changed. The content is
 /// unchanged if the size and the content mark are the same; to find that out, the file is not

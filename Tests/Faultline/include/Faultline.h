@@ -3,10 +3,11 @@
 
    FAULTLINE_COUNTS   a file that the library makes and all processes share: how often each point
                       was passed, and how often each rule matched and was carried out. Without
-                      this variable the library does nothing.
+                      this variable nothing is counted and no rule takes effect.
    FAULTLINE_FOLDER   limits the counted calls on files to files below this path.
    FAULTLINE          RULE[;RULE...], where RULE is PROGRAM:POINT:WHEN:NTH:ACTION. A rule that cannot
                       be parsed ends the process with status 125 before its main.
+   FAULTLINE_CLOCK    moves the clocks (Clock.c).
 
    PROGRAM   clarity-jobs, clarity-jobs-worker, or * for both; other programs are not affected
    POINT     one of the names below
@@ -17,7 +18,10 @@
              ECONNRESET EDQUOT ENOMEM EACCES ETIMEDOUT), short (half of a write, a read or a send),
              EAI_AGAIN (for resolve)
 
-   With `after`, an errno means that the call was made and its success stays unknown. */
+   With `after`, an errno means that the call was made and its success stays unknown.
+
+   These calls have no point: creating a folder, locks, the mapping of `-shm`, changes of file
+   modes, and the sync of a folder. */
 #ifndef FAULTLINE_H
 #define FAULTLINE_H
 
@@ -27,7 +31,7 @@
 enum faultline_point {
     FAULTLINE_COMMIT,  /* the end of a transaction that wrote: COMMIT, END, or a single statement */
     FAULTLINE_WRITE,   /* writing bytes to a regular file, or changing its length */
-    FAULTLINE_SYNC,    /* fsync, fdatasync */
+    FAULTLINE_SYNC,    /* fsync and fdatasync of a regular file */
     FAULTLINE_READ,    /* reading bytes from a regular file */
     FAULTLINE_OPEN,    /* open, openat */
     FAULTLINE_UNLINK,  /* unlink, unlinkat */

@@ -14,8 +14,8 @@ final class ReadAheadSource: ByteSource {
 
     /// - Parameters:
     ///   - source: The source to read; from the first `read` on only the thread uses it.
-    ///   - blockSize: The bytes of a block.
-    ///   - blocks: The number of blocks, at least 2.
+    ///   - blockSize: The bytes of a block; 256 KiB by default.
+    ///   - blocks: The number of blocks, at least 2; 4 by default.
     init(_ source: any ByteSource, blockSize: Int = 1 << 18, blocks: Int = 4) {
         self.source = source
         total = source.total

@@ -1,7 +1,8 @@
 import ClarityJobs
 import ClarityScheduler
 
-/// Makes samples from records, and counts what became of every record.
+/// Makes samples from records, and counts what became of every record. `RecordFolding` takes the
+/// records of days and nights.
 struct RecordMapper: ExportHandler {
     /// Why a record cannot become a sample; the raw value is the reason in the report.
     enum Refusal: String, Error {
