@@ -16,7 +16,8 @@ struct Architecture {
 
     /// Reads the table whose heading begins with `folder`.
     init(markdown: String) {
-        folders = markdown.split(separator: "\n").filter { $0.hasPrefix("| ") }.compactMap { line in
+        let table = markdown.split(separator: "\n").drop { !$0.hasPrefix("| folder |") }
+        folders = table.filter { $0.hasPrefix("| ") }.compactMap { line in
             let cells = line.split(separator: "|", omittingEmptySubsequences: false)
                 .dropFirst().dropLast().map { cell in
                     String(cell.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
