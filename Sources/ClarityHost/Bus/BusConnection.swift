@@ -57,8 +57,8 @@ final class BusConnection {
 
     // MARK: Requests
 
-    /// Subscribes to the signals that `subscription` needs. Call this before the first request to that
-    /// service.
+    /// Subscribes to the signals that `subscription` needs. Call this before the first request to
+    /// that service.
     func listen(for subscription: BusSubscription) throws(Fault) {
         subscriptions[subscription.service] = subscription
         for rule in subscription.matches {
