@@ -1,6 +1,7 @@
 import CLinux
 import Dispatch
 import Glibc
+import Synchronization
 
 /// The exit status and the output of a program that a test ran.
 public struct ProgramResult: Sendable {
@@ -17,13 +18,14 @@ public struct ProgramResult: Sendable {
 
 /// A running child process with pipes on its three standard descriptors.
 ///
-/// `@unchecked`: only one task at a time uses it.
+/// `@unchecked`: only one task at a time uses it, and a cancellation reads nothing that changes but
+/// `isReaped`.
 public final class ChildProgram: @unchecked Sendable {
     public let processID: Int32
     private var input: Int32
     private let output: Int32
     private let errors: Int32
-    private var isReaped = false
+    private let isReaped = Atomic(false)
 
     /// The folder of the programs that were built together with these tests.
     public static var folder: String {
@@ -73,7 +75,7 @@ public final class ChildProgram: @unchecked Sendable {
     }
 
     deinit {
-        if !isReaped {
+        if !isReaped.load(ordering: .acquiring) {
             kill(processID, SIGKILL)
             var status: Int32 = 0
             waitpid(processID, &status, 0)
@@ -141,7 +143,7 @@ public final class ChildProgram: @unchecked Sendable {
 
     /// Sends a signal to the program.
     public func signal(_ number: Int32) {
-        if !isReaped { kill(processID, number) }
+        if !isReaped.load(ordering: .acquiring) { kill(processID, number) }
     }
 
     /// Writes the input. If the program ends without reading it, SIGPIPE must not end the tests.
@@ -177,7 +179,7 @@ public final class ChildProgram: @unchecked Sendable {
         }
         var status: Int32 = 0
         while waitpid(processID, &status, 0) < 0, errno == EINTR {}
-        isReaped = true
+        isReaped.store(true, ordering: .releasing)
         let signal = status & 0x7F
         return ProgramResult(
             status: signal == 0 ? (status >> 8) & 0xFF : 128 + signal,

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A program that a test starts", .timeLimit(.minutes(1)))
 struct ChildProgramTests {
-    @Test func `a cancelled wait for it kills it`() async throws {
+    @Test func `cancelling a wait for a program ends the program`() async throws {
         let silent = try ChildProgram("/bin/sleep", ["1000"], environment: [:])
         let endless = try ChildProgram("/bin/sleep", ["1000"], environment: [:])
 
