@@ -98,8 +98,8 @@ public final class HostConditions: ConditionMonitor {
 
     /// Replaces the settings and the checks.
     ///
-    /// While attempts run, the storage paths and services of the previous settings stay in use as
-    /// well: attempts keep the constraints with which they started.
+    /// While attempts run, the storage paths, services and pressure of the previous settings stay
+    /// in use as well: attempts keep the constraints with which they started.
     public func apply(_ settings: Settings, checks declared: [CheckDeclaration]) {
         terms.withLock { terms in
             let kept = terms.attempts > 0 ? terms.settings : nil
@@ -107,6 +107,8 @@ public final class HostConditions: ConditionMonitor {
             terms.settings.storagePaths = Set(settings.storagePaths + (kept?.storagePaths ?? []))
                 .sorted()
             terms.settings.asksServices = settings.asksServices || kept?.asksServices == true
+            terms.settings.pressure = [settings.pressure, kept?.pressure].compactMap(\.self).min()
+            if terms.attempts > 0 { pressure.listen(above: terms.settings.pressure) }
         }
         checks.declare(declared)
     }

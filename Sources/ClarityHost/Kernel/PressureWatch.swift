@@ -12,6 +12,8 @@ final class PressureWatch: Sendable {
         /// An epoll(7) descriptor that watches the triggers; -1 until the first call of `sources`.
         var poll: Int32 = -1
         var triggers: [Int32] = []
+        /// The pressure that the triggers announce; `nil` if there are none.
+        var percent: Int?
     }
 
     private let state = Mutex(State())
@@ -39,14 +41,17 @@ final class PressureWatch: Sendable {
         ]
     }
 
-    /// Starts to listen for pressure above `percent`; `nil` stops it. Has no effect before the
-    /// first call of `sources`, or while triggers are open already. Resources for which the kernel
-    /// grants no trigger stay silent.
+    /// The pressure that is announced, in percent; `nil` for none.
+    var percent: Int? { state.withLock { $0.percent } }
+
+    /// Listens for pressure above `percent` from now on; `nil` stops it. Has no effect before the
+    /// first call of `sources`. Resources for which the kernel grants no trigger stay silent.
     func listen(above percent: Int?) {
         state.withLock { state in
-            guard state.poll >= 0, (percent != nil) == state.triggers.isEmpty else { return }
+            guard state.poll >= 0, percent != state.percent else { return }
             state.triggers.forEach { close($0) }
             state.triggers = []
+            state.percent = percent
             guard let percent else { return }
             for resource in PressureProbe.resources {
                 do throws(PressureTrigger.Fault) {

@@ -61,6 +61,17 @@ import Testing
         #expect(source.take() == nil)
     }
 
+    @Test func `a new limit replaces the former one while it is listened for`() throws {
+        let watch = PressureWatch()
+        let source = try #require(watch.sources().first)
+        defer { close(source.descriptor) }
+
+        watch.listen(above: 50)
+        watch.listen(above: 20)
+
+        #expect(watch.percent == 20)
+    }
+
     /// Runs more busy threads than there are processors, so that some of them wait.
     private final class Crowd: Sendable {
         private let isOver = Atomic(false)
