@@ -20,61 +20,74 @@ struct RunCommand {
         let jobs = try requestedJobs(file)
         let monitor = composition.conditions(file)
         defer { monitor.end() }
-        if isDue, isNothingDue(file, monitor) { return .done }
+        let reporter = RunReporter(
+            console: composition.console,
+            detail: isDue && !composition.console.isVerbose ? .failures : .everything)
+        if isDue, let waiting = waitingIfNothingStarts(file, monitor) {
+            return report(waiting, to: reporter, isDue: isDue)
+        }
         return try awaiting { events throws(CommandFailure) in
-            try await run(isDue ? nil : jobs, of: file, monitor, on: events)
+            try await run(isDue ? nil : jobs, of: file, monitor, on: events, reporter: reporter)
         }
     }
 
-    /// Returns whether nothing is due, without changing anything.
+    /// Decides once without changing anything, and returns the runs that wait if there is nothing
+    /// to start, to record or to ask.
     ///
-    /// This is the case for most of cron's calls. If the history cannot be read, or not yet, the
-    /// result is `false` and the call that follows deals with it.
-    private func isNothingDue(_ file: JobFile, _ monitor: HostConditions) -> Bool {
+    /// This is the case for most of cron's calls, which then need neither an engine nor a lock. The
+    /// result is `nil` if there is something to do, or if the history cannot be read, or not yet;
+    /// the call that follows deals with it.
+    private func waitingIfNothingStarts(
+        _ file: JobFile, _ monitor: HostConditions
+    ) -> [Plan.Waiting]? {
         do throws(RunStoreError) {
             let history = try RunHistory(inDirectory: composition.statePath(file))
             var planner = composition.planner(file, owner: "", scope: .everything)
             let plan = planner.handle(
                 [.tick] + composition.sourcesSeen(file, monitor), at: composition.clock.moment,
                 conditions: monitor.conditions(), ledger: try history.ledger())
-            return plan.changes.isEmpty && plan.acts.isEmpty
-                && plan.waiting.allSatisfy(\.isPaused)
+            let isNothing = plan.changes.isEmpty && plan.acts.isEmpty && plan.asks.isEmpty
+            return isNothing ? plan.waiting : nil
         } catch {
-            return false
+            return nil
         }
     }
 
     /// Runs `jobs`, or everything that is due if it is `nil`.
     private func run(
-        _ jobs: [JobID]?, of file: JobFile, _ monitor: HostConditions, on events: EventThread
+        _ jobs: [JobID]?, of file: JobFile, _ monitor: HostConditions, on events: EventThread,
+        reporter: RunReporter
     ) async throws(CommandFailure) -> ExitStatus {
         let isDue = jobs == nil
         let store = try composition.store(file)
         let planner = composition.planner(
             file, owner: store.leaseLock.owner, scope: isDue ? .everything : .requested)
-        let reporter = RunReporter(
-            console: composition.console,
-            detail: isDue && !composition.console.isVerbose ? .failures : .everything)
         let signals = TerminationSignals(on: events)
         var scheduler = try composition.scheduler(
             planner, file, store, monitor, on: events, observer: reporter.observe)
         let first: [Planner.Event] =
             jobs.map { [.requested($0, isForced: composition.arguments.has("force"))] }
             ?? composition.sourcesSeen(file, monitor)
-        let report: Scheduler.Report
+        let result: Scheduler.Report
         do throws(RunStoreError) {
-            report = try await scheduler.run(until: .idle, first: first, events: signals.events)
+            result = try await scheduler.run(until: .idle, first: first, events: signals.events)
         } catch {
             throw CommandFailure(error)
         }
+        let status = report(result.waiting, to: reporter, isDue: isDue)
+        if let signal = signals.received { return signal }
+        return reporter.sayLost(of: result.runs) ? status.joined(with: .deferred) : status
+    }
+
+    /// Reports the runs that ended and those that wait, and returns the exit status.
+    private func report(
+        _ waiting: [Plan.Waiting], to reporter: RunReporter, isDue: Bool
+    ) -> ExitStatus {
         reporter.summarize()
         // A pause is intended, so cron need not report it every time.
-        let waits = report.waiting.filter { !isDue || !$0.isPaused }
+        let waits = waiting.filter { !isDue || !$0.isPaused }
         for waiting in waits { reporter.say(waiting) }
-        if let signal = signals.received { return signal }
-        let runs = reporter.status
-        let isSettled = waits.isEmpty && !reporter.sayLost(of: report.runs)
-        return isSettled ? runs : runs.joined(with: .deferred)
+        return waits.isEmpty ? reporter.status : reporter.status.joined(with: .deferred)
     }
 
     private func requestedJobs(_ file: JobFile) throws(CommandFailure) -> [JobID] {

@@ -1,5 +1,6 @@
 import ClarityTestSupport
 @testable import ProgramTestSupport
+import SQLite
 import Testing
 
 @Suite("Constraints as the programs show them", .timeLimit(.minutes(5)))
@@ -83,6 +84,34 @@ struct ConstraintProgramTests {
         }
         #expect(texts.contains { $0.contains("libc.so") })
         #expect(texts.contains { $0.contains("libsystemd") } == isReached)
+    }
+
+    @Test func `a call that changes nothing about a waiting job does not lock the history`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            jobs:
+              - id: a
+                kind: command
+                schedule: { every: 1h }
+                constraints: { storage_free: 900TiB }
+                options: { command: ["true"] }
+
+            """
+        }
+        let first = try await playground.run("run", "--due", "--verbose")
+        let lock = try Connection(path: "\(playground.statePath)/history.db", access: .readWrite)
+        try lock.execute("BEGIN IMMEDIATE")
+
+        let second = try await playground.run("run", "--due", "--verbose")
+        let object = try await playground.run("run", "--due", "--output", "json")
+
+        #expect(first.status == 75 && second.status == 75)
+        #expect(first.errorLines.count == 1 && second.errors == first.errors)
+        #expect(first.errors.hasPrefix("a: waits: storage_free: wanted 900 TiB free, is "))
+        #expect(object.status == 75 && object.output == "[]\n" && object.errors == "")
     }
 
     @Test func `force runs it nevertheless, and the history keeps why it waited`() async throws {
