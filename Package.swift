@@ -34,7 +34,8 @@ let package = Package(
     products: [
         .library(name: "ClarityScheduler", targets: ["ClarityScheduler"]),
         .library(name: "ClarityHost", targets: ["ClarityHost", "ClaritySystem"]),
-        .library(name: "ClarityWorkers", targets: ["ClarityWorkers", "ClarityJobs"]),
+        .library(
+            name: "ClarityWorkers", targets: ["ClarityWorkers", "ClarityContract", "ClarityJobs"]),
         .executable(name: "clarity-jobs", targets: ["clarity-jobs"]),
         .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
         .executable(name: "clarity-jobs-sandbox", targets: ["clarity-jobs-sandbox"]),
@@ -62,18 +63,29 @@ let package = Package(
         library(
             "ClarityHost",
             ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
-        library("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "SQLite", "CSodium"]),
+        library("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
+        library("ClarityContract", ["ClarityJobs", "ClarityScheduler"]),
         library(
             "ClarityWorkers",
-            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CCurl", "CArchive"]),
+            [
+                "ClarityContract", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
+                "CCurl", "CArchive",
+            ]),
+        library("ClarityReports", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
 
         // Programs: composition only.
         program(
             "clarity-jobs",
-            ["ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CLinux"]),
+            [
+                "ClarityReports", "ClarityContract", "ClarityHost", "ClarityJobs", "ClaritySystem",
+                "ClarityScheduler", "JSON", "CLinux",
+            ]),
         program(
             "clarity-jobs-worker",
-            ["ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "CLinux"]),
+            [
+                "ClarityReports", "ClarityWorkers", "ClarityContract", "ClarityJobs",
+                "ClaritySystem", "ClarityScheduler", "JSON", "CLinux",
+            ]),
         program("clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD", "CSodium"]),
 
         // Somebody else's jobs, on the engine alone.
@@ -103,7 +115,13 @@ let package = Package(
         tests("ClarityJobsTests", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "SQLite"]),
         tests(
             "ClarityWorkersTests",
-            ["ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
+            [
+                "ClarityWorkers", "ClarityContract", "ClarityJobs", "ClaritySystem",
+                "ClarityScheduler", "JSON",
+            ]),
+        tests(
+            "ClarityReportsTests",
+            ["ClarityReports", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
         tests("SandboxTests", ["clarity-jobs-sandbox", "JSON"]),
         tests(
             "CommandLineTests",
@@ -118,14 +136,15 @@ let package = Package(
                 "clarity-jobs", "clarity-jobs-worker", "clarity-jobs-sandbox", "ClarityScheduler",
                 "ProgramTestSupport", "SQLite",
                 // What texts from elsewhere are handed to without a program around it.
-                "ClarityHost", "ClarityJobs", "ClaritySystem", "ClarityWorkers", "JSON",
+                "ClarityContract", "ClarityHost", "ClarityJobs", "ClarityReports", "ClaritySystem",
+                "ClarityWorkers", "JSON",
             ]),
         // The whole of it over a month, but for the processes of attempts.
         tests(
             "MonthTests",
             [
-                "clarity-jobs-sandbox", "ClarityHost", "ClarityWorkers", "ClarityJobs",
-                "ClaritySystem", "ClarityScheduler", "JSON", "SQLite",
+                "clarity-jobs-sandbox", "ClarityContract", "ClarityHost", "ClarityWorkers",
+                "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "SQLite",
             ]),
         tests("ExampleTests", ["house-jobs"]),
         tests("ArchitectureTests", []),

@@ -1,4 +1,4 @@
-import ClarityScheduler
+public import ClarityScheduler
 
 extension HostConditions.Settings {
     /// Creates settings from what a job file says about the machine and what its enabled jobs
@@ -27,7 +27,7 @@ extension HostConditions.Settings {
 extension Job {
     /// Whether the job needs conditions that system services report, for its constraints, its
     /// events or its worker.
-    fileprivate var dependsOnServices: Bool {
+    public var dependsOnServices: Bool {
         heedsConditions || events.contains(.networkRestored)
             || constraints.contains { constraint in
                 switch constraint {

@@ -36,6 +36,22 @@ public func withThreads<Result>(
     return try body()
 }
 
+/// Starts threads that nobody waits for.
+public enum DetachedThread {
+    /// Runs `body` on a thread of its own, on which all signals are blocked. A write there to a
+    /// pipe without a reader fails with EPIPE.
+    ///
+    /// - Returns: 0, or the error number if the system gave no thread. Then `body` is not called.
+    public static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
+        do throws(ThreadError) {
+            pthread_detach(try started(body))
+            return 0
+        } catch {
+            return error.errno
+        }
+    }
+}
+
 /// Far more than the work needs, and far less than the system's default of 8 MiB of address space.
 private let stackBytes = 1 << 20
 

@@ -30,9 +30,35 @@ public enum JSON: Hashable, Sendable {
         return members.last { $0.name == name }?.value
     }
 
+    /// The value as text; `nil` for anything else.
+    public var text: String? {
+        guard case .string(let text) = self else { return nil }
+        return text
+    }
+
+    /// The texts in a list, without its other elements; empty for anything else.
+    public var texts: [String] {
+        guard case .array(let elements) = self else { return [] }
+        return elements.compactMap(\.text)
+    }
+
+    /// The value as a number; `nil` for anything else.
+    public var double: Double? {
+        switch self {
+        case .integer(let number): Double(number)
+        case .number(let number): number
+        default: nil
+        }
+    }
+
     /// Returns the value's description as a string, or null for `nil`.
     public static func text(_ value: (some CustomStringConvertible)?) -> JSON {
         value.map { .string($0.description) } ?? .null
+    }
+
+    /// Returns an integer, or null for `nil`.
+    public static func integer(optional value: Int64?) -> JSON {
+        value.map { .integer($0) } ?? .null
     }
 
     /// Returns a count as an integer.

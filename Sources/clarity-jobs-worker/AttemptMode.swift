@@ -14,7 +14,7 @@ enum AttemptMode {
 
     static func run() async -> ExitStatus {
         guard let order = readOrder() else { return .faultyInput }
-        guard startThread({ endWithScheduler() }),
+        guard DetachedThread.start({ endWithScheduler() }) == 0,
             let reports = ReportWriter(descriptor: reportNumber)
         else {
             complain("cannot start: \(String(cString: strerror(errno)))")
@@ -29,7 +29,7 @@ enum AttemptMode {
                 },
                 report: { reports.write($0) }, isEnding: { isWarned })
         }
-        guard startThread({ cancel(attempt, after: order.warning / 2) }) else {
+        guard DetachedThread.start({ cancel(attempt, after: order.warning / 2) }) == 0 else {
             complain("cannot start: \(String(cString: strerror(errno)))")
             return .internalFault
         }

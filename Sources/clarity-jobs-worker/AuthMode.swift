@@ -1,18 +1,19 @@
+import ClarityContract
 import ClarityJobs
+import ClarityReports
 import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
 
-/// Logs in, logs out, and shows who is logged in.
+/// Logs in and logs out.
 enum AuthMode {
     static func run(_ arguments: [String]) async -> ExitStatus {
         guard let action = arguments.first, let flags = AuthFlags(Array(arguments.dropFirst()))
-        else { return Program.usageError("expected `auth login`, `auth logout` or `auth status`") }
+        else { return Program.usageError("expected `auth login` or `auth logout`") }
         do {
             switch action {
             case "login": return try await login(flags)
             case "logout": return try await Logout(flags).run()
-            case "status": return try status(flags)
             default: return Program.usageError("unknown action `auth \(action)`")
             }
         } catch let error as AuthFlags.Missing {
@@ -43,20 +44,6 @@ enum AuthMode {
         let password = try flags.password.password(of: email)
         let session = try await client(flags, store(flags)).login(email: email, password: password)
         print(session.sentence)
-        return .done
-    }
-
-    private static func status(_ flags: AuthFlags) throws -> ExitStatus {
-        let state = try flags.value("state")
-        // A query creates nothing.
-        guard HealthStore.exists(in: state) else { throw APIError.notLoggedIn }
-        let (store, now) = (try store(flags), SystemClock().now)
-        guard let status = try SessionStatus(store, at: now) else {
-            let status = ExitStatus(outcome(of: APIError.notLoggedIn))
-            try SessionStatus.farewell(store, at: now).forEach(printError)
-            return status
-        }
-        print(flags.isJSON ? status.json : status.lines.joined(separator: "\n"))
         return .done
     }
 

@@ -1,7 +1,10 @@
+import ClarityContract
 import ClarityJobs
+import ClarityReports
 import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers
+import JSON
 
 /// Logs out: informs the backend, and forgets the session or removes everything that belongs to the
 /// user.
@@ -20,7 +23,7 @@ struct Logout {
         let client = try AuthMode.client(flags, store)
         guard flags.data != .keep else {
             try await client.logout()
-            if !flags.isJSON { print("logged out") } else { print(LogoutText.json(nil)) }
+            print(flags.isJSON ? LogoutText.object(nil).line : "logged out")
             return .done
         }
         guard try store.hasUserData() else {
@@ -41,7 +44,7 @@ struct Logout {
         let receipt = try store.wipe()
         try removeCopies(store)
         if flags.isJSON {
-            print(LogoutText.json(receipt))
+            print(LogoutText.object(receipt).line)
         } else {
             print(LogoutText.lines(receipt).joined(separator: "\n"))
         }
@@ -87,9 +90,7 @@ struct Logout {
         }
         let question = LogoutText.question(
             email: try email(store), unsent: try store.unsentSamples())
-        guard case .line(let answer) = terminal.ask(question, isSecret: false),
-            LogoutText.isYes(answer)
-        else {
+        guard terminal.agrees(to: question) else {
             complain("nothing was done")
             return .failed
         }

@@ -1,4 +1,5 @@
 import ClarityJobs
+import ClaritySystem
 @preconcurrency import Glibc
 
 /// Writes a complaint as one line to the error output, after the name under which this program was
@@ -15,31 +16,17 @@ func announced(_ store: HealthStore) -> HealthStore {
     return store
 }
 
-/// Writes lines to the error output. Characters that control a terminal or change the direction of
-/// the text become U+FFFD, because a path or a name may contain them.
-func printError(_ text: String) {
-    var shown = String.UnicodeScalarView()
-    for scalar in text.unicodeScalars {
-        switch scalar.properties.generalCategory {
-        case .control where scalar == "\n": shown.append(scalar)
-        case .control, .format, .lineSeparator, .paragraphSeparator: shown.append("\u{FFFD}")
-        default: shown.append(scalar)
-        }
-    }
-    fputs("\(String(shown))\n", stderr)
-}
+/// Writes lines to the error output.
+func printError(_ text: String) { fputs("\(text.printableLines)\n", stderr) }
 
 /// Returns the variables that say where the master key is, where temporary files go, and which time
 /// zone this machine has.
 ///
-/// - Parameters:
-///   - named: the variable that contains the key, if a job file names one.
-///   - others: further variables that were given as the place of a key.
-func keyEnvironment(named: String? = nil, _ others: String...) -> [String: String] {
+/// - Parameter named: the variable that contains the key, if a job file names one.
+func keyEnvironment(named: String? = nil) -> [String: String] {
     let pointer = "CLARITY_JOBS_KEY_VARIABLE"
     var environment: [String: String] = [:]
-    let names = ["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "TMPDIR", "TZ", "TZDIR", pointer]
-    for name in names + others {
+    for name in ["CREDENTIALS_DIRECTORY", "CLARITY_JOBS_KEY", "TMPDIR", "TZ", "TZDIR", pointer] {
         environment[name] = variable(name)
     }
     if let named { environment[pointer] = named }

@@ -1,5 +1,6 @@
 import ClarityJobs
 import ClarityScheduler
+import ClaritySystem
 @preconcurrency import Glibc
 
 /// The source of a password.
@@ -60,19 +61,5 @@ enum PasswordEntry: String {
             let password = Secret(passwordLine: bytes)
         else { throw Missing(words: "no password was typed") }
         return password
-    }
-}
-
-extension String {
-    /// The text with U+FFFD in place of each character that controls a terminal.
-    var printable: String {
-        String(
-            String.UnicodeScalarView(
-                unicodeScalars.map { scalar in
-                    switch scalar.properties.generalCategory {
-                    case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
-                    default: scalar
-                    }
-                }))
     }
 }

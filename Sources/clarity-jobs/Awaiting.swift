@@ -1,4 +1,5 @@
 import ClarityHost
+import ClaritySystem
 
 /// Runs asynchronous work, and everything it waits for, on this thread.
 ///

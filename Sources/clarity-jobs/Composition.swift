@@ -36,7 +36,7 @@ struct Composition {
         do throws(JobFileFaults) {
             return try jobFileReader.read(fileAt: path)
         } catch {
-            throw CommandFailure(.jobFileFaulty, text: error.description)
+            throw CommandFailure(.faultyInput, text: error.description)
         }
     }
 
@@ -52,7 +52,7 @@ struct Composition {
     func jobFilePath() throws(CommandFailure) -> String {
         if let given = arguments["config"] {
             guard access(given, F_OK) == 0 else {
-                throw CommandFailure(.jobFileMissing, "no job file `\(given)`")
+                throw CommandFailure(.missingInput, "no job file `\(given)`")
             }
             return given
         }
@@ -64,7 +64,7 @@ struct Composition {
         guard let found = candidates.first(where: { access($0, F_OK) == 0 }) else {
             let tried = candidates.map { "`\($0)`" }.joined(separator: ", ")
             throw CommandFailure(
-                .jobFileMissing, "no job file: tried \(tried)", "help: name one with --config FILE")
+                .missingInput, "no job file: tried \(tried)", "help: name one with --config FILE")
         }
         return found
     }
@@ -191,10 +191,11 @@ struct Composition {
 
     /// Returns the monitor of this machine's conditions, with the settings of the job file.
     ///
-    /// - Parameter isWhole: also measures conditions that none of the jobs depends on.
-    func conditions(_ file: JobFile, isWhole: Bool = false) -> HostConditions {
+    /// - Parameter asksServices: whether to ask the system services; by default only if a job
+    ///   depends on one.
+    func conditions(_ file: JobFile, asksServices: Bool? = nil) -> HostConditions {
         var settings = HostConditions.Settings(file)
-        settings.asksServices = settings.asksServices || isWhole
+        settings.asksServices = asksServices ?? settings.asksServices
         return HostConditions(
             stateDirectory: statePath(file), settings: settings, checks: checks(file))
     }
@@ -275,11 +276,11 @@ struct Composition {
     }
 
     /// Returns the name of the environment variable with the master key, if the job file names one.
-    private func keyVariable(_ file: JobFile) -> String? { file.settings["key.variable"] }
+    func keyVariable(_ file: JobFile) -> String? { file.settings["key.variable"] }
 
     /// The variable that tells a program the name of the key's variable. An attempt finds it in its
     /// order.
-    private static let keyPointer = "CLARITY_JOBS_KEY_VARIABLE"
+    static let keyPointer = "CLARITY_JOBS_KEY_VARIABLE"
 
     /// Replaces this process with another program of this package, which reports as `clarity-jobs`.
     ///

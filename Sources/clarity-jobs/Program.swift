@@ -55,7 +55,7 @@ enum Program {
             return status.joined(with: .disk)
         } catch {
             for (index, line) in error.lines.enumerated() {
-                let isPlace = error.status == .jobFileFaulty
+                let isPlace = error.status == .faultyInput
                 Console.fault(index == 0 && !isPlace ? "clarity-jobs: \(line)" : line)
             }
             return error.status

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import Glibc
 import Synchronization
 
@@ -54,7 +55,7 @@ final class Reloads: Sendable {
             let file = try composition.jobFile()
             guard composition.statePath(file) == composition.statePath(before) else {
                 throw CommandFailure(
-                    .jobFileFaulty,
+                    .faultyInput,
                     "the state directory is now `\(composition.statePath(file))`, which needs a "
                         + "new start")
             }

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import Synchronization
 
 /// Turns SIGINT and SIGTERM into requests to drain.

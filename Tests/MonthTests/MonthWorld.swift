@@ -1,3 +1,4 @@
+import ClarityContract
 import ClarityHost
 import ClarityJobs
 import ClarityScheduler

@@ -51,6 +51,12 @@ enum ProcessTable {
         }
     }
 
+    /// Returns whether a process has a file open. Only root sees this of a process whose memory is
+    /// closed to others.
+    static func opens(_ process: Int32, _ path: String) -> Bool {
+        names(in: "/proc/\(process)/fd").contains { link("/proc/\(process)/fd/\($0)") == path }
+    }
+
     /// Returns the target of a symbolic link.
     private static func link(_ path: String) -> String? {
         var bytes = [CChar](repeating: 0, count: 128)

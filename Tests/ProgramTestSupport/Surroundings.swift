@@ -81,13 +81,18 @@ enum PlainUser {
     static func run(
         _ playground: Playground, _ arguments: String..., input: String = ""
     ) async throws -> ProgramResult {
+        await (try start(playground, arguments)).finish(input: input)
+    }
+
+    /// Starts `clarity-jobs` as this user.
+    static func start(_ playground: Playground, _ arguments: [String]) throws -> ChildProgram {
         let command = words + ["\(ChildProgram.folder)/clarity-jobs"] + arguments
-        return try await ChildProgram.run(
+        return try ChildProgram(
             command[0], Array(command.dropFirst()),
             environment: [
                 "CLARITY_JOBS_CONFIG": playground.jobFilePath,
                 "CLARITY_JOBS_STATE": playground.statePath, "HOME": playground.folder.path,
-            ], input: input)
+            ])
     }
 
     /// Lets this user read the job file and enter the folder of the playground, and nothing more.

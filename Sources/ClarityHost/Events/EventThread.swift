@@ -1,3 +1,4 @@
+import ClaritySystem
 import CLinux
 import Glibc
 import Synchronization

@@ -1,3 +1,5 @@
+import ClaritySystem
+
 /// Runs blocking work on a thread of its own, so that it does not block a thread of Swift's pool,
 /// which has one per processor.
 enum AttemptThread {

@@ -1,7 +1,7 @@
 public import ClarityScheduler
 import ClaritySystem
 @preconcurrency import Glibc
-import SQLite
+package import SQLite
 
 /// Answers queries about past and present runs, and changes nothing.
 public struct RunHistory: ~Copyable {
@@ -47,8 +47,8 @@ public struct RunHistory: ~Copyable {
 
     /// Returns the newest schema that this program knows (`SchemaForm`), for a caller that copies
     /// the file.
-    public static func newestForm() throws(RunStoreError) -> String {
-        try rethrowing(":memory:") { try historyMigrations.form().description }
+    package static func newestForm() throws(RunStoreError) -> SchemaForm {
+        try rethrowing(":memory:") { try historyMigrations.form() }
     }
 
     /// Returns the current ledger.

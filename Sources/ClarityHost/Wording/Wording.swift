@@ -4,7 +4,7 @@ func shown(_ text: String) -> String { "`\(printable(text))`" }
 
 /// Returns at most `most` characters of a text, with control characters spelled out, so that it can
 /// neither flood nor steer a terminal.
-func printable(_ text: String, atMost most: Int = 60) -> String {
+package func printable(_ text: String, atMost most: Int = 60) -> String {
     var result = ""
     for character in text.prefix(most) {
         for scalar in character.unicodeScalars.prefix(4) {

@@ -1,15 +1,13 @@
-import SQLite
+package import SQLite
 
 /// The newest schema of each state file that this program knows.
 ///
-/// The module that owns the history knows its schema and passes it in as text.
+/// The module that owns the history knows its schema and passes it in.
 public struct StateForms: Sendable {
     private let forms: [String: SchemaForm]
 
-    /// Creates them from the text of the history's schema (`SchemaForm`); `nil` if the text is
-    /// invalid.
-    public init?(history: String) throws(HealthStoreError) {
-        guard let history = SchemaForm(history) else { return nil }
+    /// Creates them from the history's schema.
+    package init(history: SchemaForm) throws(HealthStoreError) {
         do throws(SQLiteError) {
             forms = ["history.db": history, "health.db": try HealthSchema.migrations.form()]
         } catch {

@@ -5,9 +5,11 @@ public struct BringingJob: Hashable, Sendable {
     public var id: String
     public var kind: JobKind
     /// The state of the job, for people: `waits for network: wanted connected, is no route`.
-    public var standing: String
+    public var status: String
     /// Whether the job is disabled, or something other than its schedule holds it back.
     public var isHeldBack: Bool
+    /// Whether the job is due and no scheduler has looked at it since.
+    public var isOverdue: Bool
     /// When a run of the job last succeeded, as far as the history goes back.
     public var lastSuccess: Instant?
     /// The longest time between two of its coming occurrences; `nil` without a schedule.
@@ -15,13 +17,14 @@ public struct BringingJob: Hashable, Sendable {
 
     /// Creates a job.
     public init(
-        id: String, kind: JobKind, standing: String, isHeldBack: Bool, lastSuccess: Instant?,
-        gap: Duration? = nil
+        id: String, kind: JobKind, status: String, isHeldBack: Bool, isOverdue: Bool = false,
+        lastSuccess: Instant?, gap: Duration? = nil
     ) {
         self.id = id
         self.kind = kind
-        self.standing = standing
+        self.status = status
         self.isHeldBack = isHeldBack
+        self.isOverdue = isOverdue
         self.lastSuccess = lastSuccess
         self.gap = gap
     }

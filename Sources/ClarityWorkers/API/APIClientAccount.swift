@@ -1,3 +1,4 @@
+public import ClarityContract
 public import ClarityJobs
 
 // Account calls. A call that the dialect does not offer throws `APIError.notOffered`.

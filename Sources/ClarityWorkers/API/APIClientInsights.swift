@@ -1,3 +1,4 @@
+public import ClarityContract
 public import ClarityJobs
 
 /// The input for an insight.

@@ -1,3 +1,4 @@
+public import ClarityContract
 public import ClarityJobs
 import ClarityScheduler
 

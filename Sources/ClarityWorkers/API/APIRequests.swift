@@ -1,3 +1,4 @@
+public import ClarityContract
 public import ClarityJobs
 
 /// Builds every request that the client sends, without side effects: a dry run prints the same

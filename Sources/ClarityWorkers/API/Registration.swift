@@ -1,3 +1,4 @@
+import ClarityContract
 public import ClarityJobs
 
 /// The data of a new account; each backend gets the fields that it has.

@@ -1,3 +1,4 @@
+import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// Writes the progress of an import: a bar that is redrawn on a terminal, or lines elsewhere. It
 /// decides on the text and on when to show it, and draws nothing itself.

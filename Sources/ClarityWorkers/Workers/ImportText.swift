@@ -1,5 +1,6 @@
 import ClarityJobs
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 // The result of an import, for people and for programs. Both contain the names of sources only on

@@ -1,5 +1,7 @@
+import ClarityContract
 import ClarityJobs
 public import ClarityScheduler
+import ClaritySystem
 
 /// Does the work of one kind of job.
 ///

@@ -1,3 +1,4 @@
+public import ClarityContract
 import Synchronization
 
 /// Sends through another transport, and counts the bytes of all request bodies, retries included.

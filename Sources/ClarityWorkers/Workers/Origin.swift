@@ -1,34 +1,6 @@
-public import ClarityJobs
-public import ClarityScheduler
+import ClarityJobs
+import ClarityScheduler
 import ClaritySystem
-
-/// The time zones that sources can name, and this machine's own.
-public struct SourceZones: Sendable {
-    let zones: SystemZones
-    /// The zone that days follow if nobody names one.
-    var local: String
-    /// The zone that the days of the account follow, once it is settled.
-    var settled: String?
-
-    /// Reads the zones as the environment (`TZ`, `TZDIR`) and the machine define them.
-    public init(environment: [String: String]) {
-        zones = SystemZones(environment: environment)
-        local = LocalZone.identifier(environment: environment)
-    }
-
-    /// Returns the time zone that the days of an account follow: the settled one, else the one that
-    /// the job file names, else the one that an earlier release stored, else this machine's.
-    ///
-    /// - Parameter named: the zone that the job file names.
-    public func dayZone(
-        of store: HealthStore, named: String?
-    ) throws(HealthStoreError) -> Zone {
-        let kept = try store.dayZone()
-        let settled = kept?.isSettled == true ? kept?.name : nil
-        return [settled, named, kept?.name, local].lazy.compactMap { $0 }
-            .compactMap { zones.zone(named: $0) }.first ?? .utc
-    }
-}
 
 /// An entry of the job file's `sources`: where it is, and how to read it.
 struct Origin: Sendable {

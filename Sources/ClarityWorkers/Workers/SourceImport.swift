@@ -1,5 +1,6 @@
 import ClarityJobs
 import ClarityScheduler
+import ClaritySystem
 
 /// Imports the samples of the sources into the outbox, and accounts for every record.
 ///

@@ -1,5 +1,6 @@
 public import ClarityJobs
 public import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// The status of one source of the job file.

@@ -1,3 +1,4 @@
+public import ClarityContract
 public import ClarityJobs
 
 /// Remembers in the encrypted store which dialect a backend speaks.

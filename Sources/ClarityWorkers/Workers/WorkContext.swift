@@ -1,5 +1,6 @@
 public import ClarityJobs
 public import ClarityScheduler
+import ClaritySystem
 
 /// Everything that one attempt works with.
 public struct WorkContext: Sendable {
@@ -69,35 +70,5 @@ struct WorkCounts {
         guard amount != 0 || isNew else { return }
         tally[name] += Int64(amount)
         report(.count(name: name, tally[name]))
-    }
-}
-
-extension String {
-    /// The text in a form that a report can hold and a terminal can show, whoever wrote its parts.
-    ///
-    /// It has at most 900 bytes, which remain below `AttemptReport.longestLine` if each is escaped.
-    /// Characters that control a terminal or change the direction of the text become U+FFFD.
-    var forReport: String {
-        var shown = UnicodeScalarView()
-        for scalar in cut(toBytes: 900).unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: shown.append("\u{FFFD}")
-            default: shown.append(scalar)
-            }
-        }
-        return String(shown)
-    }
-
-    /// Returns the text, cut to `limit` bytes with `...` at its end if it is longer.
-    func cut(toBytes limit: Int) -> String {
-        guard utf8.count > limit else { return self }
-        var cut = ""
-        var size = 3
-        for character in self {
-            size += character.utf8.count
-            if size > limit { break }
-            cut.append(character)
-        }
-        return cut + "..."
     }
 }

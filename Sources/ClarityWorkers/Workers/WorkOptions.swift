@@ -1,4 +1,5 @@
-import ClarityJobs
+public import ClarityContract
+public import ClarityJobs
 public import ClarityScheduler
 
 /// The job file's settings for a worker, read from an order.

@@ -1,11 +1,12 @@
 import ClarityHost
+import ClarityJobs
+import ClarityReports
 import ClarityScheduler
+import ClaritySystem
 import Glibc
 import JSON
 
 /// `audit`: checks the history and the outbox, or reports what is wrong with them.
-///
-/// `clarity-jobs-worker`, which links the code that decrypts health data, checks the outbox.
 struct AuditCommand {
     private let composition: Composition
 
@@ -16,28 +17,30 @@ struct AuditCommand {
         let history = try composition.history(file)
         let jobs = composition.jobSet(file)
         let findings = try askingStore { () throws(RunStoreError) in try history.audit(jobs) }
-        let offences = findings.filter(\.isOffence)
-        let hasOutbox = hasOutbox(file)
+        let isSound = !findings.contains(where: \.isOffence)
         let console = composition.console
+        var objects = findings.map(object)
+        // The list is written even if the outbox cannot be checked.
+        defer { if console.form != .table { console.results(objects, table: Table(heading: [])) } }
         if console.form == .table {
             for finding in findings {
-                let line = printable("\(finding.rule.rawValue): \(finding)")
+                let line = "\(finding.rule.rawValue): \(finding)".printable
                 if finding.isOffence { console.result(line) } else { console.note(line) }
             }
-            if offences.isEmpty, !console.isQuiet {
+            if isSound, !console.isQuiet {
                 console.result("the history is sound: no occurrence is missing or double")
             }
-        } else if !hasOutbox {
-            console.results(findings.map(object), table: Table(heading: []))
-        } else {
-            // The worker continues this list and closes it.
-            for (place, finding) in findings.enumerated() {
-                if console.form == .json { console.result(place == 0 ? "[" : ",") }
-                console.result(object(finding).line)
-            }
         }
-        guard hasOutbox else { return offences.isEmpty ? .done : .failed }
-        try proveOutbox(file, found: findings.count, isOffence: !offences.isEmpty)
+        guard hasOutbox(file), let store = try composition.healthStore(file, as: "audit") else {
+            return isSound ? .done : .failed
+        }
+        let proof = try usingHealthData { () throws(HealthStoreError) in try store.proveOutbox() }
+        objects += proof.findings.map(\.object)
+        if console.form == .table {
+            proof.findings.forEach { console.result($0.line) }
+            if proof.findings.isEmpty, !console.isQuiet { console.result(proof.line) }
+        }
+        return isSound && proof.findings.isEmpty ? .done : .failed
     }
 
     private func hasOutbox(_ file: JobFile) -> Bool {
@@ -45,19 +48,6 @@ struct AuditCommand {
         let path = composition.healthPath(file)
         return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
             || composition.isLost(path)
-    }
-
-    private func proveOutbox(
-        _ file: JobFile, found: Int, isOffence: Bool
-    ) throws(CommandFailure) -> Never {
-        let console = composition.console
-        try composition.become(
-            "clarity-jobs-worker",
-            [
-                "audit", "outbox", "--state", composition.statePath(file), "--found", "\(found)",
-                "--output", console.form.rawValue,
-            ] + (isOffence ? ["--offence"] : []) + (console.isQuiet ? ["--quiet"] : []),
-            for: file)
     }
 
     private func object(_ finding: AuditFinding) -> JSON {

@@ -1,10 +1,14 @@
 import ClarityHost
+import ClarityJobs
+import ClarityReports
 import ClarityScheduler
+import ClaritySystem
 
 /// `audit log [--since SPAN]` and `audit log --verify`.
-///
-/// Both run in `clarity-jobs-worker`, which links the code that decrypts the log.
 struct AuditLogCommand {
+    /// The number of entries that are read at once.
+    private static let page = 500
+
     private let composition: Composition
 
     init(_ composition: Composition) { self.composition = composition }
@@ -15,15 +19,40 @@ struct AuditLogCommand {
         guard !isProof || arguments["since"] == nil else {
             throw CommandFailure(.usage, "--verify checks the whole log; it takes no --since")
         }
-        var words = ["audit", isProof ? "verify" : "log"]
-        if let text = arguments["since"] {
-            words += ["--since", try since(text).description]
+        let since = try arguments["since"].map { text throws(CommandFailure) in
+            try self.since(text)
         }
         let file = try composition.jobFile()
-        let form = composition.console.form.rawValue
-        try composition.become(
-            "clarity-jobs-worker",
-            words + ["--state", composition.statePath(file), "--output", form], for: file)
+        let store = try composition.healthStore(file, as: "audit log")
+        if isProof { return try verify(store) }
+        if let store { try list(store, since: since) } else { composition.console.list().end() }
+        return .done
+    }
+
+    private func list(_ store: HealthStore, since: Instant?) throws(CommandFailure) {
+        var list = composition.console.list()
+        defer { list.end() }
+        var last: Int64 = 0
+        while true {
+            let records = try usingHealthData { () throws(HealthStoreError) in
+                try store.auditRecords(after: last, since: since, limit: AuditLogCommand.page)
+            }
+            for record in records { list.add(record.line, record.object) }
+            guard let end = records.last?.number, records.count == AuditLogCommand.page else {
+                return
+            }
+            last = end
+        }
+    }
+
+    private func verify(_ store: HealthStore?) throws(CommandFailure) -> ExitStatus {
+        guard let store else {
+            throw CommandFailure(
+                .configuration, "no health data is kept yet, so there is no audit log")
+        }
+        let proof = try usingHealthData { () throws(HealthStoreError) in try store.verifyAudit() }
+        composition.console.results([proof.line], proof.object)
+        return proof.broken == nil ? .done : .failed
     }
 
     private func since(_ text: String) throws(CommandFailure) -> Instant {

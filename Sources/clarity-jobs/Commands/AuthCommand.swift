@@ -1,8 +1,12 @@
 import ClarityHost
+import ClarityJobs
+import ClarityReports
+import ClarityScheduler
+import ClaritySystem
 
 /// `auth login`, `auth logout` and `auth status`.
 ///
-/// They run in `clarity-jobs-worker`, which links the HTTP client.
+/// Logins and logouts run in `clarity-jobs-worker`, which links the HTTP client.
 struct AuthCommand {
     private let composition: Composition
 
@@ -36,10 +40,24 @@ struct AuthCommand {
 
     func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        try composition.become(
-            "clarity-jobs-worker",
-            ["auth", "status", "--output", composition.console.form.rawValue] + settings(file),
-            for: file)
+        _ = try composition.backendURL(file)
+        let now = SystemClock().now
+        guard let store = try composition.healthStore(file, as: "auth status") else {
+            throw CommandFailure(HealthStoreError.loggedOut)
+        }
+        let status = try usingHealthData { () throws(HealthStoreError) in
+            try SessionStatus(store, at: now)
+        }
+        guard let status else {
+            let lines = try usingHealthData { () throws(HealthStoreError) in
+                try SessionStatus.farewell(store, at: now)
+            }
+            var failure = CommandFailure(HealthStoreError.loggedOut)
+            failure.lines += lines
+            throw failure
+        }
+        composition.console.results(status.lines, status.object)
+        return .done
     }
 
     private func settings(_ file: JobFile) throws(CommandFailure) -> [String] {

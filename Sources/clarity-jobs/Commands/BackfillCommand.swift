@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// `backfill JOB --from TIME [--to TIME]`: requests one run for each occurrence in a past range.
@@ -111,7 +112,7 @@ struct BackfillCommand {
         var parts = ["\(runs.count) \(runs.count == 1 ? "run" : "runs") enqueued"]
         if done > 0 { parts.append("\(done) succeeded already") }
         if waiting > 0 { parts.append("\(waiting) waiting already") }
-        console.result(printable("\(job.id): \(parts.joined(separator: ", "))"))
+        console.result("\(job.id): \(parts.joined(separator: ", "))".printable)
         if !runs.isEmpty {
             console.result("`clarity-jobs loop` or `run --due` runs them, one after the other")
         }

@@ -1,49 +1,62 @@
 import ClarityHost
+import ClarityJobs
+import ClarityReports
 import ClarityScheduler
+import ClaritySystem
 
 /// `backup` and `backup list`.
-///
-/// Both run in `clarity-jobs-worker`, which links the code that decrypts health data.
 struct BackupCommand {
     private let composition: Composition
 
     init(_ composition: Composition) { self.composition = composition }
 
     func make() throws(CommandFailure) -> ExitStatus {
-        var words = ["make"]
+        var keep = BackupFolder.keptAsked
         if let text = composition.arguments["keep"] {
-            guard let keep = Int(text), (1...1000).contains(keep) else {
+            guard let number = Int(text), (1...1000).contains(number) else {
                 throw CommandFailure(.usage, "--keep is a number from 1 to 1000, got `\(text)`")
             }
-            words += ["--keep", text]
+            keep = number
         }
         let file = try composition.jobFile()
         // Refuses to back up a history that this program cannot read.
         _ = try composition.history(file)
-        let form = try askingStore { () throws(RunStoreError) in try RunHistory.newestForm() }
-        words += ["--history-form", form]
-        try become(words + (try folder()), file)
+        let folder = try folder()
+        let state = composition.statePath(file)
+        let backup = StateBackup(
+            stateDirectory: state, environment: composition.keyEnvironment(file),
+            forms: try composition.stateForms(), actor: AuditActor(program: "backup"),
+            clock: SystemClock())
+        let receipt = try usingBackups { try backup.make(in: folder, keep: keep) }
+        guard let receipt else {
+            throw CommandFailure(
+                .configuration, "nothing is kept in `\(state)` yet, so there is nothing to back up")
+        }
+        composition.console.results(receipt.lines, receipt.object)
+        return .done
     }
 
     func list() throws(CommandFailure) -> ExitStatus {
-        try become(["list"] + (try folder()), try composition.jobFile())
+        let file = try composition.jobFile()
+        let folder = try folder() ?? BackupFolder(ofState: composition.statePath(file))
+        let list = BackupList(try usingBackups { try folder.entries() })
+        composition.console.results(list.objects, lines: list.lines)
+        return .done
     }
 
-    private func folder() throws(CommandFailure) -> [String] {
+    private func folder() throws(CommandFailure) -> BackupFolder? {
         let operands = composition.arguments.operands
         guard operands.count < 2 else {
             throw CommandFailure(.usage, "`backup` wants one folder at most, got \(operands.count)")
         }
-        return operands.first.map { ["--in", composition.absolute($0)] } ?? []
+        return operands.first.map { BackupFolder(at: composition.absolute($0)) }
     }
+}
 
-    private func become(_ words: [String], _ file: JobFile) throws(CommandFailure) -> Never {
-        try composition.become(
-            "clarity-jobs-worker",
-            ["backup"] + words
-                + [
-                    "--state", composition.statePath(file), "--output",
-                    composition.console.form.rawValue,
-                ], for: file)
+extension Composition {
+    /// Returns the schemas of the files of the state that this program writes.
+    func stateForms() throws(CommandFailure) -> StateForms {
+        let form = try askingStore { () throws(RunStoreError) in try RunHistory.newestForm() }
+        return try usingHealthData { () throws(HealthStoreError) in try StateForms(history: form) }
     }
 }

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// `doctor`: shows this machine's conditions, their sources, and what is missing to know more.
@@ -10,7 +11,7 @@ struct DoctorCommand {
 
     func run() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let diagnosis = composition.conditions(file, isWhole: true).diagnosis(
+        let diagnosis = composition.conditions(file, asksServices: true).diagnosis(
             asking: Set(file.questions.map(\.name)))
         let text = DoctorText(
             conditions: diagnosis.conditions,

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 
 /// `dry-run JOB`: shows what a job would send or delete, and changes nothing.
 struct DryRunCommand {

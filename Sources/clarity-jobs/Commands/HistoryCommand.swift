@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// `history [JOB]`: lists past and present runs, newest first.
@@ -92,7 +93,7 @@ struct HistoryShowCommand {
         for span in spans {
             let until = span.until.map { "until \($0)" } ?? "until now"
             console.result(
-                printable("waited since \(span.since) \(until): \(RunText.line(span.deferral))"))
+                "waited since \(span.since) \(until): \(RunText.line(span.deferral))".printable)
         }
         return .done
     }
@@ -112,7 +113,7 @@ struct HistoryShowCommand {
         if !run.tally.isEmpty { lines.append("counts: \(run.tally.summary)") }
         if let failure = run.failure { lines.append("why: \(failure.reason)") }
         lines += run.notes.map { "note: \($0)" }
-        for line in lines { composition.console.result(printable(line)) }
+        for line in lines { composition.console.result(line.printable) }
     }
 
     private func show(_ attempt: Attempt) {
@@ -123,9 +124,9 @@ struct HistoryShowCommand {
             words += ", took \((finished - attempt.startedAt).text)"
         }
         if let reason = attempt.reason { words += ": \(reason)" }
-        composition.console.result(printable(words))
+        composition.console.result(words.printable)
         for line in attempt.output.map(OutputText.lines) ?? [] {
-            composition.console.result(printable("  | \(line)"))
+            composition.console.result("  | \(line)".printable)
         }
     }
 

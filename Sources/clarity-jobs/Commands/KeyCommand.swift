@@ -1,8 +1,9 @@
 import ClarityHost
+import ClarityJobs
+import ClarityReports
+import ClaritySystem
 
 /// `key rotate` and `key status`.
-///
-/// Both run in `clarity-jobs-worker`, which links the code that decrypts health data.
 struct KeyCommand {
     private let composition: Composition
 
@@ -10,25 +11,41 @@ struct KeyCommand {
 
     func rotate() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
-        let (path, variable) = (arguments["new-key-file"], arguments["new-key-variable"])
-        guard path == nil || variable == nil else {
+        let newKey: NewKey
+        switch (arguments["new-key-file"], arguments["new-key-variable"]) {
+        case (nil, nil): newKey = .made
+        case (let path?, nil): newKey = .file(path)
+        case (nil, let name?): newKey = .variable(name)
+        default:
             throw CommandFailure(
                 .usage, "`key rotate` wants --new-key-file or --new-key-variable, not both")
         }
-        var words = ["key", "rotate"]
-        if let path { words += ["--new-key-file", path] }
-        if let variable { words += ["--new-key-variable", variable] }
-        if composition.console.isVerbose { words.append("--verbose") }
-        try become(words)
+        let file = try composition.jobFile()
+        var rotation = KeyRotation(
+            stateDirectory: composition.statePath(file),
+            environment: composition.keyEnvironment(file), to: newKey,
+            actor: AuditActor(program: "key rotate"), clock: SystemClock())
+        if composition.console.isVerbose {
+            rotation.progress = { Console.fault("\($0) rows done") }
+        }
+        let report = try usingHealthData { () throws(HealthStoreError) in try rotation.run() }
+        composition.console.results(report.lines, report.object)
+        return .done
     }
 
-    func status() throws(CommandFailure) -> ExitStatus { try become(["key", "status"]) }
-
-    private func become(_ words: [String]) throws(CommandFailure) -> Never {
+    func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let form = composition.console.form.rawValue
-        try composition.become(
-            "clarity-jobs-worker",
-            words + ["--state", composition.statePath(file), "--output", form], for: file)
+        let state = composition.statePath(file)
+        let environment = composition.keyEnvironment(file)
+        let status = try usingHealthData { () throws(HealthStoreError) in
+            try KeyStatus.read(stateDirectory: state, environment: environment)
+        }
+        guard let status else {
+            throw CommandFailure(
+                .configuration,
+                "no health data is kept in `\(state)` yet, so there is no master key")
+        }
+        composition.console.results(status.lines, status.object)
+        return .done
     }
 }

@@ -1,3 +1,5 @@
+import ClaritySystem
+
 extension Composition {
     /// Returns the value of `--limit`, which must be in `range`; 20 by default.
     func limit(_ range: ClosedRange<Int>) throws(CommandFailure) -> Int {

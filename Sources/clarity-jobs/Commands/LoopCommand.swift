@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 
 /// `loop`: runs jobs as they fall due, until a signal tells it to drain.
 struct LoopCommand {

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// `next [JOB...]`: lists the next occurrences of jobs, in order of time.

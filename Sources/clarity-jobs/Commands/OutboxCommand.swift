@@ -1,78 +1,175 @@
+import ClarityContract
 import ClarityHost
+import ClarityJobs
+import ClarityReports
 import ClarityScheduler
+import ClaritySystem
+import Glibc
 
-/// `outbox` and its subcommands.
-///
-/// They run in `clarity-jobs-worker`, which links the code that decrypts health data.
+/// `outbox` and its subcommands: shows what is in the outbox and where it came from, and performs a
+/// person's actions on it.
 struct OutboxCommand {
     private let composition: Composition
+
+    private var console: Console { composition.console }
+    private var arguments: Arguments { composition.arguments }
 
     init(_ composition: Composition) { self.composition = composition }
 
     func sums() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let upload = file.jobs.first { $0.kind.rawValue == "bulk-upload" }
-        var words = ["sums"]
-        for (flag, value) in [
-            ("backend", file.settings["backend.url"]),
-            ("dialect", file.settings["backend.dialect"]),
-            ("route", upload?.options["route"]), ("batch-size", upload?.options["batch_size"]),
-        ] {
-            if let value { words += ["--\(flag)", value] }
+        guard let store = try store(file) else {
+            if console.form == .table { Console.fault("nothing is kept yet") }
+            console.results([], OutboxArithmetic().object)
+            return .done
         }
-        try become(words)
+        let sums = try usingHealthData { () throws(HealthStoreError) in try store.arithmetic() }
+        let forecast = try forecast(store, file)
+        console.results(sums.lines + (forecast.map { [$0] } ?? []), sums.object)
+        return sums.isBalanced ? .done : .failed
     }
 
     func list() throws(CommandFailure) -> ExitStatus {
-        var words = ["list"] + (try filters())
-        if let limit = composition.arguments["limit"] { words += ["--limit", limit] }
-        if composition.console.isQuiet { words.append("--quiet") }
-        try become(words)
+        let selection = try selection()
+        guard let limit = Int(arguments["limit"] ?? "20"), (1...100_000).contains(limit) else {
+            throw CommandFailure(.usage, "--limit is a number from 1 to 100000")
+        }
+        let (entries, total) =
+            try usingStore { store throws(HealthStoreError) in
+                try store.outboxEntries(selection, limit: limit)
+            } ?? ([], 0)
+        console.results(entries.map(\.object), lines: entries.map(\.line))
+        if console.form == .table, total > Int64(entries.count) {
+            console.note("\(total - Int64(entries.count)) more; see --limit")
+        }
+        return .done
     }
 
     func show() throws(CommandFailure) -> ExitStatus {
-        let arguments = composition.arguments
-        guard arguments.operands.count == 1, let id = arguments.operands.first, !id.isEmpty else {
+        guard arguments.operands.count == 1, let text = arguments.operands.first, !text.isEmpty
+        else {
             throw CommandFailure(
                 .usage, "`outbox show` wants one sample, got \(arguments.operands.count)")
         }
-        try become(["show", "--id", id] + (arguments.has("values") ? ["--values"] : []))
-    }
-
-    func retry() throws(CommandFailure) -> ExitStatus { try wish("retry") }
-
-    func discard() throws(CommandFailure) -> ExitStatus { try wish("discard") }
-
-    private func wish(_ name: String) throws(CommandFailure) -> Never {
-        var words = [name] + (try filters())
-        for flag in ["all", "yes"] where composition.arguments.has(flag) {
-            words.append("--\(flag)")
+        guard let id = Int64(text) else {
+            throw CommandFailure(.usage, "`outbox show` wants the number of a sample")
         }
-        try become(words)
+        let withValue = arguments.has("values")
+        guard !withValue || isatty(STDOUT_FILENO) == 1 else {
+            throw CommandFailure(.usage, "--values shows health data on a terminal alone")
+        }
+        let sample = try usingStore { store throws(HealthStoreError) in
+            try store.outboxSample(id, withValue: withValue)
+        }
+        guard let sample = sample ?? nil else {
+            throw CommandFailure(.failed, "the outbox has no sample \(id)")
+        }
+        console.results(sample.lines, sample.object)
+        return .done
     }
 
-    private func filters() throws(CommandFailure) -> [String] {
-        let arguments = composition.arguments
-        var words: [String] = []
-        for name in ["in-state", "type", "reason"] {
-            if let value = arguments[name], !value.isEmpty { words += ["--\(name)", value] }
+    func retry() throws(CommandFailure) -> ExitStatus { try perform(.retry) }
+
+    func discard() throws(CommandFailure) -> ExitStatus { try perform(.discard) }
+
+    private func perform(_ action: OutboxAction) throws(CommandFailure) -> ExitStatus {
+        let selection = try selection()
+        guard !selection.isEverything || arguments.has("all") else {
+            throw CommandFailure(.usage, "`outbox \(action.rawValue)` wants a filter, or --all")
+        }
+        let count =
+            try store(try composition.jobFile()).map { store throws(CommandFailure) in
+                try perform(action, on: selection, of: store)
+            } ?? 0
+        console.results(
+            [action.summary(count, isForgetting: selection.meansDiscarded)], action.object(count))
+        return .done
+    }
+
+    /// Performs the action once the person agrees, and returns the number of samples.
+    private func perform(
+        _ action: OutboxAction, on selection: OutboxSelection, of store: HealthStore
+    ) throws(CommandFailure) -> Int64 {
+        let shares = try usingHealthData { () throws(HealthStoreError) in
+            switch action {
+            case .retry: try store.retryShares(selection)
+            case .discard: try store.discardShares(selection)
+            }
+        }
+        guard !shares.isEmpty else { return 0 }
+        if case .retry = action {
+            let (there, doubled) = try usingHealthData { () throws(HealthStoreError) in
+                try store.retryCost(selection)
+            }
+            OutboxAction.retryWarning(there: there, doubled: doubled).map(Console.fault)
+        }
+        if !arguments.has("yes") {
+            guard let terminal = Terminal() else {
+                action.lines(shares).forEach(Console.fault)
+                throw CommandFailure(
+                    .usage,
+                    "there is no terminal to ask on; use --yes to \(action.rawValue) these")
+            }
+            guard
+                terminal.agrees(
+                    to: action.question(shares, isForgetting: selection.meansDiscarded))
+            else { throw CommandFailure(.failed, "nothing was done") }
+        }
+        return try usingHealthData { () throws(HealthStoreError) in
+            switch action {
+            case .retry: try store.retry(selection)
+            case .discard: try store.discard(selection)
+            }
+        }
+    }
+
+    private func selection() throws(CommandFailure) -> OutboxSelection {
+        var selection = OutboxSelection()
+        if let name = arguments["in-state"], !name.isEmpty {
+            guard let state = OutboxState(name: name) else {
+                throw CommandFailure(.usage, "`\(name)` is no state of a sample")
+            }
+            selection.state = state
+        }
+        if let name = arguments["type"], !name.isEmpty {
+            guard let kind = SampleKind(rawValue: name) else {
+                let known = SampleKind.allCases.map(\.rawValue).joined(separator: ", ")
+                throw CommandFailure(.usage, "there is no type `\(name)`; there are \(known)")
+            }
+            selection.kind = kind
         }
         if let text = arguments["age"] {
             guard let span = Duration(text: text), span > .zero, span <= .seconds(36_600 * 86_400)
-            else { throw CommandFailure(.usage, "--age is a span such as `30d`, got `\(text)`") }
-            words += ["--before", (composition.clock.now - span).description]
+            else {
+                throw CommandFailure(.usage, "--age is a span such as `30d`, got `\(text)`")
+            }
+            selection.before = composition.clock.now - span
         }
-        return words
+        selection.reason = arguments["reason"].flatMap { $0.isEmpty ? nil : $0 }
+        return selection
     }
 
-    private func become(_ words: [String]) throws(CommandFailure) -> Never {
-        let file = try composition.jobFile()
-        try composition.become(
-            "clarity-jobs-worker",
-            ["outbox"] + words
-                + [
-                    "--state", composition.statePath(file), "--output",
-                    composition.console.form.rawValue,
-                ], for: file)
+    /// Returns how long the waiting samples take to send; `nil` if that is not worth a line.
+    private func forecast(_ store: HealthStore, _ file: JobFile) throws(CommandFailure) -> String? {
+        guard let backend = file.settings["backend.url"] else { return nil }
+        let upload = file.jobs.first { $0.kind.rawValue == "bulk-upload" }
+        return try usingHealthData { () throws(HealthStoreError) in
+            try UploadForecast.line(
+                store, backend: backend, dialect: file.settings["backend.dialect"],
+                route: upload?.options["route"],
+                batchSize: upload?.options["batch_size"].flatMap { Int($0) })
+        }
+    }
+
+    private func store(_ file: JobFile) throws(CommandFailure) -> HealthStore? {
+        try composition.healthStore(file, as: "outbox")
+    }
+
+    /// Asks the store; `nil` if there is none.
+    private func usingStore<Result>(
+        _ body: (HealthStore) throws(HealthStoreError) -> Result
+    ) throws(CommandFailure) -> Result? {
+        guard let store = try store(try composition.jobFile()) else { return nil }
+        return try usingHealthData { () throws(HealthStoreError) in try body(store) }
     }
 }

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// `explain JOB --at TIME`: explains what happened to the last occurrence up to a time.
@@ -73,7 +74,7 @@ struct PastOccurrenceCommand {
                 "\(span.deferral.subject) held it back for \(length), from "
                     + "\(RunText.seconds(span.since)) \(end): \(RunText.line(span.deferral))")
         }
-        return lines.map(printable)
+        return lines.map(\.printable)
     }
 
     private func object(_ past: PastOccurrence) -> JSON {

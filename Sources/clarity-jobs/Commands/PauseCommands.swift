@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// `pause` and `resume`: stop jobs from starting for a while, and let them continue.
@@ -46,7 +47,7 @@ struct PauseCommands {
                 (pause.until.map { "paused until \($0)" } ?? "paused until it is resumed")
                     + (pause.reason.isEmpty ? "" : ": \(pause.reason)")
             }
-            console.result(printable("\(job): \(words ?? "goes on")"))
+            console.result("\(job): \(words ?? "goes on")".printable)
         }
     }
 

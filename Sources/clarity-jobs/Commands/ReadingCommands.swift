@@ -1,10 +1,13 @@
 import ClarityHost
+import ClarityJobs
+import ClarityReports
 import ClarityScheduler
+import ClaritySystem
+import Glibc
 
-/// `metrics`, `insights`, `profile`, `summary` and `archive`.
+/// `metrics`, `insights`, `profile`, `summary` and `archive`: show the data on this machine.
 ///
-/// They run in `clarity-jobs-worker`, which links the code that decrypts health data. None of them
-/// sends a request to the backend.
+/// None of them contacts the backend. They change only the audit log, which records the reading.
 struct ReadingCommands {
     private let composition: Composition
 
@@ -14,50 +17,61 @@ struct ReadingCommands {
 
     func metrics() throws(CommandFailure) -> ExitStatus {
         let name = try operand("metrics", "type")
-        var words: [String] = []
-        if let text = arguments["since"] {
-            guard ReadingCommands.isDate(text) || Duration(text: text).map({ $0 > .zero }) ?? false
-            else {
-                throw CommandFailure(
-                    .usage,
-                    "--since is a span such as `30d` or a date such as `2026-01-31`, got `\(text)`")
-            }
-            guard name != nil else {
+        guard let since = SheetReader.Since(arguments["since"] ?? "30d") else {
+            throw CommandFailure(
+                .usage,
+                "--since is a span such as `30d` or a date such as `2026-01-31`, "
+                    + "got `\(arguments["since"] ?? "")`")
+        }
+        guard let name else {
+            guard arguments["since"] == nil else {
                 throw CommandFailure(.usage, "--since wants a type: `metrics heart_rate`")
             }
-            words = ["--since", text]
+            return try show("metrics") { reader throws(HealthStoreError) in try reader.metrics() }
         }
-        if let name {
-            guard ReadableNames.all.contains(name) else {
-                let suggestion = closest(to: name, among: ReadableNames.all).map {
-                    "; did you mean `\($0)`?"
-                }
-                throw CommandFailure(.usage, "no type `\(name)` of metrics\(suggestion ?? "")")
+        guard let selection = MetricSelection(named: name) else {
+            let suggestion = closest(to: name, among: MetricSelection.names).map {
+                "; did you mean `\($0)`?"
             }
-            words += ["--name", name]
+            throw CommandFailure(.usage, "no type `\(name)` of metrics\(suggestion ?? "")")
         }
-        try become("metrics", words)
+        return try show("metrics") { reader throws(HealthStoreError) in
+            try reader.metrics(selection, since: since)
+        }
     }
 
     func insights() throws(CommandFailure) -> ExitStatus {
-        let id = try operand("insights", "id")
-        try become("insights", id.map { ["--name", $0] } ?? [])
+        guard let id = try operand("insights", "id") else {
+            return try show("insights") { reader throws(HealthStoreError) in try reader.insights() }
+        }
+        return try show("insights", orElse: "no single insight whose id is or begins with `\(id)`")
+        {
+            reader throws(HealthStoreError) in try reader.insight(id)
+        }
     }
 
-    func profile() throws(CommandFailure) -> ExitStatus { try become("profile", []) }
+    func profile() throws(CommandFailure) -> ExitStatus {
+        try show("profile", orElse: "no profile is kept yet; a `refresh` brings it") {
+            reader throws(HealthStoreError) in try reader.profile()
+        }
+    }
 
-    func summary() throws(CommandFailure) -> ExitStatus { try become("summary", []) }
+    func summary() throws(CommandFailure) -> ExitStatus {
+        try show("summary") { reader throws(HealthStoreError) in try reader.summary() }
+    }
 
     func archiveList() throws(CommandFailure) -> ExitStatus {
-        var words: [String] = []
-        if let type = arguments["type"] { words += ["--type", type] }
+        let type = arguments["type"]
+        var since: Instant?
         if let text = arguments["since"] {
             guard let span = Duration(text: text), span > .zero else {
                 throw CommandFailure(.usage, "--since is a span such as `7d`, got `\(text)`")
             }
-            words += ["--since", (composition.clock.now - span).description]
+            since = composition.clock.now - span
         }
-        try become("archive", words)
+        return try show("archive") { reader throws(HealthStoreError) in
+            try reader.archive(type: type, since: since)
+        }
     }
 
     func archiveShow() throws(CommandFailure) -> ExitStatus {
@@ -66,7 +80,9 @@ struct ReadingCommands {
             throw CommandFailure(
                 .usage, "`archive show` wants the number of one version, as `archive list` has it")
         }
-        try become("archive", ["--name", "\(number)"])
+        return try show("archive", orElse: "no archived version `\(number)`") {
+            reader throws(HealthStoreError) in try reader.archived(number)
+        }
     }
 
     /// Returns the only operand; `nil` if there is none or it is empty.
@@ -80,23 +96,46 @@ struct ReadingCommands {
         return arguments.operands.first.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    private static func isDate(_ text: String) -> Bool {
-        text.utf8.count == 10 && Instant(rfc3339: "\(text)T00:00:00Z") != nil
+    /// Records the reading and writes the sheet.
+    ///
+    /// - Parameter absence: what to say if there is no such sheet.
+    private func show(
+        _ part: String, orElse absence: String = "",
+        _ read: (SheetReader) throws(HealthStoreError) -> Sheet?
+    ) throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        let form = arguments["output"].flatMap { SheetForm(rawValue: $0) } ?? .table
+        guard let store = try composition.healthStore(file, as: part) else {
+            throw CommandFailure(
+                .missingInput, "no health data is kept yet; run `clarity-jobs auth login`")
+        }
+        let reader = try reader(of: store, file, form)
+        let found = try usingHealthData { () throws(HealthStoreError) in try read(reader) }
+        guard let found else { throw CommandFailure(.missingInput, absence) }
+        // Recorded first, so that nothing is shown that is not in the log.
+        try usingHealthData { () throws(HealthStoreError) in
+            try store.record(
+                form == .table ? .read : .exported, found.counts,
+                detail: form == .table ? "shown: \(part)" : "as \(form.rawValue): \(part)")
+        }
+        composition.console.text(found.text(form))
+        guard let damage = found.damageLine else { return .done }
+        throw CommandFailure(.failed, damage)
     }
 
-    private func become(
-        _ part: String, _ words: [String]
-    ) throws(CommandFailure) -> Never {
-        let file = try composition.jobFile()
-        var words = ["read", part, "--state", composition.statePath(file)] + words
-        if let text = arguments["now"] {
-            // A date is in the time zone of the sources, which only the worker knows. It is passed
-            // on as it is.
-            let isDate = ReadingCommands.isDate(text)
-            words += ["--now", isDate ? text : composition.clock.now.description]
+    private func reader(
+        of store: HealthStore, _ file: JobFile, _ form: SheetForm
+    ) throws(CommandFailure) -> SheetReader {
+        let zone = try usingHealthData { () throws(HealthStoreError) in
+            try SourceZones(environment: composition.environment)
+                .dayZone(of: store, named: SourceCommands.timeZone(in: file))
         }
-        if let zone = SourceCommands.timeZone(in: file) { words += ["--time-zone", zone] }
-        words += ["--output", arguments["output"] ?? "table"]
-        try composition.become("clarity-jobs-worker", words, for: file)
+        // Only a date depends on the time zone of the days.
+        let date = arguments["now"].flatMap { SheetReader.Since($0)?.isDate == true ? $0 : nil }
+        let now =
+            date.map { SheetReader.present($0, in: zone, now: SystemClock().now) }
+            ?? composition.clock.now
+        return SheetReader(
+            store, now: now, zone: zone, style: composition.console.pageStyle, form: form)
     }
 }

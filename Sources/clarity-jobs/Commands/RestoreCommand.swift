@@ -1,9 +1,11 @@
+import ClarityContract
 import ClarityHost
+import ClarityJobs
+import ClarityReports
 import ClarityScheduler
+import ClaritySystem
 
-/// `restore [BACKUP]`.
-///
-/// It runs in `clarity-jobs-worker`, which links the code that decrypts health data.
+/// `restore [BACKUP]`: restores damaged files, or the whole state from a named backup.
 struct RestoreCommand {
     private let composition: Composition
 
@@ -17,26 +19,24 @@ struct RestoreCommand {
         }
         let file = try composition.jobFile()
         let state = composition.statePath(file)
-        let form = try askingStore { () throws(RunStoreError) in try RunHistory.newestForm() }
-        var words = ["restore", "--state", state, "--history-form", form]
-        if let backend = file.settings["backend.url"] { words += ["--backend", backend] }
-        if let name = arguments.operands.first {
-            // A name without a slash is a backup of the state directory.
-            words += [
-                "--from",
-                name.contains("/") ? composition.absolute(name) : "\(state)/backups/\(name)",
-            ]
+        // A name without a slash is a backup of the state directory.
+        let backup = arguments.operands.first.map {
+            $0.contains("/") ? composition.absolute($0) : "\(state)/backups/\($0)"
         }
-        if let dialect = file.settings["backend.dialect"] { words += ["--dialect", dialect] }
         let uploads = file.jobs.filter { $0.kind.rawValue == "bulk-upload" }
-        if let route = uploads.compactMap({ $0.options["route"] }).first {
-            words += ["--route", route]
-        }
-        if uploads.contains(where: { $0.options["on_ambiguous"] == "hold" }) {
-            words.append("--hold")
-        }
-        if arguments.has("dry-run") { words.append("--dry-run") }
-        words += ["--output", composition.console.form.rawValue]
-        try composition.become("clarity-jobs-worker", words, for: file)
+        let doubling = RestoredDoubling(
+            backend: file.settings["backend.url"], dialect: file.settings["backend.dialect"],
+            route: uploads.compactMap { $0.options["route"] }.first,
+            isHeld: uploads.contains { $0.options["on_ambiguous"] == "hold" })
+        let restore = StateRestore(
+            stateDirectory: state, environment: composition.keyEnvironment(file),
+            forms: try composition.stateForms(), actor: AuditActor(program: "restore"),
+            clock: SystemClock(), doubling: doubling.callAsFunction)
+        let isRehearsal = arguments.has("dry-run")
+        let report = try usingBackups { try restore.run(backup, isRehearsal: isRehearsal) }
+        composition.console.results(
+            report.lines(isRehearsal: isRehearsal), report.object(isRehearsal: isRehearsal))
+        if report.untaken != nil { return .deferred }
+        return report.lost.isEmpty ? .done : .disk
     }
 }

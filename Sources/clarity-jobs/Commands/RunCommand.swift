@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 
 /// `run [JOB...] [--due] [--force]`: runs jobs now, in the given order, or everything that is due.
 struct RunCommand {
@@ -31,26 +32,41 @@ struct RunCommand {
         }
     }
 
-    /// Decides once without changing anything, and returns the runs that wait if there is nothing
-    /// to start, to record or to ask.
+    /// Decides without changing anything, and returns the runs that wait if there is nothing to
+    /// start, to record or to ask.
     ///
-    /// This is the case for most of cron's calls, which then need neither an engine nor a lock. The
-    /// result is `nil` if there is something to do, or if the history cannot be read, or not yet;
-    /// the call that follows deals with it.
+    /// This is the case for most of cron's calls, which then need neither an engine nor a lock, and
+    /// no system service unless the job that waits depends on one. The result is `nil` if there is
+    /// something to do, or if the history cannot be read, or not yet; the call that follows deals
+    /// with it.
     private func waitingIfNothingStarts(
         _ file: JobFile, _ monitor: HostConditions
     ) -> [Plan.Waiting]? {
+        let dependent = Set(file.enabledJobs.filter(\.dependsOnServices).map(\.id))
+        let quick = composition.conditions(file, asksServices: false)
         do throws(RunStoreError) {
             let history = try RunHistory(inDirectory: composition.statePath(file))
-            var planner = composition.planner(file, owner: "", scope: .everything)
-            let plan = planner.handle(
-                [.tick] + composition.sourcesSeen(file, monitor), at: composition.clock.moment,
-                conditions: monitor.conditions(), ledger: try history.ledger())
-            let isNothing = plan.changes.isEmpty && plan.acts.isEmpty && plan.asks.isEmpty
-            return isNothing ? plan.waiting : nil
+            let ledger = try history.ledger()
+            let first = decide(file, ledger, quick)
+            if first.isNothing, !first.plan.waiting.contains(where: { dependent.contains($0.job) })
+            {
+                return first.plan.waiting
+            }
+            let second = decide(file, ledger, monitor)
+            return second.isNothing ? second.plan.waiting : nil
         } catch {
             return nil
         }
+    }
+
+    private func decide(
+        _ file: JobFile, _ ledger: Ledger, _ monitor: HostConditions
+    ) -> (plan: Plan, isNothing: Bool) {
+        var planner = composition.planner(file, owner: "", scope: .everything)
+        let plan = planner.handle(
+            [.tick] + composition.sourcesSeen(file, monitor), at: composition.clock.moment,
+            conditions: monitor.conditions(), ledger: ledger)
+        return (plan, plan.changes.isEmpty && plan.acts.isEmpty && plan.asks.isEmpty)
     }
 
     /// Runs `jobs`, or everything that is due if it is `nil`.

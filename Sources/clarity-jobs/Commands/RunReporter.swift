@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 import Synchronization
 
 /// Reports the progress of runs to the user.
@@ -76,7 +77,7 @@ final class RunReporter: Sendable {
             guard setAside > 0 || isNewWaitForPerson(run) else { return }
             console.note(RunText.line(run))
         case (.succeeded, .everything):
-            if !console.isQuiet { console.result(printable(RunText.line(run))) }
+            if !console.isQuiet { console.result(RunText.line(run).printable) }
         case (_, .everything): console.note(RunText.line(run))
         }
         for note in run.notes { console.note("  \(note)") }

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// `cancel` and `retry`: act on runs, in whichever process they run.
@@ -114,6 +115,6 @@ struct RunWishes {
             let object: JSON = ["run": .integer(run.rawValue), "what": .string(words)]
             return console.result(object.line)
         }
-        if !console.isQuiet { console.result(printable("run \(run): \(words)")) }
+        if !console.isQuiet { console.result("run \(run): \(words)".printable) }
     }
 }

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// `simulate [JOB...]`: shows the runs that there would be over a trace of conditions.

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 
 /// `import FILE` and `sources`.
 ///

@@ -1,43 +1,77 @@
 import ClarityHost
+import ClarityJobs
+import ClarityReports
 import ClarityScheduler
+import ClaritySystem
+import JSON
 
 /// `status`: shows which freshness goals hold.
-///
-/// This program determines the state of the jobs. It passes the states and the goals to
-/// `clarity-jobs-worker`, which opens the health data.
 struct StatusCommand {
     private let composition: Composition
 
-    /// The largest number of jobs whose states fit into an order.
-    private static let mostJobs = 100
-
     init(_ composition: Composition) { self.composition = composition }
 
+    /// Returns `failed` if a goal is missed or a job is overdue.
     func run() throws(CommandFailure) -> ExitStatus {
         guard composition.arguments.operands.isEmpty else {
             throw CommandFailure(.usage, "`status` takes no operands")
         }
         let file = try composition.jobFile()
         let moment = composition.clock.moment
-        var options = file.settings.filter { $0.key.hasPrefix("fresh.") }
-        for (index, job) in file.jobs.prefix(StatusCommand.mostJobs).enumerated() {
-            options["jobs.\(index).id"] = job.id.rawValue
-            options["jobs.\(index).kind"] = job.kind.rawValue
+        let goals: [FreshnessGoal]
+        do throws(Failure) {
+            goals = try FreshnessGoal.all(file.settings)
+        } catch {
+            throw CommandFailure(error)
         }
-        try addStandings(of: file, at: moment, to: &options)
-        options["state.directory"] = composition.statePath(file)
-        options["key.variable"] = file.settings["key.variable"]
-        guard let name = JobID("status") else {
-            throw CommandFailure(.internalFault, "no name for the order")
+        let jobs = try jobs(file, at: moment)
+        let store = try composition.healthStore(file, as: "status")
+        let report = try usingHealthData { () throws(HealthStoreError) in
+            try StatusReport(goals: goals, jobs: jobs, store: store, now: moment.wall)
         }
-        try OrderHandover.give(
-            AttemptOrder(
-                run: RunID(0), job: name, kind: JobKind("status"), attempt: 1, generation: 1,
-                scheduledFor: moment.wall, timeout: .zero, warning: .zero, memoryLimitBytes: 0,
-                options: options))
-        var words = ["status", "--output", composition.console.form.rawValue]
-        if composition.console.isQuiet { words.append("--quiet") }
-        try composition.become("clarity-jobs-worker", words, for: file)
+        let console = composition.console
+        switch console.form {
+        case .ndjson:
+            report.objects(missedOnly: console.isQuiet).forEach { console.result($0.line) }
+        case .json, .table:
+            console.results(
+                report.lines(missedOnly: console.isQuiet),
+                report.object(missedOnly: console.isQuiet))
+        }
+        return report.holds ? .done : .failed
+    }
+
+    /// Returns each job with its state. It runs no checks, because a check could send a request.
+    private func jobs(
+        _ file: JobFile, at moment: Moment
+    ) throws(CommandFailure) -> [BringingJob] {
+        let history = try composition.history(file)
+        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
+        let planner = composition.planner(file, owner: "", scope: .everything)
+        let standings = planner.standings(
+            at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)
+        let known = Dictionary(uniqueKeysWithValues: standings.map { ($0.job, $0) })
+        let lastLook = ledger.lastLook(before: moment.wall)
+        return try file.jobs.map { job throws(CommandFailure) in
+            var facts = JobStatusText.Facts(
+                isDisabled: file.disabled.contains(job.id), standing: known[job.id])
+            facts.now = moment.wall
+            facts.lastLook = lastLook
+            let success = try askingStore { () throws(RunStoreError) -> Instant? in
+                facts.last = try history.runs(of: job.id, limit: 1).first
+                if let run = facts.standing?.open, run.state == .enqueued {
+                    for span in try history.deferrals(of: run.id) where span.until == nil {
+                        facts.since[span.deferral.subject] = span.since
+                    }
+                }
+                return try history.lastSuccess(of: job.id)
+            }
+            return BringingJob(
+                id: job.id.rawValue, kind: job.kind, status: JobStatusText.words(facts).printable,
+                isHeldBack: JobStatusText.isHeldBack(facts),
+                isOverdue: facts.standing?.overdueSince != nil, lastSuccess: success,
+                gap: StatusCommand.gap(of: job, after: moment.wall))
+        }
     }
 
     /// Returns the longest time between two of a job's next ten occurrences; `nil` if there are
@@ -52,40 +86,5 @@ struct StatusCommand {
             last = next
         }
         return longest
-    }
-
-    /// Adds the state of each job. It runs no checks, because a check could send a request.
-    private func addStandings(
-        of file: JobFile, at moment: Moment, to options: inout [String: String]
-    ) throws(CommandFailure) {
-        let history = try composition.history(file)
-        let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
-        let planner = composition.planner(file, owner: "", scope: .everything)
-        let standings = planner.standings(
-            at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)
-        let known = Dictionary(uniqueKeysWithValues: standings.map { ($0.job, $0) })
-        let lastLook = ledger.lastLook(before: moment.wall)
-        for (index, job) in file.jobs.prefix(StatusCommand.mostJobs).enumerated() {
-            var facts = JobStatusText.Facts(
-                isDisabled: file.disabled.contains(job.id), standing: known[job.id])
-            facts.now = moment.wall
-            facts.lastLook = lastLook
-            let success = try askingStore { () throws(RunStoreError) -> Instant? in
-                facts.last = try history.runs(of: job.id, limit: 1).first
-                if let run = facts.standing?.open, run.state == .enqueued {
-                    for span in try history.deferrals(of: run.id) where span.until == nil {
-                        facts.since[span.deferral.subject] = span.since
-                    }
-                }
-                return try history.lastSuccess(of: job.id)
-            }
-            options["jobs.\(index).standing"] =
-                printable(JobStatusText.words(facts)).prefix(300).description
-            options["jobs.\(index).held_back"] = "\(JobStatusText.isHeldBack(facts))"
-            options["jobs.\(index).overdue"] = "\(facts.standing?.overdueSince != nil)"
-            options["jobs.\(index).last_success"] = success?.description
-            options["jobs.\(index).gap"] = StatusCommand.gap(of: job, after: moment.wall)
-                .map { "\($0.milliseconds)" }
-        }
     }
 }

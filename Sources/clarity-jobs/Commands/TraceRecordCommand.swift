@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import Glibc
 
 /// `trace record`: writes the machine's conditions as they change, for use by `simulate`.
@@ -13,7 +14,7 @@ struct TraceRecordCommand {
         let file = try composition.jobFile()
         let name = composition.arguments["file"].flatMap { $0 == "-" ? nil : $0 }
         let output = try output(name)
-        let monitor = composition.conditions(file, isWhole: true)
+        let monitor = composition.conditions(file, asksServices: true)
         monitor.listen(on: events)
         let recorder = TraceRecorder(
             monitor: monitor, clock: EventClock(events))

@@ -1,5 +1,6 @@
 import ClarityHost
 import ClarityScheduler
+import ClaritySystem
 import JSON
 
 /// `validate`: checks the job file, reports every fault in it, and warns of settings that can never
@@ -19,10 +20,10 @@ struct ValidateCommand {
             return .done
         } catch {
             guard console.form != .table else {
-                throw CommandFailure(.jobFileFaulty, text: error.description)
+                throw CommandFailure(.faultyInput, text: error.description)
             }
             show(faults: error.faults, warnings: error.warnings)
-            return .jobFileFaulty
+            return .faultyInput
         }
     }
 
@@ -35,7 +36,7 @@ struct ValidateCommand {
         }
         var summary = "\(path): valid, \(count(file.jobs.count, "job"))"
         if !file.warnings.isEmpty { summary += ", \(count(file.warnings.count, "warning"))" }
-        console.result(printable(summary))
+        console.result(summary.printable)
         let implied = file.jobs.filter { !$0.impliedConstraints.isEmpty }.map(\.id.rawValue)
         if !implied.isEmpty {
             let names = implied.joined(separator: ", ")

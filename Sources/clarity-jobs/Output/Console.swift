@@ -1,3 +1,4 @@
+import ClaritySystem
 @preconcurrency import Glibc
 import JSON
 import Synchronization
@@ -31,10 +32,15 @@ struct Console: Sendable {
 
     /// Writes results in the requested form: the objects as JSON, or the table.
     func results(_ objects: [JSON], table: @autoclosure () -> Table) {
+        results(objects, lines: table().lines)
+    }
+
+    /// Writes results in the requested form: the objects as JSON, or the lines.
+    func results(_ objects: [JSON], lines: @autoclosure () -> [String]) {
         switch form {
         case .json: result(JSON.array(objects).page)
         case .ndjson: objects.forEach { result($0.line) }
-        case .table: table().lines.forEach(result)
+        case .table: lines().forEach { result($0.printable) }
         }
     }
 
@@ -43,13 +49,19 @@ struct Console: Sendable {
         switch form {
         case .json: result(object.page)
         case .ndjson: result(object.line)
-        case .table: lines.forEach { result(printable($0)) }
+        case .table: lines.forEach { result($0.printable) }
         }
     }
 
+    /// Begins a list whose elements are written one by one.
+    func list() -> ListOutput { ListOutput(self) }
+
     /// Writes a line of a result.
-    func result(_ line: String) {
-        let code = Console.write(line, to: STDOUT_FILENO)
+    func result(_ line: String) { text(line + "\n") }
+
+    /// Writes whole lines of a result.
+    func text(_ text: String) {
+        let code = Console.write(text, to: STDOUT_FILENO)
         if code != 0, code != EPIPE { loss.code.withLock { $0 = $0 ?? code } }
     }
 
@@ -59,13 +71,13 @@ struct Console: Sendable {
     }
 
     /// Writes a line about a fault. A failure to write it is ignored: nobody is left to tell.
-    static func fault(_ line: String) { _ = write(printable(line), to: STDERR_FILENO) }
+    static func fault(_ line: String) { _ = write(line.printable + "\n", to: STDERR_FILENO) }
 
-    /// Writes a line with a single write(2) if possible, so that lines of two processes do not mix.
+    /// Writes a text with a single write(2) if possible, so that lines of two processes do not mix.
     ///
-    /// - Returns: 0 or the error number; after an error the rest of the line is dropped.
-    static func write(_ line: String, to descriptor: Int32) -> Int32 {
-        var bytes = Array((line + "\n").utf8)[...]
+    /// - Returns: 0 or the error number; after an error the rest of the text is dropped.
+    static func write(_ text: String, to descriptor: Int32) -> Int32 {
+        var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count >= 0 {
@@ -79,6 +91,26 @@ struct Console: Sendable {
             }
         }
         return 0
+    }
+
+    /// A list of results that is too long to be kept: a line each for people, or JSON.
+    struct ListOutput {
+        private let console: Console
+        private var isEmpty = true
+
+        fileprivate init(_ console: Console) { self.console = console }
+
+        mutating func add(_ line: @autoclosure () -> String, _ object: @autoclosure () -> JSON) {
+            switch console.form {
+            case .table: console.result(line().printable)
+            case .ndjson: console.result(object().line)
+            case .json: console.result("\(isEmpty ? "[" : ",")\n\(object().line)")
+            }
+            isEmpty = false
+        }
+
+        /// Ends the list, which is complete JSON then.
+        func end() { if console.form == .json { console.result(isEmpty ? "[]" : "]") } }
     }
 
     /// The first error that occurred while writing results.

@@ -34,7 +34,7 @@ struct LineOutput: Sendable {
     /// length.
     func write(_ line: String) throws(Fault) {
         let start = lseek(descriptor, 0, SEEK_CUR)
-        let code = Console.write(line, to: descriptor)
+        let code = Console.write(line + "\n", to: descriptor)
         guard code != 0 else { return }
         if start >= 0 { ftruncate(descriptor, start) }
         throw Fault(code: code)

@@ -4,6 +4,7 @@ import ClaritySystem
 import ClarityTestSupport
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 @Suite("A backend that answers anything", .timeLimit(.minutes(20)))

@@ -1,6 +1,7 @@
 import Synchronization
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 /// A transport to a backend in this process that can tamper with the answers to one call.

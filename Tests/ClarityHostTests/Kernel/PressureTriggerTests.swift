@@ -1,9 +1,10 @@
+@testable import ClarityHost
+import ClaritySystem
 import ClarityTestSupport
 import Glibc
+
 import Synchronization
 import Testing
-
-@testable import ClarityHost
 
 @Suite(.timeLimit(.minutes(5))) struct PressureTriggerTests {
     @Test(arguments: [

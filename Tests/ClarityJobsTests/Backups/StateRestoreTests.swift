@@ -17,7 +17,9 @@ import Testing
         try HealthStore(stateDirectory: state, environment: [:])
     }
 
-    private func forms() throws -> StateForms { try #require(try StateForms(history: "4:0")) }
+    private func forms() throws -> StateForms {
+        try StateForms(history: try #require(SchemaForm("4:0")))
+    }
 
     private func backUp() throws -> Backup {
         let receipt = try StateBackup(

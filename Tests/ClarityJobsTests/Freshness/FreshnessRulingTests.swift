@@ -13,7 +13,7 @@ import Testing
     ) -> BringingJob {
         BringingJob(
             id: "the-\(kind)", kind: JobKind(kind),
-            standing: isHeldBack ? "waits for network" : "is due",
+            status: isHeldBack ? "waits for network" : "is due",
             isHeldBack: isHeldBack, lastSuccess: hours.map(ago))
     }
 

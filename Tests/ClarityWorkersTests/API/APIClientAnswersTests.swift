@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 struct APIClientAnswersTests {

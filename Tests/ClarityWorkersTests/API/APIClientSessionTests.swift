@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Synchronization
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 struct APIClientSessionTests {

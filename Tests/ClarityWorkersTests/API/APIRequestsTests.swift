@@ -1,7 +1,8 @@
+import ClarityContract
 import ClarityJobs
-import Testing
 
 @testable import ClarityWorkers
+import Testing
 
 struct APIRequestsTests {
     private let requests = APIRequests(base: "\(testBase)/", dialect: .blueprint)

@@ -1,6 +1,7 @@
 import ClarityJobs
 import Synchronization
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 /// A transport that answers with a function and records the requests.

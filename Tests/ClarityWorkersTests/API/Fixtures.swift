@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 /// 2026-11-20T06:00:00Z.

@@ -1,10 +1,12 @@
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
+import ClaritySystem
 import ClarityTestSupport
-@preconcurrency import Glibc
-import Testing
 
 @testable import ClarityWorkers
+@preconcurrency import Glibc
+import Testing
 
 @Suite struct AttemptTests {
     @Test(arguments: [
@@ -131,16 +133,6 @@ import Testing
                             + "`clarity-jobs auth login`")))
         #expect(bench.backend.calls == [])
         #expect(try bench.states() == [.accepted: 1, .queued: 1])
-    }
-
-    @Test func `a session is written down without its tokens`() {
-        let session = Session(
-            userID: "u1", email: "a\u{1B}[2J\"@example.com", accessToken: Secret("MARKER"),
-            refreshToken: Secret("MARKER"), expiresAt: Instant(secondsSince1970: 1_760_000_000))
-
-        #expect(
-            session.sentence
-                == "logged in as a\u{FFFD}[2J\"@example.com (u1) until 2025-10-09T08:53:20Z")
     }
 
     @Test(arguments: [

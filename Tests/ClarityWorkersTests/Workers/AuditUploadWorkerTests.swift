@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Synchronization
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 @Suite struct AuditUploadWorkerTests {
@@ -73,22 +74,6 @@ import Testing
         for name in [WorkBench.user, "job.bulk-upload", "program", "run", "attempt", "detail"] {
             #expect(!body.contains(name), "\(name)")
         }
-    }
-
-    @Test func `an entry of an attempt names its job, run and attempt`() async throws {
-        let desk = UploadDesk()
-        let bench = WorkBench { desk.take($0) }
-        try bench.logIn()
-        try bench.enqueue(0..<3)
-        _ = await bench.attempt("bulk-upload")
-
-        let record = try #require(try bench.store().auditRecords(limit: 9).last)
-
-        #expect(
-            record.line
-                == "\(record.number)  \(bench.clock.now)  sent  heart_rate 3  "
-                + "(the backend took it)  job.bulk-upload run 1 attempt 1")
-        #expect(record.json.contains(#""job":"job.bulk-upload","run":1,"attempt":1"#))
     }
 
     @Test func `an answer that was lost makes the same entries come again`() async throws {

@@ -1,8 +1,9 @@
+import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
-import Testing
 
 @testable import ClarityWorkers
+import Testing
 
 @Suite struct DayZoneChoiceTests {
     /// Returns three days of a zone around a change of its clock.

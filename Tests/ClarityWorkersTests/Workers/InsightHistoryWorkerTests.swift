@@ -3,6 +3,7 @@ import ClarityScheduler
 import ClarityTestSupport
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 @Suite("The history of insights") struct InsightHistoryWorkerTests {

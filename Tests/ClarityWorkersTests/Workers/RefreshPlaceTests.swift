@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Synchronization
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 @Suite("Where a refresh has come to") struct RefreshPlaceTests {

@@ -1,5 +1,6 @@
 import Synchronization
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 /// Answers requests with a function, and records them.

@@ -1,6 +1,7 @@
 import ClarityJobs
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 @Suite struct UploadForecastTests {

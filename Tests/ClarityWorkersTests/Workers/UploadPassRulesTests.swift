@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import ClarityJobs
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 /// Tests uploads to a backend that keeps more or less than it is sent.

@@ -5,6 +5,7 @@ import ClarityTestSupport
 import Synchronization
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 @Suite struct UploadPassTests {

@@ -1,11 +1,12 @@
+import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
+@testable import ClarityWorkers
 @preconcurrency import Glibc
+
 import Synchronization
 import Testing
-
-@testable import ClarityWorkers
 
 /// A state directory, a clock and a scripted backend. Attempts run one after another as separate
 /// processes would: each opens the store anew.

@@ -39,7 +39,7 @@ struct CommandProgramTests {
         #expect(run.output == "nightly: succeeded (run 1)\n")
         #expect(
             show.outputLines.filter { $0.hasPrefix("  | ") } == [
-                "  | attempt 1 of 1", "  | ?[31mred", "  | \(playground.folder.path)",
+                "  | attempt 1 of 1", "  | \u{FFFD}[31mred", "  | \(playground.folder.path)",
             ])
         let output = try #require(json["attempts"].elements.first)["output"]
         #expect(

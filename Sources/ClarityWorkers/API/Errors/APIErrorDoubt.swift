@@ -1,3 +1,5 @@
+public import ClarityContract
+
 extension APIError {
     /// The status of the backend's answer; `nil` if no answer came, or if the error does not keep
     /// it.

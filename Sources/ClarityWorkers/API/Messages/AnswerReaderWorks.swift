@@ -1,3 +1,4 @@
+import ClarityContract
 import ClarityScheduler
 
 extension AnswerReader {

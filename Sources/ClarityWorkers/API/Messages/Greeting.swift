@@ -1,3 +1,5 @@
+import ClarityContract
+
 extension Dialect {
     /// Returns the dialect that an answer at `greetingPath` identifies.
     ///

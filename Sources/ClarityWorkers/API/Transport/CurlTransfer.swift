@@ -1,3 +1,4 @@
+import ClarityContract
 import CCurl
 
 /// The state of libcurl's callbacks while one answer is received.

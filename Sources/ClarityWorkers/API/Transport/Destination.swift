@@ -1,3 +1,4 @@
+import ClarityContract
 import CCurl
 
 /// The destination of a request, and its requirements for the connection.

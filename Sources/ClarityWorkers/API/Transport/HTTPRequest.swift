@@ -1,3 +1,4 @@
+public import ClarityContract
 public import ClarityJobs
 
 /// One header field of a request.
@@ -40,15 +41,7 @@ extension HTTPHeader: CustomStringConvertible {
 ///
 /// Descriptions and dumps show no secret and no body: a body holds health values or a password.
 public struct HTTPRequest: Hashable, Sendable {
-    /// The methods that the client uses.
-    public enum Method: String, Sendable {
-        case get = "GET"
-        case post = "POST"
-        case put = "PUT"
-        case delete = "DELETE"
-    }
-
-    public var method: Method
+    public var method: HTTPMethod
     /// The absolute URL, percent-encoded.
     public var url: String
     /// The fields in the order in which they are sent.
@@ -65,7 +58,7 @@ public struct HTTPRequest: Hashable, Sendable {
 
     /// Creates a request; nothing is checked before it is sent.
     public init(
-        _ method: Method, _ url: String, headers: [HTTPHeader] = [], body: [UInt8]? = nil,
+        _ method: HTTPMethod, _ url: String, headers: [HTTPHeader] = [], body: [UInt8]? = nil,
         stream: RequestBody? = nil
     ) {
         self.method = method

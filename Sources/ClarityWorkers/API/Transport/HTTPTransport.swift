@@ -1,3 +1,5 @@
+public import ClarityContract
+
 /// Sends one request and returns its answer, whatever the status.
 public protocol HTTPTransport: Sendable {
     /// Sends `request` once and reads the whole answer; a redirect is an answer like any other.

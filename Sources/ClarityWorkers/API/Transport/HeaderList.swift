@@ -1,3 +1,4 @@
+import ClarityContract
 import CCurl
 
 /// The header fields of a request, in libcurl's form.

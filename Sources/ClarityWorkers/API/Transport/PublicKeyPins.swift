@@ -1,3 +1,5 @@
+public import ClarityContract
+
 /// The public keys that a server may have, by their digests.
 ///
 /// There are at least two. A server whose only pinned key is lost can no longer be reached, so one

@@ -1,3 +1,4 @@
+public import ClarityContract
 @preconcurrency import Glibc
 
 /// A body of known length that is read piece by piece while it is sent.

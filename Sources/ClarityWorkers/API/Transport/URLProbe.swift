@@ -1,3 +1,4 @@
+public import ClarityContract
 import CCurl
 import ClarityScheduler
 

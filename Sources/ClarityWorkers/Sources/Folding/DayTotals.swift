@@ -1,3 +1,5 @@
+import ClarityJobs
+
 // Totals that an app has made from records: a minute, an hour or a day of Health Auto Export.
 
 extension DayFolding {

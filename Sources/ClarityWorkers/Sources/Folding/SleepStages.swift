@@ -1,3 +1,4 @@
+import ClarityJobs
 import ClarityScheduler
 
 /// A stage of sleep in a record. Where two overlap, the greater one counts: more precise knowledge

@@ -1,6 +1,7 @@
 // Unoptimised builds round with a function of the C library.
 import ClarityJobs
 import ClarityScheduler
+import ClaritySystem
 import Glibc
 import JSON
 

@@ -1,8 +1,10 @@
-import ClarityScheduler
-import JSON
-
+@testable import ClarityContract
 @testable import ClarityJobs
+
+import ClarityReports
+import ClarityScheduler
 @testable import ClarityWorkers
+import JSON
 
 /// Checks that any answer of a backend becomes a value within bounds or a typed error, and that its
 /// stored parts can be shown.

@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import Glibc
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 /// Checks files of samples that other programs write: each record is a sample that can be queued

@@ -1,6 +1,7 @@
 import ClarityScheduler
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 /// Tests the meaning of the deployed backend's answers, as they were measured.

@@ -1,6 +1,7 @@
 import ClarityScheduler
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 struct APIErrorTests {

@@ -2,6 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 @Suite(.timeLimit(.minutes(5)))

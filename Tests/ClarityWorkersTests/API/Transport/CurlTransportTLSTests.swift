@@ -3,6 +3,7 @@ import ClarityScheduler
 import ClarityTestSupport
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 /// Tests the transport against a hostile TLS server. Time limits that a test does not wait for are

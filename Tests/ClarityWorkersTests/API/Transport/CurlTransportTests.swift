@@ -4,6 +4,7 @@ import ClarityTestSupport
 @preconcurrency import Glibc
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 /// Tests the transport over real sockets. Time limits that a test does not wait for are an hour, so

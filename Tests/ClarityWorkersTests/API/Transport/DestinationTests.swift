@@ -1,5 +1,6 @@
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 struct DestinationTests {

@@ -1,6 +1,7 @@
 @preconcurrency import Glibc
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 struct TransportFailureTests {

@@ -1,6 +1,7 @@
 import ClarityTestSupport
 import Testing
 
+@testable import ClarityContract
 @testable import ClarityWorkers
 
 /// Tests probes over real sockets.

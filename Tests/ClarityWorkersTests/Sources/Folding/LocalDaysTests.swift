@@ -1,7 +1,8 @@
+import ClarityJobs
 import ClarityScheduler
-import Testing
 
 @testable import ClarityWorkers
+import Testing
 
 @Suite struct LocalDaysTests {
     struct Row: Sendable, CustomTestStringConvertible {

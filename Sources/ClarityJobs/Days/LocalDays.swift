@@ -1,0 +1,70 @@
+package import ClarityScheduler
+
+/// A day on the clocks of a zone, in seconds since 1970-01-01T00:00:00Z.
+package struct LocalDay: Hashable {
+    /// The number of days from 1970-01-01 to its date.
+    package var number: Int
+    package var start: Int64
+    /// The start of the next day; 23 or 25 hours later if the clocks change.
+    package var end: Int64
+}
+
+/// Finds the day that contains an instant; fast for neighbours of the last one.
+package struct LocalDays {
+    package let zone: Zone
+    @usableFromInline
+    package private(set) var last = LocalDay(number: 0, start: 0, end: 0)
+    private var starts: [Int: Int64] = [:]
+
+    package init(zone: Zone) { self.zone = zone }
+
+    @inlinable @inline(__always)
+    package mutating func day(at seconds: Int64) -> LocalDay {
+        if seconds < last.start || seconds >= last.end { last = find(seconds) }
+        return last
+    }
+
+    /// Returns the day with a number.
+    package mutating func day(_ number: Int) -> LocalDay {
+        LocalDay(number: number, start: start(of: number), end: start(of: number + 1))
+    }
+
+    /// Returns what the zone's clocks show at an instant, in seconds since 1970-01-01T00:00:00.
+    package func clock(at seconds: Int64) -> Int64 { LocalDays.clock(at: seconds, in: zone) }
+
+    package static func clock(at seconds: Int64, in zone: Zone) -> Int64 {
+        let offset = zone.offset(at: Instant(secondsSince1970: seconds))
+        return seconds + offset.components.seconds
+    }
+
+    private mutating func find(_ seconds: Int64) -> LocalDay {
+        var found = day(Int(LocalDays.quotient(clock(at: seconds), 86_400)))
+        // If clocks are put back over midnight, the time that repeats the old date is in the new
+        // day.
+        if seconds < found.start { found = day(found.number - 1) }
+        if seconds >= found.end { found = day(found.number + 1) }
+        return found
+    }
+
+    /// Returns the first instant at which the clocks show the date, or have skipped to it.
+    private mutating func start(of number: Int) -> Int64 {
+        if let known = starts[number] { return known }
+        // No export has a tenth of that; a start that is forgotten is found again.
+        if starts.count > 100_000 { starts = [:] }
+        let date = CivilTime.date(daysSince1970: number)
+        let midnight = CivilTime(year: date.year, month: date.month, day: date.day)
+        let start =
+            switch zone.resolve(midnight) {
+            case .once(let instant), .twice(let instant, _), .skipped(let instant):
+                instant.secondsSince1970
+            }
+        starts[number] = start
+        return start
+    }
+
+    /// Returns the quotient rounded towards negative infinity; `divisor` must be positive.
+    package static func quotient(_ value: Int64, _ divisor: Int64) -> Int64 {
+        let quotient = value / divisor
+        return value % divisor < 0 ? quotient - 1 : quotient
+    }
+}

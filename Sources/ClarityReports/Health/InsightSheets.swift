@@ -1,0 +1,77 @@
+public import ClarityJobs
+import ClarityScheduler
+import JSON
+
+// The list of stored insights, and a single insight.
+
+extension SheetReader {
+    /// The maximum number of insights in a list.
+    private static var insightLimit: Int { 1000 }
+
+    /// Returns the last 1,000 insights, latest first.
+    public func insights() throws(HealthStoreError) -> Sheet {
+        let rows = try store.rows(of: .insights, limit: SheetReader.insightLimit)
+        var sheet = Sheet()
+        sheet.damaged = rows.damaged
+        sheet.counts = ["insights": Int64(rows.count)]
+        sheet.cells = [
+            ["id", "generated_at", "confidence_score", "narrative", "synced_at"]
+        ]
+        let names = form == .table ? InsightNames(try store.insightIDs()) : nil
+        var shown: [[String]] = []
+        for row in rows {
+            let insight = InsightText(row.row)
+            if let names {
+                shown.append([
+                    DisplayText.cut(DisplayText.line(names[insight.id]), to: 40),
+                    SheetReader.minute(of: insight.madeAt), insight.confidenceText,
+                    DisplayText.firstLine(insight.narrative, width: style.width),
+                ])
+            }
+            sheet.records.append(insight.json.adding("synced_at", .text(row.syncedAt)))
+            sheet.cells.append([
+                insight.id, "\(insight.madeAt)",
+                insight.confidence.map { roundedJSON($0).line } ?? "",
+                insight.narrative, "\(row.syncedAt)",
+            ])
+        }
+        sheet.lines = style.table(["ID", "MADE", "CONFIDENCE", "NARRATIVE"], shown, right: [2])
+        if rows.isEmpty { sheet.lines = ["no insights are kept yet"] }
+        sheet.lines.append(try insightStanding())
+        sheet.page = .array(sheet.records)
+        return sheet
+    }
+
+    /// Returns an insight by its id, or by a prefix that only this id has; `nil` if there is none.
+    public func insight(_ id: String) throws(HealthStoreError) -> Sheet? {
+        guard let row = try store.insight(named: id) else { return nil }
+        let insight = InsightText(row.row)
+        var sheet = Sheet()
+        sheet.counts = ["insights": 1]
+        sheet.lines =
+            insight.lines(style) + ["", line("synced", row.syncedAt)]
+        sheet.page = insight.json.adding("synced_at", .text(row.syncedAt))
+        sheet.records = [sheet.page]
+        sheet.cells = [["part", "text"], ["narrative", insight.narrative]]
+        sheet.cells += insight.keyPoints.map { ["key_insight", $0] }
+        sheet.cells += insight.recommendations.map { ["recommendation", $0] }
+        return sheet
+    }
+
+    /// Returns an instant as `2026-11-21 16:26Z`.
+    private static func minute(of instant: Instant) -> String {
+        "\(instant)".prefix(16).split(separator: "T").joined(separator: " ") + "Z"
+    }
+
+    private func insightStanding() throws(HealthStoreError) -> String {
+        line("synced", try store.pullRecord(of: .insights).endedAt)
+    }
+}
+
+extension JSON {
+    /// Returns the object with one more member. Other values are returned as they are.
+    func adding(_ name: String, _ value: JSON) -> JSON {
+        guard case .object(let members) = self else { return self }
+        return .object(members + [Member(name: name, value: value)])
+    }
+}

@@ -1,0 +1,206 @@
+public import ClarityJobs
+import ClarityScheduler
+import JSON
+
+// The list of stored metrics, and the days of one of them.
+
+extension SheetReader {
+    /// The minimum number of columns in which the names of measures are wrapped. Most names fit
+    /// into it.
+    private static let leastNameRoom = 24
+
+    /// Returns the types of metrics with their numbers and their first and last dates.
+    public func metrics() throws(HealthStoreError) -> Sheet {
+        let stocks = try store.metricStocks()
+        let standing = try standing()
+        var days = LocalDays(zone: zone)
+        func day(_ instant: Instant) -> String {
+            CivilDay(daysSince1970: days.day(at: instant.secondsSince1970).number).description
+        }
+        var sheet = Sheet()
+        var rows: [[String]] = []
+        sheet.cells = [["type", "count", "from", "to", "synced_at", "read_at"]]
+        for stock in stocks {
+            let name = DisplayText.cut(DisplayText.line(stock.name), to: 40)
+            let measures = stock.group?.measures.map(\.rawValue) ?? []
+            rows.append([
+                name, "\(stock.count)", day(stock.first), day(stock.last),
+                measures.count > 1 ? measures.joined(separator: ", ") : "",
+            ])
+            sheet.records.append([
+                "type": .string(name), "count": .integer(stock.count),
+                "first_at": .text(stock.first), "last_at": .text(stock.last),
+                "measures": .array(measures.map { .string($0) }),
+                "synced_at": .text(standing.synced), "read_at": .text(standing.read),
+            ])
+            sheet.cells.append([
+                name, "\(stock.count)", "\(stock.first)", "\(stock.last)",
+                standing.synced?.description ?? "", standing.read?.description ?? "",
+            ])
+            sheet.counts[name] = stock.count
+        }
+        sheet.lines = stockTable(rows)
+        if rows.isEmpty { sheet.lines.append("no metrics are kept yet") }
+        sheet.lines += lines(of: standing)
+        sheet.page = .array(sheet.records)
+        return sheet
+    }
+
+    /// Returns the table of types. Names of measures that do not fit continue on the next line.
+    private func stockTable(_ rows: [[String]]) -> [String] {
+        let heading = ["TYPE", "COUNT", "FROM", "TO", "WITH"]
+        let others = PageStyle.widths(([heading] + rows).map { Array($0.dropLast()) })
+        let room = style.width - others.reduce(0) { $0 + $1 + 2 }
+        guard room >= SheetReader.leastNameRoom else {
+            return style.table(heading, rows, right: [1])
+        }
+        let wrapped = rows.flatMap { row -> [[String]] in
+            let names = DisplayText.wrapped(row.last ?? "", width: room)
+            return names.enumerated().map { number, names in
+                let start = number == 0 ? Array(row.dropLast()) : ["", "", "", ""]
+                return start + [names]
+            }
+        }
+        return style.table(heading, wrapped, right: [1])
+    }
+
+    /// Returns the days of a group or of one measure.
+    public func metrics(_ selection: MetricSelection, since: Since) throws(HealthStoreError)
+        -> Sheet
+    {
+        var figures = DailyFigures(selection.group, in: zone)
+        let today = figures.number(at: now)
+        let first =
+            switch since {
+            case .days(let count): today - count + 1
+            case .date(let day): min(day.daysSince1970, today)
+            }
+        let begin = figures.start(of: first) - DailyFigures.lead(of: selection.group)
+        var sheet = Sheet()
+        try metrics(
+            selection.group, in: begin..<max(begin, figures.start(of: today + 1)), &sheet
+        ) { figures.add($0) }
+        let standing = try standing()
+        let ofMeasures = figures.figures().mapValues { figures in
+            figures.filter { (first...today).contains($0.day) }
+        }
+        write(ofMeasures, selection, first...today, &sheet)
+        if sheet.lines.isEmpty {
+            let span = first == today ? "today" : "in these \(today - first + 1) days"
+            sheet.lines.append("no \(selection.group.rawValue) is known of \(span)")
+        }
+        sheet.lines += lines(of: standing)
+        sheet.page = [
+            "type": .string(selection.group.rawValue),
+            "since": .string(CivilDay(daysSince1970: first).description),
+            "until": .string(CivilDay(daysSince1970: today).description),
+            "time_zone": .string(zone.identifier), "synced_at": .text(standing.synced),
+            "read_at": .text(standing.read), "damaged": .count(sheet.damaged.count),
+            "measures": sheet.page,
+        ]
+        return sheet
+    }
+
+    /// Writes each measure that has values: a block of lines, an object, and rows.
+    private func write(
+        _ figures: [Measure: [DayFigure]], _ selection: MetricSelection, _ span: ClosedRange<Int>,
+        _ sheet: inout Sheet
+    ) {
+        var objects: [JSON] = []
+        sheet.cells = [["measure", "unit", "day", "count", "min", "mean", "max", "total"]]
+        for measure in selection.measures {
+            guard let days = figures[measure], !days.isEmpty else { continue }
+            if !sheet.lines.isEmpty { sheet.lines.append("") }
+            sheet.lines += block(measure, days, span)
+            var rows: [JSON] = []
+            for figure in days {
+                let row = MetricRow(measure, figure)
+                rows.append(row.json)
+                sheet.records.append(row.record)
+                sheet.cells.append(row.cells)
+            }
+            objects.append([
+                "measure": .string(measure.rawValue), "unit": .string(measure.unit),
+                "days": .array(rows),
+            ])
+        }
+        sheet.page = .array(objects)
+    }
+
+    /// Returns a measure for people: a heading, a row of bars with one bar a day, and a line a day.
+    private func block(
+        _ measure: Measure, _ days: [DayFigure], _ span: ClosedRange<Int>
+    ) -> [String] {
+        let known = Dictionary(uniqueKeysWithValues: days.map { ($0.day, $0) })
+        let bars = Sparkline.text(
+            span.suffix(style.width).map { known[$0]?.value(of: measure) }, width: style.width)
+        let rows = days.map { MetricRow(measure, $0).shown }
+        let heading =
+            measure.summing == .mean
+            ? ["DAY", "COUNT", "MIN", "MEAN", "MAX"] : ["DAY", "COUNT", "TOTAL"]
+        return [
+            style.heading("\(measure.rawValue) in \(measure.unit), days of \(zone.identifier)"),
+            bars,
+        ] + style.table(heading, rows, right: [1, 2, 3, 4])
+    }
+}
+
+/// One day of a measure, in each output form.
+private struct MetricRow {
+    private let measure: Measure
+    private let figure: DayFigure
+
+    init(_ measure: Measure, _ figure: DayFigure) {
+        self.measure = measure
+        self.figure = figure
+    }
+
+    private var day: String { CivilDay(daysSince1970: figure.day).description }
+
+    private func text(_ number: Double) -> String {
+        fixedText(number, decimals: measure.decimals)
+    }
+
+    var shown: [String] {
+        let start = [day, "\(figure.count)"]
+        return measure.summing == .mean
+            ? start + [text(figure.least), text(figure.mean), text(figure.most)]
+            : start + [text(figure.sum)]
+    }
+
+    /// The values with their names.
+    private var values: [JSON.Member] {
+        var members = [
+            JSON.Member(name: "day", value: .string(day)),
+            JSON.Member(name: "count", value: .count(figure.count)),
+        ]
+        let numbers =
+            measure.summing == .mean
+            ? [("min", figure.least), ("mean", figure.mean), ("max", figure.most)]
+            : [("total", figure.sum)]
+        members += numbers.map { JSON.Member(name: $0.0, value: roundedJSON($0.1)) }
+        return members
+    }
+
+    var json: JSON { .object(values) }
+
+    /// The values with their measure and unit.
+    var record: JSON {
+        .object(
+            [
+                JSON.Member(name: "measure", value: .string(measure.rawValue)),
+                JSON.Member(name: "unit", value: .string(measure.unit)),
+            ] + values)
+    }
+
+    var cells: [String] {
+        let isMean = measure.summing == .mean
+        func cell(_ number: Double, _ isThere: Bool) -> String {
+            isThere ? roundedJSON(number).line : ""
+        }
+        return [
+            measure.rawValue, measure.unit, day, "\(figure.count)", cell(figure.least, isMean),
+            cell(figure.mean, isMean), cell(figure.most, isMean), cell(figure.sum, !isMean),
+        ]
+    }
+}

@@ -1,0 +1,74 @@
+public import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+public import JSON
+
+// Entries of the audit log, for people and for programs.
+
+extension AuditRecord {
+    /// An object with `number`, `hash`, `at` and the entry's content. An entry that cannot be
+    /// decrypted has `damaged` instead of its content.
+    public var object: JSON {
+        let head: [JSON.Member] = [
+            JSON.Member(name: "number", value: .integer(number)),
+            JSON.Member(name: "hash", value: .string(hash)),
+            JSON.Member(name: "at", value: .text(at)),
+        ]
+        guard let entry else { return .object(head + [JSON.Member(name: "damaged", value: true)]) }
+        let content: [(String, JSON)] = [
+            ("action", .string(entry.action.rawValue)), ("user", .text(entry.user)),
+            ("program", .string(entry.actor.program)), ("job", .text(entry.actor.job)),
+            ("run", .integer(optional: entry.actor.run)),
+            ("attempt", .integer(optional: entry.actor.attempt)),
+            (
+                "counts",
+                .object(
+                    entry.sortedCounts.map { JSON.Member(name: $0.key, value: .integer($0.value)) })
+            ), ("detail", entry.detail.isEmpty ? .null : .string(entry.detail)),
+        ]
+        let members = content.map { JSON.Member(name: $0.0, value: $0.1) }
+        return JSON.object(head + members).withoutNulls
+    }
+
+    /// One line:
+    /// `12  2026-11-20T06:00:00Z  sent  heart_rate 100  (the backend took it)  upload run 7`.
+    public var line: String {
+        guard let entry else { return "\(number)  \(at)  damaged" }
+        var parts = ["\(number)", "\(at)", entry.action.rawValue]
+        let counts = entry.sortedCounts.map { "\($0.key) \($0.value)" }
+        if !counts.isEmpty { parts.append(counts.joined(separator: ", ")) }
+        if !entry.detail.isEmpty { parts.append("(\(entry.detail))") }
+        var actor = [entry.actor.job ?? entry.actor.program]
+        if let run = entry.actor.run { actor.append("run \(run)") }
+        if let attempt = entry.actor.attempt { actor.append("attempt \(attempt)") }
+        parts.append(actor.joined(separator: " "))
+        return parts.joined(separator: "  ").forReport
+    }
+}
+
+extension AuditEntry {
+    fileprivate var sortedCounts: [(key: String, value: Int64)] {
+        counts.sorted { $0.key < $1.key }
+    }
+}
+
+extension AuditProof {
+    /// `the log is sound: 12 entries, head 0f...`, or the first break.
+    public var line: String {
+        if let broken { return "the log is broken at entry \(broken.number): \(broken.reason)" }
+        let since = anchor == 0 ? "" : " after \(anchor) that were pruned"
+        return
+            "the log is sound: \(count) \(count == 1 ? "entry" : "entries")\(since), head \(head)"
+    }
+
+    /// An object with `sound`, `entries`, `pruned` and `head`; for a broken log also `broken_at`
+    /// and `reason`.
+    public var object: JSON {
+        let object: JSON = [
+            "sound": .bool(broken == nil), "entries": .integer(count), "pruned": .integer(anchor),
+            "head": .string(head), "broken_at": .integer(optional: broken?.number),
+            "reason": .text(broken?.reason),
+        ]
+        return object.withoutNulls
+    }
+}

@@ -1,0 +1,175 @@
+public import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+public import JSON
+
+// Single samples of the outbox, and a person's actions on them.
+
+extension OutboxEntry {
+    /// One line:
+    /// `12  heart_rate  2026-10-01T08:00:00Z  set aside  failed 5 times  (the backend broke)`.
+    public var line: String {
+        var parts = ["\(id)", kind, "\(start)", state.text]
+        if failures > 0 { parts.append("failed \(failures == 1 ? "once" : "\(failures) times")") }
+        if let reason { parts.append("(\(reason))") }
+        return parts.joined(separator: "  ").forReport
+    }
+
+    /// An object without the value.
+    public var object: JSON { JSON.object(members).withoutNulls }
+
+    fileprivate var members: [JSON.Member] {
+        [
+            ("id", .integer(id)), ("kind", .string(kind)), ("start", .text(start)),
+            ("end", .text(end)), ("state", .string(state.name)), ("failures", .integer(failures)),
+            ("hold", .text(hold?.rawValue)), ("reason", .text(reason)),
+            ("batch", batch.map { .integer($0) } ?? .null),
+            ("sends_in_doubt", .integer(doubts)), ("as_of", .text(asOf)),
+        ].map { JSON.Member(name: $0.0, value: $0.1) }
+    }
+}
+
+extension OutboxSample {
+    /// Lines for people, with the value only if it was read.
+    public var lines: [String] {
+        var lines = [
+            "sample \(entry.id): \(entry.kind)", "  from \(entry.start) to \(entry.end)",
+            "  \(entry.state.text)" + (entry.reason.map { ": \($0)" } ?? ""),
+        ]
+        if let hold = entry.hold { lines.append("  kept back by the rule `\(hold.rawValue)`") }
+        if let asOf = entry.asOf { lines.append("  true as of \(asOf)") }
+        lines.append("  failures: \(entry.failures) of \(OutboxState.failureLimit)")
+        if entry.doubts > 0 {
+            lines.append("  sends that may have arrived without an answer: \(entry.doubts)")
+        }
+        if let serverWords { lines.append("  the backend said: \(serverWords)") }
+        if let batch {
+            lines.append(
+                "  batch \(batch.id) by `\(batch.route)`, made at \(batch.madeAt), sent "
+                    + "\(batch.attempts == 1 ? "once" : "\(batch.attempts) times"): \(batch.state)")
+            if let id = batch.processingID, let at = batch.acceptedAt {
+                lines.append("  accepted at \(at) as `\(id)`")
+            }
+            if let at = batch.finishedAt { lines.append("  finished at \(at)") }
+        }
+        if let sample { lines += sample.valueLines.map { "  \($0)" } }
+        return lines.map(\.forReport)
+    }
+
+    /// The sample as an object, with the value only if it was read.
+    public var object: JSON {
+        var members = entry.members
+        func add(_ name: String, _ value: JSON) {
+            members.append(JSON.Member(name: name, value: value))
+        }
+        add("server_words", .text(serverWords))
+        if let batch {
+            members.removeAll { $0.name == "batch" }
+            let object: JSON = [
+                "id": .integer(batch.id), "state": .string(batch.state),
+                "route": .string(batch.route), "made_at": .text(batch.madeAt),
+                "attempts": .integer(batch.attempts), "processing_id": .text(batch.processingID),
+                "accepted_at": .text(batch.acceptedAt), "finished_at": .text(batch.finishedAt),
+                "reason": .text(batch.reason),
+            ]
+            add("batch", object.withoutNulls)
+        }
+        if let sample { add("value", .array(sample.valueLines.map { .string($0) })) }
+        return JSON.object(members).withoutNulls
+    }
+}
+
+extension Sample {
+    /// The measured values, for the person at the terminal only.
+    fileprivate var valueLines: [String] {
+        var lines =
+            switch value {
+            case .single(let number): ["value: \(number)"]
+            case .pressure(let systolic, let diastolic): ["value: \(systolic)/\(diastolic)"]
+            case .sleep(let night):
+                [
+                    "asleep: \(night.totalMinutes) min"
+                        + (night.hasStages
+                            ? ", light \(night.lightMinutes), deep \(night.deepMinutes), "
+                                + "REM \(night.remMinutes)"
+                            : ", stages unknown"),
+                    "awake: " + (night.knowsAwake ? "\(night.awakeMinutes) min" : "unknown")
+                        + (night.knowsWakeCount ? ", \(night.wakeCount) times" : ""),
+                ]
+            case .activity(let day):
+                ActivityDay.kinds.compactMap { kind in
+                    day[kind].map { "\(kind.rawValue): \($0)" }
+                }
+            }
+        if let source { lines.append("source: \(source)") }
+        return lines
+    }
+}
+
+/// What a command does with samples.
+public enum OutboxAction: String, Sendable {
+    case retry
+    case discard
+
+    /// Returns the affected samples, a line for each kind and state.
+    public func lines(_ shares: [OutboxShare]) -> [String] {
+        shares.map { "  \($0.count) \($0.kind) \($0.state.text)" }
+    }
+
+    /// Returns a warning before samples are sent again that the backend has or may have; `nil` if
+    /// there are none.
+    public static func retryWarning(there: Int64, doubled: Int64) -> String? {
+        guard there > 0 else { return nil }
+        return doubled == 0
+            ? "the backend has \(there) of these or may have them, and keeps each once: none would be "
+                + "doubled"
+            : "the backend has \(there) of these or may have them, and keeps what comes again: up to "
+                + "\(doubled) would be doubled"
+    }
+
+    /// Returns the question before the action. It ends where the answer begins.
+    ///
+    /// - Parameter isForgetting: whether the samples were discarded before.
+    public func question(_ shares: [OutboxShare], isForgetting: Bool) -> String {
+        let samples = OutboxAction.counted(shares.reduce(0) { $0 + $1.count })
+        let action =
+            switch self {
+            case .retry where isForgetting: "Read \(samples) again that were discarded?"
+            case .retry: "Send \(samples) again?"
+            case .discard:
+                "Give up \(samples)? The values are removed from this machine"
+                    + (OutboxAction.haveMinutes(shares)
+                        ? "; the minutes of steps that `pat-analysis` sends stay." : ".")
+            }
+        return (lines(shares) + ["\(action) [y/N] "]).joined(separator: "\n")
+    }
+
+    /// Returns one line about what was done.
+    public func summary(_ count: Int64, isForgetting: Bool) -> String {
+        let samples = OutboxAction.counted(count)
+        return switch self {
+        case .retry where isForgetting:
+            "\(samples) forgotten; the next reading of the sources brings them again"
+        case .retry: "\(samples) waiting to be sent again"
+        case .discard: "\(samples) discarded"
+        }
+    }
+
+    /// Returns an object with the count, named after the action.
+    public func object(_ count: Int64) -> JSON {
+        switch self {
+        case .retry: ["retried": .integer(count)]
+        case .discard: ["discarded": .integer(count)]
+        }
+    }
+
+    /// Whether there are steps among the samples. Their minutes are stored apart from the outbox.
+    private static func haveMinutes(_ shares: [OutboxShare]) -> Bool {
+        let kinds: Set = [SampleKind.steps.rawValue, SampleKind.activity.rawValue]
+        return shares.contains { kinds.contains($0.kind) }
+    }
+
+    private static func counted(_ count: Int64) -> String {
+        count == 1 ? "1 sample" : "\(count) samples"
+    }
+}

@@ -1,0 +1,79 @@
+public import ClarityJobs
+public import ClarityScheduler
+import ClaritySystem
+public import JSON
+
+// The session for people and for programs, without its tokens.
+
+extension Session {
+    /// `logged in as you@example.com (USER-ID) until 2026-11-20T06:00:00Z`
+    public var sentence: String {
+        "logged in as \(email) (\(userID)) until \(expiresAt)".forReport
+    }
+}
+
+/// The user who is logged in, and the state of the session.
+public struct SessionStatus: Sendable {
+    private let session: Session
+    private let record: SessionRecord?
+    private let allowance: LoginAllowance
+
+    /// Reads the status from a store; `nil` if nobody is logged in.
+    public init?(_ store: HealthStore, at now: Instant) throws(HealthStoreError) {
+        guard let session = try store.load() else { return nil }
+        self.session = session
+        record = try store.sessionRecord()
+        allowance = try store.loginAllowance(email: record?.email ?? session.email, at: now)
+    }
+
+    /// Returns lines for when nobody is logged in: why the last session ended, and how many logins
+    /// are left. Empty after a logout and before the first login.
+    public static func farewell(
+        _ store: HealthStore, at now: Instant
+    ) throws(HealthStoreError) -> [String] {
+        guard let record = try store.sessionRecord() else { return [] }
+        let allowance = try store.loginAllowance(email: record.email, at: now)
+        return [SessionStatus.line(record.refusal), SessionStatus.line(allowance)]
+    }
+
+    /// Lines for people.
+    public var lines: [String] {
+        [
+            session.sentence,
+            "backend: \(session.backend)".forReport,
+            "renewed: \(renewal)",
+            SessionStatus.line(record?.refusal),
+            SessionStatus.line(allowance),
+        ]
+    }
+
+    /// An object with `email`, `user_id`, `backend`, `expires_at` (when the access token expires),
+    /// `logged_in_at`, `renewed_at`, `last_refusal` (`at`, `reason`), `logins_left` and
+    /// `next_login_at`. Values that are unknown or do not exist are null.
+    public var object: JSON {
+        let refusal: JSON? = record?.refusal.map {
+            ["at": .text($0.at), "reason": .string($0.reason)]
+        }
+        return [
+            "email": .string(session.email), "user_id": .string(session.userID),
+            "backend": .string(session.backend), "expires_at": .text(session.expiresAt),
+            "logged_in_at": .text(record?.loggedInAt), "renewed_at": .text(record?.renewedAt),
+            "last_refusal": refusal ?? .null, "logins_left": .count(allowance.left),
+            "next_login_at": .text(allowance.nextAt),
+        ]
+    }
+
+    private var renewal: String {
+        if let renewedAt = record?.renewedAt { return renewedAt.description }
+        return record?.loggedInAt.map { "not since the login at \($0)" } ?? "not yet"
+    }
+
+    private static func line(_ refusal: SessionRecord.Refusal?) -> String {
+        "last refusal: " + (refusal.map { "\($0.at): \($0.reason)" } ?? "none").forReport
+    }
+
+    private static func line(_ allowance: LoginAllowance) -> String {
+        let left = "logins left: \(allowance.left) of \(LoginAllowance.limit)"
+        return left + (allowance.nextAt.map { ", the next at \($0)" } ?? "")
+    }
+}

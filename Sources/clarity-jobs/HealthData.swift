@@ -1,0 +1,91 @@
+import CLinux
+import ClarityHost
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+
+// How the commands read and change the health data.
+
+extension Composition {
+    /// Opens the store of health data; `nil` if there is none, because a query creates nothing.
+    ///
+    /// - Parameter program: the name under which the audit log records what is done.
+    func healthStore(
+        _ file: JobFile, as program: String
+    ) throws(CommandFailure) -> HealthStore? {
+        let state = statePath(file)
+        guard HealthStore.exists(in: state) else { return nil }
+        let environment = keyEnvironment(file)
+        return try usingHealthData { () throws(HealthStoreError) in
+            let store = try HealthStore(
+                stateDirectory: state, environment: environment,
+                actor: AuditActor(program: program), clock: SystemClock())
+            if store.wasUpgraded { Console.fault("clarity-jobs: \(HealthStore.upgradeNotice)") }
+            return store
+        }
+    }
+
+    /// Returns the environment in which the master key is found, after closing this process's memory
+    /// to others.
+    func keyEnvironment(_ file: JobFile) -> [String: String] {
+        if clinux_keep_memory_private() != 0 {
+            Console.fault("clarity-jobs: cannot close this process's memory to others")
+        }
+        var environment = environment
+        if let variable = keyVariable(file) { environment[Composition.keyPointer] = variable }
+        return environment
+    }
+}
+
+/// Runs `body` and turns an error of the health data into a failure of the command.
+func usingHealthData<Result>(
+    _ body: () throws(HealthStoreError) -> Result
+) throws(CommandFailure) -> Result {
+    do throws(HealthStoreError) {
+        return try body()
+    } catch {
+        throw CommandFailure(error)
+    }
+}
+
+/// Runs a backup or restore and turns its error into a failure of the command.
+func usingBackups<Result>(_ body: () throws -> Result) throws(CommandFailure) -> Result {
+    do {
+        return try body()
+    } catch {
+        throw CommandFailure(ofBackup: error)
+    }
+}
+
+extension CommandFailure {
+    /// If another process holds the store, the status says that a later try may succeed.
+    init(_ error: HealthStoreError) {
+        self.init(error.failure, isBusy: error.isBusy)
+    }
+
+    init(_ failure: Failure, isBusy: Bool = false) {
+        self.init(
+            isBusy ? .deferred : ExitStatus(of: failure.category), failure.reason.forReport)
+    }
+
+    init(ofBackup error: any Error) {
+        switch error {
+        case let error as HealthStoreError: self.init(error)
+        case let error as StateDirectoryError: self.init(HealthStoreError.directory(error))
+        case let error as BackupError:
+            let status: ExitStatus =
+                if case .busy = error { .deferred } else { error.isDisk ? .disk : .configuration }
+            self.init(status, error.description)
+        case let error as RestoreError:
+            let status: ExitStatus =
+                switch error {
+                case .inUse: .deferred
+                case .noBackup: .disk
+                case .nothingDamaged, .otherKey, .newer, .newerFile, .otherUser: .configuration
+                }
+            self.init(status, error.description)
+        // The text of an unknown error could contain anything.
+        default: self.init(.internalFault, "unexpected error of type `\(type(of: error))`")
+        }
+    }
+}
