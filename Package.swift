@@ -35,7 +35,11 @@ let package = Package(
         .library(name: "ClarityScheduler", targets: ["ClarityScheduler"]),
         .library(name: "ClarityHost", targets: ["ClarityHost", "ClaritySystem"]),
         .library(
-            name: "ClarityWorkers", targets: ["ClarityWorkers", "ClarityContract", "ClarityJobs"]),
+            name: "ClarityWorkers",
+            targets: [
+                "ClarityWorkers", "ClarityClient", "ClarityTransport", "ClarityContract",
+                "ClarityJobs",
+            ]),
         .executable(name: "clarity-jobs", targets: ["clarity-jobs"]),
         .executable(name: "clarity-jobs-worker", targets: ["clarity-jobs-worker"]),
         .executable(name: "clarity-jobs-sandbox", targets: ["clarity-jobs-sandbox"]),
@@ -66,10 +70,21 @@ let package = Package(
         library("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
         library("ClarityContract", ["ClarityJobs", "ClarityScheduler"]),
         library(
+            "ClarityTransport", ["ClarityContract", "ClarityJobs", "ClarityScheduler", "CCurl"]),
+        library(
+            "ClarityClient",
+            [
+                "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
+                "ClarityScheduler",
+            ]),
+        library(
+            "ClaritySources",
+            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CArchive"]),
+        library(
             "ClarityWorkers",
             [
-                "ClarityContract", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
-                "CCurl", "CArchive",
+                "ClarityClient", "ClaritySources", "ClarityTransport", "ClarityContract",
+                "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
             ]),
         library("ClarityReports", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
 
@@ -83,8 +98,9 @@ let package = Package(
         program(
             "clarity-jobs-worker",
             [
-                "ClarityReports", "ClarityWorkers", "ClarityContract", "ClarityJobs",
-                "ClaritySystem", "ClarityScheduler", "JSON", "CLinux",
+                "ClarityReports", "ClarityWorkers", "ClarityClient", "ClaritySources",
+                "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
+                "ClarityScheduler", "JSON", "CLinux",
             ]),
         program("clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD", "CSodium"]),
 
@@ -116,8 +132,8 @@ let package = Package(
         tests(
             "ClarityWorkersTests",
             [
-                "ClarityWorkers", "ClarityContract", "ClarityJobs", "ClaritySystem",
-                "ClarityScheduler", "JSON",
+                "ClarityWorkers", "ClarityClient", "ClaritySources", "ClarityTransport",
+                "ClarityContract", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
             ]),
         tests(
             "ClarityReportsTests",
@@ -137,14 +153,15 @@ let package = Package(
                 "ProgramTestSupport", "SQLite",
                 // What texts from elsewhere are handed to without a program around it.
                 "ClarityContract", "ClarityHost", "ClarityJobs", "ClarityReports", "ClaritySystem",
-                "ClarityWorkers", "JSON",
+                "ClarityWorkers", "ClarityClient", "ClaritySources", "ClarityTransport", "JSON",
             ]),
         // The whole of it over a month, but for the processes of attempts.
         tests(
             "MonthTests",
             [
-                "clarity-jobs-sandbox", "ClarityContract", "ClarityHost", "ClarityWorkers",
-                "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "SQLite",
+                "clarity-jobs-sandbox", "ClarityContract", "ClarityHost", "ClarityTransport",
+                "ClarityWorkers", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
+                "SQLite",
             ]),
         tests("ExampleTests", ["house-jobs"]),
         tests("ArchitectureTests", []),

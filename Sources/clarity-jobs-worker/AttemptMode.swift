@@ -1,5 +1,7 @@
+import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
+import ClarityTransport
 import ClarityWorkers
 @preconcurrency import Glibc
 import Synchronization
@@ -21,11 +23,11 @@ enum AttemptMode {
             return .internalFault
         }
         let attempt = Task {
-            await Attempt.run(
+            await AttemptRunner.run(
                 order, environment: keyEnvironment(named: order.options["key.variable"]),
                 clock: SystemClock(),
                 transport: {
-                    try CurlTransport(version: programVersion, trust: WorkOptions(order).trust())
+                    try CurlTransport(version: programVersion, trust: JobOptions(order).trust())
                 },
                 report: { reports.write($0) }, isEnding: { isWarned })
         }

@@ -1,5 +1,7 @@
 import ClarityContract
+import ClarityJobs
 import ClarityScheduler
+import ClarityTransport
 import ClarityWorkers
 
 /// The flags of `auth`: `--name value` pairs.
@@ -60,7 +62,7 @@ struct AuthFlags {
 
     /// Returns the backend's dialect, or that it is to be detected.
     func dialect() throws(Failure) -> DialectChoice {
-        try WorkOptions.dialect(named: values["dialect"])
+        try JobOptions.dialect(named: values["dialect"])
     }
 
     /// Returns which servers to trust as the backend; each line has one pin.

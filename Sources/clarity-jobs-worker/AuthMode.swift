@@ -1,3 +1,5 @@
+import ClarityClient
+import ClarityTransport
 import ClarityContract
 import ClarityJobs
 import ClarityReports

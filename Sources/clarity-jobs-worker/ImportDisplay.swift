@@ -1,3 +1,4 @@
+import ClaritySources
 import ClarityScheduler
 import ClaritySystem
 import ClarityWorkers

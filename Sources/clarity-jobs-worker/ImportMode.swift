@@ -1,3 +1,4 @@
+import ClaritySources
 import ClarityJobs
 import ClarityScheduler
 import ClaritySystem

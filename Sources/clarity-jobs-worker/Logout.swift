@@ -1,3 +1,4 @@
+import ClarityClient
 import ClarityContract
 import ClarityJobs
 import ClarityReports

@@ -1,3 +1,4 @@
+import ClarityTransport
 import ClarityContract
 import ClaritySystem
 import ClarityWorkers

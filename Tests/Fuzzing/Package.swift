@@ -36,10 +36,25 @@ let package = Package(
         part(
             "ClarityHost",
             ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CYAML", "CLinux", "CSystemd"]),
-        part("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "SQLite", "CSodium"]),
+        part("ClarityJobs", ["ClaritySystem", "ClarityScheduler", "JSON", "SQLite", "CSodium"]),
+        part("ClarityContract", ["ClarityJobs", "ClarityScheduler"]),
+        part("ClarityTransport", ["ClarityContract", "ClarityJobs", "ClarityScheduler", "CCurl"]),
+        part(
+            "ClarityClient",
+            [
+                "ClarityTransport", "ClarityContract", "ClarityJobs", "ClaritySystem",
+                "ClarityScheduler",
+            ]),
+        part(
+            "ClaritySources",
+            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CArchive"]),
         part(
             "ClarityWorkers",
-            ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON", "CCurl", "CArchive"]),
+            [
+                "ClarityClient", "ClaritySources", "ClarityTransport", "ClarityContract",
+                "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON",
+            ]),
+        part("ClarityReports", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
         // The sandbox is a library here, without its main function.
         part(
             "clarity-jobs-sandbox", ["JSON", "SQLite", "CMicroHTTPD", "CSodium"],
@@ -51,7 +66,9 @@ let package = Package(
             name: "FuzzProperties",
             dependencies: [
                 "ClarityHost", "ClarityJobs", "ClarityScheduler", "ClaritySystem",
-                "ClarityWorkers", "JSON", "SQLite", "ClarityTestSupport", "clarity-jobs-sandbox",
+                "ClarityContract", "ClarityClient", "ClarityTransport", "ClaritySources",
+                "ClarityReports", "ClarityWorkers", "JSON", "SQLite", "ClarityTestSupport",
+                "clarity-jobs-sandbox",
             ],
             path: "Linked/Properties", swiftSettings: strict),
         .executableTarget(

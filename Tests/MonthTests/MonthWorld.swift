@@ -4,6 +4,8 @@ import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
+import ClarityClient
+import ClarityTransport
 import ClarityWorkers
 import Glibc
 import JSON
@@ -125,7 +127,7 @@ final class MonthWorld {
         attempts += 1
         let reports = Mutex(AttemptEnd(.reported(.success)))
         let way = MonthTransport(real: transport, isOnline: script.isOnline(at: now))
-        let outcome = await Attempt.run(
+        let outcome = await AttemptRunner.run(
             order, environment: [:], clock: ManualClock(now), transport: { way },
             report: { report in reports.withLock { $0.take(report) } }, isEnding: { false })
         var end = reports.withLock { $0 }

@@ -1,6 +1,9 @@
+import ClarityClient
+import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
+import ClarityTransport
 import ClarityWorkers
 @preconcurrency import Glibc
 
@@ -44,7 +47,7 @@ enum Upload {
                 "state.directory": folder, "backend.url": base, "backend.dialect": "blueprint",
             ])
         let (cpu, wall) = (processorMicroseconds(), clock.elapsed)
-        let outcome = await Attempt.run(
+        let outcome = await AttemptRunner.run(
             order, environment: [:], clock: clock, transport: { try CurlTransport(version: "0") },
             report: { _ in }, isEnding: { false })
         let end = clock.elapsed

@@ -5,6 +5,8 @@ import ClarityTestSupport
 import Testing
 
 @testable import ClarityContract
+@testable import ClarityClient
+@testable import ClarityTransport
 @testable import ClarityWorkers
 
 @Suite("A backend that answers anything", .timeLimit(.minutes(20)))

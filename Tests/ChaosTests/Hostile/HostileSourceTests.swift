@@ -5,7 +5,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite("Sources that somebody made to do harm", .timeLimit(.minutes(20)))
 struct HostileSourceTests {

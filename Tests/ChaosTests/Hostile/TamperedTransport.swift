@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityTransport
 
 /// A transport to a backend in this process that can tamper with the answers to one call.
 final class TamperedTransport: HTTPTransport {

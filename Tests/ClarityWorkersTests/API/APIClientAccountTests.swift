@@ -1,9 +1,10 @@
-import ClarityJobs
-import ClarityScheduler
-import Testing
-
+@testable import ClarityClient
 @testable import ClarityContract
-@testable import ClarityWorkers
+import ClarityJobs
+
+import ClarityScheduler
+@testable import ClarityTransport
+import Testing
 
 struct APIClientAccountTests {
     private let registration = Registration(

@@ -3,7 +3,7 @@ import ClarityScheduler
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityClient
 
 struct APIClientAnswersTests {
     private func upload(

@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import ClarityContract
+@testable import ClarityClient
 @testable import ClarityWorkers
 
 struct APIClientLoginTests {

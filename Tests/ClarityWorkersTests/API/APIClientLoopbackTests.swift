@@ -4,7 +4,8 @@ import ClarityTestSupport
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityClient
+@testable import ClarityTransport
 
 /// Tests client and transport together, over real sockets.
 struct APIClientLoopbackTests {

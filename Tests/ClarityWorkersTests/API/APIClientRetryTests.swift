@@ -4,7 +4,8 @@ import ClarityTestSupport
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityClient
+@testable import ClarityTransport
 
 struct APIClientRetryTests {
     private static let profile = FakeTransport.Answer.status(200, #"{"user_id":"user-1"}"#)

@@ -4,7 +4,8 @@ import ClarityTestSupport
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityClient
+@testable import ClarityTransport
 
 /// Tests the client against the real sandbox, a separate process, in both dialects.
 struct APIClientSandboxTests {

@@ -1,11 +1,12 @@
+@testable import ClarityClient
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
+
+@testable import ClarityTransport
 import Synchronization
 import Testing
-
-@testable import ClarityContract
-@testable import ClarityWorkers
 
 struct APIClientSessionTests {
     private static let profile = #"{"user_id":"user-1","email":"ada@example.com"}"#

@@ -3,7 +3,7 @@ import ClarityScheduler
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityClient
 
 /// Tests insights, analyses and uploads by their routes.
 struct APIClientWorksTests {

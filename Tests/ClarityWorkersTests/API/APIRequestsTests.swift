@@ -1,7 +1,8 @@
-import ClarityContract
+@testable import ClarityContract
 import ClarityJobs
 
-@testable import ClarityWorkers
+@testable import ClarityClient
+@testable import ClarityTransport
 import Testing
 
 struct APIRequestsTests {

@@ -2,7 +2,8 @@ import ClarityJobs
 import Synchronization
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityTransport
+@testable import ClarityClient
 
 /// A transport that answers with a function and records the requests.
 final class FakeTransport: HTTPTransport {

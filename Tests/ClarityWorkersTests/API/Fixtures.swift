@@ -3,7 +3,7 @@ import ClarityScheduler
 import ClarityTestSupport
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityClient
 
 /// 2026-11-20T06:00:00Z.
 let morning = Instant(secondsSince1970: 1_795_154_400)

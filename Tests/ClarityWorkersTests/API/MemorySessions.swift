@@ -2,7 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import Synchronization
 
-@testable import ClarityWorkers
+@testable import ClarityClient
 
 /// A session store in memory.
 final class MemorySessions: SessionStore {

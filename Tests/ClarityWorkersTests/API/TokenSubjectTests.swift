@@ -1,7 +1,7 @@
 import ClarityJobs
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClarityClient
 
 struct TokenSubjectTests {
     private static let digits = Array(

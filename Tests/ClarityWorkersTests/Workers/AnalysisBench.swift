@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
 
+@testable import ClarityTransport
 @testable import ClarityWorkers
 
 extension WorkBench {

@@ -1,6 +1,7 @@
 import ClarityJobs
 import Testing
 
+@testable import ClarityClient
 @testable import ClarityWorkers
 
 @Suite struct AnalysisNumbersTests {

@@ -4,6 +4,7 @@ import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
 
+@testable import ClarityTransport
 @testable import ClarityWorkers
 @preconcurrency import Glibc
 import Testing

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import ClarityContract
+@testable import ClarityTransport
 @testable import ClarityWorkers
 
 @Suite struct AuditUploadWorkerTests {
@@ -160,9 +161,9 @@ import Testing
         let order = bench.order(
             "audit-upload", ["backend.ca_bundle": "/backend.pem", "ca_bundle": "/audit.pem"])
 
-        #expect(try WorkOptions(order).trust().authorities == "/audit.pem")
+        #expect(try JobOptions(order).trust().authorities == "/audit.pem")
         #expect(
-            try WorkOptions(bench.order("refresh", ["backend.ca_bundle": "/backend.pem"])).trust()
+            try JobOptions(bench.order("refresh", ["backend.ca_bundle": "/backend.pem"])).trust()
                 .authorities == "/backend.pem")
     }
 

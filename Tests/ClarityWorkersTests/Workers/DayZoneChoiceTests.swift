@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 import Testing
 

@@ -1,11 +1,13 @@
+@testable import ClarityClient
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
+
+@testable import ClarityTransport
+@testable import ClarityWorkers
 import Synchronization
 import Testing
-
-@testable import ClarityContract
-@testable import ClarityWorkers
 
 @Suite struct DryRunTests {
     /// Runs a dry run, and returns its outcome and what it shows.

@@ -3,6 +3,7 @@ import ClarityScheduler
 import ClarityTestSupport
 import Testing
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 @Suite struct FileImportTests {

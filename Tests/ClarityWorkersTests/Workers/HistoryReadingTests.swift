@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Synchronization
 import Testing
 
+@testable import ClarityTransport
 @testable import ClarityWorkers
 
 /// Tests the history of a list that changes while it is read, and the full texts.

@@ -1,6 +1,7 @@
 import ClarityScheduler
 import Testing
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 @Suite struct ImportProgressTextTests {

@@ -1,10 +1,11 @@
+@testable import ClarityClient
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
-import ClarityTestSupport
-import Testing
 
-@testable import ClarityContract
+import ClarityTestSupport
 @testable import ClarityWorkers
+import Testing
 
 @Suite("The history of insights") struct InsightHistoryWorkerTests {
     @Test func `the history is read to its last page, each insight once`() async throws {

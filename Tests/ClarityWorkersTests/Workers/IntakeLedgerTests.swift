@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import ClarityContract
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 @Suite struct IntakeLedgerTests {

@@ -4,6 +4,7 @@ import ClaritySystem
 import ClarityTestSupport
 import Testing
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 /// Tests that all sources of an account make one day.
@@ -20,7 +21,7 @@ import Testing
     private func export(
         _ steps: Int, name: String = "export.xml", madeOn date: String = "2024-02-09"
     )
-        throws -> Origin
+        throws -> SourceEntry
     {
         let record =
             #"<Record type="HKQuantityTypeIdentifierStepCount" sourceName="Watch" unit="count" "#
@@ -34,7 +35,7 @@ import Testing
     /// Writes a file of Health Auto Export with points of steps.
     private func points(
         _ points: [(date: String, steps: Int)], name: String = "auto.json", prefer: [String] = []
-    ) throws -> Origin {
+    ) throws -> SourceEntry {
         let data = points.map { #"{"date":"\#($0.date)","qty":\#($0.steps),"source":"Watch"}"# }
         return try origin(
             .healthAutoExport, name,
@@ -48,15 +49,15 @@ import Testing
     }
 
     private func origin(
-        _ kind: Origin.Kind, _ name: String, _ text: String, prefer: [String] = []
-    ) throws -> Origin {
-        Origin(
+        _ kind: SourceEntry.Kind, _ name: String, _ text: String, prefer: [String] = []
+    ) throws -> SourceEntry {
+        SourceEntry(
             kind: kind, path: try folder.write(name, Array(text.utf8)), zone: .utc,
             preferred: prefer, zones: SystemZones(environment: [:]))
     }
 
     @discardableResult
-    private func read(_ origin: Origin) throws -> EnqueueCounts {
+    private func read(_ origin: SourceEntry) throws -> EnqueueCounts {
         var counts = EnqueueCounts()
         for source in origin.sources(now: bench.clock.now) {
             counts += try SourceIntake(store: try bench.store(), clock: bench.clock)

@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 @Suite struct OriginTests {
@@ -14,14 +15,14 @@ import Testing
 
     private func options(
         _ sources: [String: String], environment: [String: String] = ["TZ": "Europe/London"]
-    ) throws -> WorkOptions {
+    ) throws -> JobOptions {
         let order = AttemptOrder(
             run: RunID(1), job: try #require(JobID("upload")), kind: JobKind("bulk-upload"),
             attempt: 1, generation: 1, scheduledFor: now, timeout: .zero, warning: .zero,
             memoryLimitBytes: 0,
             options: Dictionary(
                 uniqueKeysWithValues: sources.map { ("sources.\($0.key)", $0.value) }))
-        return WorkOptions(order, zones: SourceZones(environment: environment))
+        return JobOptions(order, zones: SourceZones(environment: environment))
     }
 
     @Test func `an entry has its own zone, or this machine's`() throws {
@@ -30,7 +31,7 @@ import Testing
             "0.time_zone": "America/New_York", "0.prefer": "Watch\nPhone",
             "0.since": "2026-07-01", "1.kind": "spool", "1.path": "/b",
             "2.kind": "health-auto-export", "2.path": "/c", "3.path": "/never",
-        ]).origins()
+        ]).sourceEntries()
 
         #expect(origins.map(\.kind) == [.appleHealthExport, .spool, .healthAutoExport])
         #expect(
@@ -58,7 +59,7 @@ import Testing
     ) throws {
         let options = try options(entry)
 
-        #expect(throws: Failure(.configuration, reason)) { try options.origins() }
+        #expect(throws: Failure(.configuration, reason)) { try options.sourceEntries() }
     }
 
     @Test func `a folder is as many sources as it has files, in the order of their names`() throws {
@@ -95,8 +96,8 @@ import Testing
             ("{\"kind\":{\"a\":[1,\"}\"]},\"data\":{\"me", .healthAutoExport),
             ("{\"kind\":{\"data\":{}}}", .spool), ("{\"data\":7,\"b\":{\"x", .spool),
             ("hello", nil), ("<html>", nil), ("\n\n", nil),
-        ] as [(String, Origin.Kind?)])
-    func `a file is told by its first bytes`(text: String, kind: Origin.Kind?) {
+        ] as [(String, SourceEntry.Kind?)])
+    func `a file is told by its first bytes`(text: String, kind: SourceEntry.Kind?) {
         #expect(SourceRecognition.kind(of: Array(text.utf8)) == kind)
     }
 

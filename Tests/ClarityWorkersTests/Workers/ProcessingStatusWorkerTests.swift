@@ -5,6 +5,8 @@ import Synchronization
 import Testing
 
 @testable import ClarityContract
+@testable import ClarityClient
+@testable import ClarityTransport
 @testable import ClarityWorkers
 
 @Suite struct ProcessingStatusWorkerTests {

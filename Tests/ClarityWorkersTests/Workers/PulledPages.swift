@@ -1,5 +1,6 @@
 import ClarityJobs
 
+@testable import ClarityTransport
 @testable import ClarityWorkers
 
 /// Makes the answers of a backend that serves rows in pages.

@@ -1,11 +1,12 @@
+@testable import ClarityClient
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
+
+@testable import ClarityWorkers
 import Synchronization
 import Testing
-
-@testable import ClarityContract
-@testable import ClarityWorkers
 
 @Suite("A refresh that is disturbed") struct RefreshFaultTests {
     @Test func `a refresh whose time ends goes on from there in its next attempt`() async throws {

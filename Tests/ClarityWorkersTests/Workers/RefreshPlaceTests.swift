@@ -1,11 +1,12 @@
+@testable import ClarityClient
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
+
+@testable import ClarityWorkers
 import Synchronization
 import Testing
-
-@testable import ClarityContract
-@testable import ClarityWorkers
 
 @Suite("Where a refresh has come to") struct RefreshPlaceTests {
     /// The metrics whose content has changed.

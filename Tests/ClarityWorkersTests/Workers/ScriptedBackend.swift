@@ -1,6 +1,7 @@
 import Synchronization
 
 @testable import ClarityContract
+@testable import ClarityTransport
 @testable import ClarityWorkers
 
 /// Answers requests with a function, and records them.

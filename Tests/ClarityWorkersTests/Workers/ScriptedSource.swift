@@ -1,6 +1,7 @@
 import ClarityJobs
 import ClarityScheduler
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 /// A source that returns what a test wants; its file need not contain it.

@@ -6,6 +6,7 @@ import Glibc
 import Synchronization
 import Testing
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 @Suite struct SourceImportTests {
@@ -322,7 +323,7 @@ import Testing
             "bulk-upload",
             ["sources.0.kind": "health-auto-export", "sources.0.path": auto.path])
 
-        let name = Origin.name(of: auto.path)
+        let name = SourceEntry.name(of: auto.path)
         #expect(reports.notes == ["`\(name)`: no field for weight (30)"])
     }
 
@@ -345,6 +346,7 @@ import Testing
 
         #expect(first.reports.tally["samples_read"] == 1)
         #expect(again.reports.tally["samples_read"] == 0)
-        #expect(again.reports.notes.allSatisfy { $0.hasPrefix("`\(Origin.name(of: auto.path))`") })
+        #expect(
+            again.reports.notes.allSatisfy { $0.hasPrefix("`\(SourceEntry.name(of: auto.path))`") })
     }
 }

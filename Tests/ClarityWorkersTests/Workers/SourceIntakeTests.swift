@@ -5,6 +5,7 @@ import ClarityTestSupport
 import Synchronization
 import Testing
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 @Suite struct SourceIntakeTests {

@@ -1,10 +1,12 @@
+@testable import ClarityClient
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
-import ClarityTestSupport
-import Testing
 
-@testable import ClarityContract
+import ClarityTestSupport
+@testable import ClarityTransport
 @testable import ClarityWorkers
+import Testing
 
 struct StoredSessionsTests {
     private let bench = WorkBench()

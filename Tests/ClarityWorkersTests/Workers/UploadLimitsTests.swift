@@ -1,10 +1,11 @@
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
-import Testing
 
-@testable import ClarityContract
+@testable import ClarityTransport
 @testable import ClarityWorkers
+import Testing
 
 @Suite struct UploadLimitsTests {
     private let desk = UploadDesk()

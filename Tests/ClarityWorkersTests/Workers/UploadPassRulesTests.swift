@@ -6,6 +6,8 @@ import Testing
 
 @testable import ClarityJobs
 @testable import ClarityContract
+@testable import ClarityClient
+@testable import ClarityTransport
 @testable import ClarityWorkers
 
 /// Tests uploads to a backend that keeps more or less than it is sent.

@@ -1,12 +1,14 @@
+@testable import ClarityClient
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClaritySystem
 import ClarityTestSupport
+
+@testable import ClarityTransport
+@testable import ClarityWorkers
 import Synchronization
 import Testing
-
-@testable import ClarityContract
-@testable import ClarityWorkers
 
 @Suite struct UploadPassTests {
     private let desk = UploadDesk()

@@ -1,7 +1,8 @@
-import ClarityContract
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
+@testable import ClarityClient
 @testable import ClarityWorkers
 @preconcurrency import Glibc
 
@@ -68,7 +69,7 @@ final class WorkBench: Sendable {
         var order = order(kind, options)
         order.checkpoint = checkpoint
         order.conditions = conditions
-        let outcome = await Attempt.run(
+        let outcome = await AttemptRunner.run(
             order, environment: [:], clock: clock, transport: { backend },
             report: { report in reports.withLock { $0.take(report) } }, isEnding: isEnding)
         // An event that a kind emits but does not declare would be lost with a killed attempt.

@@ -3,6 +3,8 @@
 
 import ClarityReports
 import ClarityScheduler
+@testable import ClarityClient
+@testable import ClarityTransport
 @testable import ClarityWorkers
 import JSON
 

@@ -1,6 +1,6 @@
 import ClarityJobs
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 /// A digest of a scanner's events (FNV-1a), and the number of records among them.
 final class EventDigest: Equatable {

@@ -1,7 +1,7 @@
 import ClarityJobs
 import ClarityScheduler
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 /// Checks what must hold for every text of an export, however damaged it is.
 enum ScannerProperties {

@@ -3,7 +3,8 @@ import ClarityScheduler
 import Glibc
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityClient
+@testable import ClaritySources
 
 /// Checks files of samples that other programs write: each record is a sample that can be queued
 /// and sent, or is counted with a reason.

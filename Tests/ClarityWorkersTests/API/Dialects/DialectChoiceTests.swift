@@ -1,11 +1,12 @@
+@testable import ClarityClient
+@testable import ClarityContract
 import ClarityJobs
 import ClarityScheduler
 import ClarityTestSupport
+
+@testable import ClarityTransport
 import Synchronization
 import Testing
-
-@testable import ClarityContract
-@testable import ClarityWorkers
 
 /// A dialect memory without a file.
 private final class MemoryOfDialects: DialectMemory {

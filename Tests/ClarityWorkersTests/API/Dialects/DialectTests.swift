@@ -1,9 +1,10 @@
-import ClarityJobs
-import ClarityScheduler
-import Testing
-
+@testable import ClarityClient
 @testable import ClarityContract
+import ClarityJobs
+
+import ClarityScheduler
 @testable import ClarityWorkers
+import Testing
 
 struct DialectTests {
     /// Lists calls: method, path, `+` if it needs a token, and `2` if it may be repeated.

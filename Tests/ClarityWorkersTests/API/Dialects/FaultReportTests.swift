@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClarityClient
 
 struct FaultReportTests {
     static let rows: [(String, [Int])] = [

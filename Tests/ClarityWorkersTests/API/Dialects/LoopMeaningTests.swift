@@ -2,7 +2,8 @@ import ClarityScheduler
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityClient
+@testable import ClarityTransport
 
 /// Tests the meaning of the deployed backend's answers, as they were measured.
 struct LoopMeaningTests {

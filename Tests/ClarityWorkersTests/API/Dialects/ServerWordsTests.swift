@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClarityClient
 
 @Suite struct ServerWordsTests {
     @Test(arguments: [

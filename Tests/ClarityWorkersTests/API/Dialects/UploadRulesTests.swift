@@ -3,7 +3,7 @@ import ClarityScheduler
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityClient
 
 struct UploadRulesTests {
     private func rules(_ dialect: Dialect, _ route: UploadRoute?) throws -> UploadRules {

@@ -1,8 +1,9 @@
-import ClarityScheduler
-import Testing
-
+@testable import ClarityClient
 @testable import ClarityContract
+
+import ClarityScheduler
 @testable import ClarityWorkers
+import Testing
 
 struct APIErrorDoubtTests {
     static let doubtful: [APIError] = [

@@ -1,8 +1,10 @@
-import ClarityScheduler
-import Testing
-
+@testable import ClarityClient
 @testable import ClarityContract
+
+import ClarityScheduler
+@testable import ClarityTransport
 @testable import ClarityWorkers
+import Testing
 
 struct APIErrorTests {
     struct Row: Sendable, CustomTestStringConvertible {

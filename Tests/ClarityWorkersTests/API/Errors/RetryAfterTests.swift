@@ -1,7 +1,7 @@
 import ClarityScheduler
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClarityClient
 
 struct RetryAfterTests {
     static let rows: [(String?, Duration?)] = [

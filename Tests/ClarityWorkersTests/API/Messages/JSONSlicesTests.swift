@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClarityClient
 
 struct JSONSlicesTests {
     private func elements(_ text: String, _ path: String...) -> [String]? {

@@ -1,9 +1,10 @@
-import ClarityJobs
-import ClarityScheduler
-import Testing
-
+@testable import ClarityClient
 @testable import ClarityContract
+import ClarityJobs
+
+import ClarityScheduler
 @testable import ClarityWorkers
+import Testing
 
 struct UploadBodyTests {
     struct Row: Sendable, CustomTestStringConvertible {

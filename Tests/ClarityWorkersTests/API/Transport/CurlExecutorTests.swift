@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 @testable import ClarityContract
+@testable import ClarityTransport
 @testable import ClarityWorkers
 
 @Suite(.timeLimit(.minutes(5)))

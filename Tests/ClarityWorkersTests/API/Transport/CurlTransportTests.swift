@@ -5,7 +5,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityTransport
 
 /// Tests the transport over real sockets. Time limits that a test does not wait for are an hour, so
 /// that only the limit under test can expire.

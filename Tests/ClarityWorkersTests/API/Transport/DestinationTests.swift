@@ -1,7 +1,7 @@
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityTransport
 
 struct DestinationTests {
     @Test(arguments: [

@@ -1,7 +1,7 @@
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityTransport
 
 struct PublicKeyPinsTests {
     private static let one = "sha256//" + String(repeating: "A", count: 43) + "="

@@ -2,7 +2,7 @@
 import Testing
 
 @testable import ClarityContract
-@testable import ClarityWorkers
+@testable import ClarityTransport
 
 struct TransportFailureTests {
     private func error(_ verdict: CurlVerdict) -> TransportError {

@@ -2,6 +2,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import ClarityContract
+@testable import ClarityTransport
 @testable import ClarityWorkers
 
 /// Tests probes over real sockets.

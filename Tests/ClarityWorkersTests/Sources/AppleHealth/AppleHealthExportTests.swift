@@ -2,7 +2,7 @@ import ClarityJobs
 import Glibc
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct AppleHealthExportTests {
     private static let document = Array(

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct AttachmentsTests {
     private static let document = Array("<HealthData>\(heartRate())</HealthData>".utf8)

@@ -2,7 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct BloodPressurePairingTests {
     private typealias Half = BloodPressurePairing.Reading

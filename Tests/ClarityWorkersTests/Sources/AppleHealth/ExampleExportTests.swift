@@ -3,7 +3,7 @@ import ClarityScheduler
 import FoundationEssentials
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 /// The counts that the generator of an export recorded while it wrote the export.
 private struct Truth: Decodable, Equatable {

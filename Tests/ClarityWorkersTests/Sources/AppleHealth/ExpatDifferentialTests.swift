@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 /// Compares the scanner with expat, which follows XML 1.0 strictly.
 ///

@@ -2,7 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import Glibc
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 /// A text in memory that arrives in pieces of a chosen size.
 final class MemorySource: ByteSource {

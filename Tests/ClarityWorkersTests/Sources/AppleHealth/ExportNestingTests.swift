@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct ExportNestingTests {
     /// Each row is a body, and what the scanner must report of it.

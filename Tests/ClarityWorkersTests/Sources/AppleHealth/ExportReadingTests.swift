@@ -1,7 +1,7 @@
 import ClarityJobs
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct ExportReadingTests {
     /// A document with every construct that can be cut in two.

@@ -1,7 +1,7 @@
 import ClarityJobs
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct ExportScannerTests {
     /// Each row is a record that must be read as heart rate 61, and what must be noted of it.

@@ -2,7 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 /// Tests what an export's text becomes, from its records to days and nights.
 @Suite struct FoldedExportTests {

@@ -1,7 +1,7 @@
 import ClarityTestSupport
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 /// Tests archives that another program writes.
 @Suite(.enabled(if: Python.isPresent, "\(Python.need)")) struct ForeignArchiveTests {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 /// Compares the reader with a generator of exports that somebody else wrote.
 ///

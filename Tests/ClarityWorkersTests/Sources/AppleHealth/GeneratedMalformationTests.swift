@@ -1,8 +1,9 @@
+@testable import ClaritySources
 import ClarityTestSupport
+@testable import ClarityWorkers
+
 import FoundationEssentials
 import Testing
-
-@testable import ClarityWorkers
 
 /// Tests every kind of damage that the generator of `GeneratedExportTests` makes, each alone.
 @Suite(

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite(.timeLimit(.minutes(5))) struct ReadAheadSourceTests {
     private func all(_ source: any ByteSource, request: Int) throws -> [UInt8] {

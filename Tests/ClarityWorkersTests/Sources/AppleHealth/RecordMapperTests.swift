@@ -2,7 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct RecordMapperTests {
     @Test func `a record becomes a sample in canonical units`() throws {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct ReferenceTests {
     @Test(arguments: [

@@ -1,6 +1,6 @@
 import ClarityJobs
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 /// What a scanner reported of a text, one line each.
 struct ScannedText: Equatable {

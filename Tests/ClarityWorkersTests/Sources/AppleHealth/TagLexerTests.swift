@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct TagLexerTests {
     /// Lexes the attributes of a tag, and audits the same bytes.

@@ -1,7 +1,7 @@
 import JSON
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct JSONCursorTests {
     /// Returns all values of `{"a": ..., "b": [...]}` in the order in which a cursor reads them.

@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 import Testing
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 @Suite struct DayFoldingTests {

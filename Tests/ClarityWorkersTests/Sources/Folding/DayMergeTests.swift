@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Testing
 
 @testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct DayMergeTests {
     private let watch = FoldBench.watch

@@ -1,6 +1,7 @@
 import ClarityJobs
 import ClarityScheduler
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 /// Makes a zone from the rule in its footer alone, so that no tz database is needed.

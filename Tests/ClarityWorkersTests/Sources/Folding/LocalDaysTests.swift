@@ -2,6 +2,7 @@ import ClarityJobs
 import ClarityScheduler
 
 @testable import ClarityWorkers
+@testable import ClaritySources
 import Testing
 
 @Suite struct LocalDaysTests {

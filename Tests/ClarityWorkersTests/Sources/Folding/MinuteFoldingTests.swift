@@ -3,6 +3,7 @@ import ClarityScheduler
 import Testing
 
 @testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct MinuteFoldingTests {
     private let watch = FoldBench.watch

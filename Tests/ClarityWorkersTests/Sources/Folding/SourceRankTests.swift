@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct SourceRankTests {
     @Test(arguments: [

@@ -3,7 +3,7 @@ import ClaritySystem
 import JSON
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct AutoExportDateTests {
     private let london: Zone

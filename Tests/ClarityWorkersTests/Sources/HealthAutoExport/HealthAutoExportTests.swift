@@ -6,7 +6,7 @@ import Glibc
 import JSON
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct HealthAutoExportTests {
     private let folder: TemporaryFolder

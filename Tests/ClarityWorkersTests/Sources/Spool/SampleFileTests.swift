@@ -4,6 +4,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
+@testable import ClaritySources
 @testable import ClarityWorkers
 
 @Suite struct SampleFileTests {

@@ -2,7 +2,7 @@ import ClarityTestSupport
 import Glibc
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct SpoolFolderTests {
     private let folder: TemporaryFolder

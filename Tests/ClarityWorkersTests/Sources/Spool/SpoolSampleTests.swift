@@ -3,7 +3,7 @@ import ClarityScheduler
 import JSON
 import Testing
 
-@testable import ClarityWorkers
+@testable import ClaritySources
 
 @Suite struct SpoolSampleTests {
     private static let now = Instant(secondsSince1970: 1_790_000_000)

@@ -1,0 +1,138 @@
+public import ClarityContract
+public import ClarityJobs
+import ClarityTransport
+
+// Account calls. A call that the dialect does not offer throws `APIError.notOffered`.
+
+extension APIClient {
+    /// Creates an account, without logging in.
+    ///
+    /// - Throws: `APIError.passwordRefused`, with nothing sent if the password breaks the dialect's
+    ///   `passwordRule`; `.accountExists`; `.signupClosed`; `.refused` if the dialect requires a
+    ///   field that is missing.
+    public func register(
+        _ registration: Registration
+    ) async throws(APIError) -> RegistrationResult {
+        guard try await requests.dialect.passwordRule.allows(registration.password) else {
+            throw .passwordRefused
+        }
+        let body = try await answer(to: .register) { requests, token throws(APIError) in
+            try requests.request(.register, registration.values, token: token)
+        }
+        return try AnswerReader(.register).registration(body)
+    }
+
+    /// Returns the profile of the account that is logged in.
+    public func me() async throws(APIError) -> UserProfile {
+        let body = try await answer(to: .me) { requests, token throws(APIError) in
+            try requests.me(token: token)
+        }
+        return try AnswerReader(.me).profile(body)
+    }
+
+    /// Changes the account's name or e-mail address; `nil` leaves it unchanged.
+    public func updateMe(
+        displayName: String? = nil, email: String? = nil
+    ) async throws(APIError) -> UserProfile {
+        var values: [BodyField: APIRequests.FieldValue] = [:]
+        if let displayName { values[.displayName] = .text(displayName) }
+        if let email { values[.email] = .text(email) }
+        let body = try await answer(to: .updateMe) { [values] requests, token throws(APIError) in
+            try requests.request(.updateMe, values, token: token)
+        }
+        return try AnswerReader(.updateMe).profile(body)
+    }
+
+    /// Confirms the e-mail address with the code that was mailed to it.
+    ///
+    /// - Throws: `APIError.codeRefused`; `.notLoggedIn` if the backend requires a session for this
+    ///   call.
+    public func verifyEmail(_ email: String, code: Secret) async throws(APIError) {
+        try await settle(.verifyEmail, [.email: .text(email), .code: .secret(code)])
+    }
+
+    /// Requests another mail with the code for `verifyEmail`.
+    public func resendVerification(to email: String) async throws(APIError) {
+        try await settle(.resendVerification, [.email: .text(email)])
+    }
+
+    /// Requests a mail with the code for `resetPassword`.
+    public func forgotPassword(_ email: String) async throws(APIError) {
+        try await settle(.forgotPassword, [.email: .text(email)])
+    }
+
+    /// Sets a new password with the code that was mailed.
+    ///
+    /// - Throws: `APIError.codeRefused`, `.passwordRefused`.
+    public func resetPassword(
+        _ email: String, code: Secret, newPassword: Secret
+    ) async throws(APIError) {
+        guard try await requests.dialect.passwordRule.allows(newPassword) else {
+            throw .passwordRefused
+        }
+        try await settle(
+            .resetPassword,
+            [.email: .text(email), .code: .secret(code), .newPassword: .secret(newPassword)])
+    }
+
+    /// Makes a call and ignores the body of its answer.
+    private func settle(
+        _ call: APICall, _ values: [BodyField: APIRequests.FieldValue]
+    ) async throws(APIError) {
+        _ = try await answer(to: call) { requests, token throws(APIError) in
+            try requests.request(call, values, token: token)
+        }
+    }
+}
+
+// MARK: - Login tokens
+
+/// The tokens that a login returned, and the user whom they belong to.
+struct Grant {
+    var user: UserProfile
+    var accessToken: Secret
+    var refreshToken: Secret
+    var tokens: TokensWire
+}
+
+extension APIClient {
+    /// Reads the answer to a login; finds the user by other means if the answer does not name one.
+    func grant(by answer: HTTPResponse) async throws(APIError) -> Grant {
+        let wire = try AnswerReader(.login).decode(LoginWire.self, from: answer.body)
+        if wire.tokens == nil, wire.secondFactorToken != nil { throw .secondFactorRequired }
+        guard let tokens = wire.tokens else { throw .decoding("login: `tokens` is missing") }
+        guard let refreshToken = tokens.refreshToken else {
+            let place = wire.isBare ? "" : "tokens."
+            throw .decoding("login: `\(place)refresh_token` is missing")
+        }
+        let accessToken = Secret(tokens.accessToken)
+        let user = try await owner(of: accessToken, named: wire.user?.profile)
+        return Grant(
+            user: user, accessToken: accessToken, refreshToken: Secret(refreshToken),
+            tokens: tokens)
+    }
+
+    /// Returns the user who logged in: from the answer, else from `/auth/me`, else from the token.
+    private func owner(
+        of token: Secret, named user: UserProfile?
+    ) async throws(APIError) -> UserProfile {
+        if let user, TokenSubject.isUsable(user.userID) { return user }
+        var fault = APIError.decoding("login: it does not say who logged in")
+        do throws(APIError) {
+            let answer = try await exchange(requests.me(token: token))
+            let user = try AnswerReader(.me).profile(answer.body)
+            if TokenSubject.isUsable(user.userID) { return user }
+        } catch .cancelled {
+            throw .cancelled
+        } catch .unauthorized {
+            // The backend has just issued this token: its refusal says nothing about the user.
+            fault = .tokenUnclear
+        } catch .decoding {
+            // Keep the login's fault: its own answer should have named the user.
+        } catch {
+            fault = error
+        }
+        guard let subject = TokenSubject.read(token) else { throw fault }
+        return UserProfile(userID: subject, email: nil)
+    }
+}

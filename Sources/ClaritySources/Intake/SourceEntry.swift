@@ -1,0 +1,192 @@
+package import ClarityJobs
+package import ClarityScheduler
+import ClaritySystem
+
+/// An entry of the job file's `sources`: where it is, and how to read it.
+package struct SourceEntry: Sendable {
+    /// The kind of its files; the raw value is the kind in the job file.
+    package enum Kind: String, CaseIterable, Sendable {
+        case appleHealthExport = "apple-health-export"
+        case healthAutoExport = "health-auto-export"
+        case spool
+    }
+
+    package var kind: Kind
+    package var path: String
+    /// The time zone that its days follow.
+    var zone: Zone
+    /// Why the entry is not read; `nil` if it is.
+    var refusal: SourceError?
+    /// The names of the sources to prefer if several cover the same time.
+    var preferred: [String] = []
+    /// The earliest start of a wanted sample; `nil` means any.
+    var since: Instant?
+    /// The zones that records can name.
+    var zones: SystemZones
+
+    /// The last component of the path.
+    var name: String { SourceEntry.name(of: path) }
+
+    /// Returns what to read, in order: one file, or each file of a folder.
+    ///
+    /// A folder that cannot be read becomes a source whose reading fails, so that the other entries
+    /// of the job file are still read.
+    func sources(now: Instant) -> [any SampleSource] {
+        do throws(SourceError) {
+            if let refusal { throw refusal }
+            switch kind {
+            case .appleHealthExport: return [appleHealthFile(now: now)]
+            case .healthAutoExport:
+                return try HealthAutoExport.files(at: path).map { file in
+                    AutoExportSource(
+                        path: file, entry: path, name: name, now: now, rules: rules, since: since)
+                }
+            case .spool:
+                let folder = try SpoolFolder(path: path)
+                return try folder.waiting().map { file in
+                    SpoolSource(
+                        folder: path, folderName: name, fileName: file, now: now, since: since)
+                }
+            }
+        } catch {
+            return [UnreadableSource(path: path, name: name, error: error)]
+        }
+    }
+
+    static func name(of path: String) -> String {
+        String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
+    }
+
+    private func appleHealthFile(now: Instant) -> AppleHealthFile {
+        AppleHealthFile(path: path, now: now, since: since, rules: rules)
+    }
+
+    private var rules: FoldingRules {
+        let zones = zones
+        return FoldingRules(
+            zone: zone, zoneNamed: { zones.zone(named: $0) }, preferred: preferred)
+    }
+}
+
+extension JobOptions {
+    /// The entries of `sources`, in the order of the job file.
+    package func sourceEntries() throws(Failure) -> [SourceEntry] {
+        var entries: [SourceEntry] = []
+        while let name = option("sources.\(entries.count).kind") {
+            guard let kind = SourceEntry.Kind(rawValue: name) else {
+                throw Failure(.configuration, "there is no source of the kind `\(name)`")
+            }
+            entries.append(try sourceEntry(kind, "sources.\(entries.count)"))
+        }
+        return entries
+    }
+
+    /// Settles the time zone that the days of the account follow, if none is settled yet.
+    ///
+    /// - Parameter isChange: whether the first source's time zone replaces the settled one.
+    package mutating func settleZone(_ store: HealthStore, isChange: Bool = false) throws {
+        if isChange, let name = option("sources.0.time_zone") { try store.changeDayZone(to: name) }
+        let kept = try store.dayZone()
+        var settled = kept?.isSettled == true ? kept?.name : nil
+        if settled == nil {
+            let choice = DayZoneChoice(
+                named: namedZones, noted: kept?.name, local: zones.local,
+                days: try store.wholeDays())
+            let found = try choice.zone { zones.zones.zone(named: $0) }
+            if let found { settled = try store.keepDayZone(found) }
+        }
+        if let settled { (zones.local, zones.settled) = (settled, settled) }
+    }
+
+    /// The time zones that the job file and its sources name, the job file's own first.
+    package var namedZones: [String] {
+        var names = [option("time_zone")].compactMap { $0 }
+        var index = 0
+        while option("sources.\(index).path") != nil {
+            if let name = option("sources.\(index).time_zone") { names.append(name) }
+            index += 1
+        }
+        return names
+    }
+
+    /// Returns the sources to read now, in the order of the job file.
+    package func sources(now: Instant) throws(Failure) -> [any SampleSource] {
+        try sourceEntries().flatMap { $0.sources(now: now) }
+    }
+
+    /// Returns the entry whose options begin with `prefix`, as one of `kind`.
+    func sourceEntry(_ kind: SourceEntry.Kind, _ prefix: String) throws(Failure) -> SourceEntry {
+        let name = option("\(prefix).time_zone") ?? zones.local
+        guard let zone = zones.zones.zone(named: name) else {
+            throw Failure(.configuration, "`\(name)` is no time zone that this machine knows")
+        }
+        let path = PlainPath.of(try text("\(prefix).path"))
+        return SourceEntry(
+            kind: kind, path: path, zone: zone, refusal: refusal(of: zone, at: path),
+            preferred: option("\(prefix).prefer")?.split(separator: "\n").map(String.init) ?? [],
+            since: try since("\(prefix).since", in: zone), zones: zones.zones)
+    }
+
+    /// Returns why a source with this time zone is not read; `nil` if it is.
+    private func refusal(of zone: Zone, at path: String) -> SourceError? {
+        guard let settled = zones.settled, settled != zone.identifier,
+            zones.zones.zone(named: settled)?.hasSameClock(as: zone) != true
+        else { return nil }
+        return .otherTimeZone(path: path, named: zone.identifier, settled: settled)
+    }
+
+    /// Returns an instant, or the start of a date in a zone; `nil` if the option is missing.
+    private func since(_ key: String, in zone: Zone) throws(Failure) -> Instant? {
+        guard let text = option(key) else { return nil }
+        if let instant = Instant(rfc3339: text) { return instant }
+        guard let midnight = Instant(rfc3339: "\(text)T00:00:00Z") else {
+            throw Failure(.configuration, "`\(key)` is neither a date nor an instant")
+        }
+        return zone.first(CivilTime(midnight.millisecondsSince1970))
+    }
+}
+
+extension FoldingRules {
+    /// A text that differs between different rules: a file is read again under other rules. It must
+    /// be stored encrypted, because it names a place and devices.
+    var text: String {
+        ([zone.identifier] + preferred).joined(separator: "\n")
+    }
+}
+
+/// A folder that cannot be listed, as a source whose reading fails.
+private struct UnreadableSource: SampleSource {
+    let path: String
+    let name: String
+    let error: SourceError
+
+    var file: String { path }
+    var reader: String { "none" }
+    var since: Instant? { nil }
+
+    func read(
+        progress: ((SourceProgress) throws -> Void)?,
+        _ each: (Sample, SampleNature) throws -> Void
+    ) throws -> SourceReport { throw error }
+}
+
+/// A file of Health Auto Export as a source.
+private struct AutoExportSource: SampleSource {
+    let path: String
+    let entry: String
+    let name: String
+    let now: Instant
+    let rules: FoldingRules
+    let since: Instant?
+
+    var file: String { path }
+    var dayZone: Zone? { rules.zone }
+    var reader: String { "health-auto-export 2 \(programVersion) \(rules.text)" }
+
+    func read(
+        progress: ((SourceProgress) throws -> Void)?,
+        _ each: (Sample, SampleNature) throws -> Void
+    ) throws -> SourceReport {
+        try HealthAutoExport(path: path, now: now, rules: rules).read(progress: progress, each)
+    }
+}

@@ -1,0 +1,351 @@
+package import ClarityJobs
+package import ClarityScheduler
+import ClaritySystem
+import Synchronization
+
+/// The result of reading a source.
+package struct IntakeResult: Sendable {
+    /// The contents of the source; empty if it was not read.
+    package var report = SourceReport()
+    /// What happened to the samples in the outbox.
+    package var enqueued = EnqueueCounts()
+    /// When the source was read in exactly this state; `nil` if it was read now.
+    package var unchangedSince: Instant?
+    /// The entry in the ledger; `nil` if the source was not read.
+    var reading: Reading?
+    /// The days and nights that were refused before they were queued, by reason.
+    package var madeRefused: [String: Int64] = [:]
+    /// Whether the next attempt reads the source again although it does not change: it broke off,
+    /// or it has records that may be accepted later.
+    package var isReadAgain = false
+
+    /// The counts that the ledger gets in addition to those of the portions.
+    var counts: ReadingCounts {
+        var counts = ReadingCounts()
+        counts[.read] = report.recordsRead + report.nestedTaken
+        counts[.paired] = report.pairedPartners
+        counts[.folded] = report.folded
+        counts[.repeated] = report.repeated
+        counts[.unmapped] = report.unmapped.values.reduce(0, +)
+        counts[.refused] = report.refused.values.reduce(0, +)
+        counts[.beforeSince] = enqueued.beforeSince
+        // The report no longer includes the days and nights that were refused here.
+        counts[.made] = report.made.values.reduce(0, +) + enqueued.metricsRefused
+        counts[.madeRefused] = enqueued.metricsRefused
+        counts[.madeBeforeSince] = enqueued.metricsBeforeSince
+        return counts
+    }
+
+    var reasons: ReadingReasons {
+        var reasons = ReadingReasons()
+        reasons.unmapped = report.unmapped
+        reasons.refused = report.refused
+        reasons.madeRefused = madeRefused
+        return reasons
+    }
+}
+
+/// Samples that were refused before they were queued, although the source counted them as handed
+/// over.
+private struct IntakeRefusals {
+    private(set) var aggregates: [String: Int64] = [:]
+    private var measurements: [String: Int64] = [:]
+    private var kinds: [SampleKind: Int64] = [:]
+    private var kindsMade: [SampleKind: Int64] = [:]
+    private var dueAt: Instant?
+
+    mutating func count(_ refusal: IntakeCheck.Refusal, _ sample: Sample, _ nature: SampleNature) {
+        let kind = sample.kind
+        if refusal == .inFuture {
+            let due = sample.start - IntakeCheck.skew
+            dueAt = min(dueAt ?? due, due)
+        }
+        switch nature {
+        case .measurement:
+            measurements[refusal.rawValue, default: 0] += 1
+            kinds[kind, default: 0] += 1
+        case .aggregate:
+            aggregates[refusal.rawValue, default: 0] += 1
+            kindsMade[kind, default: 0] += 1
+        }
+    }
+
+    /// Counts days for which a phone has only totals of 0.
+    mutating func count(zeroSummaries count: Int64) {
+        guard count > 0 else { return }
+        aggregates["a day's totals of zero", default: 0] += count
+        kindsMade[.activity, default: 0] += count
+    }
+
+    /// Moves the refused samples to the right counts of the source's report.
+    func settle(in report: inout SourceReport, _ counts: inout EnqueueCounts) {
+        report.refused.merge(measurements, uniquingKeysWith: +)
+        if let dueAt { report.note(due: dueAt) }
+        for (kind, count) in kinds { report.samplesByKind[kind, default: 0] -= count }
+        for (kind, count) in kindsMade { report.made[kind, default: 0] -= count }
+        counts.metricsRefused += aggregates.values.reduce(0, +)
+    }
+}
+
+/// Brings the contents of a source into the outbox, unless it is known to have nothing new. Jobs
+/// and `import` both use it.
+///
+/// An Apple Health export takes up to five threads. `ReadAheadSource` uses one to read ahead. The
+/// caller's thread finds the records (`ExportScanner`) and makes samples of them (`RecordMapper`).
+/// `IntakeLine` has two threads, and the content mark has one.
+///
+/// A file is read again only if both its stamp and its content have changed. The content is
+/// unchanged if the size and the content mark are the same; to find that out, the file is not
+/// searched for samples.
+///
+/// The mark of a file that is read is computed at the same time. If the stamp is not settled, the
+/// mark is computed before, because neither would show a write between the two. The mark is then
+/// stored with an unsettled stamp.
+package struct SourceIntake: Sendable {
+    private let store: HealthStore
+    private let clock: any WallClock
+    private let since: Instant?
+    private let line: IntakeLine
+
+    /// - Parameters:
+    ///   - since: the earliest start of a wanted sample; `nil` means the source's own limit.
+    ///   - portion: the number of samples that are written at once, for tests.
+    package init(
+        store: HealthStore, clock: any WallClock, since: Instant? = nil,
+        portion: Int = HealthStore.intakePortion
+    ) {
+        self.store = store
+        self.clock = clock
+        self.since = since
+        var line = IntakeLine(store)
+        line.portion = portion
+        self.line = line
+    }
+
+    /// Reads a source; what could be read is in the outbox when this returns.
+    ///
+    /// - Parameter progress: called on this thread from time to time; may throw to end the reading.
+    /// - Throws: the errors of the source and of `progress`; `HealthStoreError`; `ThreadError`.
+    ///   What was committed before stays.
+    package func read(
+        _ source: any SampleSource, progress: @escaping (SourceProgress) throws -> Void
+    ) throws -> IntakeResult {
+        let since = since ?? source.since
+        // A limit makes it another reader: without a limit, or with an earlier one, there is more
+        // to find.
+        let reader = since.map { "\(source.reader) since \($0.secondsSince1970)" } ?? source.reader
+        let read = { try take(source, since, progress) }
+        let stamp = SourceStamp(path: source.file, reader: reader, at: clock.now)
+        guard let stamp else {
+            var result = try read()
+            try end(result)
+            result.isReadAgain = true
+            return result
+        }
+        let last = try store.lastReading(of: source.path)
+        // Records that were in the future then may be accepted now, although the content is the
+        // same.
+        let isDue = last?.dueAt.map { $0 <= clock.now } ?? false
+        if !isDue, stamp.isSettled, let readAt = try store.wasRead(source.path, stamp) {
+            return IntakeResult(unchangedSince: readAt)
+        }
+        var result: IntakeResult
+        let mark: ContentMark?
+        // A file of another size has another content.
+        if let last, let known = last.mark, last.bytes == stamp.bytes, last.reader == reader {
+            mark = try self.mark(source.file, like: known, progress)
+            if !isDue, mark == known, isStill(stamp, source.file) {
+                try store.noteRead(source.path, stamp, last)
+                return IntakeResult(unchangedSince: last.readAt)
+            }
+            result = try read()
+        } else if stamp.isSettled {
+            (result, mark) = try markedBeside(source.file, like: last?.mark, progress) {
+                try take(source, since, $0)
+            }
+        } else {
+            mark = try self.mark(source.file, like: last?.mark, progress)
+            result = try read()
+        }
+        // If the stamp is not settled, only the mark can show a change.
+        if result.isWhole, stamp.isSettled || mark != nil, isStill(stamp, source.file) {
+            let reading = LastReading(
+                readAt: clock.now, reader: reader, bytes: stamp.bytes, mark: mark,
+                counts: result.report.noted, dueAt: result.report.dueAt)
+            try end(result, noted: (source.path, stamp, reading))
+        } else {
+            try end(result)
+            result.isReadAgain = true
+        }
+        return result
+    }
+
+    /// Closes the reading in the ledger.
+    private func end(
+        _ result: IntakeResult,
+        noted: (path: String, stamp: SourceStamp, reading: LastReading)? = nil
+    ) throws {
+        guard let reading = result.reading else { return }
+        try store.end(reading, result.counts, result.reasons, noted: noted)
+    }
+
+    private func take(
+        _ source: any SampleSource, _ since: Instant?,
+        _ progress: @escaping (SourceProgress) throws -> Void
+    ) throws -> IntakeResult {
+        let reading = try store.beginReading(of: source.file)
+        do {
+            return try take(source, since, reading, progress)
+        } catch {
+            // The first error is the one that matters. The next reading closes what stays open.
+            do { try store.interrupt(reading) } catch _ {}
+            throw error
+        }
+    }
+
+    private func take(
+        _ source: any SampleSource, _ since: Instant?, _ reading: Reading,
+        _ progress: @escaping (SourceProgress) throws -> Void
+    ) throws -> IntakeResult {
+        var before = EnqueueCounts()
+        var refusals = IntakeRefusals()
+        let now = clock.now
+        var (report, counts) = try store.inBulk {
+            try line.run(of: reading) { each in
+                try source.read(progress: progress) { sample, nature in
+                    if let since, sample.start < since { return before.count(nature) }
+                    let accepted: Sample
+                    do throws(IntakeCheck.Refusal) {
+                        accepted = try IntakeCheck.accepted(sample, at: now)
+                    } catch {
+                        return refusals.count(error, sample, nature)
+                    }
+                    try each(accepted, nature)
+                }
+            }
+        }
+        counts += before
+        if let zone = source.dayZone {
+            let merge = DayIntake(store: store, zone: zone, now: now)
+            if let days = report.days {
+                try merge.keep(
+                    days, of: source.entry, since: since, isAnew: source.isReadAnew)
+                refusals.count(zeroSummaries: days.zeroSummaries)
+                if days.zeroSummaries > 0 {
+                    report.made[.activity, default: 0] += days.zeroSummaries
+                }
+            }
+            counts += try merge.run(of: reading, &report) {
+                refusals.count($0, $1, .aggregate(asOf: now))
+            }
+        }
+        report.days = nil
+        refusals.settle(in: &report, &counts)
+        if !report.stepMinutes.isEmpty { try store.keep(report.stepMinutes) }
+        return IntakeResult(
+            report: report, enqueued: counts, reading: reading, madeRefused: refusals.aggregates)
+    }
+
+    /// Computes the file's mark on this thread.
+    private func mark(
+        _ path: String, like other: ContentMark?, _ progress: (SourceProgress) throws -> Void
+    ) throws -> ContentMark? {
+        try ContentMark(ofFile: path, like: other) {
+            // Called only so that it can throw: nothing of the text has been read yet.
+            try progress(SourceProgress(bytesRead: 0, bytesTotal: nil))
+            return false
+        }
+    }
+
+    /// Computes the file's mark on another thread during `read`, and calls `progress` while it
+    /// waits for the mark.
+    private func markedBeside(
+        _ path: String, like other: ContentMark?,
+        _ progress: @escaping (SourceProgress) throws -> Void,
+        _ read: (_ progress: @escaping (SourceProgress) throws -> Void) throws -> IntakeResult
+    ) throws -> (IntakeResult, ContentMark?) {
+        let marking = Marking()
+        var last = SourceProgress(bytesRead: 0, bytesTotal: nil)
+        let result = try withThreads(
+            [{ marking.run(path, like: other) }], cancel: marking.stop
+        ) {
+            do {
+                let result = try read {
+                    last = $0
+                    try progress($0)
+                }
+                while !marking.hasEnded(within: Marking.patience) { try progress(last) }
+                return result
+            } catch {
+                marking.stop()
+                throw error
+            }
+        }
+        return (result, marking.found)
+    }
+
+    private func isStill(_ stamp: SourceStamp, _ path: String) -> Bool {
+        stamp.inDoubt == SourceStamp(path: path, reader: stamp.reader, at: clock.now)?.inDoubt
+    }
+}
+
+/// The computation of a mark on another thread.
+private final class Marking: Sendable {
+    /// The longest single wait for the end, in milliseconds.
+    static let patience: Int32 = 200
+
+    private let mark = Mutex<ContentMark?>(nil)
+    private let isStopped = Atomic(false)
+    private let end = Latch()
+
+    var found: ContentMark? { mark.withLock { $0 } }
+
+    func run(_ path: String, like other: ContentMark?) {
+        let found = ContentMark(ofFile: path, like: other) { isStopped.load(ordering: .relaxed) }
+        mark.withLock { $0 = found }
+        end.open()
+    }
+
+    /// Waits for the end, but no longer than this; returns whether it has come.
+    func hasEnded(within milliseconds: Int32) -> Bool { end.isOpen(within: milliseconds) }
+
+    func stop() { isStopped.store(true, ordering: .relaxed) }
+}
+
+extension IntakeResult {
+    /// The faults that the writer of the file has to fix; each reading reports them.
+    private static let faults = ["bad sample", "no JSON", "line too long"]
+
+    /// Whether the file need not be read again while it is unchanged, or only from a known instant
+    /// on.
+    ///
+    /// That is so if the file did not break off, has no fault that its writer has to fix, and has
+    /// no open day that a later reading completes.
+    fileprivate var isWhole: Bool {
+        report.brokeAt == nil && !(report.endsNow && !report.unfinished.isEmpty)
+            && (report.refused["in the future"] == nil || report.dueAt != nil)
+            && IntakeResult.faults.allSatisfy { report.refused[$0] == nil }
+    }
+}
+
+extension SourceReport {
+    /// The counts that are stored for a reading.
+    fileprivate var noted: [String: Int64] {
+        var counts: [String: Int64] = [:]
+        for (kind, count) in samplesByKind { counts[kind.rawValue] = count }
+        for (kind, count) in made { counts[kind.rawValue, default: 0] += count }
+        counts["records"] = recordsRead + nestedTaken
+        counts["unmapped"] = unmapped.values.reduce(0, +)
+        counts["refused"] = refused.values.reduce(0, +)
+        return counts
+    }
+}
+
+extension EnqueueCounts {
+    fileprivate mutating func count(_ nature: SampleNature) {
+        switch nature {
+        case .measurement: beforeSince += 1
+        case .aggregate: metricsBeforeSince += 1
+        }
+    }
+}

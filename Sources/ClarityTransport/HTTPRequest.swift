@@ -1,0 +1,90 @@
+public import ClarityContract
+public import ClarityJobs
+
+/// One header field of a request.
+public struct HTTPHeader: Hashable, Sendable {
+    /// A field's text, marked as secret or not.
+    public enum Value: Hashable, Sendable {
+        case plain(String)
+        case secret(Secret)
+    }
+
+    public var name: String
+    public var value: Value
+
+    /// Creates a field; the transport checks whether it may be sent.
+    public init(_ name: String, _ value: Value) {
+        self.name = name
+        self.value = value
+    }
+
+    /// The text for the wire.
+    package var text: String {
+        switch value {
+        case .plain(let text): text
+        case .secret(let secret): secret.reveal()
+        }
+    }
+}
+
+extension HTTPHeader: CustomStringConvertible {
+    /// `Accept: application/json`, or `Authorization: <redacted>`.
+    public var description: String {
+        switch value {
+        case .plain(let text): "\(name): \(text)"
+        case .secret: "\(name): <redacted>"
+        }
+    }
+}
+
+/// A request as it goes over the wire.
+///
+/// Descriptions and dumps show no secret and no body: a body holds health values or a password.
+public struct HTTPRequest: Hashable, Sendable {
+    public var method: HTTPMethod
+    /// The absolute URL, percent-encoded.
+    public var url: String
+    /// The fields in the order in which they are sent.
+    public var headers: [HTTPHeader]
+    public var body: [UInt8]?
+    /// A body that is read while it is sent, in place of `body`.
+    public var stream: RequestBody?
+    /// Whether a second arrival could do harm. Such a request gets a connection of its own: if a
+    /// reused connection breaks, libcurl sends the request again by itself, even one that the
+    /// server has read.
+    public var isOnce = false
+    /// The call that is made, which decides how the answer is read; not sent.
+    public var call: APICall?
+
+    /// Creates a request; nothing is checked before it is sent.
+    public init(
+        _ method: HTTPMethod, _ url: String, headers: [HTTPHeader] = [], body: [UInt8]? = nil,
+        stream: RequestBody? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.stream = stream
+    }
+
+    /// Returns the request with `token` as its bearer token, in place of any earlier one.
+    package func authorized(by token: Secret) -> HTTPRequest {
+        var request = self
+        request.headers.removeAll { $0.name == "Authorization" }
+        request.headers.insert(
+            HTTPHeader("Authorization", .secret(Secret("Bearer \(token.reveal())"))), at: 0)
+        return request
+    }
+}
+
+extension HTTPRequest: CustomStringConvertible, CustomReflectable {
+    /// The request line, the fields, and the size of the body, one per line.
+    public var description: String {
+        var lines = ["\(method.rawValue) \(url)"] + headers.map(\.description)
+        if let size = stream?.count ?? body?.count { lines.append("(body of \(size) bytes)") }
+        return lines.joined(separator: "\n")
+    }
+
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

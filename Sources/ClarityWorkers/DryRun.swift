@@ -1,0 +1,78 @@
+import ClarityClient
+import ClarityJobs
+public import ClarityScheduler
+import Synchronization
+
+/// Runs a worker with a copy of the store and a transport that sends nothing.
+///
+/// The worker is the real one, so the output shows what it would do: it reads the sources, makes
+/// the batches and counts the removals. It sends nothing, and changes nothing in the state
+/// directory.
+public enum DryRun {
+    /// Shows what the order would do, one block of lines at a time.
+    ///
+    /// - Returns: how the work would have ended, as far as that is known without the backend.
+    public static func run(
+        _ order: AttemptOrder, environment: [String: String], clock: any WallClock,
+        show: @escaping @Sendable (String) -> Void
+    ) async -> Outcome {
+        do {
+            let options = JobOptions(order)
+            let (base, dialect) = (try options.backendURL(), try options.dialect())
+            let store = try HealthStore.rehearsal(
+                of: options.stateDirectory(), environment: environment, clock: clock)
+            let rehearsal = RehearsalTransport(user: try store.load(), show: show)
+            // Measured as in a real run, because the metered budget depends on what is sent.
+            let transport = MeasuredTransport(rehearsal)
+            let client = APIClient(
+                base: base, dialect: dialect, memory: StoredDialects(store), transport: transport,
+                sessions: StoredSessions(store, backend: base), clock: clock,
+                retryWait: try options.retryWait())
+            var order = order
+            // Polls once, because nothing changes while nothing is sent.
+            order.timeout = .zero
+            order.warning = .zero
+            let summary = Summary()
+            let context = WorkContext(
+                order: order, store: store, client: client, transport: transport, clock: clock,
+                zones: SourceZones(environment: environment), report: { summary.take($0) },
+                isEnding: { false }, isRehearsal: true)
+            let outcome = await work(context)
+            show(
+                summary.text(
+                    order, requests: rehearsal.requests,
+                    isRemoval: order.kind == JobKind("cleanup")))
+            return outcome
+        } catch {
+            return ClarityWorkers.outcome(of: error)
+        }
+    }
+}
+
+/// Collects the reports of a dry run.
+private final class Summary: Sendable {
+    private let reports = Mutex<(tally: Tally, notes: [String])>((Tally(), []))
+
+    func take(_ report: AttemptReport) {
+        reports.withLock { reports in
+            switch report {
+            case .count(let name, let value): reports.tally[name] = value
+            case .note(let text): reports.notes.append(text)
+            case .progress, .checkpoint, .happened, .outcome: break
+            }
+        }
+    }
+
+    func text(_ order: AttemptOrder, requests: Int, isRemoval: Bool) -> String {
+        reports.withLock { reports in
+            var lines = reports.notes
+            if !reports.tally.isEmpty {
+                lines.append("\(isRemoval ? "would remove" : "would be"): \(reports.tally.summary)")
+            }
+            lines.append(
+                "dry run of `\(order.job)`: \(requests) \(requests == 1 ? "request" : "requests") "
+                    + "shown, nothing was sent, nothing was changed")
+            return lines.joined(separator: "\n")
+        }
+    }
+}

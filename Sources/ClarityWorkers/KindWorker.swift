@@ -1,0 +1,116 @@
+import ClarityClient
+import ClarityContract
+import ClarityJobs
+public import ClarityScheduler
+import ClaritySources
+import ClaritySystem
+
+/// Does the work of one kind of job.
+///
+/// It works in steps that each leave the store consistent, and calls `checkTime` between them.
+public protocol KindWorker: Sendable {
+    /// Works until nothing is left to do, or until it is warned that its time ends.
+    ///
+    /// - Throws: the errors that `outcome(of:)` has a row for; any other error is a fault of this
+    ///   program.
+    func run(_ context: WorkContext) async throws -> Outcome
+}
+
+/// Returns the worker of a kind; `nil` for a kind that is not in `clarityCatalogue`.
+public func kindWorker(for kind: JobKind) -> (any KindWorker)? {
+    switch kind.rawValue {
+    case "refresh": RefreshWorker()
+    case "bulk-upload": BulkUploadWorker()
+    case "processing-status": ProcessingStatusWorker()
+    case "insight-history": InsightHistoryWorker()
+    case "pat-analysis": PatAnalysisWorker()
+    case "insight-generate": InsightGenerateWorker()
+    case "cleanup": CleanupWorker()
+    case "audit-upload": AuditUploadWorker()
+    default: nil
+    }
+}
+
+/// Runs one attempt of the order's kind to its outcome; never throws.
+public func work(_ context: WorkContext) async -> Outcome {
+    guard let worker = kindWorker(for: context.order.kind) else {
+        return .failure(
+            Failure(.configuration, "there is no worker for the kind `\(context.order.kind)`"))
+    }
+    do {
+        return try await worker.run(context).forReport
+    } catch let error as APIError where error.ruling.course == .endSession {
+        return context.awaitingLogin(after: error)
+    } catch {
+        return outcome(of: error)
+    }
+}
+
+extension WorkContext {
+    /// Returns the outcome of work that needs a session and has none.
+    fileprivate func awaitingLogin(after error: APIError) -> Outcome {
+        // A dry run returns the error as it is: its store is a copy that gets no login.
+        guard !isRehearsal else { return error.outcome }
+        let reason =
+            error == .notLoggedIn
+            ? "waits for a login; run `clarity-jobs auth login`"
+            : "waits for a login: \(error.ruling.sentence)"
+        let failure = Failure(.credential, reason)
+        do throws(HealthStoreError) {
+            // If somebody has logged in meanwhile, the next attempt has a session.
+            return try store.awaitLogin() ? .awaits(.login, failure) : .retry(after: nil, failure)
+        } catch {
+            return outcome(of: error)
+        }
+    }
+}
+
+/// Returns what an error means for an attempt, in words that a report can hold. This is the only
+/// table of these outcomes.
+public func outcome(of error: any Error) -> Outcome {
+    ruling(on: error).forReport
+}
+
+private func ruling(on error: any Error) -> Outcome {
+    switch error {
+    case let error as APIError: error.outcome
+    case let error as HealthStoreError:
+        error.isBusy ? .retry(after: nil, error.failure) : .failure(error.failure)
+    case let error as SourceError: .failure(error.failure)
+    case let failure as Failure: .failure(failure)
+    case let later as SendLater: later.outcome
+    case is WorkStopped:
+        .retry(after: nil, Failure(.work, "its time ended before everything was done"))
+    // The text of an unknown error could contain anything.
+    default: .failure(Failure(.internalFault, "unexpected error of type `\(type(of: error))`"))
+    }
+}
+
+extension Outcome {
+    fileprivate var forReport: Outcome {
+        switch self {
+        case .success: self
+        case .retry(let after, let failure): .retry(after: after, failure.forReport)
+        case .snooze(let after, let failure): .snooze(after: after, failure.forReport)
+        case .awaits(let need, let failure): .awaits(need, failure.forReport)
+        case .failure(let failure): .failure(failure.forReport)
+        }
+    }
+}
+
+extension Failure {
+    fileprivate var forReport: Failure { Failure(category, reason.forReport) }
+}
+
+extension SourceError {
+    /// The error as a worker's failure. Errors that a person can fix are configuration failures.
+    var failure: Failure {
+        switch self {
+        case .missing, .noPermission, .notAFile, .notAFolder, .notAnExport, .noExportInside,
+            .notAnAutoExport, .notOneFile, .unknownKind, .tooLarge, .otherTimeZone:
+            Failure(.configuration, description)
+        case .empty, .damaged: Failure(.work, description)
+        case .unreadable: Failure(.disk, description)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import ClarityClient
+import ClarityTransport
+import ClarityContract
+import ClarityJobs
+public import ClarityScheduler
+
+/// Uploads the entries of the audit log to the job's own URL, each once as far as possible.
+///
+/// The store remembers the last entry that the receiver confirmed with a status of 2xx. If an
+/// answer is lost, the worker sends the same entries again; their numbers and hashes show that they
+/// are duplicates. An entry contains only its kinds and counts: no value, no account, no job and no
+/// run.
+///
+/// The worker verifies the log first. It uploads a broken log too, and notes that the log is
+/// broken.
+public struct AuditUploadWorker: KindWorker {
+    /// Creates the worker.
+    public init() {}
+
+    public func run(_ context: WorkContext) async throws -> Outcome {
+        let options = JobOptions(context.order)
+        let url = try options.auditURL()
+        let size = try options.integer("page_size")
+        var counts = WorkCounts(context)
+        counts.add(0, to: "entries_sent")
+        let proof = try context.store.verifyAudit()
+        if let broken = proof.broken {
+            context.note("the audit log is broken at entry \(broken.number): \(broken.reason)")
+        }
+        var last = try context.store.uploadedAudit()
+        while true {
+            try context.checkTime()
+            let records = try context.store.auditRecords(after: last, limit: size)
+            guard let end = records.last?.number else { return .success }
+            let response: HTTPResponse
+            do throws(TransportError) {
+                response = try await context.transport.send(AuditUploadWorker.request(url, records))
+            } catch {
+                return AuditUploadWorker.outcome(of: error)
+            }
+            if let refusal = AuditUploadWorker.refusal(status: response.status) { return refusal }
+            try context.store.confirmAuditUpload(through: end)
+            counts.add(records.count, to: "entries_sent")
+            last = end
+        }
+    }
+
+    /// Returns a request with one object a line (NDJSON).
+    static func request(_ url: String, _ records: [AuditRecord]) -> HTTPRequest {
+        let body = records.flatMap { $0.uploadedBytes + [UInt8(ascii: "\n")] }
+        return HTTPRequest(
+            .post, url, headers: [HTTPHeader("Content-Type", .plain("application/x-ndjson"))],
+            body: body)
+    }
+
+    /// Returns the outcome of an answer; `nil` if the receiver took the entries.
+    static func refusal(status: Int) -> Outcome? {
+        let answer = "the audit log's receiver answers \(status)"
+        return switch status {
+        case 200...299: nil
+        case 300...399:
+            .failure(
+                Failure(.configuration, "\(answer), which sends elsewhere; name that place"))
+        case 401, 403: .failure(Failure(.credential, answer))
+        case 408, 425, 429, 500...599: .retry(after: nil, Failure(.unreachable, answer))
+        default: .failure(Failure(.work, answer))
+        }
+    }
+
+    /// Returns the outcome of a request without an answer, in words of its own: those of the error
+    /// are about the backend.
+    static func outcome(of error: TransportError) -> Outcome {
+        let who = "the audit log's receiver"
+        switch error {
+        case .refused(let why):
+            return .failure(
+                Failure(
+                    .configuration,
+                    "\(who) cannot be asked: \(why.replacing("the backend's", with: "its"))"))
+        case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
+            .certificateForOtherHost:
+            return .failure(
+                Failure(.configuration, "\(who) has no certificate or TLS that is trusted"))
+        case .pinMismatch:
+            return .failure(Failure(.configuration, "the key of \(who) is none of its `pins`"))
+        case .authoritiesUnreadable:
+            return .failure(
+                Failure(.configuration, "the certificates of the job's `ca_bundle` cannot be read"))
+        case .library(let code):
+            return .failure(Failure(.internalFault, "libcurl failed (\(code))"))
+        case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
+            return .retry(after: nil, Failure(.unreachable, "\(who) cannot be reached"))
+        case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
+            .headTooLarge, .bodyUnreadable, .cancelled:
+            return .retry(after: nil, Failure(.unreachable, "\(who) gave no whole answer"))
+        }
+    }
+}
+
+extension AuditRecord {
+    /// The part of the entry that may leave this machine: its kinds and counts, and its position in
+    /// the chain. It does not name the account, a job or a run.
+    var uploadedBytes: [UInt8] {
+        var json = JSONWriter()
+        json.object { json in
+            json.field("number", number: Int(number))
+            json.field("hash", hash)
+            json.field("at", at.description)
+            guard let entry else { return json.field("damaged", true) }
+            json.field("action", entry.action.rawValue)
+            json.object("counts") { json in
+                for (kind, count) in entry.sortedCounts {
+                    json.field(kind, number: Int(count))
+                }
+            }
+        }
+        return json.bytes
+    }
+}
+
+extension AuditEntry {
+    fileprivate var sortedCounts: [(key: String, value: Int64)] {
+        counts.sorted { $0.key < $1.key }
+    }
+}

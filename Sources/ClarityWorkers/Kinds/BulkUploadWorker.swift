@@ -1,0 +1,99 @@
+import ClarityClient
+import ClarityJobs
+public import ClarityScheduler
+import ClaritySources
+
+/// Reads the sources into the outbox and uploads the samples that the backend does not have yet.
+///
+/// If a source cannot be read, or not to its end, the worker still reads the other sources and
+/// uploads what it has. When everything else is done, the attempt fails with that source's error.
+/// If none of the sources exists, the run waits for a source instead.
+public struct BulkUploadWorker: KindWorker {
+    /// Creates the worker.
+    public init() {}
+
+    public func run(_ context: WorkContext) async throws -> Outcome {
+        var options = JobOptions(context.order, zones: context.zones)
+        let plan = try UploadPlan(options)
+        try options.settleZone(context.store)
+        var reading = SourceImport(context)
+        let broken = try reading.run(try options.sources(now: context.clock.now))
+        do {
+            if let need = try plan.limits.need(
+                context.store.outboxAccount().waiting, context.order.conditions)
+            {
+                throw need
+            }
+            try await upload(context, plan)
+        } catch {
+            // The run ends with the later failure; the note keeps the earlier one.
+            if let broken { context.note(broken.reason) }
+            throw error
+        }
+        if let broken {
+            guard reading.hasNoSource else { return .failure(broken) }
+            return .awaits(
+                .source, Failure(broken.category, "waits for a source: \(broken.reason)"))
+        }
+        try context.noteAccount()
+        return .success
+    }
+
+    private func upload(_ context: WorkContext, _ plan: UploadPlan) async throws {
+        let account = try context.store.outboxAccount()
+        // Contacts the backend only if there may be something to send. Samples that are set aside
+        // or rejected count, because the current rules may accept them.
+        let mayWait = account.waiting + account.setAside + account.rejected > 0
+        // Checks the session before the dialect is detected: without a session that is useless.
+        if account.waiting > 0 { _ = try await context.client.session() }
+        let rules =
+            mayWait ? try await BatchRules.all(context, plan.route, resends: plan.resends) : []
+        var pass = UploadPass(
+            context, batchSize: plan.batchSize ?? rules.first?.samples ?? 1, rules: rules,
+            meteredBudget: plan.limits.budget(context.order.conditions))
+        do {
+            try await pass.run()
+        } catch let later as SendLater {
+            throw try await context.forecasting(later, plan)
+        }
+    }
+}
+
+/// The job file's settings for an upload.
+struct UploadPlan {
+    /// The number of samples in a request; `nil` means as many as the backend accepts.
+    var batchSize: Int?
+    /// The route of new batches; `nil` means the dialect's default.
+    var route: UploadRoute?
+    /// Whether a batch that was possibly sent is sent again if that could duplicate it.
+    var resends: Bool
+    var limits: UploadLimits
+
+    init(_ options: JobOptions) throws(Failure) {
+        batchSize = try options.optionalInteger("batch_size")
+        route = UploadRoute(rawValue: try options.choice("route"))
+        resends = try options.choice("on_ambiguous") == "resend"
+        limits = UploadLimits(
+            meteredBudget: try options.optionalSize("metered_budget"),
+            largeUpload: Int64(try options.integer("large_upload")))
+    }
+}
+
+extension WorkContext {
+    /// Notes the number of samples in each state, and of those that the backend may have more than
+    /// once.
+    ///
+    /// Called only after success, because a failure is one line. A dry run notes nothing, because
+    /// its samples stay where they are.
+    func noteAccount() throws(HealthStoreError) {
+        guard !isRehearsal else { return }
+        let account = try store.outboxAccount()
+        guard account.samples > 0 else { return }
+        note("the outbox: \(account)")
+        let doubled = try store.possiblyDoubled()
+        guard doubled.samples > 0 else { return }
+        note(
+            "possibly doubled at the backend: \(doubled.samples) samples, by \(doubled.copies) "
+                + "copies at most")
+    }
+}

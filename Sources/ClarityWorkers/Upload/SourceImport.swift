@@ -1,0 +1,230 @@
+import ClaritySources
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+
+/// Imports the samples of the sources into the outbox, and accounts for every record.
+///
+/// `samples_read` is the sum of `samples_queued`, `samples_duplicate`, `samples_paired`,
+/// `samples_folded`, `samples_repeated`, `samples_unmapped`, `samples_refused` and
+/// `samples_before_since`. `metrics_made` counts the days and nights that were made of records. It
+/// is the sum of `metrics_queued`, `metrics_known`, `metrics_replaced`, `metrics_corrected`,
+/// `metrics_kept`, `metrics_refused` and `metrics_before_since`.
+struct SourceImport {
+    /// The maximum number of names in a note, so that no note is cut.
+    private static let namesPerNote = 8
+    /// The maximum number of notes with the same title: 160 names, where a decade's export has
+    /// about 100.
+    private static let notesPerTitle = 20
+
+    private let context: WorkContext
+    private var counts: WorkCounts
+    private var settling: SpoolSettling
+    /// The pending notes about the sources of one name that were read last.
+    private var told: SourceNotes?
+    /// The number of files of each source that were not read again, and when the last of them was
+    /// read.
+    private var unchanged: [(name: String, files: Int, readAt: Instant)] = []
+
+    /// The marks of the files that an attempt of this run has counted and that the next attempt
+    /// reads again: a record counts once a run.
+    private var counted: Set<Substring>
+    /// The maximum number of marks in a checkpoint.
+    private static let mostMarks = 48
+
+    /// Whether none of the sources to read exists.
+    private(set) var hasNoSource = false
+
+    init(_ context: WorkContext) {
+        self.context = context
+        counts = WorkCounts(context)
+        counted = Set(context.order.checkpoint?.split(separator: ",") ?? [])
+        settling = SpoolSettling(context)
+    }
+
+    /// Reads all sources; what could be read is in the outbox when this returns.
+    ///
+    /// A file of a spool folder is moved away after it was read. A dry run leaves it, because its
+    /// samples are in no real outbox.
+    ///
+    /// - Returns: the first failure; `nil` if all sources were read to their end.
+    /// - Throws: `WorkStopped`, or an error of the store.
+    mutating func run(_ sources: [any SampleSource]) throws -> Failure? {
+        // Runs after an error too, for the sources before it.
+        defer {
+            describe()
+            settling.note()
+        }
+        var failure: Failure?
+        var missing = 0
+        for source in sources {
+            do {
+                keep(try read(source), in: &failure)
+            } catch let error as SourceError {
+                if case .missing = error { missing += 1 }
+                keep(error.failure, in: &failure)
+            }
+            if let file = source as? SpoolSource { keep(settling.settle(file), in: &failure) }
+        }
+        noteUnchanged()
+        hasNoSource = missing > 0 && missing == sources.count
+        return failure
+    }
+
+    /// Keeps the first failure, with which the run ends. Later failures become notes.
+    private func keep(_ next: Failure?, in failure: inout Failure?) {
+        if failure == nil { failure = next } else if let next { context.note(next.reason) }
+    }
+
+    private mutating func read(_ source: any SampleSource) throws -> Failure? {
+        var lastPercent: Int64 = -1
+        let context = context
+        let intake = SourceIntake(store: context.store, clock: context.clock)
+        let result = try intake.read(source) { progress in
+            // Checks the time here too, because a long file may contain nothing for us.
+            try context.checkTime()
+            guard let total = progress.bytesTotal, total > 0 else { return }
+            let percent = min(100, progress.bytesRead * 100 / total)
+            guard percent != lastPercent else { return }
+            lastPercent = percent
+            context.report(.progress(done: percent, total: 100))
+        }
+        let mark = contentDigest(Array(source.file.utf8)).prefix(16)
+        if counted.contains(mark) {
+            count(SourceReport(), EnqueueCounts())
+        } else {
+            count(result.report, result.enqueued)
+            // A file of a spool folder is not read again: it is moved away.
+            if result.isReadAgain, !(source is SpoolSource), counted.count < SourceImport.mostMarks
+            {
+                counted.insert(mark)
+                context.report(.checkpoint(counted.sorted().joined(separator: ",")))
+            }
+        }
+        if let readAt = result.unchangedSince {
+            // A folder may have a file for each day of several years.
+            if let last = unchanged.last, last.name == source.name {
+                unchanged[unchanged.count - 1] = (
+                    last.name, last.files + 1, max(last.readAt, readAt)
+                )
+            } else {
+                unchanged.append((source.name, 1, readAt))
+            }
+            return nil
+        }
+        if told?.name != source.name {
+            describe()
+            told = SourceNotes(name: source.name)
+        }
+        told?.add(result)
+        return result.report.brokeAt.map { broken in
+            Failure(
+                broken.isOfDisk ? .disk : .work,
+                "`\(source.name)` breaks off at byte \(broken.byteOffset) of its text: "
+                    + "\(broken.reason); what was read before it is kept")
+        }
+    }
+
+    private func noteUnchanged() {
+        for (name, files, readAt) in unchanged {
+            context.note(
+                files == 1
+                    ? "`\(name)` is as it was when it was read at \(readAt)"
+                    : "`\(name)`: \(files) files are as they were when they were read, the last "
+                        + "at \(readAt)")
+        }
+    }
+
+    private mutating func count(_ report: SourceReport, _ enqueued: EnqueueCounts) {
+        counts.add(report.recordsRead + report.nestedTaken, to: "samples_read")
+        counts.add(enqueued.queued, to: "samples_queued")
+        counts.add(enqueued.duplicates, to: "samples_duplicate")
+        counts.add(enqueued.beforeSince, to: "samples_before_since")
+        counts.add(report.pairedPartners, to: "samples_paired")
+        counts.add(report.folded, to: "samples_folded")
+        counts.add(report.repeated, to: "samples_repeated")
+        counts.add(report.unmapped.values.reduce(0, +), to: "samples_unmapped")
+        counts.add(report.refused.values.reduce(0, +), to: "samples_refused")
+        counts.add(report.nestedSkipped, to: "samples_nested")
+        counts.add(enqueued.metrics, to: "metrics_made")
+        counts.add(enqueued.metricsQueued, to: "metrics_queued")
+        counts.add(enqueued.metricsKnown, to: "metrics_known")
+        counts.add(enqueued.replaced, to: "metrics_replaced")
+        counts.add(enqueued.corrected, to: "metrics_corrected")
+        counts.add(enqueued.keptAsSent, to: "metrics_kept")
+        counts.add(enqueued.metricsBeforeSince, to: "metrics_before_since")
+        counts.add(enqueued.metricsRefused, to: "metrics_refused")
+    }
+
+    /// Writes the pending notes about the sources of one name.
+    private mutating func describe() {
+        guard let told else { return }
+        self.told = nil
+        for (title, entries) in [
+            ("not over yet", told.unfinished), ("no field for", told.unmapped),
+            ("refused", told.refused), ("days, nights and sums refused", told.madeRefused),
+            ("read in spite of", told.malformations),
+        ] where !entries.isEmpty {
+            for line in listed(entries) { context.note("`\(told.name)`: \(title) \(line)") }
+        }
+        if told.unexplained != 0 {
+            context.note(
+                "`\(told.name)`: \(told.unexplained) records are unaccounted for, which is a "
+                    + "fault of the reader")
+        }
+    }
+
+    /// Returns all counts with their names, the largest first, on as many lines as notes of limited
+    /// length need: `StepCount (120), BodyMass (3)`.
+    private func listed(_ entries: [String: Int64]) -> [String] {
+        let parts = entries.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+            .map { "\($0.key.cut(toBytes: 80)) (\($0.value))" }
+        let starts = stride(from: 0, to: parts.count, by: SourceImport.namesPerNote)
+        var lines = starts.prefix(SourceImport.notesPerTitle).map { start in
+            parts[start..<min(start + SourceImport.namesPerNote, parts.count)]
+                .joined(separator: ", ")
+        }
+        let left = parts.count - SourceImport.namesPerNote * SourceImport.notesPerTitle
+        if left > 0 { lines.append("\(left) more") }
+        return lines
+    }
+}
+
+/// The notes about sources of one name, such as the files of a folder. They are combined, because
+/// the notes of many files would crowd out all others.
+private struct SourceNotes {
+    /// The maximum number of names of one sort; any others are counted together.
+    private static let mostNames = 1024
+
+    let name: String
+    private(set) var unfinished: [String: Int64] = [:]
+    private(set) var unmapped: [String: Int64] = [:]
+    private(set) var refused: [String: Int64] = [:]
+    private(set) var madeRefused: [String: Int64] = [:]
+    private(set) var malformations: [String: Int64] = [:]
+    private(set) var unexplained: Int64 = 0
+
+    init(name: String) { self.name = name }
+
+    mutating func add(_ result: IntakeResult) {
+        let report = result.report
+        // A text that breaks off makes no day; the failure says so.
+        if report.brokeAt == nil {
+            for (kind, count) in report.unfinished {
+                unfinished[kind.rawValue, default: 0] += count
+            }
+        }
+        SourceNotes.add(report.unmapped, to: &unmapped)
+        SourceNotes.add(report.refused, to: &refused)
+        SourceNotes.add(result.madeRefused, to: &madeRefused)
+        SourceNotes.add(report.malformations, to: &malformations)
+        unexplained += report.unexplained
+    }
+
+    private static func add(_ more: [String: Int64], to counts: inout [String: Int64]) {
+        for (name, count) in more {
+            let isKnown = counts[name] != nil || counts.count < mostNames
+            counts[isKnown ? name : "(other types)", default: 0] += count
+        }
+    }
+}
