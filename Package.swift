@@ -130,6 +130,18 @@ let package = Package(
             exclude: ["Kernel/Captures"]),
         tests("ClarityJobsTests", ["ClarityJobs", "ClaritySystem", "ClarityScheduler", "SQLite"]),
         tests(
+            "ClarityTransportTests",
+            ["ClarityTransport", "ClarityContract", "ClarityJobs", "ClarityScheduler"]),
+        tests(
+            "ClarityClientTests",
+            [
+                "ClarityClient", "ClarityTransport", "ClarityContract", "ClarityJobs",
+                "ClaritySystem", "ClarityScheduler",
+            ]),
+        tests(
+            "ClaritySourcesTests",
+            ["ClaritySources", "ClarityJobs", "ClaritySystem", "ClarityScheduler", "JSON"]),
+        tests(
             "ClarityWorkersTests",
             [
                 "ClarityWorkers", "ClarityClient", "ClaritySources", "ClarityTransport",

@@ -1,0 +1,189 @@
+@testable import ClarityContract
+import ClarityJobs
+import ClarityScheduler
+import ClaritySystem
+import ClarityTestSupport
+
+@testable import ClarityTransport
+@testable import ClarityWorkers
+@preconcurrency import Glibc
+import Testing
+
+@Suite struct AttemptRunnerTests {
+    @Test(arguments: [
+        (["backend.url": ""], "`backend.url` is missing"),
+        (["backend.dialect": "x"], "`backend.dialect` is not a known dialect"),
+        (["backend.retry_wait": "0"], "`backend.retry_wait` is not 1 to 60000 milliseconds"),
+        (["batch_size": "1001"], "option `batch_size` is not a number in its range"),
+        (["batch_size": "many"], "option `batch_size` is not a number in its range"),
+        (["route": "window"], "option `route` is not one of its words"),
+        (["on_ambiguous": ""], "option `on_ambiguous` is not one of its words"),
+        (["sources.0.kind": "fax"], "there is no source of the kind `fax`"),
+        (["sources.0.kind": "apple-health-export"], "`sources.0.path` is missing"),
+    ])
+    func `a faulty order is a configuration failure`(
+        options: [String: String], reason: String
+    ) async {
+        let bench = WorkBench()
+
+        let (outcome, _) = await bench.attempt("bulk-upload", options)
+
+        #expect(outcome == .failure(Failure(.configuration, reason)))
+    }
+
+    @Test func `a dialect that is to be found out is asked for once and kept in the store`()
+        async throws
+    {
+        let bench = WorkBench { request throws(TransportError) in
+            request.path == "/auth/health"
+                ? .ok(#"{"status":"healthy","service":"authentication"}"#)
+                : .ok(#"{"success":true,"data":{"insights":[],"has_more":false}}"#)
+        }
+        try bench.logIn()
+
+        let first = await bench.attempt("insight-history", ["backend.dialect": "auto"])
+        let second = await bench.attempt("insight-history", ["backend.dialect": "auto"])
+
+        #expect(first.outcome == .success && second.outcome == .success)
+        #expect(
+            bench.backend.calls.filter { $0 == "GET /auth/health" }.count == 1)
+        #expect(
+            bench.backend.requests.first?.headers.contains { $0.name == "Authorization" } == false)
+        #expect(try bench.store().dialect(of: WorkBench.url) == "loop")
+    }
+
+    @Test func `what needs no backend asks for no dialect`() async throws {
+        let bench = WorkBench { _ throws(TransportError) in throw .offline }
+
+        let (outcome, _) = await bench.attempt("cleanup", ["backend.dialect": "auto"])
+
+        #expect(outcome == .success)
+        #expect(bench.backend.requests.isEmpty)
+    }
+
+    @Test func `an unknown kind is a configuration failure`() async {
+        let bench = WorkBench()
+
+        let (outcome, _) = await bench.attempt("sing")
+
+        #expect(
+            outcome
+                == .failure(Failure(.configuration, "there is no worker for the kind `sing`")))
+    }
+
+    @Test func `every kind of the catalogue has a worker`() {
+        for declaration in clarityCatalogue.kinds {
+            #expect(kindWorker(for: declaration.kind) != nil, "\(declaration.kind)")
+        }
+    }
+
+    @Test func `a store without its key is a configuration failure`() async throws {
+        let bench = WorkBench()
+        try bench.enqueue(0..<1)
+        unlink("\(bench.state)/master.key")
+
+        let (outcome, _) = await bench.attempt("cleanup")
+
+        #expect(
+            outcome
+                == .failure(
+                    HealthStoreError.lostKey(path: "\(bench.state)/health.db").failure))
+    }
+
+    @Test func `an unforeseen error shows its type and nothing of its text`() {
+        struct Odd: Error { var secret = "MARKER" }
+
+        #expect(
+            outcome(of: Odd())
+                == .failure(Failure(.internalFault, "unexpected error of type `Odd`")))
+    }
+
+    @Test func `the login of another user is a configuration failure`() async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+        let sessions = StoredSessions(try bench.store(), backend: WorkBench.url)
+        let other = Session(
+            userID: "other", email: "o@example.com", accessToken: Secret("a"),
+            refreshToken: Secret("r"), expiresAt: bench.clock.now)
+
+        let failure = #expect(throws: Failure.self) {
+            try sessions.save(other, at: bench.clock.now)
+        }
+
+        #expect(failure?.category == .configuration)
+        #expect(try sessions.load()?.userID == WorkBench.user)
+    }
+
+    @Test(arguments: ["refresh", "bulk-upload", "processing-status", "insight-history"])
+    func `another backend sees neither tokens nor samples`(kind: String) async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+        try bench.enqueue(0..<1)
+        let batch = try #require(try bench.store().nextBatch(limit: 1, at: bench.clock.now))
+        try bench.store().settle(batch, processingID: "p", at: bench.clock.now)
+        try bench.enqueue(1..<2)
+
+        let (outcome, _) = await bench.attempt(kind, ["backend.url": "http://127.0.0.1:9/api/v2"])
+
+        #expect(
+            outcome
+                == .failure(
+                    Failure(
+                        .credential,
+                        "the login is for another backend than `backend.url`; run "
+                            + "`clarity-jobs auth login`")))
+        #expect(bench.backend.calls == [])
+        #expect(try bench.states() == [.accepted: 1, .queued: 1])
+    }
+
+    @Test(arguments: [
+        String(repeating: "\\", count: 4000), String(repeating: "é", count: 2000), "\u{1B}[31mx",
+        "\u{9B}31mx", "\u{202E}x", "a\nb", "a\r\nb",
+    ])
+    func `what is said fits a report's line and steers no terminal`(name: String) async {
+        let bench = WorkBench()
+
+        let (outcome, reports) = await bench.attempt(
+            "bulk-upload",
+            [
+                "sources.0.kind": "apple-health-export", "sources.0.path": "/nowhere/\(name)",
+                "sources.1.kind": "apple-health-export", "sources.1.path": "/nowhere/\(name)2",
+            ])
+
+        // The first source's fault ends the run; the second one's is a note.
+        #expect(reports.notes.count == 1)
+        for report in [AttemptReport.outcome(outcome)] + reports.notes.map({ .note($0) }) {
+            #expect(report.line.utf8.count <= AttemptReport.longestLine)
+        }
+        let texts = reports.notes + ["\(outcome)"]
+        for scalar in texts.joined().unicodeScalars {
+            #expect(![.control, .format].contains(scalar.properties.generalCategory))
+        }
+    }
+
+    @Test func `a note is cut where a report ends`() {
+        #expect("abc".cut(toBytes: 3) == "abc")
+        #expect("éééé".cut(toBytes: 7) == "éé...")
+        #expect(String(repeating: "x", count: 5000).cut(toBytes: 900).utf8.count == 900)
+    }
+
+    @Test func `an attempt waits for a change of the master key to end`() async throws {
+        let bench = WorkBench()
+        try bench.logIn()
+        let descriptor = open("\(bench.state)/health.lock", O_RDWR | O_CLOEXEC)
+        try #require(descriptor >= 0 && flock(descriptor, LOCK_EX) == 0)
+        defer { close(descriptor) }
+
+        let (outcome, _) = await bench.attempt("refresh")
+
+        #expect(
+            outcome
+                == .retry(
+                    after: nil,
+                    Failure(
+                        .unreachable,
+                        "the master key of `\(bench.state)/health.db` is being changed; try again "
+                            + "when that has ended")))
+        #expect(bench.backend.calls == [])
+    }
+}
