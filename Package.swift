@@ -121,7 +121,7 @@ let package = Package(
             ],
             path: "Tests/ProgramTestSupport", swiftSettings: strict),
         tests("JSONTests", ["JSON"]),
-        tests("SQLiteTests", ["SQLite"]),
+        tests("SQLiteTests", ["SQLite", "CSQLite"]),
         tests("ClaritySchedulerTests", ["ClarityScheduler"]),
         tests("ClaritySystemTests", ["ClaritySystem", "ClarityScheduler"]),
         tests(

@@ -176,8 +176,12 @@ public final class Connection {
             try execute("COMMIT")
             return result
         } catch {
-            // After some errors, such as a full disk, SQLite has already rolled back.
-            if sqlite3_get_autocommit(handle) == 0 { try execute("ROLLBACK") }
+            // After some errors, such as a full disk, SQLite has already rolled back. A rollback
+            // that fails too must not hide the first error: the transaction then stays open, the
+            // next one cannot begin, and closing the connection undoes it.
+            if sqlite3_get_autocommit(handle) == 0 {
+                sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+            }
             throw error
         }
     }

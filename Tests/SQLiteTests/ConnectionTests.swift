@@ -1,5 +1,7 @@
-import SQLite
+import CSQLite
 import Testing
+
+@testable import SQLite
 
 @Suite struct ConnectionTests {
     private func connection() throws -> Connection {
@@ -43,6 +45,20 @@ import Testing
         try connection.run("INSERT INTO t (id) VALUES (1) ON CONFLICT DO NOTHING")
 
         #expect(connection.changes == 0)
+    }
+
+    @Test func `a rollback that fails does not hide the error before it`() throws {
+        let connection = try connection()
+        connection.refuseRollbacks()
+
+        let error = #expect(throws: SQLiteError.self) {
+            try connection.transaction {
+                try connection.run("INSERT INTO t (id) VALUES (1)")
+                try connection.run("INSERT INTO t (id) VALUES (1)")
+            }
+        }
+
+        #expect(error?.isConstraint == true)
     }
 
     @Test func `an error undoes its transaction and is thrown on`() throws {
@@ -145,5 +161,17 @@ import Testing
         }
 
         #expect(error?.isDamage == true)
+    }
+}
+
+extension Connection {
+    /// Makes each ROLLBACK fail.
+    fileprivate func refuseRollbacks() {
+        sqlite3_set_authorizer(
+            handle,
+            { _, action, operation, _, _, _ in
+                action == SQLITE_TRANSACTION && operation.map { String(cString: $0) } == "ROLLBACK"
+                    ? SQLITE_DENY : SQLITE_OK
+            }, nil)
     }
 }
