@@ -32,10 +32,10 @@ public struct StateDirectory: Hashable, Sendable {
     /// - Throws: `StateDirectoryError` if it cannot be created or entered, or is a symbolic link.
     public func makeFolder(_ name: String) throws(StateDirectoryError) -> String {
         let folder = "\(path)/\(name)"
-        try StateDirectory.demandNoLink(folder)
+        try StateDirectory.requireNoLink(folder)
         try StateDirectory.make(folder)
         // Checked again, because files created in a linked folder would go to the link's target.
-        try StateDirectory.demandNoLink(folder)
+        try StateDirectory.requireNoLink(folder)
         return folder
     }
 
@@ -73,7 +73,7 @@ public struct StateDirectory: Hashable, Sendable {
         access(loginMark(in: path), F_OK) == 0
     }
 
-    private static func demandNoLink(_ path: String) throws(StateDirectoryError) {
+    private static func requireNoLink(_ path: String) throws(StateDirectoryError) {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return }
         throw StateDirectoryError(path: path, problem: "it is a symbolic link")
@@ -117,21 +117,21 @@ public struct StateDirectory: Hashable, Sendable {
             lock = try AdvisoryLock.take(
                 "\(path)/\(lockName)", LOCK_SH, patience: .seconds(2), makesFile: makesFile)
         } catch {
-            try demandWhole(path)
+            try requireWhole(path)
             return (nil, error.errno)
         }
         guard let lock else {
             throw StateDirectoryError(
                 path: path, problem: "it is being restored; try again when that has ended")
         }
-        try demandWhole(path)
+        try requireWhole(path)
         return (lock, 0)
     }
 
     /// Checks that no restore was interrupted.
     ///
     /// - Throws: `StateDirectoryError` that says how to finish the restore.
-    public static func demandWhole(_ path: String) throws(StateDirectoryError) {
+    public static func requireWhole(_ path: String) throws(StateDirectoryError) {
         guard access("\(path)/\(restoringName)", F_OK) == 0 else { return }
         throw StateDirectoryError(
             path: path,

@@ -18,7 +18,7 @@ extension Connection {
             try copy(into: target)
         }
         let written = try Connection(path: path, access: .immutable)
-        try written.demandSoundness(form)
+        try written.requireSoundness(form)
         return try written.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
     }
 

@@ -41,7 +41,7 @@ extension Connection {
     /// If the database has the version of `form`, its schema must be that of `form` too.
     ///
     /// - Throws: `SQLiteError` with code 11 and the first fault found.
-    public func demandSoundness(_ form: SchemaForm?) throws(SQLiteError) {
+    public func requireSoundness(_ form: SchemaForm?) throws(SQLiteError) {
         let found = try first("PRAGMA integrity_check(1)") { $0.text(0) }
         guard found == "ok" else {
             // SQLite's message names tables, indexes and pages, never a value.
@@ -51,13 +51,13 @@ extension Connection {
         }
         let version = try first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
         guard let form, form.version == version else { return }
-        try demandSchema(form)
+        try requireSchema(form)
     }
 
     /// Checks only the schema of a database, which must have the version of `form`.
     ///
-    /// - Throws: as `demandSoundness`.
-    public func demandSchema(_ form: SchemaForm) throws(SQLiteError) {
+    /// - Throws: as `requireSoundness`.
+    public func requireSchema(_ form: SchemaForm) throws(SQLiteError) {
         guard try schemaMark() == form.mark else {
             throw SQLiteError(
                 code: 11, message: "database is damaged: its schema is not what this program made")

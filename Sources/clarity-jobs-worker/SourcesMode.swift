@@ -18,14 +18,14 @@ enum SourcesMode {
             let store =
                 HealthStore.exists(in: state)
                 ? announced(try HealthStore(stateDirectory: state, environment: environment)) : nil
-            let standings = try SourceStatus.all(
+            let statuses = try SourceStatus.all(
                 order, store: store, now: SystemClock().now,
                 zones: SourceZones(environment: environment))
             switch flags.form {
-            case .table: SourceStatus.lines(standings).forEach { print($0) }
-            case .json: print(SourceStatus.json(standings, isPage: true))
+            case .table: SourceStatus.lines(statuses).forEach { print($0) }
+            case .json: print(SourceStatus.json(statuses, isPage: true))
             case .ndjson:
-                if !standings.isEmpty { print(SourceStatus.json(standings, isPage: false)) }
+                if !statuses.isEmpty { print(SourceStatus.json(statuses, isPage: false)) }
             }
             return .done
         } catch {

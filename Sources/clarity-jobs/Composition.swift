@@ -286,7 +286,7 @@ struct Composition {
     ///
     /// - Parameter file: the job file, for a program that may need the master key.
     /// - Throws: `CommandFailure` if the program cannot be started.
-    func become(
+    func exec(
         _ name: String, _ words: [String], for file: JobFile?
     ) throws(CommandFailure) -> Never {
         let path = try companion(name)

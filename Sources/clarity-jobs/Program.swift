@@ -68,7 +68,7 @@ enum Program {
         switch path {
         case ["run"]: try RunCommand(composition).run()
         case ["loop"]:
-            try awaiting { events throws(CommandFailure) in
+            try runBlocking { events throws(CommandFailure) in
                 try await LoopCommand(composition).run(on: events)
             }
         case ["dry-run"]: try DryRunCommand(composition).run()
@@ -95,11 +95,11 @@ enum Program {
         case ["pause"]: try PauseCommands(composition).pause()
         case ["resume"]: try PauseCommands(composition).resume()
         case ["backfill"]: try BackfillCommand(composition).run()
-        case ["cancel"]: try RunWishes(composition).cancel()
-        case ["retry"]: try RunWishes(composition).retry()
+        case ["cancel"]: try RunRequests(composition).cancel()
+        case ["retry"]: try RunRequests(composition).retry()
         case ["validate"]: try ValidateCommand(composition).run()
         case ["trace", "record"]:
-            try awaiting { events throws(CommandFailure) in
+            try runBlocking { events throws(CommandFailure) in
                 try await TraceRecordCommand(composition).run(on: events)
             }
         case ["import"]: try SourceCommands(composition).importFile()
@@ -114,7 +114,7 @@ enum Program {
         case ["auth", "logout"]: try AuthCommand(composition).logout()
         case ["auth", "status"]: try AuthCommand(composition).status()
         case ["sandbox"]:
-            try composition.become(
+            try composition.exec(
                 "clarity-jobs-sandbox", composition.arguments.operands, for: nil)
         default:
             throw CommandFailure(

@@ -65,12 +65,12 @@ public final class MemoryRunStore: RunStore {
 
     public func ledger() throws(RunStoreError) -> Ledger {
         for run in present.open.values where run.lease != nil {
-            present.setStanding(standing(of: run), of: run.id)
+            present.setLeaseState(state(of: run), of: run.id)
         }
         return present
     }
 
-    private func standing(of run: Run) -> ClarityScheduler.Lease.Standing {
+    private func state(of run: Run) -> ClarityScheduler.Lease.State {
         guard let owner = run.lease?.owner else { return .lapsed }
         if owner == self.owner { return .mine }
         return deadOwners.contains(owner) || lateRuns.contains(run.id) ? .lapsed : .held

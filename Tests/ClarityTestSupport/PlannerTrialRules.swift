@@ -56,7 +56,7 @@ struct PlannerTrialRules {
         let running = openAfter.filter { $0.state == .running }
         try expect(Set(running.map(\.job)).count == running.count, "a job has one running run")
         try expect(
-            running.allSatisfy { $0.lease?.standing != .lapsed },
+            running.allSatisfy { $0.lease?.state != .lapsed },
             "no run is running under an owner that is gone")
         let changed = putRuns.map(\.id)
         try expect(Set(changed).count == changed.count, "a run is written once a decision")
@@ -100,7 +100,7 @@ struct PlannerTrialRules {
         guard let job = jobs[order.job], let run = after.open[order.run]
         else { throw BrokenRule("what starts is a run of a known job") }
         try expect(
-            run.state == .running && run.lease?.standing == .mine
+            run.state == .running && run.lease?.state == .mine
                 && run.generation == order.generation && run.attempts == order.attempt,
             "what starts is running under our lease")
         try expect(!isDraining, "a drain starts nothing")
@@ -158,7 +158,7 @@ struct PlannerTrialRules {
 
     /// The number of attempts of other processes. Those whose lease has lapsed are gone.
     private var runningElsewhere: Int {
-        before.open.values.filter { $0.state == .running && $0.lease?.standing == .held }.count
+        before.open.values.filter { $0.state == .running && $0.lease?.state == .held }.count
     }
 
     /// Returns how late a run may start by `start_within` and `catch_up`, or `nil` if there is no
@@ -209,7 +209,7 @@ struct PlannerTrialRules {
         guard case .signal(let run, let signal) = act else { return }
         guard let worker = workers[run] else { throw BrokenRule("a signal has somebody to go to") }
         try expect(!worker.isKilled, "nobody is killed twice, or warned when dead")
-        let isOurs = after.open[run]?.lease?.standing == .mine
+        let isOurs = after.open[run]?.lease?.state == .mine
         switch signal {
         case .warn: try expect(worker.warnedAt == nil, "nobody is warned twice")
         case .kill where isOurs:
@@ -276,7 +276,7 @@ struct PlannerTrialRules {
     private func checkWakeUp() throws(BrokenRule) {
         for waiting in plan.waiting {
             let isHeld = openAfter.contains {
-                $0.job == waiting.job && $0.lease?.standing == .held
+                $0.job == waiting.job && $0.lease?.state == .held
             }
             // A request for a running job is answered with that run, so nothing waits.
             guard let run = waiting.run.flatMap({ after.open[$0] }), run.lease == nil else {

@@ -106,7 +106,7 @@ extension Ledger {
     /// The tables of the copy have another order.
     fileprivate func copy(keeping: (JobID) -> Bool) -> Ledger {
         let runs = open.values.filter { run in
-            keeping(run.job) || run.lease.map { $0.standing != .lapsed } ?? false
+            keeping(run.job) || run.lease.map { $0.state != .lapsed } ?? false
         }
         let kept = Set(runs.map(\.id))
         return Ledger(

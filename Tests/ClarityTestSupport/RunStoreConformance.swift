@@ -74,7 +74,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
         case .leaseWhileRunning:
             let (store, owner) = try bed.open()
             var waiting = try RunStoreConformance.plainRun()
-            waiting.lease = Lease(owner: owner, standing: .mine)
+            waiting.lease = Lease(owner: owner, state: .mine)
             let withLease = waiting
             #expect(throws: RunStoreError.self) { try store.decide { _ in [.put(withLease)] } }
         case .finishedRunsAreNotOpen:
@@ -109,20 +109,20 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
             let (other, _) = try bed.open()
             let run = try RunStoreConformance.runningRun(1, owner)
             try mine.decide { _ in [.put(run)] }
-            #expect(try mine.ledger().open[RunID(1)]?.lease?.standing == .mine)
-            #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .held)
+            #expect(try mine.ledger().open[RunID(1)]?.lease?.state == .mine)
+            #expect(try other.ledger().open[RunID(1)]?.lease?.state == .held)
             bed.end(owner)
-            #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .lapsed)
+            #expect(try other.ledger().open[RunID(1)]?.lease?.state == .lapsed)
         case .leasesRunOut:
             let (mine, owner) = try bed.open()
             let (other, _) = try bed.open()
             let run = try RunStoreConformance.runningRun(1, owner)
             try mine.decide { _ in [.put(run)] }
             try bed.lapseLeases(of: owner)
-            #expect(try mine.ledger().open[RunID(1)]?.lease?.standing == .mine)
-            #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .lapsed)
+            #expect(try mine.ledger().open[RunID(1)]?.lease?.state == .mine)
+            #expect(try other.ledger().open[RunID(1)]?.lease?.state == .lapsed)
             try mine.decide { _ in [.renewLeases] }
-            #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .held)
+            #expect(try other.ledger().open[RunID(1)]?.lease?.state == .held)
         case .oneRunAnOccurrence:
             let (store, _) = try bed.open()
             let run = try RunStoreConformance.plainRun()
@@ -299,7 +299,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
         run.attempts = 1
         run.generation = 1
         run.startedAt = .noon
-        run.lease = Lease(owner: owner, standing: .mine)
+        run.lease = Lease(owner: owner, state: .mine)
         return run
     }
 
@@ -314,7 +314,7 @@ public enum RunStoreConformance: String, CaseIterable, Sendable {
         run.failures = 2
         run.interruptions = 1
         run.generation = 4
-        run.lease = Lease(owner: owner, standing: .mine)
+        run.lease = Lease(owner: owner, state: .mine)
         run.startedAt = .noon + .milliseconds(250)
         run.checkpoint = "line one\nline two = \\ \u{1F600}"
         run.failure = Failure(.unreachable, "the backend is out")

@@ -108,8 +108,8 @@ import Testing
             supposed: { trace.attempt(of: $0.id, at: $1) }, seed: 1
         ).run()
 
-        let predicted = report.runs.map { Told($0.run) }
-        let lived = world.runs.values.sorted { $0.id < $1.id }.map { Told($0) }
+        let predicted = report.runs.map { ServiceReading($0.run) }
+        let lived = world.runs.values.sorted { $0.id < $1.id }.map { ServiceReading($0) }
         let place = zip(predicted, lived).enumerated().first { $1.0 != $1.1 }
         #expect(
             predicted == lived,
@@ -123,7 +123,7 @@ import Testing
     }
 
     /// The part of a run that is predicted.
-    private struct Told: Equatable {
+    private struct ServiceReading: Equatable {
         var job: JobID
         var trigger: Trigger
         var scheduledFor: Instant

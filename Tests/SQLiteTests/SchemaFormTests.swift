@@ -21,8 +21,8 @@ import Testing
         let wide = try file(
             migrations.steps.joined(separator: ";").replacing(" (id", with: "  (\n  \"id\""))
 
-        try plain.demandSchema(form)
-        try wide.demandSchema(form)
+        try plain.requireSchema(form)
+        try wide.requireSchema(form)
         #expect(form.version == 2)
         #expect(SchemaForm(form.description) == form)
     }
@@ -37,15 +37,15 @@ import Testing
             migrations.steps.joined(separator: ";").replacing(word, with: other)
                 + "; PRAGMA user_version = 2")
 
-        let error = #expect(throws: SQLiteError.self) { try turned.demandSoundness(form) }
+        let error = #expect(throws: SQLiteError.self) { try turned.requireSoundness(form) }
         #expect(error?.isDamage == true)
     }
 
     @Test func `of another version nothing is known but that its pages hold together`() throws {
         let older = try file("\(migrations.steps[0]); PRAGMA user_version = 1")
 
-        try older.demandSoundness(try migrations.form())
-        try older.demandSoundness(nil)
+        try older.requireSoundness(try migrations.form())
+        try older.requireSoundness(nil)
     }
 
     @Test(arguments: ["", "4", "4:", ":9f", "-1:9f", "4:xyz", "4:9f:1"])

@@ -44,7 +44,7 @@ final class BusConnection {
                 if let message { BusConnection.of(context)?.answered(BusMessage(message)) }
             },
             { message, context in
-                if let message { BusConnection.of(context)?.heard(BusMessage(message)) }
+                if let message { BusConnection.of(context)?.receive(BusMessage(message)) }
             }, context, &bus)
         guard result >= 0 else { throw Fault(result) }
     }
@@ -165,7 +165,7 @@ final class BusConnection {
         }
     }
 
-    private func heard(_ message: BusMessage) {
+    private func receive(_ message: BusMessage) {
         let sender = message.sender
         let place = BusObject(path: message.path, interface: message.interface)
         switch (sender, place.interface, message.member) {

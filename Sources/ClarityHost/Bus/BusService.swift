@@ -18,7 +18,7 @@ struct BusService: Sendable {
     private var records: [BusObject: Record<BusProperties>] = [:]
     private var listing = Record<[String]>(value: [])
     /// The listed objects as of the last time when all of them had answered.
-    private var lastListed: Told<BusObjects>?
+    private var lastListed: ServiceReading<BusObjects>?
     private var pending: [BusQuestion: Pending] = [:]
     private var lastAsked = Duration.zero
 
@@ -34,7 +34,7 @@ struct BusService: Sendable {
         case present(String)
     }
 
-    private enum Standing {
+    private enum State {
         case asked, told, silent
         case refused(reason: String)
         /// The object no longer exists.
@@ -46,7 +46,7 @@ struct BusService: Sendable {
         var value: Value
         /// When the service last sent the value; `nil` before the first answer.
         var at: Instant?
-        var standing = Standing.asked
+        var state = State.asked
     }
 
     private struct Pending {
@@ -109,7 +109,7 @@ struct BusService: Sendable {
     // MARK: Events
 
     /// Handles an event from the bus, and returns the requests to send next.
-    mutating func heard(_ event: BusEvent, at moment: Moment) -> [BusRequest] {
+    mutating func receive(_ event: BusEvent, at moment: Moment) -> [BusRequest] {
         defer { if case .told(let told) = objects() { lastListed = told } }
         switch event {
         case .owner(subscription.service, let owner):
@@ -144,8 +144,8 @@ struct BusService: Sendable {
         pending = [:]
         presence = .present(name)
         // The previous owner's answers become the last known values.
-        for place in records.keys { records[place]?.standing = .asked }
-        listing.standing = .asked
+        for place in records.keys { records[place]?.state = .asked }
+        listing.state = .asked
         lastAsked = moment.elapsed
         return askAll(of: name, at: moment)
     }
@@ -169,17 +169,17 @@ struct BusService: Sendable {
         case (_, .none): fell(silent: request.question)
         case (_, .refused(let name)): refused(request.question, name)
         case (.properties(let place), .properties(let properties)):
-            records[place] = Record(value: properties, at: moment.wall, standing: .told)
+            records[place] = Record(value: properties, at: moment.wall, state: .told)
         case (.list, .paths(let paths)):
-            listing = Record(value: paths, at: moment.wall, standing: .told)
+            listing = Record(value: paths, at: moment.wall, state: .told)
             return listed(paths, at: moment)
         case (.list, .tree(let objects)):
-            listing = Record(value: objects.keys.sorted(), at: moment.wall, standing: .told)
+            listing = Record(value: objects.keys.sorted(), at: moment.wall, state: .told)
             records = records.filter { subscription.objects[$0.key] != nil }
             for (path, interfaces) in objects {
                 for (interface, properties) in interfaces {
                     records[BusObject(path: path, interface: interface)] = Record(
-                        value: properties, at: moment.wall, standing: .told)
+                        value: properties, at: moment.wall, state: .told)
                 }
             }
         default: refused(request.question, "an answer of another form")
@@ -194,8 +194,8 @@ struct BusService: Sendable {
         let known = Set(places)
         records = records.filter { subscription.objects[$0.key] != nil || known.contains($0.key) }
         return places.flatMap { place -> [BusRequest] in
-            if case .told? = records[place]?.standing { return [] }
-            records[place, default: Record(value: [:])].standing = .asked
+            if case .told? = records[place]?.state { return [] }
+            records[place, default: Record(value: [:])].state = .asked
             return askAnew(.properties(place), at: moment)
         }
     }
@@ -206,7 +206,7 @@ struct BusService: Sendable {
         guard subscription.wanted(at: place) != nil else { return [] }
         let question =
             subscription.objects[place] != nil ? BusQuestion.properties(place) : .list
-        guard case .told? = records[place]?.standing, isComplete else {
+        guard case .told? = records[place]?.state, isComplete else {
             return askAnew(question, at: moment)
         }
         if !properties.isEmpty {
@@ -221,8 +221,8 @@ struct BusService: Sendable {
         case .owner:
             if case .asked = presence { presence = .doubtful }
         case .properties(let place):
-            records[place, default: Record(value: [:])].standing = .silent
-        case .list: listing.standing = .silent
+            records[place, default: Record(value: [:])].state = .silent
+        case .list: listing.state = .silent
         }
     }
 
@@ -235,9 +235,9 @@ struct BusService: Sendable {
             let isGone =
                 subscription.objects[place] == nil
                 && name == "org.freedesktop.DBus.Error.UnknownObject"
-            records[place, default: Record(value: [:])].standing =
+            records[place, default: Record(value: [:])].state =
                 isGone ? .gone : .refused(reason: reason)
-        case .list: listing.standing = .refused(reason: reason)
+        case .list: listing.state = .refused(reason: reason)
         }
     }
 
@@ -283,19 +283,19 @@ extension BusService {
     /// The objects that come and go.
     func objects() -> ServiceAnswer<BusObjects> {
         var all = Record<BusObjects>(
-            value: [:], at: listing.at, standing: listing.standing)
+            value: [:], at: listing.at, state: listing.state)
         for path in listing.value {
             for place in listedPlaces(path) {
                 guard let record = records[place] else { continue }
-                if case .gone = record.standing { continue }
+                if case .gone = record.state { continue }
                 all.value[path, default: [:]][place.interface] = record.value
                 all.at = all.at.flatMap { at in record.at.map { min(at, $0) } }
-                guard case .told = all.standing else { continue }
-                all.standing = record.standing
+                guard case .told = all.state else { continue }
+                all.state = record.state
             }
         }
         // A new object that has not answered yet does not hide what is known about the others.
-        if case .told = all.standing { return answer(all) }
+        if case .told = all.state { return answer(all) }
         all.value = lastListed?.value ?? [:]
         all.at = lastListed?.at
         return answer(all)
@@ -303,7 +303,7 @@ extension BusService {
 
     private func answer<Value>(_ record: Record<Value>) -> ServiceAnswer<Value> {
         let title = subscription.title
-        let last = record.at.map { Told(value: record.value, source: title, at: $0) }
+        let last = record.at.map { ServiceReading(value: record.value, source: title, at: $0) }
         switch presence {
         // A service that answered before may be back in a moment, as after an upgrade.
         case .unreached(let reason): return .gone(reason, last)
@@ -312,7 +312,7 @@ extension BusService {
         case .doubtful: return .silent(reason: "the system bus does not answer", last: last)
         case .present: break
         }
-        switch record.standing {
+        switch record.state {
         case .asked: return .silent(reason: "\(title) has not answered yet", last: last)
         case .silent: return .silent(reason: "\(title) does not answer", last: last)
         case .refused(let reason): return .unknown(reason: "\(title): \(reason)")

@@ -3,24 +3,24 @@ import ClarityScheduler
 /// An answer of a service, or the reason why there is none.
 enum ServiceAnswer<Value: Sendable>: Sendable {
     /// The current answer. The service announces when it changes.
-    case told(Told<Value>)
+    case told(ServiceReading<Value>)
     /// There is no message bus, or the service does not run, and it has not answered before.
     case unavailable(reason: String)
     /// The service runs, but it returns an error, does not know the answer or sends a value that
     /// its documentation does not list.
     case unknown(reason: String)
     /// The service runs and does not answer, or it stopped. `last` is its last answer, however old.
-    case silent(reason: String, last: Told<Value>?)
+    case silent(reason: String, last: ServiceReading<Value>?)
 
     /// Returns the answer for a service that is gone: silent if it has answered before, unavailable
     /// if not.
-    static func gone(_ reason: String, _ last: Told<Value>?) -> ServiceAnswer {
+    static func gone(_ reason: String, _ last: ServiceReading<Value>?) -> ServiceAnswer {
         last.map { .silent(reason: reason, last: $0) } ?? .unavailable(reason: reason)
     }
 }
 
 /// A value that a service sent, with its source and time.
-struct Told<Value: Sendable>: Sendable {
+struct ServiceReading<Value: Sendable>: Sendable {
     var value: Value
     /// The source, for display: `UPower: OnBattery`.
     var source: String
@@ -91,7 +91,7 @@ extension ServiceAnswer {
     }
 
     /// The last value, current or not.
-    private var last: Told<Value>? {
+    private var last: ServiceReading<Value>? {
         switch self {
         case .told(let told): told
         case .silent(_, let last): last
@@ -100,20 +100,21 @@ extension ServiceAnswer {
     }
 }
 
-extension Told {
+extension ServiceReading {
     fileprivate func understood<Meaning>(
         _ read: (Value) throws(Misunderstood) -> Meaning
-    ) throws(Misunderstood) -> Told<Meaning> {
-        Told<Meaning>(value: try read(value), source: source, at: at)
+    ) throws(Misunderstood) -> ServiceReading<Meaning> {
+        ServiceReading<Meaning>(value: try read(value), source: source, at: at)
     }
 
-    fileprivate func with<Other>(_ other: Told<Other>) -> Told<(Value, Other)> {
-        Told<(Value, Other)>(value: (value, other.value), source: source, at: min(at, other.at))
+    fileprivate func with<Other>(_ other: ServiceReading<Other>) -> ServiceReading<(Value, Other)> {
+        ServiceReading<(Value, Other)>(
+            value: (value, other.value), source: source, at: min(at, other.at))
     }
 }
 
 extension ServiceAnswer: Equatable where Value: Equatable {}
-extension Told: Equatable where Value: Equatable {}
+extension ServiceReading: Equatable where Value: Equatable {}
 
 extension ServiceAnswer where Value: Equatable {
     /// Returns whether `other` is the same answer, apart from its time.

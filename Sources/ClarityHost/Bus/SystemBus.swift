@@ -81,7 +81,7 @@ final class SystemBus {
         perform(with: connection) { () throws(BusConnection.Fault) in
             for event in connection.takeEvents() {
                 for index in services.indices {
-                    try ask(services[index].heard(event, at: moment), with: connection)
+                    try ask(services[index].receive(event, at: moment), with: connection)
                 }
             }
             for index in services.indices { services[index].expired(at: moment) }

@@ -3,7 +3,7 @@ public import ClarityScheduler
 /// The conditions of a machine, with remedies for those that are not known well.
 public struct ConditionDiagnosis: Sendable {
     /// A subject whose changes may be announced to this process.
-    public struct Hearing: Hashable, Sendable {
+    public struct Subscription: Hashable, Sendable {
         /// `links and routes`, `UPower`.
         public var subject: String
         /// Why its changes are not announced; `nil` if they are.
@@ -14,20 +14,21 @@ public struct ConditionDiagnosis: Sendable {
     /// Remedies, by the condition's name in a trace. A condition that is known as well as possible
     /// has none.
     public let remedies: [String: String]
-    public let hearings: [Hearing]
+    public let subscriptions: [Subscription]
 
     init(
-        _ conditions: Conditions, services: ServiceAnswers, kernel: [KernelEvents.Standing]
+        _ conditions: Conditions, services: ServiceAnswers, kernel: [KernelEvents.State]
     ) {
         self.conditions = conditions
         remedies = ConditionDiagnosis.remedies(conditions, services)
-        hearings =
-            kernel.map { Hearing(subject: $0.subject, fault: $0.fault) }
+        subscriptions =
+            kernel.map { Subscription(subject: $0.subject, fault: $0.fault) }
             + [
-                Hearing("NetworkManager", services.metered),
-                Hearing("ModemManager", services.roaming), Hearing("UPower", services.onBattery),
-                Hearing("power-profiles-daemon", services.lowPower),
-                Hearing("logind", services.people),
+                Subscription("NetworkManager", services.metered),
+                Subscription("ModemManager", services.roaming),
+                Subscription("UPower", services.onBattery),
+                Subscription("power-profiles-daemon", services.lowPower),
+                Subscription("logind", services.people),
             ]
     }
 
@@ -73,7 +74,7 @@ public struct ConditionDiagnosis: Sendable {
     }
 }
 
-extension ConditionDiagnosis.Hearing {
+extension ConditionDiagnosis.Subscription {
     fileprivate init<Value>(_ subject: String, _ answer: ServiceAnswer<Value>) {
         self.init(subject: subject, fault: answer.reason.isEmpty ? nil : answer.reason)
     }

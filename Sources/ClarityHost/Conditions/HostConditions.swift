@@ -217,6 +217,6 @@ public final class HostConditions: ConditionMonitor {
         let threshold = terms.withLock { $0.settings.pressure }
         return ConditionDiagnosis(
             conditions, services: answers(terms.withLock { $0.settings }),
-            kernel: KernelEvents.standings() + PressureWatch.standings(above: threshold ?? 50))
+            kernel: KernelEvents.states() + PressureWatch.states(above: threshold ?? 50))
     }
 }

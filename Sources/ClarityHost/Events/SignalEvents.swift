@@ -11,26 +11,26 @@ extension EventThread {
         elements(of: sources([number], endingAtSecond: false) { _ in })
     }
 
-    /// Returns a stream with what `heard` makes of the first SIGINT or SIGTERM that the process
+    /// Returns a stream with what `element` makes of the first SIGINT or SIGTERM that the process
     /// receives. A second signal of either kind ends the process at once with status 128 plus its
     /// number, even while this thread is busy.
     ///
-    /// The listening thread calls `heard`. If the process is out of descriptors, the signals keep
+    /// The listening thread calls `element`. If the process is out of descriptors, the signals keep
     /// their effect.
     public func termination<Element: Sendable>(
-        _ heard: @escaping @Sendable (_ number: Int32) -> Element
+        _ element: @escaping @Sendable (_ number: Int32) -> Element
     ) -> AsyncStream<Element> {
-        elements(of: sources([SIGINT, SIGTERM], endingAtSecond: true, heard))
+        elements(of: sources([SIGINT, SIGTERM], endingAtSecond: true, element))
     }
 
     private func sources<Element>(
         _ numbers: [Int32], endingAtSecond: Bool,
-        _ heard: @escaping @Sendable (Int32) -> Element
+        _ element: @escaping @Sendable (Int32) -> Element
     ) -> [EventSource<Element>] {
         numbers.compactMap { number in
             let descriptor = clinux_announce_signal(number, endingAtSecond ? 1 : 0)
             guard descriptor >= 0 else { return nil }
-            return .counter(descriptor) { _ in heard(number) }
+            return .counter(descriptor) { _ in element(number) }
         }
     }
 }

@@ -15,7 +15,7 @@ struct ConstraintsDraft: Sendable {
     var batteryAbove: Field<Int>?
     var notLowPower: Field<Bool>?
     var idle: Field<Bool>?
-    var storageFree: Field<[StorageWish]>?
+    var storageFree: Field<[StorageRequirement]>?
     var pressureBelow: Field<Int>?
     var windows: Field<[Field<Window>]>?
     var checks: Field<[Field<String>]>?
@@ -38,7 +38,7 @@ struct ConstraintsDraft: Sendable {
         Key(
             "idle", { swap(&$0.idle, &$1) }, .boolean, "run only while nobody uses the machine"),
         Key(
-            "storage_free", { swap(&$0.storageFree, &$1) }, .storageWishes,
+            "storage_free", { swap(&$0.storageFree, &$1) }, .storageRequirements,
             "the free space that must be there, at the state or by path; 0MiB asks nothing"),
         Key(
             "pressure_below", { swap(&$0.pressureBelow, &$1) }, .percent(1...100),
@@ -97,21 +97,21 @@ struct UnknownDraft: Sendable {
 }
 
 /// The free space that a path, or the state directory, must have.
-struct StorageWish: Hashable, Sendable {
+struct StorageRequirement: Hashable, Sendable {
     var path: String?
     var bytes: Int64
 }
 
-extension ValueSchema where Value == [StorageWish] {
+extension ValueSchema where Value == [StorageRequirement] {
     /// Reads a size for the state directory, or sizes by path.
-    static var storageWishes: ValueSchema {
+    static var storageRequirements: ValueSchema {
         let size = ValueSchema<Int64>.size(0...(1 << 50))
         let byPath = ValueSchema<[NamedField<String, Int64>]>.entries(named: .path, of: size)
         let description = FormDescription.either(size.description, byPath.description)
         return ValueSchema(description) { node, place, decoding in
             switch node.content {
             case .scalar where !node.isNull:
-                return size.decode(node, place, &decoding).map { [StorageWish(bytes: $0)] }
+                return size.decode(node, place, &decoding).map { [StorageRequirement(bytes: $0)] }
             case .mapping:
                 guard let entries = byPath.decode(node, place, &decoding) else { return nil }
                 var paths: Set<String> = []
@@ -122,7 +122,7 @@ extension ValueSchema where Value == [StorageWish] {
                             entry.keyPosition, "\(place.text) has \(shown(path)) twice")
                         return nil
                     }
-                    return entry.field.value.map { StorageWish(path: path, bytes: $0) }
+                    return entry.field.value.map { StorageRequirement(path: path, bytes: $0) }
                 }
             case .scalar, .sequence:
                 decoding.reportForm(node, place, description)

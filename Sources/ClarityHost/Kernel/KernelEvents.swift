@@ -19,7 +19,7 @@ enum KernelEvents {
     }
 
     /// Whether changes of a subject are announced to this process.
-    struct Standing: Hashable, Sendable {
+    struct State: Hashable, Sendable {
         /// `power supplies`.
         var subject: String
         /// Why they are not announced: `Address family not supported by protocol`.
@@ -53,22 +53,22 @@ enum KernelEvents {
     }
 
     /// Returns for each subject whether a stream that is opened now can listen to it.
-    static func standings() -> [Standing] {
+    static func states() -> [State] {
         let opened = open()
         opened.compactMap(\.feed).forEach { close($0.descriptor) }
-        return opened.map(\.standing)
+        return opened.map(\.state)
     }
 
     // MARK: Opening
 
-    private static func open() -> [(standing: Standing, feed: Feed?)] {
+    private static func open() -> [(state: State, feed: Feed?)] {
         func opened(
             _ subject: String, _ descriptor: Int32, _ kind: Feed.Kind
-        ) -> (standing: Standing, feed: Feed?) {
+        ) -> (state: State, feed: Feed?) {
             guard descriptor < 0 else {
-                return (Standing(subject: subject), Feed(descriptor: descriptor, kind: kind))
+                return (State(subject: subject), Feed(descriptor: descriptor, kind: kind))
             }
-            return (Standing(subject: subject, fault: String(cString: strerror(errno))), nil)
+            return (State(subject: subject, fault: String(cString: strerror(errno))), nil)
         }
         return [
             opened(

@@ -59,7 +59,7 @@ final class PressureWatch: Sendable {
                     state.triggers.append(trigger)
                     _ = clinux_poll_add(state.poll, trigger, 1)
                 } catch {
-                    // `standings` reports this fault.
+                    // `states` reports this fault.
                     continue
                 }
             }
@@ -67,14 +67,14 @@ final class PressureWatch: Sendable {
     }
 
     /// Returns for each resource whether a rise can be announced.
-    static func standings(above percent: Int) -> [KernelEvents.Standing] {
+    static func states(above percent: Int) -> [KernelEvents.State] {
         PressureProbe.resources.map { resource in
             let subject = "pressure on \(resource)"
             do throws(PressureTrigger.Fault) {
                 close(try PressureTrigger.open(resource, percent: percent))
-                return KernelEvents.Standing(subject: subject)
+                return KernelEvents.State(subject: subject)
             } catch {
-                return KernelEvents.Standing(subject: subject, fault: error.reason)
+                return KernelEvents.State(subject: subject, fault: error.reason)
             }
         }
     }

@@ -21,9 +21,9 @@ final class StorageProbe: Sendable {
 
     private let clock: any WallClock
     private let measure: @Sendable (String) -> Reading
-    private let standings = Mutex<[String: Standing]>([:])
+    private let states = Mutex<[String: State]>([:])
 
-    private struct Standing {
+    private struct State {
         /// Whether a thread is measuring. Its caller may have stopped waiting for it.
         var isAsked = false
         var last: (reading: Reading, at: Instant)?
@@ -41,28 +41,28 @@ final class StorageProbe: Sendable {
     /// Returns the bytes free to this user at an existing path. If the file system does not answer
     /// now, returns the last answer with its time.
     func free(at path: String) -> Reading {
-        let mayAsk = standings.withLock { standings in
-            defer { standings[path, default: Standing()].isAsked = true }
-            return standings[path]?.isAsked != true
+        let mayAsk = states.withLock { states in
+            defer { states[path, default: State()].isAsked = true }
+            return states[path]?.isAsked != true
         }
         guard mayAsk else { return late(path) }
         guard let call = Call() else {
             let code = errno
-            standings.withLock { $0[path]?.isAsked = false }
+            states.withLock { $0[path]?.isAsked = false }
             return refused(path, code)
         }
         let code = DetachedThread.start { [self] in
             let reading = measure(path)
             let last = (reading, clock.now)
-            standings.withLock { $0[path] = Standing(isAsked: false, last: last) }
+            states.withLock { $0[path] = State(isAsked: false, last: last) }
             call.end()
         }
         guard code == 0 else {
-            standings.withLock { $0[path]?.isAsked = false }
+            states.withLock { $0[path]?.isAsked = false }
             return refused(path, code)
         }
         guard call.ends(within: StorageProbe.patience, clock) else { return late(path) }
-        return standings.withLock { $0[path]?.last?.reading } ?? late(path)
+        return states.withLock { $0[path]?.last?.reading } ?? late(path)
     }
 
     private func refused(_ path: String, _ code: Int32) -> Reading {
@@ -73,7 +73,7 @@ final class StorageProbe: Sendable {
     /// still counts.
     private func late(_ path: String) -> Reading {
         let now = clock.now
-        guard let last = standings.withLock({ $0[path]?.last }), let value = last.reading.value,
+        guard let last = states.withLock({ $0[path]?.last }), let value = last.reading.value,
             last.at <= now, now - last.at <= StorageProbe.longestSilence
         else {
             return .sampledUnknown("\(path): no answer within \(StorageProbe.patience.text)")

@@ -25,7 +25,7 @@ extension RunHistory {
                     + OccurrenceAudit(connection: connection).findings(jobs)
                     + audit.counts()
                 // Rows that a damaged schema let in say more than the damage itself.
-                if findings.isEmpty { try connection.demandSchema(historyMigrations.form()) }
+                if findings.isEmpty { try connection.requireSchema(historyMigrations.form()) }
                 return findings
             }
         }
@@ -134,9 +134,9 @@ struct HistoryAudit {
             WHERE state = 'running' ORDER BY id
             """
         ) { row in
-            let standing = leases.standing(
+            let state = leases.state(
                 of: row.text(2), boot: row.text(3), expires: row.integer(4))
-            guard standing == .lapsed else { return nil }
+            guard state == .lapsed else { return nil }
             return AuditFinding(
                 .lease, isOffence: false,
                 "run \(row.integer(0)) of `\(row.text(1))` is running under the lease of "

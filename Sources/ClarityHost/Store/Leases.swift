@@ -24,7 +24,7 @@ struct Leases {
     /// started.
     var nextExpiry: Int64 { Leases.awakeMilliseconds + Planner.leaseTerm.milliseconds }
 
-    func standing(of owner: String, boot: String, expires: Int64) -> Lease.Standing {
+    func state(of owner: String, boot: String, expires: Int64) -> Lease.State {
         if owner == ownOwner { return .mine }
         guard boot == bootID, expires > Leases.awakeMilliseconds, isAlive(owner, patience: .zero)
         else {

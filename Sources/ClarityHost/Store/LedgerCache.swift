@@ -37,23 +37,23 @@ struct LedgerCache {
         }
         judge(leases)
         if isStale {
-            held.removeAll { ledger.open[$0]?.lease?.standing == .mine }
+            held.removeAll { ledger.open[$0]?.lease?.state == .mine }
         }
         return isStale
     }
 
     private mutating func judge(_ leases: Leases) {
         guard !held.isEmpty else { return }
-        let standings = Dictionary(
+        let states = Dictionary(
             uniqueKeysWithValues: self.leases.map { owner, terms in
-                (owner, leases.standing(of: owner, boot: terms.boot, expires: terms.expires))
+                (owner, leases.state(of: owner, boot: terms.boot, expires: terms.expires))
             })
         for run in held {
             // A run that this process has taken over meanwhile has another owner, or none.
-            guard let owner = ledger.open[run]?.lease?.owner, let standing = standings[owner],
-                standing != ledger.open[run]?.lease?.standing
+            guard let owner = ledger.open[run]?.lease?.owner, let state = states[owner],
+                state != ledger.open[run]?.lease?.state
             else { continue }
-            ledger.setStanding(standing, of: run)
+            ledger.setLeaseState(state, of: run)
         }
     }
 

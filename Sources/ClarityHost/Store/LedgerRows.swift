@@ -20,9 +20,9 @@ enum LedgerRows {
         var expires: Int64
     }
 
-    /// Reads the whole ledger; `standing` judges each owner's leases.
+    /// Reads the whole ledger; `state` judges each owner's leases.
     static func read(
-        _ connection: Connection, standing: (_ owner: String, LeaseTerms) -> Lease.Standing
+        _ connection: Connection, state: (_ owner: String, LeaseTerms) -> Lease.State
     ) throws -> Ledger {
         var jobs: [JobID: JobRecord] = [:]
         try records(connection, after: .min) { jobs[$0] = $1 }
@@ -31,11 +31,11 @@ enum LedgerRows {
             jobs: jobs, open: open.runs, waits: open.waits, nextRun: open.nextRun,
             pruned: try pruned(connection), boot: try boot(connection),
             sources: try sources(connection))
-        let standings = Dictionary(
-            uniqueKeysWithValues: open.leases.map { ($0, standing($0, $1)) })
+        let states = Dictionary(
+            uniqueKeysWithValues: open.leases.map { ($0, state($0, $1)) })
         for run in open.runs {
-            guard let found = (run.lease?.owner).flatMap({ standings[$0] }) else { continue }
-            ledger.setStanding(found, of: run.id)
+            guard let found = (run.lease?.owner).flatMap({ states[$0] }) else { continue }
+            ledger.setLeaseState(found, of: run.id)
         }
         return ledger
     }

@@ -57,7 +57,7 @@ public struct RunHistory: ~Copyable {
         return try rethrowing(path) {
             try connection.snapshot {
                 try LedgerRows.read(connection) {
-                    leases.standing(of: $0, boot: $1.boot, expires: $1.expires)
+                    leases.state(of: $0, boot: $1.boot, expires: $1.expires)
                 }
             }
         }

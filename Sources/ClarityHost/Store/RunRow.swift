@@ -36,7 +36,7 @@ enum RunRow {
         run.failures = Int(row.integer(11))
         run.interruptions = Int(row.integer(12))
         run.generation = row.integer(13)
-        run.lease = row.optionalText(14).map { Lease(owner: $0, standing: .held) }
+        run.lease = row.optionalText(14).map { Lease(owner: $0, state: .held) }
         run.startedAt = row.optionalInstant(15)
         run.finishedAt = row.optionalInstant(16)
         run.checkpoint = row.optionalText(17)

@@ -145,7 +145,7 @@ extension LedgerChange {
 ///   `SQLiteError.emptied` or `.missing` if a file with contents was lost.
 func demandUsable(_ path: String) throws {
     let place = DatabasePlace(path)
-    try place.demandPlain()
+    try place.requirePlain()
     switch place.loss {
     case .emptied: throw SQLiteError.emptied
     case .missing: throw SQLiteError.missing

@@ -32,7 +32,7 @@ func listed(_ names: [String], _ joint: String) -> String {
 /// Accepts at most 2 of these edits, or a third of the length if that is more, but never more than
 /// half of the length. The first of several equally near candidates wins. Returns `nil` if none is
 /// near.
-func nearest(to word: String, among candidates: [String]) -> String? {
+package func nearest(to word: String, among candidates: [String]) -> String? {
     let typed = Array(word.lowercased().unicodeScalars)
     guard typed.count <= 100 else { return nil }
     var best: (candidate: String, distance: Int)?
@@ -44,6 +44,14 @@ func nearest(to word: String, among candidates: [String]) -> String? {
         if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
     }
     return best?.candidate
+}
+
+/// Returns the end of a message about an unknown word: "; did you mean `retry`?", or nothing if no
+/// candidate is near. `prefix` is written before the candidate, as the `--` of an option.
+package func didYouMean(
+    _ word: String, among candidates: [String], prefix: String = ""
+) -> String {
+    nearest(to: word, among: candidates).map { "; did you mean \(shown(prefix + $0))?" } ?? ""
 }
 
 /// Returns the restricted Damerau-Levenshtein distance: no substring is edited twice.

@@ -70,7 +70,7 @@ struct RestorePlan {
     }
 
     /// Checks that a copy is a database of ours that this program can read.
-    func demand(_ item: StateRestore.Item, at path: String) throws {
+    func require(_ item: StateRestore.Item, at path: String) throws {
         guard let known = RestorePlan.files.first(where: { $0.name == item.file.name }) else {
             return
         }
@@ -125,7 +125,7 @@ struct RestorePlan {
         let version: Int
         do throws(SQLiteError) {
             let file = try Connection(path: path, access: hasLog ? .readOnly : .immutable)
-            try file.demandSoundness(forms[name])
+            try file.requireSoundness(forms[name])
             let owner = try file.first("PRAGMA application_id") { $0.integer(0) } ?? 0
             let isOurs = RestorePlan.files.contains { $0.name == name && $0.applicationID == owner }
             guard isOurs else { return "it is no database of this program" }
@@ -145,7 +145,7 @@ struct RestorePlan {
     private func facts(_ path: String, _ name: String) throws -> (owner: Int64, version: Int) {
         do throws(SQLiteError) {
             let file = try Connection(path: path, access: .immutable)
-            try file.demandSoundness(forms[name])
+            try file.requireSoundness(forms[name])
             return (
                 try file.first("PRAGMA application_id") { $0.integer(0) } ?? 0,
                 try file.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0

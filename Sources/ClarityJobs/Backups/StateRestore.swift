@@ -123,7 +123,7 @@ public struct StateRestore {
         do {
             for item in report.items {
                 try item.backup.copy(item.file, to: "\(draft)/\(item.file.name)")
-                try plan.demand(item, at: "\(draft)/\(item.file.name)")
+                try plan.require(item, at: "\(draft)/\(item.file.name)")
             }
             report.health = try settle(report.items, in: draft)
             if isRehearsal {

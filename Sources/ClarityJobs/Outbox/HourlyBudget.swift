@@ -33,16 +33,16 @@ extension HealthStore {
     /// hour began no later than our oldest request in the window, so the hour is over when that
     /// request leaves the window. Without such a request, the wait is one `HourlyBudget.window`.
     ///
-    /// - Parameter wish: the wait that the backend asked for, if believable. It replaces that wait
+    /// - Parameter retryAfter: the wait that the backend asked for, if believable. It replaces that wait
     ///   if it is shorter than an hour. One of an hour or more only says that the backend counts by
     ///   the hour.
     /// - Returns: how long to send nothing.
     public func closeRoute(
-        _ route: UploadRoute, for wish: Duration?, at now: Instant
+        _ route: UploadRoute, for retryAfter: Duration?, at now: Instant
     ) throws(HealthStoreError) -> Duration {
         try changeAnyway { connection in
             let sent = try requests(by: route, at: now, connection)
-            let shorter = wish.flatMap { $0 < .seconds(3600) ? $0 : nil }
+            let shorter = retryAfter.flatMap { $0 < .seconds(3600) ? $0 : nil }
             let wait =
                 shorter ?? (sent.first.map { min($0, now) } ?? now) + HourlyBudget.window - now
             try connection.run(

@@ -48,7 +48,7 @@ extension HealthStore {
     public func proveOutbox() throws(HealthStoreError) -> OutboxProof {
         try access { connection in
             try connection.snapshot {
-                try connection.demandSoundness(HealthSchema.migrations.form())
+                try connection.requireSoundness(HealthSchema.migrations.form())
                 var proof = OutboxProof()
                 try proveLedger(&proof, connection)
                 try proveStates(&proof, connection)

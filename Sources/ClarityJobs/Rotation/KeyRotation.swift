@@ -78,7 +78,7 @@ public struct KeyRotation {
         try file.check()
         let first = try presentKey()
         do throws(HealthStoreError) {
-            try KeyCheck(file, environment).demand(first.key)
+            try KeyCheck(file, environment).require(first.key)
         } catch {
             // The key is either the former or the new one; the rotation's record decides which.
             guard case .rotationUnfinished = error else { throw error }

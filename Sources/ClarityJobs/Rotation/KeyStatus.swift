@@ -39,7 +39,7 @@ public struct KeyStatus: Hashable, Sendable {
         do throws(MasterKeyError) { found = try source.find() } catch { throw .key(error) }
         guard let found else { throw .lostKey(path: file.path) }
         do throws(HealthStoreError) {
-            try KeyCheck(file, environment).demand(found.key)
+            try KeyCheck(file, environment).require(found.key)
         } catch {
             // The status reports an interrupted rotation.
             guard case .rotationUnfinished = error else { throw error }

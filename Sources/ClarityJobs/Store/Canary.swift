@@ -19,11 +19,11 @@ enum Canary {
     /// - Throws: `SealingError` of `canary` for another key.
     static func sealer(_ key: MasterKey, _ connection: Connection) throws -> Sealer {
         let sealer = try Sealer(key)
-        if standing(connection, sealer) != .sound {
+        if state(connection, sealer) != .sound {
             try connection.transaction {
                 // Two processes may have opened the new file at once; the canary of the first one
                 // stays.
-                switch standing(connection, sealer) {
+                switch state(connection, sealer) {
                 case .sound: return
                 case .otherwise: throw SealingError(row)
                 case .damaged: break
@@ -39,7 +39,7 @@ enum Canary {
     }
 
     /// What a file says about a key.
-    enum Standing: Hashable, Sendable {
+    enum State: Hashable, Sendable {
         /// There is no canary, as in a new file or a file that is not ours.
         case none
         case sound
@@ -51,7 +51,7 @@ enum Canary {
         case otherwise
     }
 
-    static func standing(_ connection: Connection, _ sealer: Sealer) -> Standing {
+    static func state(_ connection: Connection, _ sealer: Sealer) -> State {
         do {
             let found = try connection.first("SELECT sealed FROM canary") { $0.blob(0) }
             guard let sealed = found, sealer.opens(sealed, for: row) else {

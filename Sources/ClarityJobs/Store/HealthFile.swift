@@ -48,7 +48,7 @@ struct HealthFile: Sendable {
     ///   if a restore was cut short. `damaged` for a file that was emptied, or that is gone
     ///   although there is a backup of it.
     func check() throws(HealthStoreError) {
-        try demandWhole()
+        try requireWhole()
         try checkFiles()
         switch DatabasePlace(path).loss {
         case .emptied: throw HealthStore.described(SQLiteError.emptied, path)
@@ -89,9 +89,9 @@ struct HealthFile: Sendable {
     }
 
     /// Checks that no restore was cut short.
-    func demandWhole() throws(HealthStoreError) {
+    func requireWhole() throws(HealthStoreError) {
         do throws(StateDirectoryError) {
-            try StateDirectory.demandWhole(directory)
+            try StateDirectory.requireWhole(directory)
         } catch {
             throw .directory(error)
         }

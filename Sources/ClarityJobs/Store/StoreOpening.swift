@@ -34,7 +34,7 @@ struct StoreOpening {
             let key = try HealthStore.key(of: file, environment) {
                 source throws(MasterKeyError) in try source.create()
             }
-            try KeyCheck(file, environment).demand(key)
+            try KeyCheck(file, environment).require(key)
             wasUpgraded = try HealthStore(
                 path: file.path, key: key, lock: alone, actor: actor, clock: clock,
                 connection: { () throws(SQLiteError) in
@@ -62,11 +62,11 @@ struct StoreOpening {
         try file.check()
         let known = try FormUpgrade.share(of: file, patience)
         // Checked again, because a restore may have been cut short while this process waited.
-        try file.demandWhole()
+        try file.requireWhole()
         let first = try HealthStore.key(of: file, environment) {
             source throws(MasterKeyError) in try source.create()
         }
-        try KeyCheck(file, environment).demand(first)
+        try KeyCheck(file, environment).require(first)
         try file.make()
         if let known {
             (lock, key) = (known, first)
@@ -106,7 +106,7 @@ struct KeyCheck {
     ///
     /// - Throws: `wrongKey` if it is not; `rotationUnfinished` if the reason may be that a change
     ///   of keys was cut short; `database` if the file cannot be copied.
-    func demand(_ key: MasterKey) throws(HealthStoreError) {
+    func require(_ key: MasterKey) throws(HealthStoreError) {
         guard file.exists else { return }
         let sealer: Sealer
         do throws(MasterKeyError) { sealer = try Sealer(key) } catch { throw .key(error) }
@@ -142,7 +142,7 @@ struct KeyCheck {
     }
 
     private func answer(_ connection: Connection, _ sealer: Sealer) -> Answer {
-        switch Canary.standing(connection, sealer) {
+        switch Canary.state(connection, sealer) {
         case .none: .unknown
         case .sound, .earlier, .damaged: .opens
         case .otherwise: .otherwise(isRotation: isRotating(connection))

@@ -12,7 +12,7 @@ extension SheetReader {
     /// Returns the types of metrics with their numbers and their first and last dates.
     public func metrics() throws(HealthStoreError) -> Sheet {
         let stocks = try store.metricStocks()
-        let standing = try standing()
+        let freshness = try freshness()
         var days = LocalDays(zone: zone)
         func day(_ instant: Instant) -> String {
             CivilDay(daysSince1970: days.day(at: instant.secondsSince1970).number).description
@@ -31,17 +31,17 @@ extension SheetReader {
                 "type": .string(name), "count": .integer(stock.count),
                 "first_at": .text(stock.first), "last_at": .text(stock.last),
                 "measures": .array(measures.map { .string($0) }),
-                "synced_at": .text(standing.synced), "read_at": .text(standing.read),
+                "synced_at": .text(freshness.synced), "read_at": .text(freshness.read),
             ])
             sheet.cells.append([
                 name, "\(stock.count)", "\(stock.first)", "\(stock.last)",
-                standing.synced?.description ?? "", standing.read?.description ?? "",
+                freshness.synced?.description ?? "", freshness.read?.description ?? "",
             ])
             sheet.counts[name] = stock.count
         }
         sheet.lines = stockTable(rows)
         if rows.isEmpty { sheet.lines.append("no metrics are kept yet") }
-        sheet.lines += lines(of: standing)
+        sheet.lines += lines(of: freshness)
         sheet.page = .array(sheet.records)
         return sheet
     }
@@ -80,7 +80,7 @@ extension SheetReader {
         try metrics(
             selection.group, in: begin..<max(begin, figures.start(of: today + 1)), &sheet
         ) { figures.add($0) }
-        let standing = try standing()
+        let freshness = try freshness()
         let ofMeasures = figures.figures().mapValues { figures in
             figures.filter { (first...today).contains($0.day) }
         }
@@ -89,13 +89,13 @@ extension SheetReader {
             let span = first == today ? "today" : "in these \(today - first + 1) days"
             sheet.lines.append("no \(selection.group.rawValue) is known of \(span)")
         }
-        sheet.lines += lines(of: standing)
+        sheet.lines += lines(of: freshness)
         sheet.page = [
             "type": .string(selection.group.rawValue),
             "since": .string(CivilDay(daysSince1970: first).description),
             "until": .string(CivilDay(daysSince1970: today).description),
-            "time_zone": .string(zone.identifier), "synced_at": .text(standing.synced),
-            "read_at": .text(standing.read), "damaged": .count(sheet.damaged.count),
+            "time_zone": .string(zone.identifier), "synced_at": .text(freshness.synced),
+            "read_at": .text(freshness.read), "damaged": .count(sheet.damaged.count),
             "measures": sheet.page,
         ]
         return sheet

@@ -81,14 +81,14 @@ public struct SheetReader {
     }
 
     /// Returns when metrics were last synced and when sources were last read.
-    func standing() throws(HealthStoreError) -> (synced: Instant?, read: Instant?) {
+    func freshness() throws(HealthStoreError) -> (synced: Instant?, read: Instant?) {
         (try store.pullRecord(of: .metrics).endedAt, try store.lastSourceReading())
     }
 
     /// Returns lines for people about both times.
-    func lines(of standing: (synced: Instant?, read: Instant?)) -> [String] {
-        var lines = [line("synced", standing.synced)]
-        if standing.read != nil { lines.append(line("sources read", standing.read)) }
+    func lines(of freshness: (synced: Instant?, read: Instant?)) -> [String] {
+        var lines = [line("synced", freshness.synced)]
+        if freshness.read != nil { lines.append(line("sources read", freshness.read)) }
         return lines
     }
 

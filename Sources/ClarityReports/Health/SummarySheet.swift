@@ -22,7 +22,7 @@ extension SheetReader {
     /// insight, and the other known values of the day.
     public func summary() throws(HealthStoreError) -> Sheet {
         var sheet = Sheet()
-        let standing = try standing()
+        let freshness = try freshness()
         var items: [Item] = []
         for group in MetricGroup.allCases {
             var figures = DailyFigures(group, in: zone)
@@ -48,12 +48,12 @@ extension SheetReader {
                 }
                 item.isPulled = newest?.origin == .pulled
                 item.asOf =
-                    item.isPulled ? standing.synced : newest?.asOf ?? standing.read
+                    item.isPulled ? freshness.synced : newest?.asOf ?? freshness.read
                 items.append(item)
             }
         }
         items.sort { SheetReader.order($0.measure) < SheetReader.order($1.measure) }
-        try write(items, standing, &sheet)
+        try write(items, freshness, &sheet)
         return sheet
     }
 
@@ -80,7 +80,7 @@ extension SheetReader {
     }
 
     private func write(
-        _ items: [Item], _ standing: (synced: Instant?, read: Instant?), _ sheet: inout Sheet
+        _ items: [Item], _ freshness: (synced: Instant?, read: Instant?), _ sheet: inout Sheet
     ) throws(HealthStoreError) {
         var days = LocalDays(zone: zone)
         let today = days.day(at: now.secondsSince1970).number
@@ -131,7 +131,7 @@ extension SheetReader {
         }
         sheet.page = [
             "day": .string(todayText), "time_zone": .string(zone.identifier),
-            "synced_at": .text(standing.synced), "read_at": .text(standing.read),
+            "synced_at": .text(freshness.synced), "read_at": .text(freshness.read),
             "items": .array(sheet.records),
             "insight": insight?.json.adding("synced_at", .text(synced)) ?? .null,
         ]

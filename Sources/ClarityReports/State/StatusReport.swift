@@ -168,7 +168,7 @@ extension StatusReport {
         [
             JSON.Member(name: "job", value: .string(job.id)),
             JSON.Member(name: "last_success", value: .text(job.lastSuccess)),
-            JSON.Member(name: "standing", value: .string(job.status.forReport)),
+            JSON.Member(name: "state", value: .string(job.status.forReport)),
             JSON.Member(name: "overdue", value: .bool(job.isOverdue)),
         ]
     }

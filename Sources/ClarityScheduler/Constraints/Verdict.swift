@@ -1,7 +1,7 @@
 /// The result of one constraint for one set of conditions, with the values for people.
 public struct Verdict: Hashable, Sendable {
     /// Whether the constraint lets the job run, and why.
-    public enum Standing: String, CaseIterable, Sendable {
+    public enum State: String, CaseIterable, Sendable {
         /// The constraint holds.
         case met
         /// The answer is unknown, and the constraint's rule lets the job run.
@@ -11,7 +11,7 @@ public struct Verdict: Hashable, Sendable {
     }
 
     public var constraint: Constraint
-    public var standing: Standing
+    public var state: State
     /// What the constraint requires, for people: `above 20 %`.
     public var wanted: String
     /// What was measured, for people: `17 %`, `unknown`.
@@ -19,7 +19,7 @@ public struct Verdict: Hashable, Sendable {
     /// The source of the measured value, with its time if it is not fresh, or the reason why there
     /// is no value.
     public var source: String
-    /// Whether the answer is unknown, so that `standing` follows from the rule for unknown answers.
+    /// Whether the answer is unknown, so that `state` follows from the rule for unknown answers.
     public var isUnknown = false
     /// Whether the verdict can change without an announcement, so that it has to be polled.
     public var isSampled = false
@@ -27,7 +27,7 @@ public struct Verdict: Hashable, Sendable {
     public var changesAt: Instant?
 
     /// Whether the constraint lets the job run.
-    public var allows: Bool { standing != .unmet }
+    public var allows: Bool { state != .unmet }
 }
 
 extension Constraint {
@@ -140,13 +140,13 @@ private struct Judge {
         on reading: Conditions.Reading<Value>, wanted: String, show: (Value) -> String,
         holds: (Value) -> Bool
     ) -> Verdict {
-        let standing: Verdict.Standing =
+        let state: Verdict.State =
             switch reading.value {
             case let value?: holds(value) ? .met : .unmet
             case nil: unknown == .run ? .assumed : .unmet
             }
         return Verdict(
-            constraint: constraint, standing: standing, wanted: wanted,
+            constraint: constraint, state: state, wanted: wanted,
             measured: reading.value.map(show) ?? "unknown",
             source: reading.at.map { "\(reading.source), at \($0)" } ?? reading.source,
             isUnknown: reading.value == nil, isSampled: reading.isSampled)
@@ -158,7 +158,7 @@ private struct Judge {
         let wanted = "`\(check.name)` passes"
         guard let answer, check.isValid(answer, at: now) else {
             return Verdict(
-                constraint: constraint, standing: .unmet, wanted: wanted, measured: "not asked",
+                constraint: constraint, state: .unmet, wanted: wanted, measured: "not asked",
                 source: answer.map { "\($0.source), at \($0.at ?? now), too long ago" }
                     ?? "asked when a run depends on it")
         }
@@ -172,7 +172,7 @@ private struct Judge {
         let isOpen = windows.isOpen(at: now)
         let change = windows.nextChange(after: now)
         return Verdict(
-            constraint: constraint, standing: isOpen ? .met : .unmet,
+            constraint: constraint, state: isOpen ? .met : .unmet,
             wanted: "\(windows)",
             measured: (isOpen ? "open" : "closed") + (change.map { " until \($0)" } ?? ""),
             source: "clock of \(windows.zone.identifier)", changesAt: change)

@@ -1,7 +1,7 @@
 /// The right to execute a run's attempt and to record its end.
 public struct Lease: Hashable, Sendable {
     /// The state of a lease, as seen by the process that reads it.
-    public enum Standing: Sendable {
+    public enum State: Sendable {
         /// This process holds it.
         case mine
         /// Another process holds it and is alive.
@@ -12,11 +12,11 @@ public struct Lease: Hashable, Sendable {
 
     /// The holder's name, unique to a process.
     public var owner: String
-    public var standing: Standing
+    public var state: State
 
     /// Creates a lease.
-    public init(owner: String, standing: Standing) {
+    public init(owner: String, state: State) {
         self.owner = owner
-        self.standing = standing
+        self.state = state
     }
 }

@@ -4,7 +4,7 @@ public struct JobExplanation: Hashable, Sendable {
     /// One factor that decides whether the job may start.
     public struct Factor: Hashable, Sendable {
         /// The state of a factor.
-        public enum Standing: String, CaseIterable, Sendable {
+        public enum State: String, CaseIterable, Sendable {
             /// The factor holds, or is not in the way.
             case met
             /// The answer is unknown, and the constraint's rule lets the job run.
@@ -23,7 +23,7 @@ public struct JobExplanation: Hashable, Sendable {
         public var wanted: String
         public var measured: String
         public var source: String
-        public var standing: Standing
+        public var state: State
         /// When the run drops or dropped the constraint; `nil` if no step of `relax` drops it.
         public var dropsAt: Instant?
         /// Since when the factor holds a run back; `nil` if it does not, or if no decision has
@@ -57,7 +57,7 @@ public struct JobExplanation: Hashable, Sendable {
         case ask
     }
 
-    public var standing: JobStatus
+    public var status: JobStatus
     /// The waiting run, the oldest if there are several. The explanation is about this run, or
     /// about a hypothetical one.
     public var waiting: Run?
@@ -86,23 +86,23 @@ extension Planner {
 
 extension PlanBuilder {
     fileprivate mutating func explanation(of job: Job, _ past: JobPast) -> JobExplanation {
-        let standing = standing(of: job)
+        let status = status(of: job)
         let candidate = candidate(of: job)
         let isOpen = openRunNumbers(of: job.id).contains(candidate.id)
         let heldBack = Dictionary(past.heldBack.map { ($0.subject, $0) }) { first, _ in first }
         var factors = constraints(of: job, for: candidate)
-        for deferral in standing.deferrals where deferral.reason != .constraint {
+        for deferral in status.deferrals where deferral.reason != .constraint {
             factors.append(
                 JobExplanation.Factor(
                     reason: deferral.reason, subject: deferral.subject, wanted: deferral.wanted,
-                    measured: deferral.measured, source: deferral.source, standing: .unmet,
-                    change: change(for: deferral, candidate, job, standing)))
+                    measured: deferral.measured, source: deferral.source, state: .unmet,
+                    change: change(for: deferral, candidate, job, status)))
         }
         let pause = record(of: job.id).pause.flatMap { $0.holds(at: moment.wall) ? $0 : nil }
         for index in factors.indices {
             let factor = factors[index]
             factors[index].past = heldBack[factor.subject]
-            guard factor.standing == .unmet else { continue }
+            guard factor.state == .unmet else { continue }
             factors[index].since =
                 factor.reason == .paused ? pause?.since : past.waitingSince[factor.subject]
         }
@@ -110,34 +110,34 @@ extension PlanBuilder {
         factors += past.heldBack.filter { !shown.contains($0.subject) }.map { before in
             JobExplanation.Factor(
                 reason: before.reason, subject: before.subject, wanted: "", measured: "",
-                source: "", standing: .met, past: before)
+                source: "", state: .met, past: before)
         }
         let expiresAt = isOpen ? expiry(of: candidate, job) : nil
         return JobExplanation(
-            standing: standing, waiting: isOpen ? candidate : nil, pause: pause, factors: factors,
+            status: status, waiting: isOpen ? candidate : nil, pause: pause, factors: factors,
             expiresAt: expiresAt,
-            start: standing.open?.state == .running
+            start: status.open?.state == .running
                 ? .running : LikelyStart(factors, now: moment.wall, expiresAt: expiresAt))
     }
 
     private mutating func constraints(of job: Job, for run: Run) -> [JobExplanation.Factor] {
         let relaxed = relaxed(job, for: run)
-        return demands(of: run, job).map { demand in
-            let (subject, constraint) = (demand.subject, demand.constraint)
-            let verdict = verdict(on: demand, of: job)
+        return requirements(of: run, job).map { requirement in
+            let (subject, constraint) = (requirement.subject, requirement.constraint)
+            let verdict = verdict(on: requirement, of: job)
             let step = job.relaxations.first { $0.drops == constraint.name }
             let isDropped = relaxed.contains(constraint.name) || run.isForced
-            let standing: JobExplanation.Factor.Standing =
-                switch verdict.standing {
+            let state: JobExplanation.Factor.State =
+                switch verdict.state {
                 case .met: .met
                 case .assumed: .assumed
                 case .unmet: isDropped ? .dropped : .unmet
                 }
             return JobExplanation.Factor(
                 reason: .constraint, subject: subject, wanted: verdict.wanted,
-                measured: verdict.measured, source: verdict.source, standing: standing,
+                measured: verdict.measured, source: verdict.source, state: state,
                 dropsAt: step.map { run.lateSince + $0.after },
-                change: standing == .unmet ? change(for: verdict) : nil)
+                change: state == .unmet ? change(for: verdict) : nil)
         }
     }
 
@@ -151,7 +151,7 @@ extension PlanBuilder {
     }
 
     private func change(
-        for deferral: Deferral, _ run: Run, _ job: Job, _ standing: JobStatus
+        for deferral: Deferral, _ run: Run, _ job: Job, _ status: JobStatus
     ) -> JobExplanation.Change {
         switch deferral.reason {
         case .constraint: .ask
@@ -166,7 +166,7 @@ extension PlanBuilder {
             .pass(until: record(of: job.id).retryAfter ?? moment.wall)
         case .backoff: .pass(until: run.notBefore ?? moment.wall)
         case .notDue where deferral.subject == JobStatus.schedule:
-            (standing.nextStart ?? standing.next).map { .pass(until: $0) } ?? .ask
+            (status.nextStart ?? status.next).map { .pass(until: $0) } ?? .ask
         case .notDue where deferral.subject == PlanBuilder.earliestBegin:
             .pass(until: (record(of: job.id).lastFinished ?? moment.wall) + job.earliestBegin)
         case .notDue: .pass(until: run.notBefore ?? moment.wall)

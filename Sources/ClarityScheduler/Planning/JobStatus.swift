@@ -19,17 +19,17 @@ public struct JobStatus: Hashable, Sendable {
 
 extension Planner {
     /// Returns the status of each job, in the order of the job file; decides and changes nothing.
-    public func standings(
+    public func statuses(
         at moment: Moment, conditions: Conditions, ledger: Ledger
     ) -> [JobStatus] {
         var builder = PlanBuilder(self, [], moment, { conditions }, ledger)
-        return jobs.jobs.map { builder.standing(of: $0) }
+        return jobs.jobs.map { builder.status(of: $0) }
     }
 }
 
 extension PlanBuilder {
     /// Returns the status of a job.
-    mutating func standing(of job: Job) -> JobStatus {
+    mutating func status(of job: Job) -> JobStatus {
         let runs = openRuns(of: job.id)
         let open = runs.first { !$0.isWaitingBackfill } ?? runs.first
         let next = next(of: job)

@@ -74,8 +74,8 @@ public struct Ledger: Hashable, Sendable {
     }
 
     /// Updates the state of a run's lease to what the store has found.
-    public mutating func setStanding(_ standing: Lease.Standing, of run: RunID) {
-        open[run]?.lease?.standing = standing
+    public mutating func setLeaseState(_ state: Lease.State, of run: RunID) {
+        open[run]?.lease?.state = state
     }
 
     /// Replaces a job's record with what another process has written.

@@ -47,7 +47,7 @@ extension LikelyStart {
     /// Derives the start from the factors that hold a run back: the latest time at which one of
     /// them ends.
     init(_ factors: [JobExplanation.Factor], now: Instant, expiresAt: Instant?) {
-        let releases = factors.filter { $0.standing == .unmet }
+        let releases = factors.filter { $0.state == .unmet }
             .map { Release(of: $0, now: now, expiresAt: expiresAt) }
         let doubts = releases.compactMap(\.doubt)
         let bases = releases.compactMap(\.basis)

@@ -187,7 +187,7 @@ extension PlanBuilder {
         guard deferrals.allSatisfy({ $0.reason == .constraint }) else { return }
         let relaxed = relaxed(job, for: run)
         let conditions = conditions
-        let unmet = demands(of: run, job).map(\.constraint).filter {
+        let unmet = requirements(of: run, job).map(\.constraint).filter {
             !relaxed.contains($0.name)
                 && !job.verdict(of: $0, in: conditions, at: moment.wall).allows
         }
@@ -223,7 +223,7 @@ extension PlanBuilder {
         run.state = .running
         run.attempts += 1
         run.generation += 1
-        run.lease = Lease(owner: planner.owner, standing: .mine)
+        run.lease = Lease(owner: planner.owner, state: .mine)
         run.startedAt = run.startedAt ?? moment.wall
         run.notBefore = nil
         run.needs = nil

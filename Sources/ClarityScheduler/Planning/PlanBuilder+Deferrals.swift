@@ -5,7 +5,7 @@ extension PlanBuilder {
         var deferrals: [Deferral] = []
         if let other = runAhead(of: run) {
             deferrals.append(overlap(other))
-            if other.lease?.standing == .held { wake(after: Planner.recheck) }
+            if other.lease?.state == .held { wake(after: Planner.recheck) }
         } else if let ending = endingAttempt(of: job) {
             deferrals.append(ending)
         }
@@ -81,7 +81,7 @@ extension PlanBuilder {
     func overlap(_ other: Run) -> Deferral {
         let source =
             switch other.lease {
-            case let lease? where lease.standing == .mine: "lease of this process"
+            case let lease? where lease.state == .mine: "lease of this process"
             case let lease?: "lease of \(lease.owner)"
             case nil: "history"
             }
@@ -171,19 +171,19 @@ extension PlanBuilder {
     static let retryAfter = "retry_after"
 
     /// Returns what a run needs: the constraints of its job in order, then its own need.
-    func demands(of run: Run, _ job: Job) -> [Demand] {
+    func requirements(of run: Run, _ job: Job) -> [Requirement] {
         let own = run.needs.map {
-            Demand(subject: $0.rawValue, constraint: $0.constraint, isOwn: true)
+            Requirement(subject: $0.rawValue, constraint: $0.constraint, isOwn: true)
         }
-        let all = job.constraints.map { Demand(subject: $0.name, constraint: $0) }
+        let all = job.constraints.map { Requirement(subject: $0.name, constraint: $0) }
         guard let own, !job.constraints.contains(own.constraint) else { return all }
         return all + [own]
     }
 
-    /// Returns the verdict on one demand; its source says if the demand is the run's own.
-    mutating func verdict(on demand: Demand, of job: Job) -> Verdict {
-        var verdict = job.verdict(of: demand.constraint, in: conditions, at: moment.wall)
-        if demand.isOwn { verdict.source += "; the run itself asks for it" }
+    /// Returns the verdict on one requirement; its source says if the requirement is the run's own.
+    mutating func verdict(on requirement: Requirement, of job: Job) -> Verdict {
+        var verdict = job.verdict(of: requirement.constraint, in: conditions, at: moment.wall)
+        if requirement.isOwn { verdict.source += "; the run itself asks for it" }
         return verdict
     }
 
@@ -191,7 +191,7 @@ extension PlanBuilder {
     private mutating func unmet(of job: Job, for run: Run) -> [Deferral] {
         let relaxed = relaxed(job, for: run)
         var deferrals: [Deferral] = []
-        for wanted in demands(of: run, job) where !relaxed.contains(wanted.constraint.name) {
+        for wanted in requirements(of: run, job) where !relaxed.contains(wanted.constraint.name) {
             let verdict = verdict(on: wanted, of: job)
             // The network constraints share one name; the first unmet one stands for them.
             guard !verdict.allows, !deferrals.contains(where: { $0.subject == wanted.subject })
@@ -213,7 +213,7 @@ extension PlanBuilder {
 }
 
 /// One condition that a run needs: a constraint of its job, or its own need.
-struct Demand {
+struct Requirement {
     /// As in `Deferral.subject`.
     var subject: String
     var constraint: Constraint

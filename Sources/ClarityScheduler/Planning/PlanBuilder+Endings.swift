@@ -8,7 +8,7 @@ extension PlanBuilder {
         for name in end.events.sorted() { enqueueRuns(on: name, besides: attempt.job.id) }
         if !end.hasLastWord { suppose(attempt.job.tells, toldBy: attempt.job, in: run(id)) }
         // A process that has taken over the lease decides about the run from now on.
-        guard var run = run(id), run.state == .running, run.lease?.standing == .mine else {
+        guard var run = run(id), run.state == .running, run.lease?.state == .mine else {
             return
         }
         run.tally.add(end.tally)
@@ -26,19 +26,19 @@ extension PlanBuilder {
             run.failure = failure
             close(&run, .failed, attempt, end, .failed)
             enqueueFollowers(of: run, attempt.job)
-        case .again(let failure, let wish):
+        case .again(let failure, let retryAfter):
             run.failures += 1
             run.interruptions = 0
             run.failure = failure
-            let believed = min(wish ?? .zero, attempt.job.retry.maximum)
+            let believed = min(retryAfter ?? .zero, attempt.job.retry.maximum)
             if believed > .zero { setRetryAfter(moment.wall + believed, of: run.job) }
             if run.failures >= attempt.job.retry.attempts {
                 close(&run, .failed, attempt, end, .failed)
                 enqueueFollowers(of: run, attempt.job)
             } else {
-                var lot = lot(of: run)
+                var generator = generator(of: run)
                 let wait = attempt.job.retry.wait(
-                    afterFailures: run.failures, using: &lot)
+                    afterFailures: run.failures, using: &generator)
                 release(&run, after: max(wait, believed), attempt, end, .failed)
             }
         case .snoozed(let failure, let span):
@@ -82,7 +82,7 @@ extension PlanBuilder {
     /// Takes over the runs whose lease holders are gone.
     mutating func rescueLapsedRuns() {
         let lapsed = ledger.open.values.filter {
-            $0.state == .running && $0.lease?.standing == .lapsed
+            $0.state == .running && $0.lease?.state == .lapsed
         }
         for run in lapsed.sorted(by: { $0.id < $1.id }) {
             // Another process may know the job, or this one may know it again later.
@@ -107,9 +107,9 @@ extension PlanBuilder {
                     run.finishedAt = moment.wall
                 } else {
                     run.isExpedited = false
-                    var lot = lot(of: run)
+                    var generator = generator(of: run)
                     run.notBefore =
-                        moment.wall + retry.wait(afterFailures: run.failures, using: &lot)
+                        moment.wall + retry.wait(afterFailures: run.failures, using: &generator)
                 }
             }
             put(run)
@@ -141,7 +141,7 @@ extension PlanBuilder {
     /// Kills the attempts whose run another process has taken over.
     mutating func endLostAttempts() {
         for id in planner.inFlight.keys.sorted()
-        where run(id)?.lease?.standing != .mine && planner.inFlight[id]?.stop != .leaseLost {
+        where run(id)?.lease?.state != .mine && planner.inFlight[id]?.stop != .leaseLost {
             guard var attempt = planner.inFlight[id] else { continue }
             attempt.stop = .leaseLost
             if !attempt.isKilled { add(.signal(id, .kill)) }
@@ -152,7 +152,7 @@ extension PlanBuilder {
 
     /// Returns the generator for the draws about a run at its current number of failures: the same
     /// run gets the same draws, whatever else was decided.
-    private func lot(of run: Run) -> SeededGenerator {
+    private func generator(of run: Run) -> SeededGenerator {
         let draw = UInt64(bitPattern: run.id.rawValue) &* 0x9E37_79B9_7F4A_7C15
         return SeededGenerator(seed: planner.seed ^ draw ^ UInt64(run.failures))
     }
@@ -160,7 +160,7 @@ extension PlanBuilder {
     private enum EndVerdict {
         case succeeded
         case failed(Failure)
-        case again(Failure, wish: Duration?)
+        case again(Failure, retryAfter: Duration?)
         case snoozed(Failure, Duration)
         case awaits(NeededCondition, Failure)
         case stopped(Failure?)
@@ -178,10 +178,10 @@ extension PlanBuilder {
         case (.reported(.retry(_, let failure)), .timeout) where !end.tally.hasCounted:
             // The worker obeyed its warning without a count above zero: a backend that hangs looks
             // like this.
-            return .again(failure, wish: nil)
+            return .again(failure, retryAfter: nil)
         case (_, .stalled):
             let time = attempt.job.stall?.text ?? "its time"
-            return .again(Failure(.work, "made no progress for \(time)"), wish: nil)
+            return .again(Failure(.work, "made no progress for \(time)"), retryAfter: nil)
         case (.reported(.retry(_, let failure)), .some),
             (.reported(.snooze(_, let failure)), .some),
             (.reported(.awaits(_, let failure)), .some):
@@ -189,17 +189,17 @@ extension PlanBuilder {
         case (.reported(.snooze(let after, let failure)), nil): return .snoozed(failure, after)
         case (.reported(.awaits(let need, let failure)), nil): return .awaits(need, failure)
         case (.reported(.retry(let after, let failure)), nil):
-            return .again(failure, wish: after)
+            return .again(failure, retryAfter: after)
         case (.broke, .timeout):
             let time = attempt.job.timeout.text
-            return .again(Failure(.work, "did not end within its time of \(time)"), wish: nil)
+            return .again(Failure(.work, "did not end within its time of \(time)"), retryAfter: nil)
         case (.broke, .some): return .stopped(nil)
         case (.broke(.killedBySignal(9)), nil)
         where run.interruptions < Planner.toleratedInterruptions:
             let name = AttemptFault.name(of: attempt.job.kind)
             return .interrupted(Failure(.internalFault, "\(name) was killed from outside"))
         case (.broke(let fault), nil):
-            return .again(fault.failure(of: attempt.job.kind), wish: nil)
+            return .again(fault.failure(of: attempt.job.kind), retryAfter: nil)
         }
     }
 

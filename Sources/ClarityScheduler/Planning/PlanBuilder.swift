@@ -88,7 +88,7 @@ struct PlanBuilder {
         mutating get {
             if let runningElsewhereRead { return runningElsewhereRead }
             let runs = ledger.open.values.filter {
-                $0.state == .running && $0.lease?.standing == .held
+                $0.state == .running && $0.lease?.state == .held
             }
             runningElsewhereRead = runs
             return runs

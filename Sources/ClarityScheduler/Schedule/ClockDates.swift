@@ -15,14 +15,14 @@ struct ClockDates: Hashable, Sendable {
     var isEitherDayEnough = false
 
     /// Whether the expression names a day.
-    enum Standing {
+    enum State {
         case named
         /// The expression does not name the day; `before` and `after` are the nearest days that it
         /// may name.
         case notNamed(before: Int64, after: Int64)
     }
 
-    func standing(ofDay day: Int64) -> Standing {
+    func state(ofDay day: Int64) -> State {
         let date = CivilTime.date(daysSince1970: Int(day))
         if let years {
             let next = years.first { $0 >= date.year }

@@ -43,7 +43,7 @@ struct ClockTimes: Hashable, Sendable {
         let days = Self.days(of: range)
         var day = days.upperBound - 1
         while day >= days.lowerBound {
-            switch dates.standing(ofDay: day) {
+            switch dates.state(ofDay: day) {
             case .named:
                 if let time = last(ofDay: part(of: range, in: day)) {
                     return day * aDay + Int64(time)
@@ -73,7 +73,7 @@ struct ClockTimes: Hashable, Sendable {
     private static func firstDay(of dates: ClockDates, in days: Range<Int64>) -> Int64? {
         var day = days.lowerBound
         while day < days.upperBound {
-            switch dates.standing(ofDay: day) {
+            switch dates.state(ofDay: day) {
             case .named: return day
             case .notNamed(_, let after): day = after
             }

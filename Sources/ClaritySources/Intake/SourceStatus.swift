@@ -49,9 +49,9 @@ public struct SourceStatus: Hashable, Sendable {
             if kept.isSettled { zones.settled = kept.name }
         }
         return try JobOptions(order, zones: zones).sourceEntries().map { entry in
-            var standing = try SourceStatus(entry, store, now: now)
-            standing.timeZone = zones.settled
-            return standing
+            var status = try SourceStatus(entry, store, now: now)
+            status.timeZone = zones.settled
+            return status
         }
     }
 
@@ -126,28 +126,28 @@ extension SourceError {
 // For people and for programs.
 extension SourceStatus {
     /// Returns lines for people: the time zone that days follow, then each source.
-    public static func lines(_ standings: [SourceStatus]) -> [String] {
-        let zone = standings.lazy.compactMap(\.timeZone).first
-        return (zone.map { ["days follow \($0)"] } ?? []) + standings.flatMap(\.lines)
+    public static func lines(_ statuses: [SourceStatus]) -> [String] {
+        let zone = statuses.lazy.compactMap(\.timeZone).first
+        return (zone.map { ["days follow \($0)"] } ?? []) + statuses.flatMap(\.lines)
     }
 
     /// Lines for people: the source, and below it its status.
     var lines: [String] {
-        var standing: String
+        var words: String
         switch state {
-        case .neverRead: standing = "never read"
-        case .unchanged: standing = "read at \(readAt?.description ?? "?") and unchanged since"
-        case .changed: standing = "read at \(readAt?.description ?? "?"), changed since"
-        case .missing: standing = "missing"
-        case .unreadable: standing = "unreadable: \(problem ?? "?")"
-        case .empty: standing = kind == SourceEntry.Kind.spool.rawValue ? "no file waits" : "empty"
-        case .waiting: standing = "\(files) \(files == 1 ? "file waits" : "files wait")"
+        case .neverRead: words = "never read"
+        case .unchanged: words = "read at \(readAt?.description ?? "?") and unchanged since"
+        case .changed: words = "read at \(readAt?.description ?? "?"), changed since"
+        case .missing: words = "missing"
+        case .unreadable: words = "unreadable: \(problem ?? "?")"
+        case .empty: words = kind == SourceEntry.Kind.spool.rawValue ? "no file waits" : "empty"
+        case .waiting: words = "\(files) \(files == 1 ? "file waits" : "files wait")"
         }
-        if state != .waiting, files > 1 { standing = "\(files) files, \(standing)" }
+        if state != .waiting, files > 1 { words = "\(files) files, \(words)" }
         if let rejected, rejected > 0 {
-            standing += ", \(rejected) \(rejected == 1 ? "was" : "were") rejected"
+            words += ", \(rejected) \(rejected == 1 ? "was" : "were") rejected"
         }
-        var lines = ["\(kind)  \(path)", "  \(standing)"]
+        var lines = ["\(kind)  \(path)", "  \(words)"]
         if !counts.isEmpty {
             let ranked = counts.filter { $0.value > 0 }
                 .sorted { ($1.value, $0.key) < ($0.value, $1.key) }
@@ -170,10 +170,10 @@ extension SourceStatus {
     }
 
     /// Returns all of them as a list, or as one line each.
-    public static func json(_ standings: [SourceStatus], isPage: Bool) -> String {
+    public static func json(_ statuses: [SourceStatus], isPage: Bool) -> String {
         isPage
-            ? JSON.array(standings.map(\.json)).page
-            : standings.map(\.json.line).joined(separator: "\n")
+            ? JSON.array(statuses.map(\.json)).page
+            : statuses.map(\.json.line).joined(separator: "\n")
     }
 }
 

@@ -85,7 +85,7 @@ public struct BackupFolder: Sendable {
         let lock = try lock()
         defer { withExtendedLifetime(lock) {} }
         try removeDrafts()
-        try demandRoom(for: sizeBytes)
+        try requireRoom(for: sizeBytes)
         let name = try freeName(at: now)
         let draft = "\(path)/\(BackupFolder.draftMark)\(name)"
         guard mkdir(draft, 0o700) == 0 else { throw BackupError.file(path: draft, errno: errno) }
@@ -193,7 +193,7 @@ public struct BackupFolder: Sendable {
         }
     }
 
-    private func demandRoom(for sizeBytes: Int64) throws(BackupError) {
+    private func requireRoom(for sizeBytes: Int64) throws(BackupError) {
         var disk = statvfs()
         guard statvfs(path, &disk) == 0 else { throw .file(path: path, errno: errno) }
         let free = Int64(

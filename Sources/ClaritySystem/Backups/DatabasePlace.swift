@@ -18,7 +18,7 @@ public struct DatabasePlace: Sendable {
     /// A symbolic link would be written through, and opening a pipe would block for ever.
     ///
     /// - Throws: `StateDirectoryError` with the name of the file.
-    public func demandPlain() throws(StateDirectoryError) {
+    public func requirePlain() throws(StateDirectoryError) {
         for file in files {
             var status = stat()
             guard lstat(file, &status) == 0 else { continue }

@@ -25,9 +25,9 @@ public struct InsightGenerateWorker: KindWorker {
     public init() {}
 
     public func run(_ context: WorkContext) async throws -> Outcome {
-        let wish = try InsightWish(JobOptions(context.order))
+        let settings = try InsightSettings(JobOptions(context.order))
         var making = InsightMaking(context)
-        try making.queue(wish)
+        try making.queue(settings)
         let requests = try context.store.openInsightRequests()
         guard !requests.isEmpty else { return .success }
         try await context.client.prepare()
@@ -49,7 +49,7 @@ public struct InsightGenerateWorker: KindWorker {
 }
 
 /// The job's settings for an insight.
-struct InsightWish: Sendable {
+struct InsightSettings: Sendable {
     var length: InsightRequest.Length
     var language: String
     var includesRecommendations: Bool

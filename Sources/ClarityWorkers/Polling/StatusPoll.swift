@@ -15,7 +15,7 @@ struct StatusPoll {
     /// Whether an upload has ended, with any result.
     private(set) var hasSettledUploads = false
     /// The last answer about each item, by its name.
-    private var heard: [String: StatusAnswer] = [:]
+    private var answers: [String: StatusAnswer] = [:]
     /// The progress of each item that was open since the first round, in percent.
     private var progress: [String: Int64] = [:]
 
@@ -63,8 +63,8 @@ struct StatusPoll {
                 open[work.kind, default: 0] += 1
                 // The first answer counts as progress, so that a second round has something to
                 // compare.
-                hasMoved = hasMoved || heard[work.name] != answer
-                heard[work.name] = answer
+                hasMoved = hasMoved || answers[work.name] != answer
+                answers[work.name] = answer
                 if case .silent(let trouble) = answer { fault = fault ?? trouble }
             }
         }
@@ -171,7 +171,7 @@ struct StatusPoll {
             counts.add(1, to: "uploads_stored")
             counts.add(count, to: "samples_stored")
         // Asks twice: an upload that has only just arrived may not be found at once.
-        case .unknown where heard[OpenWork.upload(upload).name] == .unknown:
+        case .unknown where answers[OpenWork.upload(upload).name] == .unknown:
             let reason = "the backend does not know the upload, or not any more"
             guard let count = try context.store.giveUp(upload, reason: reason, at: now) else {
                 return true

@@ -200,11 +200,11 @@ struct UploadPass {
             try refused(batch, error.ruling.sentence, indices, words)
         case .requestTooLarge, .rejected(status: 400):
             try refused(batch, error.ruling.sentence, [], words)
-        case .rateLimited(let wish):
+        case .rateLimited(let retryAfter):
             try notArrived(batch)
             guard rules(of: batch)?.requestsPerHour != nil else { throw error }
             throw SendLater.refused(
-                try context.store.closeRoute(batch.route, for: wish, at: context.clock.now),
+                try context.store.closeRoute(batch.route, for: retryAfter, at: context.clock.now),
                 Failure(error.ruling.category, error.ruling.sentence))
         case .server(status: 502...504, _):
             // A gateway answers, or a backend that reports that it is unavailable.

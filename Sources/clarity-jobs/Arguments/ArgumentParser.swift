@@ -1,3 +1,5 @@
+import ClarityHost
+
 /// A command line that breaks the syntax; the message is one line for the user.
 struct UsageFault: Error, Equatable {
     var message: String
@@ -58,10 +60,8 @@ struct ArgumentParser {
         let equals = word.firstIndex(of: "=")
         let name = String(word[..<(equals ?? word.endIndex)])
         guard let option = scope.first(where: { $0.name == name }) else {
-            let suggestion = closest(to: name, among: scope.map(\.name)).map {
-                "; did you mean `--\($0)`?"
-            }
-            throw UsageFault(message: "unknown option `--\(name)`\(suggestion ?? "")")
+            let suggestion = didYouMean(name, among: scope.map(\.name), prefix: "--")
+            throw UsageFault(message: "unknown option `--\(name)`\(suggestion)")
         }
         let attached = equals.map { String(word[word.index(after: $0)...]) }
         if option.value == nil {
@@ -126,31 +126,7 @@ struct ArgumentParser {
         guard !command.commands.isEmpty else {
             return "`\(command.name)` takes no operand, got `\(word)`"
         }
-        let suggestion = closest(to: word, among: command.commands.map(\.name)).map {
-            "; did you mean `\($0)`?"
-        }
-        return "unknown command `\(word)`\(suggestion ?? "")"
+        let suggestion = didYouMean(word, among: command.commands.map(\.name))
+        return "unknown command `\(word)`\(suggestion)"
     }
-}
-
-/// Returns the candidate closest to `word`, at most two insertions, removals or replacements away;
-/// `nil` if none is that close.
-func closest(to word: String, among candidates: [String]) -> String? {
-    let wanted = Array(word)
-    let ranked = candidates.map { candidate -> (String, Int) in
-        let other = Array(candidate)
-        var row = Array(0...other.count)
-        for i in wanted.indices {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for j in other.indices {
-                let above = row[j + 1]
-                row[j + 1] = min(
-                    diagonal + (wanted[i] == other[j] ? 0 : 1), row[j] + 1, above + 1)
-                diagonal = above
-            }
-        }
-        return (candidate, row[other.count])
-    }
-    return ranked.filter { $0.1 <= 2 }.min { $0.1 < $1.1 }?.0
 }

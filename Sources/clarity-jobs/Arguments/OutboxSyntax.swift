@@ -37,7 +37,7 @@ extension CommandSyntax {
                     "Shows what it would do and asks on the terminal. Discarded samples come back only with",
                     "--reason discarded; they are then read again from their source.",
                 ],
-                options: filters + wish),
+                options: filters + confirmation),
             CommandSyntax(
                 name: "discard",
                 summary: "Give up samples: they are never sent, even if an export has them again.",
@@ -45,7 +45,7 @@ extension CommandSyntax {
                     "Shows what it would do and asks on the terminal. Deletes the values on this machine. Data",
                     "at the backend stays there. The minutes of steps that `pat-analysis` sends stay here.",
                 ],
-                options: filters + wish),
+                options: filters + confirmation),
         ])
 
     private static let filters = [
@@ -66,7 +66,7 @@ extension CommandSyntax {
                 "only samples whose reason has these words, or a rule: kind, range, future, doubt"),
     ]
 
-    private static let wish = [
+    private static let confirmation = [
         OptionSyntax("all", summary: "all samples, without a filter"),
         OptionSyntax("yes", summary: "do not ask"),
     ]

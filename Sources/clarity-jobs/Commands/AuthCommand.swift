@@ -19,7 +19,7 @@ struct AuthCommand {
         }
         let entry = arguments.has("password-stdin") ? "stdin" : "ask"
         let file = try composition.jobFile()
-        try composition.become(
+        try composition.exec(
             "clarity-jobs-worker",
             ["auth", "login", "--email", email, "--password", entry] + settings(file), for: file)
     }
@@ -32,7 +32,7 @@ struct AuthCommand {
                 "ask"
             }
         let file = try composition.jobFile()
-        try composition.become(
+        try composition.exec(
             "clarity-jobs-worker",
             ["auth", "logout", "--data", data, "--output", composition.console.form.rawValue]
                 + settings(file), for: file)

@@ -40,7 +40,7 @@ struct BackfillCommand {
             try history.doneOccurrences(of: job.id, from: from, through: to)
         }
         let wanted = past.filter { !done.contains($0) }
-        let answer = try composition.tell([.backfill(job.id, wanted)], file)
+        let answer = try composition.submit([.backfill(job.id, wanted)], file)
         let new = answer.plan.changes.compactMap { change -> Run? in
             if case .put(let run) = change, run.trigger == .backfill { run } else { nil }
         }

@@ -17,7 +17,7 @@ struct DoctorCommand {
             conditions: diagnosis.conditions,
             members: ConditionsNotation.members(diagnosis.conditions),
             remedies: diagnosis.remedies,
-            hearings: diagnosis.hearings.map { ($0.subject, $0.fault) },
+            subscriptions: diagnosis.subscriptions.map { ($0.subject, $0.fault) },
             now: composition.clock.now)
         composition.console.results(text.lines, text.object)
         return .done

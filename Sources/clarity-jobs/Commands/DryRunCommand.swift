@@ -33,7 +33,7 @@ struct DryRunCommand {
             options: job.options)
         if job.kind == .command { return try CommandDryRun(composition).run(order, file) }
         try OrderHandover.give(order)
-        try composition.become("clarity-jobs-worker", ["dry-run"], for: file)
+        try composition.exec("clarity-jobs-worker", ["dry-run"], for: file)
     }
 
     /// Writes to standard error whether the job would start now.
@@ -44,9 +44,9 @@ struct DryRunCommand {
         of job: Job, _ file: JobFile, _ conditions: Conditions, _ moment: Moment, _ ledger: Ledger
     ) {
         let planner = composition.planner(file, owner: "", scope: .everything)
-        let standing = planner.standings(at: moment, conditions: conditions, ledger: ledger)
+        let status = planner.statuses(at: moment, conditions: conditions, ledger: ledger)
             .first { $0.job == job.id }
-        let holdings = standing?.deferrals ?? []
+        let holdings = status?.deferrals ?? []
         let console = composition.console
         console.note(
             holdings.isEmpty ? "\(job.id): would start now" : "\(job.id): would not start now")
@@ -58,7 +58,7 @@ struct DryRunCommand {
         for constraint in job.constraints {
             let verdict = job.verdict(of: constraint, in: conditions, at: moment.wall)
             console.note(
-                "  \(verdict.standing.rawValue): \(constraint.name): wanted \(verdict.wanted), "
+                "  \(verdict.state.rawValue): \(constraint.name): wanted \(verdict.wanted), "
                     + "is \(verdict.measured) (\(verdict.source))")
         }
     }

@@ -67,7 +67,7 @@ struct ExplainCommand {
     private func attemptSince(
         _ explanation: JobExplanation, _ history: borrowing RunHistory
     ) throws(CommandFailure) -> Instant? {
-        guard let run = explanation.standing.open, run.state == .running else { return nil }
+        guard let run = explanation.status.open, run.state == .running else { return nil }
         return try askingStore { () throws(RunStoreError) in
             try history.attempts(of: run.id).last?.startedAt
         }

@@ -34,11 +34,9 @@ struct HistoryCommand {
         if runs.isEmpty, filter == RunFilter(job: job), let job,
             !file.jobs.contains(where: { $0.id == job })
         {
-            let suggestion = closest(to: job.rawValue, among: file.jobs.map(\.id.rawValue)).map {
-                "; did you mean `\($0)`?"
-            }
+            let suggestion = didYouMean(job.rawValue, among: file.jobs.map(\.id.rawValue))
             throw CommandFailure(
-                .usage, "no job `\(job)` in the job file or in the history\(suggestion ?? "")")
+                .usage, "no job `\(job)` in the job file or in the history\(suggestion)")
         }
         composition.console.results(
             runs.map { RunText.object($0, waitingOn: waits[$0.id] ?? []) },

@@ -16,19 +16,19 @@ struct ListCommand {
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let moment = composition.clock.moment
         let lastLook = ledger.lastLook(before: moment.wall)
-        func overdue(_ standing: JobStatus?) -> String? {
-            JobStatusText.overdue(standing, now: moment.wall, lastLook: lastLook)
+        func overdue(_ status: JobStatus?) -> String? {
+            JobStatusText.overdue(status, now: moment.wall, lastLook: lastLook)
         }
-        let standings = planner.standings(
+        let statuses = planner.statuses(
             at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)
-        let known = Dictionary(uniqueKeysWithValues: standings.map { ($0.job, $0) })
+        let known = Dictionary(uniqueKeysWithValues: statuses.map { ($0.job, $0) })
         var table = Table(heading: ["JOB", "KIND", "CLASS", "NEXT", "STATE", "WAITING ON"])
         table.rows = file.jobs.map { job in
-            let standing = known[job.id]
+            let status = known[job.id]
             return [
                 job.id.rawValue, job.kind.rawValue, job.jobClass.rawValue,
-                standing?.nextStart.map(RunText.seconds) ?? "-", state(standing),
-                overdue(standing) ?? waits(waitsFor(standing)),
+                status?.nextStart.map(RunText.seconds) ?? "-", state(status),
+                overdue(status) ?? waits(waitsFor(status)),
             ]
         }
         composition.console.results(
@@ -38,19 +38,19 @@ struct ListCommand {
         return .done
     }
 
-    private func object(_ job: Job, _ standing: JobStatus?, overdue: String?) -> JSON {
+    private func object(_ job: Job, _ status: JobStatus?, overdue: String?) -> JSON {
         [
             "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
-            "class": .string(job.jobClass.rawValue), "next": .text(standing?.nextStart),
-            "state": .string(state(standing)), "overdue": .text(overdue),
-            "waiting_on": .array(waitsFor(standing).map { .object(RunText.members($0)) }),
+            "class": .string(job.jobClass.rawValue), "next": .text(status?.nextStart),
+            "state": .string(state(status)), "overdue": .text(overdue),
+            "waiting_on": .array(waitsFor(status).map { .object(RunText.members($0)) }),
         ]
     }
 
     /// Returns the reasons why the job waits; empty while it runs.
-    private func waitsFor(_ standing: JobStatus?) -> [Deferral] {
-        guard let standing, standing.open?.state != .running else { return [] }
-        return standing.deferrals
+    private func waitsFor(_ status: JobStatus?) -> [Deferral] {
+        guard let status, status.open?.state != .running else { return [] }
+        return status.deferrals
     }
 
     /// Returns the table cell that says what the job waits for.
@@ -64,8 +64,8 @@ struct ListCommand {
     }
 
     /// Returns `disabled`, the state of the unfinished run, or `idle`.
-    private func state(_ standing: JobStatus?) -> String {
-        guard let standing else { return "disabled" }
-        return standing.open?.state.rawValue ?? "idle"
+    private func state(_ status: JobStatus?) -> String {
+        guard let status else { return "disabled" }
+        return status.open?.state.rawValue ?? "idle"
     }
 }

@@ -15,7 +15,7 @@ struct PauseCommands {
         let jobs = try jobs(file, of: "pause")
         let until = try until()
         let reason = composition.arguments["reason"] ?? ""
-        let answer = try composition.tell([.pause(jobs, until: until, reason: reason)], file)
+        let answer = try composition.submit([.pause(jobs, until: until, reason: reason)], file)
         show(jobs, answer.ledger)
         return .done
     }
@@ -24,7 +24,7 @@ struct PauseCommands {
     func resume() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
         let jobs = try jobs(file, of: "resume")
-        let answer = try composition.tell([.resume(jobs)], file)
+        let answer = try composition.submit([.resume(jobs)], file)
         show(jobs, answer.ledger)
         return .done
     }

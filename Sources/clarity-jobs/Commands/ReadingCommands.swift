@@ -30,10 +30,8 @@ struct ReadingCommands {
             return try show("metrics") { reader throws(HealthStoreError) in try reader.metrics() }
         }
         guard let selection = MetricSelection(named: name) else {
-            let suggestion = closest(to: name, among: MetricSelection.names).map {
-                "; did you mean `\($0)`?"
-            }
-            throw CommandFailure(.usage, "no type `\(name)` of metrics\(suggestion ?? "")")
+            let suggestion = didYouMean(name, among: MetricSelection.names)
+            throw CommandFailure(.usage, "no type `\(name)` of metrics\(suggestion)")
         }
         return try show("metrics") { reader throws(HealthStoreError) in
             try reader.metrics(selection, since: since)

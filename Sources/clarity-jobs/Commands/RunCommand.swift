@@ -27,7 +27,7 @@ struct RunCommand {
         if isDue, let waiting = waitingIfNothingStarts(file, monitor) {
             return report(waiting, to: reporter, isDue: isDue)
         }
-        return try awaiting { events throws(CommandFailure) in
+        return try runBlocking { events throws(CommandFailure) in
             try await run(isDue ? nil : jobs, of: file, monitor, on: events, reporter: reporter)
         }
     }
@@ -122,8 +122,7 @@ extension Composition {
         // A kind is accepted as a name if only one job has it.
         let ofKind = file.jobs.filter { $0.kind.rawValue == name }
         if ofKind.count == 1, let job = ofKind.first { return job }
-        let names = file.jobs.map(\.id.rawValue)
-        let suggestion = closest(to: name, among: names).map { "; did you mean `\($0)`?" }
-        throw CommandFailure(.usage, "no job `\(name)` in the job file\(suggestion ?? "")")
+        let suggestion = didYouMean(name, among: file.jobs.map(\.id.rawValue))
+        throw CommandFailure(.usage, "no job `\(name)` in the job file\(suggestion)")
     }
 }

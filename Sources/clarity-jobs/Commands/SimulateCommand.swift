@@ -57,13 +57,11 @@ struct SimulateCommand {
     private func check(_ trace: ConditionTrace?, _ file: JobFile) throws(CommandFailure) {
         let ids = file.jobs.map(\.id)
         guard let unknown = trace?.supposedJobs.filter({ !ids.contains($0) }).min() else { return }
-        let suggestion = closest(to: unknown.rawValue, among: ids.map(\.rawValue)).map {
-            "; did you mean `\($0)`?"
-        }
+        let suggestion = didYouMean(unknown.rawValue, among: ids.map(\.rawValue))
         throw CommandFailure(
             .usage,
             "the trace supposes something of `\(unknown)`, which is no job of the job file"
-                + (suggestion ?? ""))
+                + suggestion)
     }
 
     /// Returns the median length of the last attempts of the job's last 20 successful runs,

@@ -40,13 +40,13 @@ struct SourceCommands {
         if composition.console.isQuiet { words.append("--quiet") }
         var entries = options.map { ("sources.0.\($0.key)", $0.value) }
         if let zone = SourceCommands.timeZone(in: file) { entries.append(("time_zone", zone)) }
-        try become(words, entries, file)
+        try exec(words, entries, file)
     }
 
     func list() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
         let entries = file.settings.filter { $0.key.hasPrefix("sources.") }
-        try become(["sources"], entries.map { ($0.key, $0.value) }, file)
+        try exec(["sources"], entries.map { ($0.key, $0.value) }, file)
     }
 
     /// Returns the time zone that the sources of the job file name; they all name the same one.
@@ -92,7 +92,7 @@ struct SourceCommands {
         }
     }
 
-    private func become(
+    private func exec(
         _ words: [String], _ entries: [(String, String)], _ file: JobFile
     ) throws(CommandFailure) -> Never {
         var options = Dictionary(uniqueKeysWithValues: entries)
@@ -106,7 +106,7 @@ struct SourceCommands {
                 run: RunID(0), job: job, kind: JobKind("bulk-upload"), attempt: 1, generation: 1,
                 scheduledFor: composition.clock.now, timeout: .zero, warning: .zero,
                 memoryLimitBytes: 0, options: options))
-        try composition.become(
+        try composition.exec(
             "clarity-jobs-worker", words + ["--output", composition.console.form.rawValue],
             for: file)
     }

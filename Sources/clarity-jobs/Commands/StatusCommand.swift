@@ -48,18 +48,18 @@ struct StatusCommand {
         let history = try composition.history(file)
         let ledger = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let planner = composition.planner(file, owner: "", scope: .everything)
-        let standings = planner.standings(
+        let statuses = planner.statuses(
             at: moment, conditions: composition.conditions(file).conditions(), ledger: ledger)
-        let known = Dictionary(uniqueKeysWithValues: standings.map { ($0.job, $0) })
+        let known = Dictionary(uniqueKeysWithValues: statuses.map { ($0.job, $0) })
         let lastLook = ledger.lastLook(before: moment.wall)
         return try file.jobs.map { job throws(CommandFailure) in
             var facts = JobStatusText.Facts(
-                isDisabled: file.disabled.contains(job.id), standing: known[job.id])
+                isDisabled: file.disabled.contains(job.id), status: known[job.id])
             facts.now = moment.wall
             facts.lastLook = lastLook
             let success = try askingStore { () throws(RunStoreError) -> Instant? in
                 facts.last = try history.runs(of: job.id, limit: 1).first
-                if let run = facts.standing?.open, run.state == .enqueued {
+                if let run = facts.status?.open, run.state == .enqueued {
                     for span in try history.deferrals(of: run.id) where span.until == nil {
                         facts.since[span.deferral.subject] = span.since
                     }
@@ -69,7 +69,7 @@ struct StatusCommand {
             return BringingJob(
                 id: job.id.rawValue, kind: job.kind, status: JobStatusText.words(facts).printable,
                 isHeldBack: JobStatusText.isHeldBack(facts),
-                isOverdue: facts.standing?.overdueSince != nil, lastSuccess: success,
+                isOverdue: facts.status?.overdueSince != nil, lastSuccess: success,
                 gap: StatusCommand.gap(of: job, after: moment.wall))
         }
     }

@@ -9,7 +9,7 @@ struct DoctorText {
     /// What is missing to know more, by the condition's name.
     let remedies: [String: String]
     /// The changes that this process is notified of; `fault` says why it is not notified of one.
-    let hearings: [(subject: String, fault: String?)]
+    let subscriptions: [(subject: String, fault: String?)]
     let now: Instant
 
     // MARK: For people
@@ -21,9 +21,9 @@ struct DoctorText {
         let more = values.compactMap { value in
             remedies[value.name].map { "to know more: \(value.name): \($0)" }
         }
-        let heard = hearings.filter { $0.fault == nil }.map(\.subject)
-        let unheard = hearings.compactMap { hearing in
-            hearing.fault.map { "not heard: \(hearing.subject): \($0)" }
+        let heard = subscriptions.filter { $0.fault == nil }.map(\.subject)
+        let unheard = subscriptions.compactMap { subscription in
+            subscription.fault.map { "not heard: \(subscription.subject): \($0)" }
         }
         return table.lines + more
             + (heard.isEmpty ? [] : ["heard at once: \(heard.joined(separator: ", "))"]) + unheard
@@ -76,7 +76,7 @@ struct DoctorText {
                     ]
                 }),
             "heard": .array(
-                hearings.map { ["subject": .string($0.subject), "fault": .text($0.fault)] }),
+                subscriptions.map { ["subject": .string($0.subject), "fault": .text($0.fault)] }),
         ]
     }
 

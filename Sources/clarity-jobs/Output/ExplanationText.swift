@@ -10,7 +10,7 @@ struct ExplanationText {
     /// What would make an unknown condition known, by the condition's name in a trace.
     var remedies: [String: String] = [:]
 
-    private var open: Run? { explanation.standing.open }
+    private var open: Run? { explanation.status.open }
 
     // MARK: For people
 
@@ -19,7 +19,7 @@ struct ExplanationText {
         var lines = [
             "\(job.id): \(job.kind), \(job.jobClass.rawValue), \(job.priority.rawValue) priority",
             "schedule: \(job.schedule?.description ?? "none")",
-            "next: \(explanation.standing.nextStart.map(RunText.seconds) ?? "-")",
+            "next: \(explanation.status.nextStart.map(RunText.seconds) ?? "-")",
             "state: \(state)",
         ]
         if isRunning, let waiting = explanation.waiting {
@@ -77,10 +77,10 @@ struct ExplanationText {
     private func shown(_ cell: String) -> String { cell.isEmpty ? "-" : cell }
 
     private func verdict(of factor: JobExplanation.Factor) -> String {
-        guard let dropsAt = factor.dropsAt else { return factor.standing.rawValue }
+        guard let dropsAt = factor.dropsAt else { return factor.state.rawValue }
         let at = RunText.seconds(dropsAt)
-        return factor.standing == .dropped
-            ? "dropped at \(at)" : "\(factor.standing.rawValue), dropped at \(at)"
+        return factor.state == .dropped
+            ? "dropped at \(at)" : "\(factor.state.rawValue), dropped at \(at)"
     }
 
     /// The changes that would let the job start, or start again, one a line.
@@ -156,7 +156,7 @@ struct ExplanationText {
         return [
             "job": .string(job.id.rawValue), "kind": .string(job.kind.rawValue),
             "class": .string(job.jobClass.rawValue), "priority": .string(job.priority.rawValue),
-            "schedule": .text(job.schedule), "next": .text(explanation.standing.nextStart),
+            "schedule": .text(job.schedule), "next": .text(explanation.status.nextStart),
             "state": .string(open?.state.rawValue ?? "idle"),
             "run": open.map { .integer($0.id.rawValue) } ?? .null,
             "trigger": .text(open?.trigger.rawValue), "scheduled_for": .text(open?.scheduledFor),
@@ -181,7 +181,7 @@ struct ExplanationText {
         [
             "reason": .string(factor.reason.rawValue), "subject": .string(factor.subject),
             "wanted": .string(factor.wanted), "measured": .string(factor.measured),
-            "source": .string(factor.source), "verdict": .string(factor.standing.rawValue),
+            "source": .string(factor.source), "verdict": .string(factor.state.rawValue),
             "drops_at": .text(factor.dropsAt), "since": .text(factor.since),
             "last_7_days": factor.past.map(HeldBackText.object) ?? .null,
         ]

@@ -6,7 +6,7 @@ enum JobStatusText {
     struct Facts {
         var isDisabled = false
         /// The job's state; `nil` for a disabled job.
-        var standing: JobStatus?
+        var status: JobStatus?
         /// Since when the job's run has waited for each subject.
         var since: [String: Instant] = [:]
         /// The job's last run, finished or not.
@@ -18,8 +18,8 @@ enum JobStatusText {
 
     /// Returns text such as `overdue by 1d15h: no scheduler has run since ...`; `nil` for a job
     /// that is not overdue.
-    static func overdue(_ standing: JobStatus?, now: Instant?, lastLook: Instant?) -> String? {
-        guard let due = standing?.overdueSince, let now else { return nil }
+    static func overdue(_ status: JobStatus?, now: Instant?, lastLook: Instant?) -> String? {
+        guard let due = status?.overdueSince, let now else { return nil }
         let minutes = (now - due).milliseconds / 60_000
         let since = lastLook.map { "since \(RunText.seconds($0))" } ?? "yet"
         return "overdue by \(Duration.seconds(minutes * 60).text): no scheduler has run \(since)"
@@ -28,19 +28,19 @@ enum JobStatusText {
     /// Returns text such as
     /// `waits for network: wanted connected, is no route (netlink), since ...`.
     static func words(_ facts: Facts) -> String {
-        guard !facts.isDisabled, let standing = facts.standing else { return "is disabled" }
+        guard !facts.isDisabled, let status = facts.status else { return "is disabled" }
         let failure = failure(facts)
-        if let open = standing.open, open.state == .running {
+        if let open = status.open, open.state == .running {
             return isAbandoned(open)
                 ? "ran when its scheduler ended; the next `loop` or `run --due` takes it over"
                 : "runs now"
         }
-        if let overdue = overdue(standing, now: facts.now, lastLook: facts.lastLook) {
+        if let overdue = overdue(status, now: facts.now, lastLook: facts.lastLook) {
             return "is \(overdue)\(failure)"
         }
-        let waits = holding(standing)
+        let waits = holding(status)
         guard !waits.isEmpty else {
-            let next = standing.nextStart.map { "is due \(RunText.seconds($0))" }
+            let next = status.nextStart.map { "is due \(RunText.seconds($0))" }
             return (next ?? "starts by event, chain or request") + failure
         }
         let words = waits.map { deferral in
@@ -55,22 +55,22 @@ enum JobStatusText {
     /// It does if the job is disabled or waits, if its last run failed, or if the scheduler of its
     /// running run has died.
     static func isHeldBack(_ facts: Facts) -> Bool {
-        guard !facts.isDisabled, let standing = facts.standing else { return true }
-        if let open = standing.open, open.state == .running { return isAbandoned(open) }
-        return !holding(standing).isEmpty || facts.last?.state == .failed
+        guard !facts.isDisabled, let status = facts.status else { return true }
+        if let open = status.open, open.state == .running { return isAbandoned(open) }
+        return !holding(status).isEmpty || facts.last?.state == .failed
     }
 
     /// Returns whether the history says that the run is running, but its lease has lapsed.
-    private static func isAbandoned(_ run: Run) -> Bool { run.lease?.standing == .lapsed }
+    private static func isAbandoned(_ run: Run) -> Bool { run.lease?.state == .lapsed }
 
     /// Returns what keeps a requested or due job from starting.
     ///
     /// Constraints count only while something asks for the job.
-    private static func holding(_ standing: JobStatus) -> [Deferral] {
-        let isAsked = !standing.deferrals.contains {
+    private static func holding(_ status: JobStatus) -> [Deferral] {
+        let isAsked = !status.deferrals.contains {
             $0.reason == .notDue && $0.subject == "schedule"
         }
-        return standing.deferrals.filter { deferral in
+        return status.deferrals.filter { deferral in
             switch deferral.reason {
             case .notDue: false
             case .constraint: isAsked
@@ -80,7 +80,7 @@ enum JobStatusText {
     }
 
     private static func failure(_ facts: Facts) -> String {
-        let reason = facts.standing?.open?.failure?.reason ?? facts.last?.failure?.reason
+        let reason = facts.status?.open?.failure?.reason ?? facts.last?.failure?.reason
         return reason.map { "; its last try: \($0)" } ?? ""
     }
 }

@@ -57,7 +57,7 @@ struct CorpusTests {
         let sound = Array("version: 1\n".utf8)
 
         try sound.withUnsafeBufferPointer { try check($0) }
-        #expect(throws: BrokenProperty.self) { try demand(false, "anything") }
+        #expect(throws: BrokenProperty.self) { try require(false, "anything") }
         #expect(throws: BrokenProperty.self) { try demandHarmless("a\u{9B}31m", "a name") }
         #expect(throws: BrokenProperty.self) { try demandHarmless("a\u{202E}b", "a name") }
         #expect([0x1B, 0x22, 0x41].quoted == "\"\\x1b\\x22A\"")

@@ -29,14 +29,14 @@ import Testing
     static func present(_ subscription: BusSubscription) -> BusService {
         var service = BusService(subscription)
         _ = service.connected(at: moment(0))
-        _ = service.heard(.owner(service: subscription.service, ":1.1"), at: moment(0))
+        _ = service.receive(.owner(service: subscription.service, ":1.1"), at: moment(0))
         return service
     }
 
     /// Makes a service that said at second 0 that the light is on.
     private static func lit() -> BusService {
         var service = present(house)
-        _ = service.heard(
+        _ = service.receive(
             .reply(to: asked, .properties(["Light": .truth(true)])), at: moment(0))
         return service
     }
@@ -46,8 +46,8 @@ import Testing
             .understood { properties throws(Misunderstood) in try properties.truth("Light") }
     }
 
-    private static func told(_ value: Bool, at seconds: Int64) -> Told<Bool> {
-        Told(value: value, source: "House", at: Instant(secondsSince1970: seconds))
+    private static func told(_ value: Bool, at seconds: Int64) -> ServiceReading<Bool> {
+        ServiceReading(value: value, source: "House", at: Instant(secondsSince1970: seconds))
     }
 
     // MARK: Presence
@@ -80,7 +80,7 @@ import Testing
         let requests = service.connected(at: Self.moment(0))
 
         let more = requests.flatMap { request in
-            service.heard(
+            service.receive(
                 .reply(to: request, .refused("org.freedesktop.DBus.Error.NameHasNoOwner")),
                 at: Self.moment(0))
         }
@@ -95,7 +95,7 @@ import Testing
         let requests = service.connected(at: Self.moment(0))
 
         let more = requests.flatMap { request in
-            service.heard(.reply(to: request, .owner(":1.1")), at: Self.moment(0))
+            service.receive(.reply(to: request, .owner(":1.1")), at: Self.moment(0))
         }
 
         #expect(more == [Self.asked])
@@ -111,7 +111,7 @@ import Testing
     @Test func `a service that goes leaves what it said last`() {
         var service = Self.lit()
 
-        _ = service.heard(.owner(service: "org.house", nil), at: Self.moment(1))
+        _ = service.receive(.owner(service: "org.house", nil), at: Self.moment(1))
 
         #expect(
             Self.light(service)
@@ -121,7 +121,7 @@ import Testing
     @Test func `a service that starts again is asked again, and said last what it said before`() {
         var service = Self.lit()
 
-        let requests = service.heard(.owner(service: "org.house", ":1.2"), at: Self.moment(1))
+        let requests = service.receive(.owner(service: "org.house", ":1.2"), at: Self.moment(1))
 
         #expect(requests.map(\.destination) == [":1.2"])
         #expect(
@@ -145,7 +145,7 @@ import Testing
     @Test func `what it announces is told`() {
         var service = Self.lit()
 
-        let requests = service.heard(
+        let requests = service.receive(
             .changed(sender: ":1.1", Self.place, ["Light": .truth(false)], isComplete: true),
             at: Self.moment(5))
 
@@ -160,7 +160,7 @@ import Testing
         var service = Self.lit()
 
         let requests = [true, false].flatMap { isComplete in
-            service.heard(
+            service.receive(
                 .changed(
                     sender: sender, Self.place, ["Light": .truth(false)], isComplete: isComplete),
                 at: Self.moment(5))
@@ -172,9 +172,9 @@ import Testing
 
     @Test func `nobody is believed of a service that does not run`() {
         var service = Self.lit()
-        _ = service.heard(.owner(service: "org.house", nil), at: Self.moment(1))
+        _ = service.receive(.owner(service: "org.house", nil), at: Self.moment(1))
 
-        let requests = service.heard(
+        let requests = service.receive(
             .changed(sender: "", Self.place, ["Light": .truth(false)], isComplete: false),
             at: Self.moment(5))
 
@@ -186,9 +186,9 @@ import Testing
 
     @Test func `an answer of the one before does not count`() {
         var service = Self.present(Self.house)
-        _ = service.heard(.owner(service: "org.house", ":1.2"), at: Self.moment(1))
+        _ = service.receive(.owner(service: "org.house", ":1.2"), at: Self.moment(1))
 
-        _ = service.heard(
+        _ = service.receive(
             .reply(to: Self.asked, .properties(["Light": .truth(true)])), at: Self.moment(1))
 
         #expect(
@@ -199,8 +199,8 @@ import Testing
         var service = Self.lit()
         let change = BusEvent.changed(sender: ":1.1", Self.place, [:], isComplete: false)
 
-        let first = service.heard(change, at: Self.moment(5))
-        let second = service.heard(change, at: Self.moment(5))
+        let first = service.receive(change, at: Self.moment(5))
+        let second = service.receive(change, at: Self.moment(5))
 
         #expect(first == [Self.asked])
         #expect(second == [])
@@ -221,7 +221,7 @@ import Testing
     func `an answer that is none is unknown`(reply: BusReply, reason: String) {
         var service = Self.present(Self.house)
 
-        _ = service.heard(.reply(to: Self.asked, reply), at: Self.moment(1))
+        _ = service.receive(.reply(to: Self.asked, reply), at: Self.moment(1))
 
         #expect(Self.light(service) == .unknown(reason: reason))
     }
@@ -245,7 +245,7 @@ import Testing
         var service = Self.present(Self.house)
         service.expired(at: Self.moment(2))
 
-        _ = service.heard(
+        _ = service.receive(
             .reply(to: Self.asked, .properties(["Light": .truth(true)])), at: Self.moment(30))
 
         #expect(Self.light(service) == .told(Self.told(true, at: 30)))
@@ -278,7 +278,7 @@ import Testing
         var service = Self.present(Self.house)
         service.expired(at: Self.moment(2))
 
-        let requests = service.heard(
+        let requests = service.receive(
             .changed(sender: ":1.1", Self.place, ["Light": .truth(false)], isComplete: true),
             at: Self.moment(5))
 

@@ -21,13 +21,14 @@ import Testing
     }
 
     private func told<Value>(_ value: Value, at seconds: Int64 = 9_999) -> ServiceAnswer<Value> {
-        .told(Told(value: value, source: "service", at: Instant(secondsSince1970: seconds)))
+        .told(
+            ServiceReading(value: value, source: "service", at: Instant(secondsSince1970: seconds)))
     }
 
     private func silent<Value>(_ value: Value, since seconds: Int64) -> ServiceAnswer<Value> {
         .silent(
             reason: "service does not answer",
-            last: Told(
+            last: ServiceReading(
                 value: value, source: "service", at: Instant(secondsSince1970: seconds)))
     }
 

@@ -117,16 +117,16 @@ import Testing
     }
 
     @Test func `a machine of this kind hears of all that changes`() {
-        let standings = KernelEvents.standings() + PressureWatch.standings(above: 20)
+        let states = KernelEvents.states() + PressureWatch.states(above: 20)
 
         #expect(
-            standings.map(\.subject) == [
+            states.map(\.subject) == [
                 "links and routes", "power supplies", "steps of the wall clock", "pressure on cpu",
                 "pressure on memory", "pressure on io",
             ])
-        #expect(standings.prefix(3).allSatisfy { $0.fault == nil }, "\(standings)")
+        #expect(states.prefix(3).allSatisfy { $0.fault == nil }, "\(states)")
         #expect(
-            standings.dropFirst(3).allSatisfy {
+            states.dropFirst(3).allSatisfy {
                 ($0.fault == nil) == (PressureTriggerTests.reasonForNone == nil)
             })
     }

@@ -14,7 +14,7 @@ import Testing
     ) -> BusService {
         var service = BusService(subscription)
         _ = service.connected(at: now)
-        var requests = service.heard(.owner(service: subscription.service, ":1.1"), at: now)
+        var requests = service.receive(.owner(service: subscription.service, ":1.1"), at: now)
         while let request = requests.popLast() {
             let reply: BusReply
             switch request.question {
@@ -29,7 +29,7 @@ import Testing
                         : properties.first { !$0.keys.allSatisfy { wanted?.contains($0) != true } }
                             ?? [:])
             }
-            requests += service.heard(.reply(to: request, reply), at: now)
+            requests += service.receive(.reply(to: request, reply), at: now)
         }
         return service
     }
@@ -293,11 +293,11 @@ import Testing
 
     @Test func `a later answer of the same words is no other answer`() {
         let earlier = ServiceAnswer.told(
-            Told(value: 1, source: "a", at: Instant(secondsSince1970: 1)))
+            ServiceReading(value: 1, source: "a", at: Instant(secondsSince1970: 1)))
         let later = ServiceAnswer.told(
-            Told(value: 1, source: "a", at: Instant(secondsSince1970: 2)))
+            ServiceReading(value: 1, source: "a", at: Instant(secondsSince1970: 2)))
         let other = ServiceAnswer.told(
-            Told(value: 2, source: "a", at: Instant(secondsSince1970: 1)))
+            ServiceReading(value: 2, source: "a", at: Instant(secondsSince1970: 1)))
 
         #expect(earlier.says(as: later))
         #expect(!earlier.says(as: other))

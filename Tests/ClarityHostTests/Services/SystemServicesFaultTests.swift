@@ -88,7 +88,7 @@ struct SystemServicesFaultTests {
             silent.battery
                 == .silent(
                     reason: "UPower does not answer",
-                    last: Told(
+                    last: ServiceReading(
                         value: .charge(percent: 80), source: "UPower: DisplayDevice", at: start)))
         #expect(others.battery.value == nil)
         bus.thaw(.upower)
@@ -182,7 +182,8 @@ struct SystemServicesFaultTests {
         #expect(
             answers.onBattery
                 == .told(
-                    Told(value: false, source: "UPower: OnBattery", at: listener.clock.now)))
+                    ServiceReading(
+                        value: false, source: "UPower: OnBattery", at: listener.clock.now)))
     }
 
     // MARK: The bus

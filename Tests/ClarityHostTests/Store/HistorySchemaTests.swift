@@ -33,7 +33,7 @@ struct HistorySchemaTests {
                 try #require(JobID("c")): JobRecord(lastFinished: instant(3000)),
             ])
         #expect(ledger.open.keys.sorted() == [RunID(3), RunID(4)])
-        #expect(ledger.open[RunID(3)]?.lease == Lease(owner: "1-gone", standing: .lapsed))
+        #expect(ledger.open[RunID(3)]?.lease == Lease(owner: "1-gone", state: .lapsed))
         #expect(
             ledger.waits == [
                 RunID(4): [

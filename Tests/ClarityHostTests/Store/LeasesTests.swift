@@ -25,12 +25,12 @@ struct LeasesTests {
         let (other, _) = try bed.open()
         let run = try runningRun(owner)
         try mine.decide { _ in [.put(run)] }
-        let before = try other.ledger().open[RunID(1)]?.lease?.standing
+        let before = try other.ledger().open[RunID(1)]?.lease?.state
 
         try edit("UPDATE runs SET \(change)")
 
         #expect(before == .held)
-        #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .lapsed)
+        #expect(try other.ledger().open[RunID(1)]?.lease?.state == .lapsed)
     }
 
     @Test func `a holder that comes back late keeps what nobody has taken over`() throws {
@@ -40,11 +40,11 @@ struct LeasesTests {
         try mine.decide { _ in [.put(run)] }
         try edit("UPDATE runs SET lease_expires_ms = 0")
 
-        let standing = try mine.ledger().open[RunID(1)]?.lease?.standing
+        let state = try mine.ledger().open[RunID(1)]?.lease?.state
         try mine.decide { _ in [.renewLeases] }
 
-        #expect(standing == .mine)
-        #expect(try other.ledger().open[RunID(1)]?.lease?.standing == .held)
+        #expect(state == .mine)
+        #expect(try other.ledger().open[RunID(1)]?.lease?.state == .held)
     }
 
     @Test func `a renewal does not take back a lease that another process took over`() throws {
@@ -59,7 +59,7 @@ struct LeasesTests {
         try slow.decide { _ in [.renewLeases] }
 
         #expect(try slow.ledger().open[RunID(1)]?.lease?.owner == quickOwner)
-        #expect(try slow.ledger().open[RunID(1)]?.lease?.standing == .held)
+        #expect(try slow.ledger().open[RunID(1)]?.lease?.state == .held)
     }
 
     /// A lock gets its name once it is locked. A process killed before that leaves a nameless file.
@@ -113,7 +113,7 @@ struct LeasesTests {
         run.attempts = 1
         run.generation = 1
         run.startedAt = .noon
-        run.lease = Lease(owner: owner, standing: .mine)
+        run.lease = Lease(owner: owner, state: .mine)
         return run
     }
 }

@@ -48,13 +48,13 @@ struct LedgerCacheTests {
         run.state = .running
         run.attempts = 1
         run.startedAt = .noon
-        run.lease = Lease(owner: owner, standing: .mine)
+        run.lease = Lease(owner: owner, state: .mine)
         let running = run
         try mine.decide { _ in [.put(running)] }
 
-        let before = try other.ledger().open[run.id]?.lease?.standing
+        let before = try other.ledger().open[run.id]?.lease?.state
         bed.end(owner)
-        let after = try other.ledger().open[run.id]?.lease?.standing
+        let after = try other.ledger().open[run.id]?.lease?.state
 
         #expect(before == .held)
         #expect(after == .lapsed)
@@ -164,7 +164,7 @@ struct StoreLife {
             run.attempts += 1
             run.generation += 1
             run.startedAt = run.startedAt ?? now
-            run.lease = Lease(owner: owner, standing: .mine)
+            run.lease = Lease(owner: owner, state: .mine)
             return [
                 .put(run), .deferred(run.id, [], at: now),
                 .putAttempt(Attempt(run: run.id, number: run.attempts, startedAt: now)),

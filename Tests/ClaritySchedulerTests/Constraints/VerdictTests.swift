@@ -8,24 +8,24 @@ struct VerdictTests {
     struct Row: CustomTestStringConvertible, Sendable {
         var constraint: Constraint
         var conditions: Conditions
-        var standing: Verdict.Standing
+        var state: Verdict.State
         var wanted: String
         var measured: String
         var source: String
 
         init(
-            _ constraint: Constraint, _ conditions: Conditions, _ standing: Verdict.Standing,
+            _ constraint: Constraint, _ conditions: Conditions, _ state: Verdict.State,
             wanted: String, measured: String, source: String = "probe"
         ) {
             self.constraint = constraint
             self.conditions = conditions
-            self.standing = standing
+            self.state = state
             self.wanted = wanted
             self.measured = measured
             self.source = source
         }
 
-        var testDescription: String { "\(constraint) with \(measured) is \(standing)" }
+        var testDescription: String { "\(constraint) with \(measured) is \(state)" }
     }
 
     private static func is_<V>(_ value: V) -> Conditions.Reading<V> {
@@ -150,29 +150,29 @@ struct VerdictTests {
     ]
 
     @Test(arguments: [
-        (Constraint.unmetered, Verdict.Standing.unmet), (.notRoaming, .unmet), (.idle, .unmet),
+        (Constraint.unmetered, Verdict.State.unmet), (.notRoaming, .unmet), (.idle, .unmet),
         (.batteryAbove(percent: 1), .unmet), (.notLowPower, .unmet),
         (.pressureBelow(percent: 1), .unmet), (.externalPower, .assumed),
         (.storageFree(bytes: 1), .assumed), (.check(Check(name: "mute")), .assumed),
     ])
     func `the job file may turn what unknown counts as`(
-        constraint: Constraint, standing: Verdict.Standing
+        constraint: Constraint, state: Verdict.State
     ) {
         let mute = Conditions(
             connected: Self.is_(true), checks: ["mute": .unknown("no answer in time")])
-        let rule: UnknownRule = standing == .unmet ? .wait : .run
+        let rule: UnknownRule = state == .unmet ? .wait : .run
 
         let turned = constraint.verdict(in: mute, at: .noon, unknown: rule)
         let standard = constraint.verdict(in: mute, at: .noon)
 
-        #expect(turned.standing == standing)
-        #expect(standard.standing == (standing == .unmet ? .assumed : .unmet))
+        #expect(turned.state == state)
+        #expect(standard.state == (state == .unmet ? .assumed : .unmet))
     }
 
     @Test func `no rule lets a job run without a connection`() {
         let verdict = Constraint.unmetered.verdict(in: Conditions(), at: .noon, unknown: .run)
 
-        #expect(verdict.standing == .unmet)
+        #expect(verdict.state == .unmet)
     }
 
     @Test(arguments: rows)
@@ -182,10 +182,10 @@ struct VerdictTests {
         #expect(
             verdict
                 == Verdict(
-                    constraint: row.constraint, standing: row.standing, wanted: row.wanted,
+                    constraint: row.constraint, state: row.state, wanted: row.wanted,
                     measured: row.measured, source: row.source,
                     isUnknown: row.measured == "unknown"))
-        #expect(verdict.allows == (row.standing != .unmet))
+        #expect(verdict.allows == (row.state != .unmet))
     }
 
     @Test(arguments: [

@@ -34,8 +34,8 @@ struct JobExplanationTests {
         let explanation = try explain(desk)
 
         #expect(explanation.start == .now)
-        #expect(explanation.standing.open == nil && explanation.waiting == nil)
-        #expect(explanation.factors.map(\.standing) == [.met])
+        #expect(explanation.status.open == nil && explanation.waiting == nil)
+        #expect(explanation.factors.map(\.state) == [.met])
         #expect(explanation.factors.map(\.change) == [nil])
     }
 
@@ -45,7 +45,7 @@ struct JobExplanationTests {
 
         let explanation = try explain(desk)
 
-        #expect(explanation.factors.map(\.standing) == [.assumed])
+        #expect(explanation.factors.map(\.state) == [.assumed])
         #expect(explanation.start == .now)
     }
 
@@ -77,12 +77,12 @@ struct JobExplanationTests {
             desk, past: JobPast(waitingSince: ["idle": .noon]))
 
         #expect(explanation.waiting?.id == RunID(1))
-        #expect(explanation.factors.map(\.standing) == [.met, .unmet])
+        #expect(explanation.factors.map(\.state) == [.met, .unmet])
         #expect(
             explanation.factors.last
                 == JobExplanation.Factor(
                     reason: .constraint, subject: "idle", wanted: "idle", measured: "in use",
-                    source: "the seat", standing: .unmet, since: .noon, change: .meet(.idle)))
+                    source: "the seat", state: .unmet, since: .noon, change: .meet(.idle)))
         #expect(
             explanation.start
                 == .unknown(notBefore: nil, [.tooFewTimes(subject: "idle", times: 0)]))
@@ -149,7 +149,7 @@ struct JobExplanationTests {
         guard case .estimated(.noon + .seconds(600), _) = estimate.start else {
             return #expect(Bool(false), "\(estimate.start)")
         }
-        #expect(after.factors.map(\.standing) == [.dropped])
+        #expect(after.factors.map(\.state) == [.dropped])
         #expect(after.start == .now)
     }
 
@@ -202,8 +202,8 @@ struct JobExplanationTests {
         let forGood = try explain(desk)
 
         #expect(until.start == .at(hours(start)))
-        #expect(until.standing.nextStart == hours(start))
-        #expect(forGood.standing.nextStart == nil)
+        #expect(until.status.nextStart == hours(start))
+        #expect(forGood.status.nextStart == nil)
         #expect(forGood.start == .unknown(notBefore: hours(4), [.untilResumed]))
         #expect(
             forGood.factors.map(\.change) == [.pass(until: hours(4)), .resume(until: nil)])
@@ -246,7 +246,7 @@ struct JobExplanationTests {
             desk, past: JobPast(waitingSince: ["overlap": .noon + .seconds(60)]))
 
         #expect(explanation.start == .running)
-        #expect(explanation.standing.open?.id == RunID(1))
+        #expect(explanation.status.open?.id == RunID(1))
         #expect(explanation.waiting?.id == RunID(2))
         #expect(explanation.factors.map(\.change) == [.finish(RunID(1))])
         #expect(explanation.factors.map(\.since) == [.noon + .seconds(60)])
@@ -271,7 +271,7 @@ struct JobExplanationTests {
         let explanation = try explain(desk, past: JobPast(heldBack: [idle]))
 
         #expect(explanation.factors.map(\.subject) == ["network", "idle"])
-        #expect(explanation.factors.last?.standing == .met)
+        #expect(explanation.factors.last?.state == .met)
         #expect(explanation.factors.last?.past == idle)
         #expect(explanation.start == .now)
     }

@@ -5,7 +5,7 @@ import Testing
 @Suite("What a run needs beyond the constraints of its job")
 struct NeedsTests {
     /// Makes a desk on battery power whose first run waits for external power.
-    private func awaiting(
+    private func runBlocking(
         _ need: NeededCondition = .externalPower, constraints: [Constraint] = [],
         relaxations: [Relaxation] = []
     ) throws -> PlanningDesk {
@@ -24,7 +24,7 @@ struct NeedsTests {
     }
 
     @Test func `a run that awaits something has not failed and is put back`() throws {
-        let desk = try awaiting()
+        let desk = try runBlocking()
 
         let run = try run(desk)
         #expect(run.state == .enqueued)
@@ -68,7 +68,7 @@ struct NeedsTests {
     func `it waits with the measured value, and says who asks for it`(
         need: NeededCondition, subject: String, wanted: String, measured: String
     ) throws {
-        var desk = try awaiting(need)
+        var desk = try runBlocking(need)
         desk.pass(.seconds(60))
 
         let plan = try desk.handle(.conditionsChanged)
@@ -82,7 +82,7 @@ struct NeedsTests {
     }
 
     @Test func `it goes on when the condition holds, and asks for nothing then`() throws {
-        var desk = try awaiting()
+        var desk = try runBlocking()
         desk.pass(.seconds(3600))
         try desk.handle(.tick)
         desk.conditions.externalPower.value = true
@@ -96,7 +96,7 @@ struct NeedsTests {
     }
 
     @Test func `where the condition holds at once there is a wait all the same`() throws {
-        var desk = try awaiting()
+        var desk = try runBlocking()
         desk.conditions.externalPower.value = true
 
         #expect(try desk.handle(.conditionsChanged).started.isEmpty)
@@ -105,7 +105,7 @@ struct NeedsTests {
     }
 
     @Test func `force overrides it, and the worker is not told`() throws {
-        var desk = try awaiting()
+        var desk = try runBlocking()
 
         let plan = try desk.handle(.requested([try id("a")], isForced: true))
 
@@ -114,13 +114,13 @@ struct NeedsTests {
     }
 
     @Test func `a request that is not forced does not`() throws {
-        var desk = try awaiting()
+        var desk = try runBlocking()
 
         #expect(try desk.handle(.requested([try id("a")], isForced: false)).started.isEmpty)
     }
 
     @Test func `a ladder that drops the constraint drops the need`() throws {
-        var desk = try awaiting(
+        var desk = try runBlocking(
             constraints: [.externalPower],
             relaxations: [Relaxation(after: .seconds(7200), drops: "external_power")])
         desk.pass(.seconds(7199))
@@ -131,7 +131,7 @@ struct NeedsTests {
     }
 
     @Test func `a need that is a constraint of the job too is said once`() throws {
-        var desk = try awaiting(constraints: [.externalPower])
+        var desk = try runBlocking(constraints: [.externalPower])
         desk.pass(.seconds(60))
 
         let plan = try desk.handle(.tick)
@@ -153,7 +153,7 @@ struct NeedsTests {
     }
 
     @Test func `an explanation has it among the constraints`() throws {
-        var desk = try awaiting()
+        var desk = try runBlocking()
         desk.pass(.seconds(60))
         try desk.handle(.tick)
 
@@ -163,7 +163,7 @@ struct NeedsTests {
                 ledger: try desk.store.ledger(), past: JobPast()))
 
         let factor = try #require(explanation.factors.first)
-        #expect(factor.subject == "external_power" && factor.standing == .unmet)
+        #expect(factor.subject == "external_power" && factor.state == .unmet)
         #expect(factor.source == "the socket; the run itself asks for it")
         #expect(factor.change == .meet(.externalPower))
     }

@@ -72,7 +72,7 @@ struct PlacesTests {
         let plan = try desk.handle(.finished(RunID(1), .success()))
         store.owner = "reader"
         let reader = PlanningDesk(jobs, store: store, owner: "reader", maxParallel: 1)
-        let status = reader.planner.standings(
+        let status = reader.planner.statuses(
             at: desk.moment, conditions: desk.conditions, ledger: try store.ledger())
 
         #expect(plan.started.map(\.job) == [try id("b")])

@@ -96,9 +96,9 @@ struct SteppedClockTests {
         try desk.handle(.finished(RunID(1), .success()))
 
         desk.moment.wall = .noon - .seconds(86_400)
-        let standings = desk.planner.standings(
+        let statuses = desk.planner.statuses(
             at: desk.moment, conditions: desk.conditions, ledger: try desk.store.ledger())
 
-        #expect(standings.map(\.next) == [.noon - .seconds(86_400 - 4 * 3600)])
+        #expect(statuses.map(\.next) == [.noon - .seconds(86_400 - 4 * 3600)])
     }
 }

@@ -11,13 +11,13 @@ import Testing
     }
 
     private func run(
-        _ state: RunState, failure: String? = nil, leased standing: Lease.Standing = .held
+        _ state: RunState, failure: String? = nil, leased status: Lease.State = .held
     ) throws -> Run {
         var run = Run(
             id: RunID(1), job: try #require(JobID("a")), kind: JobKind("k"), trigger: .schedule,
             scheduledFor: at, enqueuedAt: at)
         run.state = state
-        run.lease = Lease(owner: "someone", standing: standing)
+        run.lease = Lease(owner: "someone", state: status)
         run.failure = failure.map { Failure(.unreachable, $0) }
         return run
     }
@@ -26,7 +26,7 @@ import Testing
         next: Bool = false, open: Run? = nil, _ deferrals: [Deferral] = [], last: Run? = nil
     ) throws -> JobStatusText.Facts {
         JobStatusText.Facts(
-            standing: JobStatus(
+            status: JobStatus(
                 job: try #require(JobID("a")), next: next ? at : nil,
                 nextStart: next ? at : nil, open: open,
                 deferrals: deferrals),

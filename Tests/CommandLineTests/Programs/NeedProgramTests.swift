@@ -7,7 +7,7 @@ import Testing
 struct NeedProgramTests {
     /// Returns a playground with a run that waits for a need of its own, as if its worker had asked
     /// for an unmetered network.
-    private func awaiting() async throws -> Playground {
+    private func runBlocking() async throws -> Playground {
         let playground = try await Playground(sandboxOptions: nil) { url, folder in
             Playground.standardJobFile(url: url, folder: folder).replacing(
                 "every: 1d } }",
@@ -21,7 +21,7 @@ struct NeedProgramTests {
     }
 
     @Test func `an explanation names it among the constraints, and who asks for it`() async throws {
-        let playground = try await awaiting()
+        let playground = try await runBlocking()
 
         let shown = try await playground.json("explain", "cleanup")["constraints"].elements
         let lines = try await playground.run("explain", "cleanup").outputLines
@@ -33,7 +33,7 @@ struct NeedProgramTests {
     }
 
     @Test func `a dry run says that it holds the run back`() async throws {
-        let playground = try await awaiting()
+        let playground = try await runBlocking()
 
         let lines = try await playground.run("dry-run", "cleanup").errorLines
         let explained = try await playground.run("explain", "cleanup").outputLines
@@ -52,7 +52,7 @@ struct NeedProgramTests {
     }
 
     @Test func `the history has it until the run starts by force`() async throws {
-        let playground = try await awaiting()
+        let playground = try await runBlocking()
 
         let before = try await playground.lastRun(of: "cleanup")
         let forced = try await playground.run("run", "cleanup", "--force")

@@ -54,15 +54,15 @@ enum AnswerProperties {
         ]
         for case let error? in errors {
             if let after = error.after {
-                try demand(
+                try require(
                     (.seconds(1) ... .seconds(86_400)).contains(after), "a wait of \(after)")
             }
             try checkError(error)
         }
         let report = FaultReport(body)
-        try demand(report.faults.count <= FaultReport.mostFaults, "faults without end")
+        try require(report.faults.count <= FaultReport.mostFaults, "faults without end")
         for fault in report.faults {
-            try demand(fault.index >= 0, "a metric before the first")
+            try require(fault.index >= 0, "a metric before the first")
             try demandHarmless(fault.field + fault.code, "a fault's name")
             try demandWords(fault.words)
         }
@@ -73,17 +73,17 @@ enum AnswerProperties {
     /// Checks the backend's words that are stored: they are short, harmless and without numbers.
     private static func demandWords(_ words: String?) throws {
         guard let words else { return }
-        try demand(words.utf8.count <= ServerWords.longest, "words without end")
+        try require(words.utf8.count <= ServerWords.longest, "words without end")
         try demandHarmless(words, "a backend's words")
-        try demand(!words.contains { $0.isNumber }, "a number in a backend's words")
+        try require(!words.contains { $0.isNumber }, "a number in a backend's words")
     }
 
     private static func checkError(_ error: APIError) throws {
         try demandHarmless("\(error.outcome)", "an error")
         switch error {
         case .validation(let indices), .conflict(let indices):
-            try demand(indices == Set(indices).sorted(), "indices out of order")
-            try demand(indices.first ?? 0 >= 0, "a metric before the first")
+            try require(indices == Set(indices).sorted(), "indices out of order")
+            try require(indices.first ?? 0 >= 0, "a metric before the first")
         default: break
         }
     }

@@ -35,8 +35,8 @@ enum ArchiveProperties {
         } catch {
             total += 0
         }
-        try demand(total <= limit, "more than the limit is inflated")
-        try demand(
+        try require(total <= limit, "more than the limit is inflated")
+        try require(
             source.attachments.keys.allSatisfy { name in
                 Attachments.allCases.contains { $0.rawValue == name }
             }, "a count with the archive's own words")

@@ -30,7 +30,7 @@ struct BrokenProperty: Error, CustomStringConvertible {
 }
 
 /// Ends the check of a text that breaks a property.
-func demand(_ holds: Bool, _ property: @autoclosure () -> String) throws(BrokenProperty) {
+func require(_ holds: Bool, _ property: @autoclosure () -> String) throws(BrokenProperty) {
     if !holds { throw BrokenProperty(description: property()) }
 }
 
@@ -45,7 +45,7 @@ func demandHarmless(_ text: String, _ where: String) throws(BrokenProperty) {
         default: false
         }
     }
-    try demand(scalar == nil, "U+\(String(scalar?.value ?? 0, radix: 16)) is shown in \(`where`)")
+    try require(scalar == nil, "U+\(String(scalar?.value ?? 0, radix: 16)) is shown in \(`where`)")
 }
 
 extension UnsafeBufferPointer<UInt8> {

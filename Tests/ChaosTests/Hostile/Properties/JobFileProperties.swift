@@ -23,7 +23,7 @@ enum JobFileProperties {
         } catch {
             return try check(error, of: bytes)
         }
-        try demand(Set(file.jobs.map(\.id)).count == file.jobs.count, "two jobs have one id")
+        try require(Set(file.jobs.map(\.id)).count == file.jobs.count, "two jobs have one id")
         for job in file.jobs {
             if let schedule = job.schedule { try ScheduleProperties.check(schedule, from: now) }
         }
@@ -32,21 +32,21 @@ enum JobFileProperties {
 
     private static func check(_ faults: JobFileFaults, of bytes: [UInt8]) throws {
         let lines = bytes.count { $0 == 0x0A || $0 == 0x0D } + 1
-        try demand(!faults.faults.isEmpty, "a refusal without a fault")
-        try demand(faults.faults.count <= bytes.count + 8, "more faults than bytes")
+        try require(!faults.faults.isEmpty, "a refusal without a fault")
+        try require(faults.faults.count <= bytes.count + 8, "more faults than bytes")
         for fault in faults.faults + faults.warnings {
             let isWhole = fault.line == 0 && fault.column == 0
             let isInside =
                 (1...lines).contains(fault.line) && (1...bytes.count + 1).contains(fault.column)
-            try demand(isWhole || isInside, "a fault at \(fault.line):\(fault.column)")
+            try require(isWhole || isInside, "a fault at \(fault.line):\(fault.column)")
             try demandHarmless(fault.message, "a message")
-            try demand(!fault.message.contains("\n"), "a message of two lines")
+            try require(!fault.message.contains("\n"), "a message of two lines")
             try demandHarmless(fault.help ?? "", "a help")
             try demandHarmless(fault.path ?? "", "a path")
-            try demand(fault.message.utf8.count < 2000, "a message without end")
+            try require(fault.message.utf8.count < 2000, "a message without end")
         }
         let places = faults.faults.map { ($0.line, $0.column) }
-        try demand(zip(places, places.dropFirst()).allSatisfy { $0 <= $1 }, "faults out of order")
+        try require(zip(places, places.dropFirst()).allSatisfy { $0 <= $1 }, "faults out of order")
     }
 
     /// Makes two decisions, a day apart. Both must end, and a repetition must give the same result.
@@ -63,11 +63,11 @@ enum JobFileProperties {
             var same = planner
             let plan = planner.handle([.tick], at: moment, conditions: conditions, ledger: ledger)
             let again = same.handle([.tick], at: moment, conditions: conditions, ledger: ledger)
-            try demand(again == plan, "decided again it is another decision")
+            try require(again == plan, "decided again it is another decision")
             for change in plan.changes { ledger.apply(change) }
             for case .start(let order) in plan.acts {
                 let again = try AttemptOrder(lines: order.lines)
-                try demand(again == order, "an order that cannot be read again")
+                try require(again == order, "an order that cannot be read again")
             }
         }
     }

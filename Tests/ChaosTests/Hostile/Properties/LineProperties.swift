@@ -29,12 +29,12 @@ enum LineProperties {
             rest = rest.dropFirst(piece)
         }
         pieced.finish()
-        try demand(whole.fault == pieced.fault, "pieces change the fault")
-        try demand(whole.outcome == pieced.outcome, "pieces change the outcome")
-        try demand(whole.notes == pieced.notes, "pieces change the notes")
-        try demand(whole.tally == pieced.tally, "pieces change the counts")
-        try demand(progress == piecedProgress, "pieces change the progress")
-        try demand(whole.notes.count <= ReportReader.mostNotes, "notes without end")
+        try require(whole.fault == pieced.fault, "pieces change the fault")
+        try require(whole.outcome == pieced.outcome, "pieces change the outcome")
+        try require(whole.notes == pieced.notes, "pieces change the notes")
+        try require(whole.tally == pieced.tally, "pieces change the counts")
+        try require(progress == piecedProgress, "pieces change the progress")
+        try require(whole.notes.count <= ReportReader.mostNotes, "notes without end")
         for line in bytes.split(separator: 0x0A) {
             let text = String(decoding: line, as: UTF8.self)
             do throws(MalformedLine) {
@@ -42,7 +42,7 @@ enum LineProperties {
                 try again(line == text, "a report that is written otherwise")
             } catch {
                 try demandHarmless(error.expected, "what is expected")
-                try demand(error.expected.utf8.count < 200, "what is expected quotes the line")
+                try require(error.expected.utf8.count < 200, "what is expected quotes the line")
             }
         }
     }
@@ -55,9 +55,9 @@ enum LineProperties {
         } catch {
             return try demandHarmless(error.expected, "what is expected")
         }
-        try demand(
+        try require(
             order.lines.allSatisfy { !$0.unicodeScalars.contains("\n") }, "a line in two lines")
-        try demand(try AttemptOrder(lines: order.lines) == order, "an order read otherwise")
+        try require(try AttemptOrder(lines: order.lines) == order, "an order read otherwise")
     }
 
     private static func trace(_ bytes: [UInt8]) throws {
@@ -72,7 +72,7 @@ enum LineProperties {
             guard let line = writer.line(for: entry.conditions, at: entry.at) else { continue }
             try demandHarmless(line, "a line of a trace")
             let again = try TraceReader().read(Array(line.utf8), path: "again")
-            try demand(again.entries[0].at == entry.at, "an instant that is written otherwise")
+            try require(again.entries[0].at == entry.at, "an instant that is written otherwise")
         }
     }
 

@@ -57,7 +57,7 @@ private final class RequestBench {
             Request(method: "POST", path: "/api/v1/auth/login", body: login.bytes))
         let body = try JSONParser.parse(answer?.body ?? [])
         if case .string(let text)? = (body["tokens"] ?? body)["access_token"] { token = text }
-        try demand(!token.isEmpty, "nobody could log in")
+        try require(!token.isEmpty, "nobody could log in")
     }
 
     func ask(_ text: UnsafeBufferPointer<UInt8>, withToken isLoggedIn: Bool) throws {
@@ -66,16 +66,16 @@ private final class RequestBench {
         service.faults.clear()
         guard let response = answer(request) else { return }
         let isOurs = request.path.hasPrefix("/_sandbox") || !isMeasured
-        try demand((200..<600).contains(response.status), "the status \(response.status)")
+        try require((200..<600).contains(response.status), "the status \(response.status)")
         // The crashes of the deployed backend are part of what the sandbox imitates.
-        try demand(response.status != 500 || !isOurs, "status 500")
+        try require(response.status != 500 || !isOurs, "status 500")
         let type = response.headers.first { $0.name == "Content-Type" }?.value ?? ""
         if type.hasSuffix("json"), !response.body.isEmpty {
             _ = try JSONParser.parse(response.body)
         }
         for header in response.headers {
             try demandHarmless(header.value, "a header")
-            try demand(!header.value.contains("\n"), "a header of two lines")
+            try require(!header.value.contains("\n"), "a header of two lines")
         }
         if asked % 16 == 0 { try checkCounts() }
     }
@@ -91,11 +91,11 @@ private final class RequestBench {
         if case .object(let members)? = summary["by_status"] {
             for case .integer(let count) in members.map(\.value) { answers += count }
         }
-        try demand(count("requests") == answers, "requests are not their answers")
-        try demand(
+        try require(count("requests") == answers, "requests are not their answers")
+        try require(
             (0...count("metrics")).contains(count("distinct_metric_ids")), "more ids than metrics")
-        try demand(count("samples") >= count("distinct_metric_ids"), "metrics that are no samples")
-        try demand(count("doubled") >= 0 && count("uploads") >= 0, "a count below 0")
+        try require(count("samples") >= count("distinct_metric_ids"), "metrics that are no samples")
+        try require(count("doubled") >= 0 && count("uploads") >= 0, "a count below 0")
     }
 
     /// Returns the answer, or `nil` if none comes.

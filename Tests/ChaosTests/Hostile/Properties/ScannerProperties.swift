@@ -17,25 +17,25 @@ enum ScannerProperties {
         let whole = try read(text, piece: text.count, windowSize: 1 << 16)
         let pieced = try read(text, piece: piece + 1, windowSize: 64)
 
-        try demand(whole.events == pieced.events, "pieces change what is found")
-        try demand(whole.report == pieced.report, "pieces change the report")
+        try require(whole.events == pieced.events, "pieces change what is found")
+        try require(whole.report == pieced.report, "pieces change the report")
         let bare = try scan(text, piece: piece + 16)
-        try demand(whole.events == bare.events, "bare pieces change what is found")
-        try demand(whole.report == bare.report, "bare pieces change the report")
-        try demand(whole.report.bytesRead == Int64(text.count), "not all bytes are read")
+        try require(whole.events == bare.events, "bare pieces change what is found")
+        try require(whole.report == bare.report, "bare pieces change the report")
+        try require(whole.report.bytesRead == Int64(text.count), "not all bytes are read")
         let records = whole.report.elements["Record"] ?? 0
-        try demand(records == whole.events.records, "a record has no event")
+        try require(records == whole.events.records, "a record has no event")
         for (name, count) in whole.report.malformations {
             let offsets = whole.report.offsets[name] ?? []
-            try demand(offsets.count == min(8, Int(count)), "a malformation has no place")
-            try demand(offsets == offsets.sorted(), "places out of order")
-            try demand(
+            try require(offsets.count == min(8, Int(count)), "a malformation has no place")
+            try require(offsets == offsets.sorted(), "places out of order")
+            try require(
                 offsets.allSatisfy { $0 >= 0 && $0 < text.count }, "a place outside the text")
-            try demand(offsets.first == whole.report.firstOffsets[name], "two first places")
+            try require(offsets.first == whole.report.firstOffsets[name], "two first places")
         }
         // Days and nights take longer than everything else, so only one text in 128 is mapped.
         if first % 128 == 0 {
-            try demand(mapped(text).unexplained == 0, "a record that no count explains")
+            try require(mapped(text).unexplained == 0, "a record that no count explains")
         }
     }
 

@@ -40,7 +40,7 @@ enum ScheduleProperties {
             return
         }
         let schedule = Schedule.cron(expression, zone)
-        try demand(
+        try require(
             expression.neverFires == schedule.neverFires || schedule.neverFires,
             "an expression that never fires has an occurrence")
         try check(schedule, from: instant)
@@ -58,8 +58,8 @@ enum ScheduleProperties {
 
     private static func duration(_ text: String, from instant: Instant) throws {
         guard let span = Duration(text: text) else { return }
-        try demand(span >= .zero && span <= .seconds(100 * 366 * 86_400), "a span out of bounds")
-        try demand(Duration(text: span.text.filter { $0 != " " }) == span, "a span read otherwise")
+        try require(span >= .zero && span <= .seconds(100 * 366 * 86_400), "a span out of bounds")
+        try require(Duration(text: span.text.filter { $0 != " " }) == span, "a span read otherwise")
         guard span >= .milliseconds(1), !instant.isExtreme else { return }
         try check(.every(span), from: instant)
         try check(.every(span, phase: .seconds(1)), from: instant)
@@ -70,18 +70,18 @@ enum ScheduleProperties {
         do throws(WindowError) {
             window = try Window(text)
         } catch {
-            return try demand(error.got.count <= 60, "a message without end")
+            return try require(error.got.count <= 60, "a message without end")
         }
-        try demand(try Window(window.description) == window, "a window that is read otherwise")
+        try require(try Window(window.description) == window, "a window that is read otherwise")
         guard !instant.isExtreme else { return }
         let windows = Windows([window], in: zone)
         var place = instant
         for _ in 0..<6 {
             guard let next = windows.nextChange(after: place) else { return }
-            try demand(next > place, "a change that is not later")
-            try demand(
+            try require(next > place, "a change that is not later")
+            try require(
                 windows.isOpen(at: next) != windows.isOpen(at: place), "a change of nothing")
-            try demand(
+            try require(
                 windows.isOpen(at: next - .milliseconds(1)) == windows.isOpen(at: place),
                 "a change that comes late")
             place = next
@@ -96,7 +96,7 @@ enum ScheduleProperties {
             return
         }
         guard !instant.isExtreme else { return }
-        try demand(
+        try require(
             abs(zone.offset(at: instant).milliseconds) < 30 * 3_600_000, "an offset of days")
         try check(.cron(try CronExpression("30 2 * * *"), zone), from: instant)
     }
@@ -106,7 +106,7 @@ enum ScheduleProperties {
         guard let instant = Instant(rfc3339: text) else { return }
         let shown = "\(instant)"
         guard shown.utf8.first != UInt8(ascii: "-"), shown.utf8.count <= 24 else { return }
-        try demand(Instant(rfc3339: shown) == instant, "an instant that is read otherwise")
+        try require(Instant(rfc3339: shown) == instant, "an instant that is read otherwise")
     }
 
     /// Checks a schedule: the next occurrence is later, is the first one that is due by then, and
@@ -115,23 +115,23 @@ enum ScheduleProperties {
         var place = start
         for _ in 0..<5 {
             guard let next = schedule.next(after: place, anchor: start) else { return }
-            try demand(next > place, "the next occurrence is not later")
+            try require(next > place, "the next occurrence is not later")
             // A search that starts just before the occurrence finds the same one.
             let before = next - .milliseconds(1)
             if before > place {
-                try demand(
+                try require(
                     schedule.next(after: before, anchor: start) == next, "another occurrence")
             }
             let due = schedule.due(after: place, through: next, anchor: start)
-            try demand(
+            try require(
                 due == DueOccurrences(first: next, latest: next, count: 1), "not due when it is")
-            try demand(
+            try require(
                 schedule.latest(2, after: place, through: next, anchor: start) == [next],
                 "not the latest when it is")
             place = next
         }
         let all = schedule.due(after: start, through: place, anchor: start)
-        try demand(all?.count == 5 && all?.latest == place, "due by another count")
+        try require(all?.count == 5 && all?.latest == place, "due by another count")
     }
 }
 

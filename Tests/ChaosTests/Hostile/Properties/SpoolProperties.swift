@@ -35,19 +35,19 @@ enum SpoolProperties {
             RegularFile(path: file.path), path: "steps.json", isList: isList
         ) { sample, _ in found.append(sample) }
         let report = outcome.report
-        try demand(report.unexplained == 0, "a record that no count explains")
-        try demand(report.bytesRead == Int64(text.count), "not all bytes are read")
-        try demand(outcome.faults.count <= SampleFile.mostFaults, "faults without end")
-        try demand(
+        try require(report.unexplained == 0, "a record that no count explains")
+        try require(report.bytesRead == Int64(text.count), "not all bytes are read")
+        try require(outcome.faults.count <= SampleFile.mostFaults, "faults without end")
+        try require(
             outcome.faultCount == Int(report.refused.values.reduce(0, +)),
             "a record is refused without a word")
         let lines = text.count { $0 == 0x0A } + 1
         for fault in outcome.faults {
-            try demand((1...lines).contains(fault.line), "a fault outside the file")
+            try require((1...lines).contains(fault.line), "a fault outside the file")
             try demandHarmless(fault.what, "a fault")
-            try demand(fault.what.utf8.count < 500, "a fault without end")
+            try require(fault.what.utf8.count < 500, "a fault without end")
         }
-        try demand(
+        try require(
             Int64(found.count) == report.samples + report.made.values.reduce(0, +),
             "samples without a count")
         try found.forEach(check)
@@ -62,11 +62,11 @@ enum SpoolProperties {
             found.append(sample)
             if nature.isAggregate { made[sample.kind, default: 0] += 1 }
         }
-        try demand(report.unexplained == 0, "a point that no count explains")
-        try demand(report.made == made, "days and nights without a count")
-        try demand((0...Int64(text.count)).contains(report.bytesRead), "bytes beyond the text")
+        try require(report.unexplained == 0, "a point that no count explains")
+        try require(report.made == made, "days and nights without a count")
+        try require((0...Int64(text.count)).contains(report.bytesRead), "bytes beyond the text")
         if let broken = report.brokeAt {
-            try demand((0...Int64(text.count)).contains(broken.byteOffset), "broken elsewhere")
+            try require((0...Int64(text.count)).contains(broken.byteOffset), "broken elsewhere")
             try demandHarmless(broken.reason, "why it broke off")
         }
         try found.forEach(check)
@@ -107,7 +107,7 @@ enum SpoolProperties {
     /// Checks that a file's name leads only to a file of the folder.
     private static func name(_ name: String) throws {
         guard SpoolFolder.takes(name) else { return }
-        try demand(!name.hasPrefix(".") && name.utf8.count <= 200, "a name that is none of ours")
+        try require(!name.hasPrefix(".") && name.utf8.count <= 200, "a name that is none of ours")
         _ = SpoolFolder.isList(name)
     }
 }

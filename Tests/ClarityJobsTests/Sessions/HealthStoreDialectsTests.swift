@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct DialectKeepingTests {
+@Suite struct HealthStoreDialectsTests {
     @Test func `each backend's dialect outlives the process, and the last word counts`() throws {
         let folder = StateFolder()
 

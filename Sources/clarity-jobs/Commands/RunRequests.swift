@@ -4,7 +4,7 @@ import ClaritySystem
 import JSON
 
 /// `cancel` and `retry`: act on runs, in whichever process they run.
-struct RunWishes {
+struct RunRequests {
     private let composition: Composition
 
     init(_ composition: Composition) { self.composition = composition }
@@ -30,7 +30,7 @@ struct RunWishes {
                 runs += open
             }
         }
-        let answer = try composition.tell(runs.map { .cancel($0) }, file)
+        let answer = try composition.submit(runs.map { .cancel($0) }, file)
         for run in runs {
             // A run in another process is ended by that process.
             let word = answer.ledger.open[run].map { run in
@@ -45,7 +45,7 @@ struct RunWishes {
     func retry() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
         let history = try composition.history(file)
-        var wishes: [Planner.Event] = []
+        var requests: [Planner.Event] = []
         for word in try words(of: "retry") {
             let numbered = try run(word, history)
             let found = if let numbered { numbered } else { try last(of: word, file, history) }
@@ -59,11 +59,11 @@ struct RunWishes {
                     .usage, "run \(found.id) of `\(found.job)` is \(found.state.rawValue)",
                     "help: clarity-jobs run \(found.job)")
             }
-            wishes.append(
+            requests.append(
                 found.state == .enqueued
                     ? .requested([found.job], isForced: false) : .retry(found.id, of: found.job))
         }
-        let answer = try composition.tell(wishes, file)
+        let answer = try composition.submit(requests, file)
         for case .put(let run) in answer.plan.changes where run.isExpedited {
             say(run.id, "to be done at the next `run --due`, or by the loop")
         }

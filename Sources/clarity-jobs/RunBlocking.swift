@@ -6,7 +6,7 @@ import ClaritySystem
 /// The program has no other thread for tasks, so that it sleeps while it has nothing to do
 /// (`EventThread`). Most commands need no task. Threads for tasks would cost them as much as
 /// everything else they do.
-func awaiting(
+func runBlocking(
     _ work: @escaping @Sendable (EventThread) async throws(CommandFailure) -> ExitStatus
 ) throws(CommandFailure) -> ExitStatus {
     guard let events = EventThread() else {

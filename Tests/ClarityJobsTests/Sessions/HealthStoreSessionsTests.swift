@@ -3,7 +3,7 @@ import Testing
 @testable import ClarityJobs
 @testable import ClarityScheduler
 
-@Suite struct SessionKeepingTests {
+@Suite struct HealthStoreSessionsTests {
     private let folder = StateFolder()
 
     private func session(_ user: String) -> Session {

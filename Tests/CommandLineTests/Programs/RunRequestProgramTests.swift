@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 @Suite("cancel, retry and audit", .timeLimit(.minutes(5)))
-struct WishesProgramTests {
+struct RunRequestProgramTests {
     /// Returns a job file whose upload waits for a condition that never holds.
     private func waiting(url: String, folder: String) -> String {
         Playground.standardJobFile(url: url, folder: folder).replacing(

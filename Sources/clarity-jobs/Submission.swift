@@ -13,7 +13,7 @@ extension Composition {
     ///
     /// The decision also records what is due now, but nothing starts here. A loop with the same
     /// state directory is notified at once.
-    func tell(_ events: [Planner.Event], _ file: JobFile) throws(CommandFailure) -> Answer {
+    func submit(_ events: [Planner.Event], _ file: JobFile) throws(CommandFailure) -> Answer {
         let store = try store(file)
         var planner = planner(file, owner: store.leaseLock.owner, scope: .nothing)
         var answer = Answer(plan: Plan(), ledger: Ledger())

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct AnalysisKeepingTests {
+@Suite struct HealthStoreAnalysesTests {
     private let folder = StateFolder()
     private let sunday = CivilDay(daysSince1970: 20_000)
     private let result = AnalysisResult(
