@@ -1,5 +1,16 @@
 import CSQLite
 
+/// The columns that a query returns, in their order: one case for each, named as in SQL.
+///
+/// A decoder names a column by its case, so that a new column in the middle of a query shifts no
+/// other. The raw values are the positions, from 0.
+public protocol RowColumn: RawRepresentable<Int32>, CaseIterable {}
+
+extension RowColumn {
+    /// The names of the columns, separated by commas, for `SELECT` and `INSERT`.
+    public static var list: String { allCases.map { "\($0)" }.joined(separator: ", ") }
+}
+
 /// The current row of a query; valid only inside the closure that receives it.
 ///
 /// Columns count from 0. SQLite converts a value of another storage class.
@@ -52,5 +63,32 @@ public struct Row: ~Copyable {
     /// The column as text; `nil` for NULL.
     public func optionalText(_ column: Int32) -> String? {
         isNull(column) ? nil : text(column)
+    }
+}
+
+extension Row {
+    @inlinable public func isNull(_ column: some RowColumn) -> Bool { isNull(column.rawValue) }
+
+    @inlinable public func integer(_ column: some RowColumn) -> Int64 { integer(column.rawValue) }
+
+    @inlinable public func real(_ column: some RowColumn) -> Double { real(column.rawValue) }
+
+    @inlinable public func text(_ column: some RowColumn) -> String { text(column.rawValue) }
+
+    @inlinable public func blob(_ column: some RowColumn) -> [UInt8] { blob(column.rawValue) }
+
+    @inlinable public func optionalInteger(_ column: some RowColumn) -> Int64? {
+        optionalInteger(column.rawValue)
+    }
+
+    @inlinable public func optionalText(_ column: some RowColumn) -> String? {
+        optionalText(column.rawValue)
+    }
+
+    /// Calls `body` as `withBlob(_:_:)` does.
+    @inlinable public func withBlob<Result>(
+        _ column: some RowColumn, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        withBlob(column.rawValue, body)
     }
 }

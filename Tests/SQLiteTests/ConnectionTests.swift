@@ -61,6 +61,20 @@ import Testing
         #expect(error?.isConstraint == true)
     }
 
+    @Test func `a decoder names the columns of its query`() throws {
+        enum Column: Int32, RowColumn { case size_bytes, title }
+        let connection = try Connection(path: "")
+        try connection.execute("CREATE TABLE files (title TEXT, size_bytes INTEGER)")
+        try connection.run("INSERT INTO files VALUES (?, ?)", .text("a"), .integer(7))
+
+        let file = try connection.first("SELECT \(Column.list) FROM files") {
+            ($0.text(Column.title), $0.integer(Column.size_bytes))
+        }
+
+        #expect(file?.0 == "a")
+        #expect(file?.1 == 7)
+    }
+
     @Test func `an error undoes its transaction and is thrown on`() throws {
         let connection = try connection()
 
