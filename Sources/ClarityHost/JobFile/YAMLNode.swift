@@ -37,14 +37,17 @@ struct YAMLNode: Hashable, Sendable {
         case .mapping: "a mapping"
         case .sequence: "a list"
         case .scalar(_, isPlain: false): "text"
-        case .scalar("", _), .scalar("~", _), .scalar("null", _): "empty"
+        case .scalar where isNull: "empty"
         case .scalar("true", _), .scalar("false", _): "a boolean"
         case .scalar(let text, _): Int(text) == nil ? "text" : "a number"
         }
     }
 
     /// Whether the node has no value: it is empty, `~` or `null` without quotes.
-    var isNull: Bool { noun == "empty" }
+    var isNull: Bool {
+        guard case .scalar(let text, isPlain: true) = content else { return false }
+        return text.isEmpty || text == "~" || text == "null"
+    }
 
     /// Returns the value of `key`, if this is a mapping that has it.
     subscript(key: String) -> YAMLNode? {

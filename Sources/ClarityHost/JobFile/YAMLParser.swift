@@ -178,13 +178,13 @@ struct YAMLParser: ~Copyable {
         case YAML_SCALAR_EVENT:
             let scalar = event.data.scalar
             (anchor, tag) = (scalar.anchor, scalar.tag)
-            let text = String(
-                decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length),
-                as: UTF8.self)
-            guard !text.unicodeScalars.contains("\0") else {
+            let bytes = UnsafeBufferPointer(start: scalar.value, count: scalar.length)
+            guard !bytes.contains(0) else {
                 throw JobFileFault(position, "the escape `\\0` is not allowed in a job file")
             }
-            content = .scalar(text, isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE)
+            content = .scalar(
+                String(decoding: bytes, as: UTF8.self),
+                isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE)
         case YAML_SEQUENCE_START_EVENT:
             (anchor, tag) = (event.data.sequence_start.anchor, event.data.sequence_start.tag)
             content = .sequenceStart
