@@ -141,9 +141,10 @@ struct Composition {
 
     /// Returns the jobs to plan, each with the state directory that its worker needs.
     func jobs(_ file: JobFile) -> [Job] {
-        file.enabledJobs.map { job in
+        let path = statePath(file)
+        return file.enabledJobs.map { job in
             var job = job
-            job.options["state.directory"] = statePath(file)
+            job.options["state.directory"] = path
             return job
         }
     }

@@ -84,11 +84,15 @@ struct HostTree: Sendable {
 
     /// Returns the last component of a symbolic link's target; `nil` if there is no such link.
     func linkName(_ path: String) -> String? {
+        target(ofLink: path)?.split(separator: "/").last.map { String($0) }
+    }
+
+    /// Returns the target of a symbolic link; `nil` if there is no such link.
+    func target(ofLink path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(root + path, &buffer, buffer.count)
         guard count > 0 else { return nil }
-        let target = String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
-        return target.split(separator: "/").last.map { String($0) }
+        return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     private func bytes(_ path: String) throws(Fault) -> [UInt8] {

@@ -9,7 +9,8 @@ import Synchronization
 /// A network file system whose server is gone blocks a caller forever. So each path that a user
 /// named is measured on a thread of its own, one at a time for each path. The caller that starts
 /// the thread waits at most 250 ms for it. While the thread hangs, other callers return at once.
-/// The last answer then counts for a quarter of an hour.
+/// The last answer then counts for a quarter of an hour. Most paths are on a local disk and known
+/// to the kernel, which then answers without a thread.
 final class StorageProbe: Sendable {
     typealias Reading = Conditions.Reading<Int64>
 
@@ -21,6 +22,7 @@ final class StorageProbe: Sendable {
 
     private let clock: any WallClock
     private let measure: @Sendable (String) -> Reading
+    private let atOnce: @Sendable (String) -> Reading?
     private let states = Mutex<[String: State]>([:])
 
     private struct State {
@@ -29,18 +31,25 @@ final class StorageProbe: Sendable {
         var last: (reading: Reading, at: Instant)?
     }
 
-    /// Creates a probe. `measure` measures one path, and may block forever.
+    /// Creates a probe. `measure` measures one path, and may block forever; `atOnce` never blocks,
+    /// and returns `nil` for a path whose file system may have to be waited for.
     init(
         clock: any WallClock = SystemClock(),
-        measure: @escaping @Sendable (String) -> Reading = StorageProbe.named
+        measure: @escaping @Sendable (String) -> Reading = StorageProbe.named,
+        atOnce: @escaping @Sendable (String) -> Reading? = StorageProbe.cached
     ) {
         self.clock = clock
         self.measure = measure
+        self.atOnce = atOnce
     }
 
     /// Returns the bytes free to this user at an existing path. If the file system does not answer
     /// now, returns the last answer with its time.
     func free(at path: String) -> Reading {
+        if let reading = atOnce(path) {
+            states.withLock { $0[path, default: State()].last = (reading, clock.now) }
+            return reading
+        }
         let mayAsk = states.withLock { states in
             defer { states[path, default: State()].isAsked = true }
             return states[path]?.isAsked != true
@@ -138,39 +147,63 @@ extension StorageProbe {
     /// the reason, if the path does not exist, or if fstab(5) declares a file system there or above
     /// that is not mounted: the measurement would be of the wrong disk.
     @Sendable static func named(_ path: String) -> Reading {
-        let points: MountPoints?
         do throws(HostTree.Fault) {
-            points = try mountPoints(HostTree(root: "/"))
+            var points = try mountPoints(HostTree(root: "/"))
+            // Check the path as written first: a link into a file system that is not mounted has no
+            // target.
+            if let point = try points?.missing(above: path) {
+                return .sampledUnknown("\(point) is not mounted")
+            }
+            guard let real = realpath(path, nil) else {
+                return .sampledUnknown("\(path): \(String(cString: strerror(errno)))")
+            }
+            defer { Glibc.free(real) }
+            if let point = try points?.missing(above: String(cString: real)) {
+                return .sampledUnknown("\(path): \(point) is not mounted")
+            }
         } catch {
             return .sampledUnknown(error.text)
         }
-        // Check the path as written first: a link into a file system that is not mounted has no
-        // target.
-        if let place = points?.missing(above: path) {
-            return .sampledUnknown("\(place) is not mounted")
+        return reading(of: space(path), at: path)
+    }
+
+    /// Returns what `named` returns, if the kernel can answer from its cache for a local disk;
+    /// `nil` if it may have to wait.
+    @Sendable static func cached(_ path: String) -> Reading? {
+        let file = clinux_open_cached(path)
+        guard file >= 0 || errno == ENOENT else { return nil }
+        defer { if file >= 0 { close(file) } }
+        do throws(HostTree.Fault) {
+            var points = try mountPoints(HostTree(root: "/"))
+            guard try points?.missing(above: path) == nil else { return nil }
+            if file < 0 { return .sampledUnknown("\(path): \(String(cString: strerror(ENOENT)))") }
+            // Where links lead elsewhere, another mount point counts; `named` follows them.
+            guard HostTree(root: "/").target(ofLink: "/proc/self/fd/\(file)") == path else {
+                return nil
+            }
+        } catch {
+            return nil
         }
-        guard let real = realpath(path, nil) else {
-            return .sampledUnknown("\(path): \(String(cString: strerror(errno)))")
-        }
-        defer { Glibc.free(real) }
-        if let place = points?.missing(above: String(cString: real)) {
-            return .sampledUnknown("\(path): \(place) is not mounted")
-        }
-        switch space(path) {
-        case .success(let bytes): return Reading(bytes, source: path, isSampled: true)
-        case .failure(let fault): return .sampledUnknown(fault.text)
+        return reading(of: space(path), at: path)
+    }
+
+    private static func reading(
+        of space: Result<Int64, HostTree.Fault>, at path: String
+    ) -> Reading {
+        switch space {
+        case .success(let bytes): Reading(bytes, source: path, isSampled: true)
+        case .failure(let fault): .sampledUnknown(fault.text)
         }
     }
 
-    /// Returns the declared and the mounted file systems; `nil` if this machine has no `/etc/fstab`
-    /// or no `/proc/self/mountinfo`.
+    /// Returns the declared and the mounted file systems; `nil` if this machine has no `/etc/fstab`.
     ///
-    /// - Throws: `HostTree.Fault` if one of the files cannot be read.
+    /// - Throws: `HostTree.Fault` if the file cannot be read.
     static func mountPoints(_ tree: HostTree) throws(HostTree.Fault) -> MountPoints? {
-        guard let table = try tree.lossyTextIfPresent("/etc/fstab"),
-            let mounts = try tree.lossyTextIfPresent("/proc/self/mountinfo")
-        else { return nil }
-        return MountPoints(table: table, mounts: mounts)
+        guard let table = try tree.lossyTextIfPresent("/etc/fstab") else { return nil }
+        return MountPoints(table: table) { () throws(HostTree.Fault) in
+            try tree.lossyTextIfPresent("/proc/self/mountinfo")
+        }
     }
 
     private static func space(_ path: String) -> Result<Int64, HostTree.Fault> {

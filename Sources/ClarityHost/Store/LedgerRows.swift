@@ -76,6 +76,16 @@ enum LedgerRows {
             }
         }
         if let fault { throw fault }
+        if !open.runs.isEmpty { try readWaits(connection, into: &open) }
+        let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'runs'") {
+            $0.integer(0)
+        }
+        open.nextRun = RunID((last ?? 0) + 1)
+        return open
+    }
+
+    /// Reads what the unfinished runs wait for.
+    private static func readWaits(_ connection: Connection, into open: inout Open) throws {
         // Join from the runs to their deferrals: there are few open runs, and many old deferrals.
         try connection.forEach(
             """
@@ -87,11 +97,6 @@ enum LedgerRows {
         ) { row in
             open.waits[RunID(row.integer(7)), default: []].append(DeferralRow.span(row).deferral)
         }
-        let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'runs'") {
-            $0.integer(0)
-        }
-        open.nextRun = RunID((last ?? 0) + 1)
-        return open
     }
 
     /// Reads the last boot for which runs were enqueued.

@@ -31,9 +31,17 @@ public enum LocalZone {
 
     /// Returns `Europe/Berlin` for `/usr/share/zoneinfo/Europe/Berlin`.
     private static func nameAfterZoneinfo(_ path: String) -> String? {
-        guard let range = path.firstRange(of: "/zoneinfo/") else { return nil }
-        let name = path[range.upperBound...]
-        return name.isEmpty ? nil : String(name)
+        let folder = "/zoneinfo/".utf8
+        var rest = path.utf8[...]
+        while let slash = rest.firstIndex(of: UInt8(ascii: "/")) {
+            rest = rest[slash...]
+            if rest.starts(with: folder) {
+                let name = rest.dropFirst(folder.count)
+                return name.isEmpty ? nil : String(name)
+            }
+            rest = rest.dropFirst()
+        }
+        return nil
     }
 
     private static func linkTarget(_ path: String) -> String? {

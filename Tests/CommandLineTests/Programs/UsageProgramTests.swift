@@ -22,6 +22,23 @@ struct UsageProgramTests {
         #expect(result.isRefusal(64, "clarity-jobs: \(message)", "help: clarity-jobs --help"))
     }
 
+    @Test(.enabled(if: TinyDisk.isAllowed))
+    func `the arguments are found where there is no proc file system`() async throws {
+        let program = try ChildProgram(
+            "/usr/bin/unshare",
+            [
+                "--mount", "/bin/sh", "-c", "mount -t tmpfs none /proc && exec \"$0\" \"$@\"",
+                "\(ChildProgram.folder)/clarity-jobs", "lst",
+            ], environment: ["PATH": "/usr/bin:/bin"])
+
+        let result = await program.finish()
+
+        #expect(
+            result.isRefusal(
+                64, "clarity-jobs: unknown command `lst`; did you mean `list`?",
+                "help: clarity-jobs --help"))
+    }
+
     @Test(arguments: [
         (["run"], "`run` wants either jobs or --due"),
         (["run", "upload", "--due"], "`run` wants either jobs or --due"),
