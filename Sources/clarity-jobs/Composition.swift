@@ -76,7 +76,7 @@ struct Composition {
     func hasZone(_ name: String) -> Bool { zones.zone(named: name) != nil }
 
     /// The kinds of jobs that a job file may name: those of CLARITY, and commands.
-    private var catalogue: JobCatalogue {
+    static var catalogue: JobCatalogue {
         var catalogue = clarityCatalogue
         catalogue.kinds.append(.command)
         return catalogue
@@ -85,7 +85,7 @@ struct Composition {
     /// Parses job files on this machine.
     var jobFileReader: JobFileReader {
         JobFileReader(
-            catalogue: catalogue, zones: zones, home: home,
+            catalogue: Composition.catalogue, zones: zones, home: home,
             workingDirectory: workingDirectory,
             localZone: LocalZone.identifier(environment: environment), host: HostIdentity.text())
     }

@@ -18,7 +18,7 @@ struct OptionsDraft: Sendable {
         return Key(
             description: KeyDescription(
                 name: name, form: form.description, isRequired: option.isRequired,
-                summary: option.summary),
+                standard: option.standard, summary: option.summary),
             store: { node, place, draft, decoding in
                 if let value = form.decode(node, place, &decoding) { draft.values[name] = value }
             })
@@ -77,7 +77,7 @@ extension ValueSchema where Value == [Field<OptionsDraft>] {
     /// Reads a list of mappings that differ by their `kind`, which is one of the values of each.
     static func sectionList(_ kinds: [String: [OptionDeclaration]]) -> ValueSchema {
         let kindKey = OptionDeclaration(
-            "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "what this entry is")
+            "kind", .choice(kinds.keys.sorted()), isRequired: true, summary: "kind of the source")
         let shapes = kinds.mapValues { OptionsDraft.shape([kindKey] + $0) }
         let unknownKind = OptionsDraft.shape([kindKey])
         let description = FormDescription.variants(

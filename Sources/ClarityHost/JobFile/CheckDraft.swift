@@ -12,16 +12,18 @@ struct CheckDraft: Sendable {
         [
             Key(
                 "command", { swap(&$0.command, &$1) }, .command,
-                "the program to ask, with its arguments; status 0 is a yes"),
+                "program and arguments; exit status 0 means yes"),
             Key(
                 "url", { swap(&$0.url, &$1) }, .webAddress,
-                "the url to ask; a status from 200 to 299 is a yes"),
+                "URL; a status of 200 to 299 means yes"),
             Key(
                 "timeout", { swap(&$0.timeout, &$1) },
-                .duration(.milliseconds(100) ... .seconds(300)), "how long an answer may take"),
+                .duration(.milliseconds(100) ... .seconds(300)), standard: "10s",
+                "how long an answer may take"),
             Key(
                 "valid_for", { swap(&$0.validFor, &$1) },
-                .duration(.seconds(1) ... .seconds(86_400)), "how long an answer stands"),
+                .duration(.seconds(1) ... .seconds(86_400)), standard: "60s",
+                "how long an answer is valid"),
         ])
 
     /// Returns the check with this name; `nil` if its question has a fault.

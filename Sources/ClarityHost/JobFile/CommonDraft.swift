@@ -18,36 +18,36 @@ struct CommonDraft: Sendable {
         [
             Key(
                 "constraints", { swap(&$0.constraints, &$1) }, .mapping(ConstraintsDraft.shape),
-                "what must hold for a run to start"),
+                "conditions that must hold for a run to start"),
             Key(
                 "retry", { swap(&$0.retry, &$1) }, .mapping(RetryDraft.shape),
-                "how often a run is tried and how long it waits in between"),
+                "how a failed run is retried"),
             Key(
                 "overlap", { swap(&$0.overlap, &$1) }, .choice(of: OverlapPolicy.self),
-                "what becomes of an occurrence while a run is not finished"),
+                standard: "skip", "what happens to an occurrence during a run of the same job"),
             Key(
-                "catch_up", { swap(&$0.catchUp, &$1) }, .catchUp,
-                "what becomes of occurrences that were missed"),
+                "catch_up", { swap(&$0.catchUp, &$1) }, .catchUp, standard: "latest",
+                "what happens to missed occurrences"),
             Key(
-                "on_lost", { swap(&$0.onLost, &$1) }, .onLost,
-                "what becomes of an attempt when a constraint no longer holds"),
+                "on_lost", { swap(&$0.onLost, &$1) }, .onLost, standard: "stop",
+                "what happens to an attempt when a constraint no longer holds"),
             Key(
                 "start_within", { swap(&$0.startWithin, &$1) },
                 .duration(.seconds(60) ... .seconds(366 * 86_400)),
-                "the span after its occurrence in which a run starts, or is skipped as expired"),
+                "how late a run may start before it expires; without it there is no limit"),
             Key(
                 "relax", { swap(&$0.relax, &$1) }, .list(of: .mapping(RelaxationDraft.shape)),
-                "the constraints that a late run no longer asks for"),
+                "constraints that a late run drops"),
             Key(
                 "timeout", { swap(&$0.timeout, &$1) },
                 .duration(.seconds(1) ... .seconds(7 * 86_400)),
-                "the time one attempt has"),
+                "time limit of an attempt; without it 15m, or 30s in the class `app-refresh`"),
             Key(
                 "stall", { swap(&$0.stall, &$1) }, .duration(.seconds(1) ... .seconds(7 * 86_400)),
-                "the longest that an attempt goes without progress"),
+                "how long an attempt may go without progress; without it there is no limit"),
             Key(
                 "memory_limit", { swap(&$0.memoryLimitBytes, &$1) }, .size((16 << 20)...(1 << 40)),
-                "the memory that ends an attempt when exceeded"),
+                standard: "256MiB", "memory that an attempt may use before it is killed"),
         ])
 
     /// Inherits every key that this draft lacks from `defaults`, also within `constraints` and
@@ -76,15 +76,17 @@ struct RetryDraft: Sendable {
         RetryDraft(),
         [
             Key(
-                "attempts", { swap(&$0.attempts, &$1) }, .integer(1...100),
-                "the failed attempts after which a run fails"),
+                "attempts", { swap(&$0.attempts, &$1) }, .integer(1...100), standard: "5",
+                "failed attempts after which the run fails"),
             Key(
                 "backoff", { swap(&$0.backoff, &$1) }, .choice(of: RetryPolicy.Backoff.self),
-                "the way in which waits grow"),
+                standard: "exponential", "how the waits between attempts grow"),
             Key(
-                "initial", { swap(&$0.initial, &$1) }, .duration(waits),
-                "the wait after the first failure"),
-            Key("maximum", { swap(&$0.maximum, &$1) }, .duration(waits), "the longest wait"),
+                "initial", { swap(&$0.initial, &$1) }, .duration(waits), standard: "30s",
+                "wait after the first failure"),
+            Key(
+                "maximum", { swap(&$0.maximum, &$1) }, .duration(waits), standard: "5h",
+                "longest wait"),
         ])
 
     private static let waits = RetryPolicy.shortestInitial...RetryPolicy.longestMaximum

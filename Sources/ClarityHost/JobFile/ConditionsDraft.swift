@@ -11,13 +11,13 @@ struct ConditionsDraft: Sendable {
         [
             Key(
                 "interfaces", { swap(&$0.interfaces, &$1) }, .interfaceRules,
-                "what connections over network interfaces are; the first that matches counts"),
+                "metering of network interfaces, by name or pattern; the first match counts"),
             Key(
                 "idle", { swap(&$0.idle, &$1) }, .mapping(IdleDraft.shape),
-                "when a host without sessions is idle"),
+                "when a machine that nobody is logged in to is idle"),
             Key(
                 "probe", { swap(&$0.probe, &$1) }, .webAddress,
-                "a url that must answer for `network` constraints too"),
+                "URL that must answer for every `network` constraint"),
         ])
 
     var settings: ConditionSettings {
@@ -36,7 +36,7 @@ struct IdleDraft: Sendable {
         [
             Key(
                 "load_below", { swap(&$0.loadBelow, &$1) }, .percent(1...400), isRequired: true,
-                "the load of the last minute in percent of the processors")
+                "load of the last minute, in percent of the processors; without `idle` 25%")
         ])
 }
 

@@ -30,23 +30,22 @@ struct FileDraft: Sendable {
         let own: [Key<FileDraft>] = [
             Key(
                 "version", { swap(&$0.version, &$1) }, .version, isRequired: true,
-                "the form of the file: 1"),
+                "version of the file format"),
             Key(
                 "store", { swap(&$0.store, &$1) }, .mapping(StoreDraft.shape),
-                "where the history is kept"),
+                "where the state is kept, and how much of the history"),
             Key(
                 "defaults", { swap(&$0.defaults, &$1) }, .mapping(DefaultsDraft.shape),
-                "what holds for every job that does not say otherwise"),
+                "defaults of all jobs; a job's own key wins"),
             Key(
                 "conditions", { swap(&$0.conditions, &$1) }, .mapping(ConditionsDraft.shape),
-                "how this machine's conditions are found out"),
+                "how to measure this machine's conditions"),
             Key(
                 "checks", { swap(&$0.checks, &$1) }, .checks,
-                "questions on which jobs may depend"),
+                "commands and URLs that jobs can require, by name"),
             Key(
                 "jobs", { swap(&$0.jobs, &$1) }, .list(of: JobDraft.form(catalogue)),
-                isRequired: true,
-                "the jobs, in the order in which they are listed and preferred"),
+                isRequired: true, "the jobs; `list` shows them in this order"),
         ]
         return MappingSchema(empty, own + sections)
     }
@@ -58,7 +57,7 @@ struct FileDraft: Sendable {
         return Key(
             description: KeyDescription(
                 name: section.key, form: form.description, isRequired: isRequired,
-                summary: "settings of the jobs' work"),
+                summary: section.summary),
             store: { node, place, draft, decoding in
                 guard let values = form.decode(node, place, &decoding) else { return }
                 draft.settings.merge(values) { _, new in new }
@@ -76,10 +75,10 @@ struct StoreDraft: Sendable {
         [
             Key(
                 "directory", { swap(&$0.directory, &$1) }, .path,
-                "the folder of the history and the health data"),
+                "state directory; without it `~/.local/state/clarity-jobs`"),
             Key(
                 "history", { swap(&$0.history, &$1) }, .mapping(HistoryDraft.shape),
-                "how much of the past is kept"),
+                "how much of the history is kept"),
         ])
 }
 
@@ -94,17 +93,18 @@ struct HistoryDraft: Sendable {
         HistoryDraft(),
         [
             Key(
-                "keep_runs", { swap(&$0.runs, &$1) }, .integer(1...1_000_000),
-                "the finished runs kept of each job; of failed ones ten times as many"),
+                "keep_runs", { swap(&$0.runs, &$1) }, .integer(1...1_000_000), standard: "1000",
+                "finished runs to keep for each job, and ten times as many failed ones"),
             Key(
-                "keep_for", { swap(&$0.age, &$1) }, .duration(spans),
-                "how long a run is kept after its end"),
+                "keep_for", { swap(&$0.age, &$1) }, .duration(spans), standard: "90d",
+                "how long to keep a run after its end"),
             Key(
                 "keep_failures_for", { swap(&$0.failureAge, &$1) }, .duration(spans),
-                "how long a run that failed is kept after its end"),
+                standard: "365d", "how long to keep a failed run after its end"),
             Key(
                 "max_size", { swap(&$0.bytes, &$1) }, .size((1 << 20)...(1 << 40)),
-                "the most that the history may take; the oldest goes first"),
+                standard: "256MiB",
+                "maximum size of the history; the oldest runs are deleted first"),
         ])
 
     private static let spans: ClosedRange<Duration> = .seconds(3600) ... .seconds(3660 * 86_400)
@@ -128,11 +128,11 @@ struct DefaultsDraft: Sendable {
         DefaultsDraft(),
         [
             Key(
-                "max_parallel", { swap(&$0.maxParallel, &$1) }, .integer(1...64),
-                "the most attempts that run at the same time"),
+                "max_parallel", { swap(&$0.maxParallel, &$1) }, .integer(1...64), standard: "2",
+                "maximum number of attempts at the same time"),
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
-                "the zone of cron and calendar schedules and of windows; else the machine's"),
+                "time zone of `cron`, `calendar` and `window`; without it the machine's"),
         ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } })
 }
 

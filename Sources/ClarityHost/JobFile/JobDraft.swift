@@ -24,32 +24,33 @@ struct JobDraft: Sendable {
         return [
             Key(
                 "id", { swap(&$0.id, &$1) }, .jobID, isRequired: true,
-                "the job's name, given once in the file"),
+                "name of the job, unique in the file"),
             Key(
                 "kind", { swap(&$0.kind, &$1) }, .choice(kinds), isRequired: true,
                 "what the job does"),
             Key(
                 "class", { swap(&$0.jobClass, &$1) }, .choice(of: Job.Class.self),
-                "whether the job is light and short or may take its time"),
+                standard: "processing",
+                "whether the job is short or long; decides the default `timeout`"),
             Key(
                 "priority", { swap(&$0.priority, &$1) }, .choice(of: Job.Priority.self),
-                "which of the waiting runs start first where not all can"),
+                standard: "normal", "which of the waiting runs starts first"),
             Key(
-                "enabled", { swap(&$0.isEnabled, &$1) }, .boolean,
+                "enabled", { swap(&$0.isEnabled, &$1) }, .boolean, standard: "true",
                 "whether the job is planned at all"),
             Key(
                 "schedule", { swap(&$0.schedule, &$1) }, .mapping(ScheduleDraft.shape),
-                "when the job runs; without it, by event, chain or request only"),
+                "when the job runs; without it only by event, after another job or by hand"),
             Key(
-                "on", { swap(&$0.events, &$1) },
-                .list(of: .choice(events, noun: "event")),
-                "the events that start a run"),
+                "on", { swap(&$0.events, &$1) }, .list(of: .choice(events, noun: "event")),
+                "events that start a run"),
             Key(
                 "then", { swap(&$0.then, &$1) }, .then,
-                "the jobs that run when this one has succeeded, or by how it has ended"),
+                "jobs that run after this one: a list after a success, or a mapping"),
             Key(
                 "warning", { swap(&$0.warning, &$1) }, .duration(.zero ... .seconds(7 * 86_400)),
-                "how long before its deadline an attempt is told"),
+                "how long before its time limit an attempt is warned; without it a fifth of "
+                    + "`timeout`, at most 10s"),
         ] + CommonDraft.shape.keys.map { $0.within { $1(&$0.common) } }
     }
 
@@ -62,7 +63,7 @@ struct JobDraft: Sendable {
         let options = FormDescription.variants(
             by: "kind", optionShapes.mapValues(\.descriptions))
         let optionsKey = KeyDescription(
-            name: "options", form: options, isRequired: false, summary: "what the kind may be told")
+            name: "options", form: options, isRequired: false, summary: "options of the kind")
         let all = keys.map(\.description) + [optionsKey]
         return ValueSchema<Listed>(.mapping(all)) { node, place, decoding in
             let place = node["id"]?.text.map { .job($0) } ?? place

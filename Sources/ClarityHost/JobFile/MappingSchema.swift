@@ -74,11 +74,13 @@ struct Key<Draft: Sendable>: Sendable {
     /// dozen keys.
     init<Value>(
         _ name: String, _ exchange: @escaping @Sendable (inout Draft, inout Field<Value>?) -> Void,
-        _ form: ValueSchema<Value>, isRequired: Bool = false, _ summary: String
+        _ form: ValueSchema<Value>, isRequired: Bool = false, standard: String? = nil,
+        _ summary: String
     ) {
         self.init(
             description: KeyDescription(
-                name: name, form: form.description, isRequired: isRequired, summary: summary),
+                name: name, form: form.description, isRequired: isRequired, standard: standard,
+                summary: summary),
             store: { node, place, draft, decoding in
                 var field: Field<Value>? = Field(
                     position: node.position, value: form.decode(node, place, &decoding))

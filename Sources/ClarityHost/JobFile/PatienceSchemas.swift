@@ -48,14 +48,14 @@ struct CatchUpDraft: Sendable {
         [
             Key(
                 "at_most", { swap(&$0.atMost, &$1) }, .integer(1...CatchUpBounds.largestCount),
-                "the most runs that wait at a time; older occurrences are skipped"),
+                standard: "100", "maximum number of runs that wait; older occurrences are skipped"),
             Key(
                 "within", { swap(&$0.within, &$1) },
                 .duration(.seconds(60) ... .seconds(366 * 86_400)),
-                "how old an occurrence may be; older ones have expired"),
+                "age after which a missed occurrence expires; without it there is no limit"),
             Key(
                 "spread", { swap(&$0.spread, &$1) }, .duration(.zero...CatchUpBounds.longestSpread),
-                "the span over which the starts are spread"),
+                standard: "0s", "time over which the starts are spread"),
         ])
 
     var bounds: CatchUpBounds {
@@ -85,8 +85,8 @@ struct LossDraft: Sendable {
         [
             Key(
                 "finish_within", { swap(&$0.finishWithin, &$1) },
-                .duration(.seconds(1) ... .seconds(7 * 86_400)),
-                isRequired: true, "the span in which the attempt may come to its end")
+                .duration(.seconds(1) ... .seconds(7 * 86_400)), isRequired: true,
+                "time that the attempt gets to finish")
         ])
 }
 
@@ -123,11 +123,11 @@ struct RelaxationDraft: Sendable {
         [
             Key(
                 "after", { swap(&$0.after, &$1) }, .lateness, isRequired: true,
-                "how late a run is, as a span or as a share of `start_within`"),
+                "how late the run is, or a percentage of `start_within`"),
             Key(
                 "drop", { swap(&$0.drop, &$1) },
-                .choice(names.map { ($0, $0) }, noun: "constraint"),
-                isRequired: true, "the constraint that it no longer asks for"),
+                .choice(names.map { ($0, $0) }, noun: "constraint"), isRequired: true,
+                "constraint to drop"),
         ])
 
     /// Returns the step for a job with this `startWithin`; reports a share if the job has none.

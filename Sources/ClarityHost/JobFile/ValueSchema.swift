@@ -106,6 +106,9 @@ struct KeyDescription: Hashable, Sendable {
     var name: String
     var form: FormDescription
     var isRequired: Bool
+    /// The value that counts if the file lacks the key, as the file would write it, or, for an
+    /// option, in the form in which it is passed on; `nil` if the summary says what happens then.
+    var standard: String?
     /// One line for people.
     var summary: String
 }

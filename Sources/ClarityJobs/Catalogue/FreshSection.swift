@@ -8,13 +8,15 @@ extension SectionDeclaration {
             SampleKind.allCases.map { kind in
                 OptionDeclaration(
                     kind.rawValue, span,
-                    summary: "how old the newest sample may be that the backend has taken")
+                    summary: "maximum age of the newest sample that the backend has accepted")
             } + [
                 OptionDeclaration(
-                    "insights", span, summary: "how old the newest insight may be"),
+                    "insights", span,
+                    summary: "maximum age of the newest insight"),
                 OptionDeclaration(
-                    "profile", span, summary: "how long ago the profile may have been pulled"),
-            ]))
+                    "profile", span,
+                    summary: "maximum time since the profile was fetched"),
+            ]), summary: "how old the newest data may be; `status` checks it")
 
     private static let span = OptionDeclaration.Form.duration(.seconds(60)...days(3660))
 }

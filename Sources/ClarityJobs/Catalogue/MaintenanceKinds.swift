@@ -5,40 +5,39 @@ import ClarityScheduler
 extension JobKindDeclaration {
     static let cleanup = JobKindDeclaration(
         JobKind("cleanup"),
-        summary: "removes local copies of what the backend has, and compacts the file",
+        summary: "deletes old data that the backend has confirmed, and compacts the database",
         options: [
             OptionDeclaration(
                 "retain", .duration(days(1)...days(36_600)),
                 standard: String(days(90).milliseconds),
-                summary: "how long confirmed values stay readable here"),
+                summary: "how long values that the backend has confirmed stay readable here"),
             OptionDeclaration(
                 "retain_audit", .duration(days(1)...days(36_600)),
                 standard: String(days(90).milliseconds),
-                summary: "how long entries of the audit log stay here that were uploaded"),
+                summary: "how long entries of the audit log stay here after an `audit-upload` job "
+                    + "has sent them"),
             OptionDeclaration(
                 "retain_files", .duration(days(1)...days(36_600)),
-                summary: "how long the files stay that a spool folder has moved to `done`, not "
-                    + "those in `rejected`; without it, for ever"),
+                summary: "how long files stay in `done` of a spool folder; without it they are "
+                    + "never deleted, and those in `rejected` never are"),
         ])
 
     static let auditUpload = JobKindDeclaration(
         JobKind("audit-upload"),
-        summary: "sends the audit log's new entries, kinds and counts only, to a place of your "
-            + "own",
+        summary: "sends new entries of the audit log, without values, to a server of your own",
         options: [
             OptionDeclaration(
                 "url", .url, isRequired: true,
-                summary: "where the entries are posted, as NDJSON"),
+                summary: "address to which the entries are posted, as NDJSON"),
             OptionDeclaration(
                 "page_size", .integer(1...1000), standard: "500",
-                summary: "entries sent at once"),
+                summary: "entries in one request"),
             OptionDeclaration(
                 "ca_bundle", .path,
-                summary: "a file with the certificates of the authorities to trust for that "
-                    + "place"),
+                summary: "file with the certificate authorities to trust instead of the system's"),
             OptionDeclaration(
                 "pins", .texts,
-                summary: "the digests `sha256//...` of at least two public keys of which that "
-                    + "place has one"),
+                summary: "digests `sha256//...` of at least two public keys; the server must "
+                    + "present one of them"),
         ], addressKey: "url")
 }

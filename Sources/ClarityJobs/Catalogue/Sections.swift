@@ -8,33 +8,31 @@ extension SectionDeclaration {
         .mapping([
             OptionDeclaration(
                 "url", .url, isRequired: true,
-                summary: "where the backend's API begins, such as "
-                    + "`https://clarity.example/api/v1`"),
+                summary: "address of the backend's API, such as `https://clarity.example/api/v1`"),
             OptionDeclaration(
                 "dialect", .choice(["auto", "blueprint", "loop"]), standard: "auto",
-                summary: "the contract that the backend keeps; `auto` asks it once and "
-                    + "remembers"),
+                summary: "version of the backend; `auto` asks the backend once and remembers the "
+                    + "answer"),
             OptionDeclaration(
                 "retry_wait", .duration(.milliseconds(1)...(.seconds(60))), standard: "1000",
-                summary: "the first wait before a request is repeated; it doubles each time"),
+                summary: "wait before a request is repeated within an attempt; doubles each time"),
             OptionDeclaration(
                 "ca_bundle", .path,
-                summary: "a file with the certificates of the authorities to trust in the "
-                    + "place of the system's"),
+                summary: "file with the certificate authorities to trust instead of the system's"),
             OptionDeclaration(
                 "pins", .texts,
-                summary: "the digests `sha256//...` of at least two public keys, a backup "
-                    + "among them, of which the backend has one"),
-        ]), isRequired: true)
+                summary: "digests `sha256//...` of at least two public keys, one of them a "
+                    + "backup; the backend must present one of them"),
+        ]), isRequired: true, summary: "the CLARITY backend")
 
     static let key = SectionDeclaration(
         "key",
         .mapping([
             OptionDeclaration(
                 "variable", .text,
-                summary: "the variable of the environment that has the master key, in the "
-                    + "place of `CLARITY_JOBS_KEY`")
-        ]))
+                summary: "environment variable that holds the master key; without it "
+                    + "`CLARITY_JOBS_KEY`")
+        ]), summary: "where the master key comes from")
 
     static let sources = SectionDeclaration(
         "sources",
@@ -42,32 +40,32 @@ extension SectionDeclaration {
             "apple-health-export": [
                 OptionDeclaration(
                     "path", .path, isRequired: true,
-                    summary: "the zip that the Health app exports, or its `export.xml`"),
+                    summary: "zip file that the Health app exports, or its `export.xml`"),
                 sourceZone,
                 OptionDeclaration(
                     "prefer", .texts,
-                    summary: "the devices or apps whose steps, energy and sleep count first "
-                        + "where several tell of the same time, by their names in the export"),
+                    summary: "names of devices or apps, as in the export, whose records take "
+                        + "precedence in days and nights"),
                 OptionDeclaration(
                     "since", .dateOrInstant,
-                    summary: "what began before is not taken; a date begins at its midnight"),
+                    summary: "ignores records that began earlier; a date begins at its midnight"),
             ],
             "health-auto-export": [
                 OptionDeclaration(
                     "path", .path, isRequired: true,
-                    summary: "a JSON file of Health Auto Export, or a folder of such files"),
+                    summary: "JSON file of Health Auto Export, or a folder of such files"),
                 sourceZone,
             ],
             "spool": [
                 OptionDeclaration(
                     "path", .path, isRequired: true,
-                    summary: "a folder into which any program moves files of samples")
+                    summary: "folder into which any program moves files of samples")
             ],
-        ]))
+        ]), summary: "the files to read")
 }
 
 /// The time zone that the account's days follow.
 private let sourceZone = OptionDeclaration(
     "time_zone", .timeZone, isShared: true,
-    summary: "the time zone that days follow, the same for all sources; without it this "
-        + "machine's at the first reading")
+    summary: "time zone that days follow, the same for all sources; without it the machine's at "
+        + "the first import")

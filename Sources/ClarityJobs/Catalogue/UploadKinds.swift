@@ -9,22 +9,22 @@ extension JobKindDeclaration {
         options: [
             OptionDeclaration(
                 "batch_size", .integer(1...1000),
-                summary: "samples sent at once; without it as many as the backend takes"),
+                summary: "samples in one request; without it as many as the backend accepts"),
             OptionDeclaration(
                 "route", .choice(["auto", "metrics", "samples"]), standard: "auto",
-                summary: "the backend's endpoint for samples: for typed metrics or for samples of "
-                    + "HealthKit; `auto` chooses for each kind one that accepts it"),
+                summary: "endpoint for samples: typed metrics or HealthKit samples; `auto` "
+                    + "chooses one that accepts the sample's kind"),
             OptionDeclaration(
                 "on_ambiguous", .choice(["resend", "hold"]), standard: "resend",
-                summary: "what becomes of samples that may have arrived where a second send "
-                    + "doubles them: sent again and counted, or set aside for you"),
+                summary: "what happens to samples that may already be stored if the backend does "
+                    + "not deduplicate: send them again and count them, or set them aside for you"),
             OptionDeclaration(
                 "metered_budget", .size((64 << 10)...(1 << 40)),
-                summary:
-                    "what may be sent over a metered connection in 24 h; without it there is no "
-                    + "limit"),
+                summary: "maximum to send over a metered connection in 24 h; without it there is "
+                    + "no limit"),
             OptionDeclaration(
                 "large_upload", .integer(0...1_000_000_000), standard: "500",
-                summary: "when more samples wait than this, they wait for external power; 0 never"),
+                summary: "an upload of more samples than this waits for external power; 0 never "
+                    + "waits"),
         ], heedsConditions: true, addressKey: backendAddress, isSingle: true)
 }
