@@ -137,17 +137,20 @@ import Testing
     }
 
     @Test(arguments: [
-        String(repeating: "\\", count: 4000), String(repeating: "é", count: 2000), "\u{1B}[31mx",
+        LongText("\\", times: 4000), LongText("é", times: 2000), "\u{1B}[31mx",
         "\u{9B}31mx", "\u{202E}x", "a\nb", "a\r\nb",
     ])
-    func `what is said fits a report's line and steers no terminal`(name: String) async {
+    func `what is said fits a report's line and steers no terminal`(name: LongText) async throws {
         let bench = WorkBench()
+        let folder = try TemporaryFolder()
 
         let (outcome, reports) = await bench.attempt(
             "bulk-upload",
             [
-                "sources.0.kind": "apple-health-export", "sources.0.path": "/nowhere/\(name)",
-                "sources.1.kind": "apple-health-export", "sources.1.path": "/nowhere/\(name)2",
+                "sources.0.kind": "apple-health-export",
+                "sources.0.path": "\(folder.path)/\(name.text)",
+                "sources.1.kind": "apple-health-export",
+                "sources.1.path": "\(folder.path)/\(name.text)2",
             ])
 
         // The first source's fault ends the run; the second one's is a note.

@@ -31,10 +31,14 @@ import Testing
         #expect(!KernelEvents.isPowerSupply(Array("XSUBSYSTEM=power_supply".utf8)[...]))
     }
 
-    @Test(arguments: [([disk], false), ([battery], true), ([battery, disk], true), ([], false)])
+    @Test(
+        arguments: [
+            (["disk"], false), (["battery"], true), (["battery", "disk"], true), ([], false),
+        ])
     func `news is what matters among all that was announced`(
-        _ announcements: [[UInt8]], _ isNews: Bool
+        _ names: [String], _ isNews: Bool
     ) throws {
+        let announcements = names.map { $0 == "disk" ? Self.disk : Self.battery }
         var ends: [Int32] = [-1, -1]
         #expect(Self.pair(&ends, SOCK_DGRAM, SOCK_NONBLOCK) == 0)
         defer { for end in ends { close(end) } }

@@ -70,10 +70,15 @@ import Testing
         #expect(try folder.open().states() == [.sending: 2, .queued: 3])
     }
 
-    @Test(arguments: [
-        testRules(perType: 1), testRules(samples: 2), testRules(.samples),
-    ])
-    func `a batch that the rules of today would lose from is made anew`(rules: BatchRules) throws {
+    /// The rules of today, by the difference to those by which the batch was made.
+    private static let changedRules = [
+        "one of each type": testRules(perType: 1), "two samples": testRules(samples: 2),
+        "another route": testRules(.samples),
+    ]
+
+    @Test(arguments: changedRules.keys.sorted())
+    func `a batch that the rules of today would lose from is made anew`(change: String) throws {
+        let rules = try #require(Self.changedRules[change])
         _ = try folder.open().enqueue(heartRates(0..<3))
         let first = try #require(try draw(testRules()).batch)
 
