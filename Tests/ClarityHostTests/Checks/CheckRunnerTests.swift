@@ -75,13 +75,15 @@ import Testing
         #expect(answer == bench.reading(true, "command sh: exit 0 in 0 ms"))
     }
 
+    /// `FOLDER` is the bench's folder.
     @Test(arguments: [
-        ("/nonexistent/ask", "cannot be started: No such file or directory"),
+        ("FOLDER/ask", "cannot be started: No such file or directory"),
         ("/dev/null", "cannot be started: Permission denied"),
         ("clarity-no-such-program", "not found in PATH"), ("bin/ask", "not found in PATH"),
     ])
     func `a command that cannot be started is unknown`(program: String, text: String) async throws {
         let bench = try CheckBench()
+        let program = program.replacing("FOLDER", with: bench.folder.path)
 
         let answer = try await bench.answer(
             CheckDeclaration(name: "c", question: .command([program])))

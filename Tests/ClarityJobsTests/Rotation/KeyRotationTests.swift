@@ -317,9 +317,10 @@ import Testing
     @Test func `what a change lacks is said, and nothing is written`() throws {
         let filled = try FilledStore(firstKey)
         let before = filled.folder.digests
+        let none = "\(filled.folder.path)/none"
 
         for (key, environment, text) in [
-            (NewKey.file("/none/key"), firstKey, "there is no new master key in `/none/key`"),
+            (NewKey.file(none), firstKey, "there is no new master key in `\(none)`"),
             (
                 .variable("NEXT"), firstKey,
                 "the variable `NEXT`, named for the master key, is not set"
