@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The reference of docs/commands.md")
 struct CommandReferenceTests {
-    @Test func `it is what the help pages say`() throws {
+    @Test func `the reference is generated from the help pages`() throws {
         let page = try ReferencePage("commands.md")
 
         try page.check(Self.reference(of: .program, path: []))

@@ -9,7 +9,7 @@ import Testing
 struct JobFileReferenceTests {
     private let reference = JobFileReference(Composition.catalogue)
 
-    @Test func `it is what the declarations of the keys say`() throws {
+    @Test func `the reference is generated from the declarations of the keys`() throws {
         let page = try ReferencePage("jobs.md")
 
         try page.check(reference.text)
@@ -53,7 +53,7 @@ struct JobFileReferenceTests {
             + "backend: { url: https://a.example }"
     }
 
-    @Test func `a file that writes a default says the same as one that leaves it out`() throws {
+    @Test func `writing a default into a job file changes nothing`() throws {
         let reader = JobFileReader(
             catalogue: Composition.catalogue, zones: SystemZones(environment: [:]), home: "/home/a",
             workingDirectory: "/", localZone: "UTC", host: "host")
