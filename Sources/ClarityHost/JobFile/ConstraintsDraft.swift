@@ -138,7 +138,7 @@ extension ValueSchema where Value == Window {
     /// Reads a stretch of the day such as `22:00-06:00`.
     static var window: ValueSchema {
         .scalar(.window) { text, node, place, decoding in
-            do throws(WindowError) {
+            do throws(ExpressionError) {
                 return try Window(text)
             } catch {
                 decoding.report(

@@ -7,7 +7,7 @@ extension ValueSchema where Value == CronRule {
             let words = text.split { $0 == " " || $0 == "\t" }
             if words == ["@reboot"] { return .reboot }
             let expression: CronExpression
-            do throws(CronError) {
+            do throws(ExpressionError) {
                 expression = try CronExpression(text)
             } catch {
                 let isName = words.count == 1 && words[0].hasPrefix("@")
@@ -32,7 +32,7 @@ extension ValueSchema where Value == CalendarExpression {
     static var calendar: ValueSchema {
         .scalar(.calendar) { text, node, place, decoding in
             let expression: CalendarExpression
-            do throws(CalendarError) {
+            do throws(ExpressionError) {
                 expression = try CalendarExpression(text)
             } catch {
                 decoding.reportExpression(

@@ -247,6 +247,6 @@ extension PlanBuilder {
     /// Returns the conditions that a worker gets: those that are known and still count.
     private mutating func orderConditions(of run: Run, _ job: Job) -> OrderConditions {
         guard job.heedsConditions, !run.isForced else { return OrderConditions() }
-        return job.told(of: conditions, without: relaxed(job, for: run))
+        return job.orderConditions(of: conditions, without: relaxed(job, for: run))
     }
 }
