@@ -112,7 +112,7 @@ struct Composition {
     func loginMark(_ file: JobFile) -> String { StateDirectory.loginMark(in: statePath(file)) }
 
     /// Returns whether a database of the state directory once had content and has none now.
-    func isLost(_ path: String) -> Bool { DatabasePlace(path).loss != nil }
+    func isLost(_ path: String) -> Bool { DatabaseFile(path).loss != nil }
 
     /// Opens the history for reading, and creates nothing.
     func history(_ file: JobFile) throws(CommandFailure) -> RunHistory {

@@ -144,7 +144,7 @@ extension LedgerChange {
 /// - Throws: `StateDirectoryError` if something other than an ordinary file is there;
 ///   `SQLiteError.emptied` or `.missing` if a file with contents was lost.
 func demandUsable(_ path: String) throws {
-    let place = DatabasePlace(path)
+    let place = DatabaseFile(path)
     try place.requirePlain()
     switch place.loss {
     case .emptied: throw SQLiteError.emptied

@@ -31,7 +31,7 @@ struct HealthFile: Sendable {
     var isKept: Bool {
         var status = stat()
         let isOther = lstat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
-        return exists || isOther || DatabasePlace(path).loss != nil
+        return exists || isOther || DatabaseFile(path).loss != nil
             || access("\(directory)/\(StateDirectory.restoringName)", F_OK) == 0
     }
 
@@ -50,7 +50,7 @@ struct HealthFile: Sendable {
     func check() throws(HealthStoreError) {
         try requireWhole()
         try checkFiles()
-        switch DatabasePlace(path).loss {
+        switch DatabaseFile(path).loss {
         case .emptied: throw HealthStore.described(SQLiteError.emptied, path)
         case .missing: throw HealthStore.described(SQLiteError.missing, path)
         case nil: break

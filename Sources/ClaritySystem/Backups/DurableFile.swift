@@ -26,25 +26,15 @@ public enum DurableFile {
 
     /// Returns the text of a small file, or `nil` if the file does not exist.
     static func text(of path: String, atMost limit: Int) throws(BackupError) -> String? {
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw .file(path: path, errno: errno)
+        do throws(WholeFile.Fault) {
+            let bytes = try WholeFile.bytes(
+                of: path, atMost: limit, flags: O_NOFOLLOW | O_NONBLOCK)
+            return String(decoding: bytes, as: UTF8.self)
+        } catch .refused(ENOENT) {
+            return nil
+        } catch {
+            throw BackupError(error, at: path)
         }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: limit + 1)
-        var length = 0
-        while length < bytes.count {
-            let count = bytes.withUnsafeMutableBytes {
-                read(descriptor, $0.baseAddress.map { $0 + length }, $0.count - length)
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw .file(path: path, errno: errno) }
-            if count == 0 { break }
-            length += count
-        }
-        guard length <= limit else { throw .unusable(path: path, problem: "it is too large") }
-        return String(decoding: bytes[..<length], as: UTF8.self)
     }
 
     /// Copies an ordinary file to a new file with mode 0600, and syncs the new file.
@@ -89,23 +79,13 @@ public enum DurableFile {
 
     /// Returns the names in a folder, sorted; empty if the folder does not exist.
     static func names(in folder: String) throws(BackupError) -> [String] {
-        guard let listing = opendir(folder) else {
-            if errno == ENOENT { return [] }
-            throw .file(path: folder, errno: errno)
+        do throws(WholeFile.Fault) {
+            return try WholeFile.names(in: folder)
+        } catch .refused(ENOENT) {
+            return []
+        } catch {
+            throw BackupError(error, at: folder)
         }
-        defer { closedir(listing) }
-        return names(in: listing)
-    }
-
-    private static func names(in listing: OpaquePointer) -> [String] {
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names.sorted()
     }
 
     /// How deep subfolders of a removed folder may nest; our own folders have none.
@@ -148,7 +128,7 @@ public enum DurableFile {
         guard depth <= depthLimit else {
             throw .unusable(path: path, problem: "it lies too deep to be removed")
         }
-        for child in names(in: listing) {
+        for child in WholeFile.names(in: listing) {
             try remove(child, in: descriptor, at: "\(path)/\(child)", depth: depth + 1)
         }
         guard unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT else {

@@ -1,13 +1,13 @@
 @preconcurrency import Glibc
 
 /// The path of a database in the state directory, checked before SQLite opens anything there.
-public struct DatabasePlace: Sendable {
+public struct DatabaseFile: Sendable {
     /// How long another process may take between creating a file and writing to it.
     private static let patience = Duration.seconds(1)
 
     public let path: String
 
-    /// Creates the place without looking at the disk.
+    /// Names the file without looking at the disk.
     public init(_ path: String) { self.path = path }
 
     /// The database file and the files that SQLite keeps beside it.
@@ -49,7 +49,7 @@ public struct DatabasePlace: Sendable {
         guard let first = left, first == .emptied && hasLog || hasBackup else { return nil }
         // Somebody may have removed the file while another process is creating it right now.
         var last = first
-        let deadline = ContinuousClock.now + DatabasePlace.patience
+        let deadline = ContinuousClock.now + DatabaseFile.patience
         while ContinuousClock.now < deadline {
             usleep(20_000)
             guard let now = left else { return nil }
@@ -86,4 +86,30 @@ public struct DatabasePlace: Sendable {
         guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         return Int64(status.st_size)
     }
+}
+
+/// Advice on what to do about a damaged file of the state directory.
+public enum DamageAdvice {
+    /// Returns advice such as ``restore the backup of 2026-11-20T06:00:00Z with
+    /// `clarity-jobs restore` ``, or says that there is no backup.
+    ///
+    /// If the file is missing, the advice also says how to begin anew.
+    ///
+    /// - Parameter path: the path of the damaged file in its state directory.
+    public static func words(about path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return none }
+        let name = String(path[path.index(after: slash)...])
+        let folder = BackupFolder(ofState: String(path[..<slash]))
+        do throws(BackupError) {
+            let backups = try folder.entries().compactMap(\.backup)
+            guard let newest = backups.first(where: { $0.manifest.has(name) }) else { return none }
+            return "restore the backup of \(newest.manifest.madeAt) with `clarity-jobs restore`"
+                + (try DurableFile.status(of: path) == nil
+                    ? ", or take the backups away to begin anew" : "")
+        } catch {
+            return "the backups cannot be read either: \(error)"
+        }
+    }
+
+    private static let none = "there is no backup to restore"
 }
