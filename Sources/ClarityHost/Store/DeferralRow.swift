@@ -11,15 +11,19 @@ public struct DeferralSpan: Hashable, Sendable {
 
 /// A deferral as a row of `deferrals`.
 enum DeferralRow {
-    static let columns = "reason, subject, wanted, measured, source, since_ms, until_ms"
+    enum Column: Int32, RowColumn {
+        case reason, subject, wanted, measured, source, since_ms, until_ms, run_id
+    }
+
+    static let columns = Column.list
 
     static func span(_ row: borrowing Row) -> DeferralSpan {
         DeferralSpan(
             deferral: Deferral(
-                WaitReason(rawValue: row.text(0)) ?? .constraint, subject: row.text(1),
-                wanted: row.text(2), measured: row.text(3), source: row.text(4)),
-            since: Instant(millisecondsSince1970: row.integer(5)),
-            until: row.optionalInstant(6))
+                row.word(Column.reason) ?? .constraint, subject: row.text(Column.subject),
+                wanted: row.text(Column.wanted), measured: row.text(Column.measured),
+                source: row.text(Column.source)),
+            since: row.instant(Column.since_ms), until: row.optionalInstant(Column.until_ms))
     }
 
     /// Ends the spans of reasons that no longer hold, continues those that do, and starts the new

@@ -99,7 +99,7 @@ struct HistoryPast {
     }
 
     /// Removes finished runs, fates and the waits of unfinished runs up to and including an
-    /// instant, with at most `limit` runs of each kind and at most `limit` fates.
+    /// instant, the oldest first: at most `limit` runs of each kind, fates, and waits.
     func removeAll(
         through edge: Instant, _ limit: Int64
     ) throws(SQLiteError) -> (runs: Int64, others: Int64) {
@@ -118,9 +118,12 @@ struct HistoryPast {
         let fates = try removeFates(through: edge, limit)
         try connection.run(
             """
-            DELETE FROM deferrals WHERE until_ms <= ?
-                AND run_id IN (SELECT id FROM \(RunRow.open))
-            """, .instant(edge))
+            DELETE FROM deferrals WHERE (run_id, subject, since_ms) IN (
+                SELECT run_id, subject, since_ms
+                FROM (SELECT id FROM \(RunRow.open)) AS open
+                CROSS JOIN deferrals ON run_id = open.id
+                WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)
+            """, .instant(edge), .integer(limit))
         return (Int64(runs.count), fates + Int64(connection.changes))
     }
 

@@ -16,13 +16,6 @@ extension RunHistory {
         }
     }
 
-    /// Returns the newest run of each job that has any.
-    public func lastRuns(of jobs: [JobID]) throws(RunStoreError) -> [JobID: Run] {
-        var last: [JobID: Run] = [:]
-        for job in jobs { last[job] = try runs(of: job, limit: 1).first }
-        return last
-    }
-
     /// Returns what held a job back from one instant to another, the longest reason first.
     ///
     /// Reads the job's runs from the newest down to one that finished before `since`, at most
@@ -36,18 +29,18 @@ extension RunHistory {
                 let first = try firstRun(of: job, since: since, connection)
                 let spans = try connection.all(
                     """
-                    SELECT reason, subject, run_id, since_ms, until_ms
+                    SELECT \(DeferralRow.columns)
                     FROM runs CROSS JOIN deferrals ON run_id = runs.id
                     WHERE job_id = ?1 AND runs.id >= ?2 AND since_ms < ?4
                         AND (until_ms IS NULL OR until_ms > ?3)
                     """,
                     .text(job.rawValue), .integer(first), .instant(since), .instant(until)
                 ) { row in
-                    HoldSummary.Span(
-                        WaitReason(rawValue: row.text(0)) ?? .constraint, subject: row.text(1),
-                        run: RunID(row.integer(2)),
-                        since: Instant(millisecondsSince1970: row.integer(3)),
-                        until: row.optionalInstant(4))
+                    let span = DeferralRow.span(row)
+                    return HoldSummary.Span(
+                        span.deferral.reason, subject: span.deferral.subject,
+                        run: RunID(row.integer(DeferralRow.Column.run_id)), since: span.since,
+                        until: span.until)
                 }
                 return HoldSummary.sums(of: spans, from: since, until: until)
             }
@@ -74,5 +67,25 @@ extension RunHistory {
             if let finished = run.finished, finished < since { break }
         }
         return first
+    }
+}
+
+extension RunHistory {
+    /// The number of runs that `lastSuccess` searches, newest first.
+    public static let successReach = 10_000
+
+    /// Returns when the last successful run of a job finished; `nil` if none of the job's newest
+    /// `successReach` runs succeeded.
+    public func lastSuccess(of job: JobID) throws(RunStoreError) -> Instant? {
+        try rethrowing(path) {
+            try connection?.first(
+                """
+                SELECT finished_at_ms FROM (
+                    SELECT id, state, finished_at_ms FROM runs
+                    WHERE job_id = ? ORDER BY id DESC LIMIT \(RunHistory.successReach))
+                WHERE state = 'succeeded' ORDER BY id DESC LIMIT 1
+                """, .text(job.rawValue)
+            ) { $0.optionalInstant(0) } ?? nil
+        }
     }
 }

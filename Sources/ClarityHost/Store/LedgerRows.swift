@@ -49,11 +49,12 @@ enum LedgerRows {
     ) throws(SQLiteError) -> Int64 {
         var highest = revision
         try connection.forEach(
-            "SELECT \(JobRecordRow.columns), revision FROM job_records WHERE revision > ?",
+            "SELECT \(JobRecordRow.columns) FROM job_records WHERE revision > ?",
             [.integer(revision)]
         ) { row in
-            highest = max(highest, row.integer(11))
-            if let job = JobID(row.text(0)) { body(job, JobRecordRow.record(row)) }
+            highest = max(highest, row.integer(JobRecordRow.Column.revision))
+            guard let job = JobID(row.text(JobRecordRow.Column.job_id)) else { return }
+            body(job, JobRecordRow.record(row))
         }
         return highest
     }
@@ -61,21 +62,12 @@ enum LedgerRows {
     /// Reads the unfinished runs.
     static func open(_ connection: Connection) throws -> Open {
         var open = Open()
-        var fault: RunStoreError?
-        try connection.forEach(
-            "SELECT \(RunRow.columns) FROM \(RunRow.open) ORDER BY id"
-        ) { row in
-            do throws(RunStoreError) {
-                let run = try RunRow.run(row)
-                if let owner = run.lease?.owner, open.leases[owner] == nil {
-                    open.leases[owner] = RunRow.lease(row)
-                }
-                open.runs.append(run)
-            } catch {
-                fault = error
+        try RunRow.forEach("\(RunRow.open) ORDER BY id", [], connection) { run, row in
+            if let owner = run.lease?.owner, open.leases[owner] == nil {
+                open.leases[owner] = RunRow.lease(row)
             }
+            open.runs.append(run)
         }
-        if let fault { throw fault }
         if !open.runs.isEmpty { try readWaits(connection, into: &open) }
         let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'runs'") {
             $0.integer(0)
@@ -89,13 +81,14 @@ enum LedgerRows {
         // Join from the runs to their deferrals: there are few open runs, and many old deferrals.
         try connection.forEach(
             """
-            SELECT \(DeferralRow.columns), run_id
+            SELECT \(DeferralRow.columns)
             FROM (SELECT id FROM \(RunRow.open)) AS open
             CROSS JOIN deferrals ON run_id = open.id
             WHERE until_ms IS NULL ORDER BY run_id, place
             """
         ) { row in
-            open.waits[RunID(row.integer(7)), default: []].append(DeferralRow.span(row).deferral)
+            let run = RunID(row.integer(DeferralRow.Column.run_id))
+            open.waits[run, default: []].append(DeferralRow.span(row).deferral)
         }
     }
 

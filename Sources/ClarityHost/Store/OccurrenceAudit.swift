@@ -30,7 +30,10 @@ struct OccurrenceAudit {
         let known = try connection.first(
             "SELECT \(JobRecordRow.columns), pruned_until_ms FROM job_records WHERE job_id = ?",
             .text(job.rawValue)
-        ) { (JobRecordRow.record($0).clock, pruned: $0.optionalInstant(11)) }
+        ) { row in
+            let last = Int32(JobRecordRow.Column.allCases.count)
+            return (JobRecordRow.record(row).clock, pruned: row.optionalInstant(last))
+        }
         // The current schedule does not determine the occurrences of an earlier one.
         guard case (let clock?, let pruned)? = known, clock.schedule == "\(schedule)"
         else { return [] }

@@ -107,8 +107,11 @@ struct Retention {
     // MARK: By size
 
     private func makeRoom(_ rest: inout Int64) throws(SQLiteError) {
+        var last: Instant?
         while rest > 0, try past.bytes() > policy.bytes {
-            guard let edge = try past.edge(of: Retention.step) else { return }
+            // The waits up to the last edge may be more than one step removes.
+            guard let edge = try past.edge(of: Retention.step) ?? last else { return }
+            last = edge
             let (runs, others) = try past.removeAll(through: edge, Retention.step)
             guard runs + others > 0 else { return }
             // A run has some fates and waits of its own, so these count for a quarter.

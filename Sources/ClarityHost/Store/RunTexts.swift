@@ -23,30 +23,14 @@ enum NotesText {
     static func text(_ notes: [String]) -> String {
         if notes.isEmpty { return "" }
         return notes.map { note in
-            note.isEmpty
-                ? #"\0"# : note.replacing(#"\"#, with: #"\\"#).replacing("\n", with: #"\n"#)
+            note.isEmpty ? #"\0"# : escapedLine(note)
         }.joined(separator: "\n")
     }
 
     static func notes(_ text: String) -> [String] {
-        guard text.utf8.contains(UInt8(ascii: "\\")) else {
-            return text.split(separator: "\n").map(String.init)
-        }
-        return text.split(separator: "\n").map { line in
-            var note: [UInt8] = []
-            var isEscaped = false
-            for byte in line.utf8 {
-                switch (isEscaped, byte) {
-                case (true, UInt8(ascii: "n")): note.append(0x0A)
-                case (true, UInt8(ascii: "0")): break
-                case (false, UInt8(ascii: "\\")):
-                    isEscaped = true
-                    continue
-                default: note.append(byte)
-                }
-                isEscaped = false
-            }
-            return String(decoding: note, as: UTF8.self)
+        // By scalar: `\r\n` is one character.
+        text.unicodeScalars.split(separator: "\n").map { line in
+            line.elementsEqual(#"\0"#.unicodeScalars) ? "" : unescapedLine(line)
         }
     }
 }

@@ -144,9 +144,9 @@ extension LedgerChange {
 /// - Throws: `StateDirectoryError` if something other than an ordinary file is there;
 ///   `SQLiteError.emptied` or `.missing` if a file with contents was lost.
 func demandUsable(_ path: String) throws {
-    let place = DatabaseFile(path)
-    try place.requirePlain()
-    switch place.loss {
+    let file = DatabaseFile(path)
+    try file.requirePlain()
+    switch file.loss {
     case .emptied: throw SQLiteError.emptied
     case .missing: throw SQLiteError.missing
     case nil: break
@@ -182,5 +182,24 @@ func rethrowing<Result>(
                 + "clarity-jobs")
     } catch {
         throw .refused("cannot use history `\(path)`: \(error)")
+    }
+}
+
+/// Backs up the history before its schema changes.
+enum HistoryBackup {
+    /// Copies the history into the state directory's backups; the caller makes sure that nobody
+    /// else writes.
+    ///
+    /// - Throws: `BackupError` if the copy fails; the schema then stays as it is.
+    static func makeBeforeMigration(of path: String, in directory: StateDirectory) throws {
+        let source = try Connection(path: path, access: .readOnly)
+        _ = try BackupFolder(ofState: directory.path).make(
+            .beforeMigration, at: SystemClock().now, key: nil, sizeBytes: try source.sizeBytes(),
+            keep: BackupFolder.keptBeforeMigration
+        ) { folder in
+            let copy = "\(folder)/history.db"
+            try DurableFile.make(copy)
+            return [("history.db", try source.writeCopy(to: copy, form: nil))]
+        }
     }
 }
