@@ -1,4 +1,3 @@
-import CLinux
 import ClarityScheduler
 import ClaritySystem
 import Glibc
@@ -55,27 +54,21 @@ final class StorageProbe: Sendable {
             return states[path]?.isAsked != true
         }
         guard mayAsk else { return late(path) }
-        guard let call = Call() else {
-            let code = errno
-            states.withLock { $0[path]?.isAsked = false }
-            return refused(path, code)
-        }
+        let end = Latch()
         let code = DetachedThread.start { [self] in
             let reading = measure(path)
             let last = (reading, clock.now)
             states.withLock { $0[path] = State(isAsked: false, last: last) }
-            call.end()
+            end.open()
         }
         guard code == 0 else {
             states.withLock { $0[path]?.isAsked = false }
-            return refused(path, code)
+            return .sampledUnknown("\(path): \(String(cString: strerror(code)))")
         }
-        guard call.ends(within: StorageProbe.patience, clock) else { return late(path) }
+        guard end.isOpen(within: Int32(clamping: StorageProbe.patience.milliseconds)) else {
+            return late(path)
+        }
         return states.withLock { $0[path]?.last?.reading } ?? late(path)
-    }
-
-    private func refused(_ path: String, _ code: Int32) -> Reading {
-        .sampledUnknown("\(path): \(String(cString: strerror(code)))")
     }
 
     /// Returns the last answer of a path that does not answer now, or unknown if there is none that
@@ -89,36 +82,6 @@ final class StorageProbe: Sendable {
         }
         return Reading(
             value, source: "\(path), which does not answer now", at: last.at, isSampled: true)
-    }
-
-    /// A measurement in progress, whose end a thread can wait for.
-    private final class Call: Sendable {
-        private let event: Int32
-
-        /// Returns `nil` if the process is out of descriptors.
-        init?() {
-            event = clinux_eventfd()
-            if event < 0 { return nil }
-        }
-
-        deinit { if event >= 0 { close(event) } }
-
-        func end() {
-            var one: UInt64 = 1
-            _ = write(event, &one, MemoryLayout<UInt64>.size)
-        }
-
-        /// Waits for the end, at most for `patience`, and returns whether it came.
-        func ends(within patience: Duration, _ clock: any WallClock) -> Bool {
-            let deadline = clock.elapsed + patience
-            while true {
-                let left = max(.zero, deadline - clock.elapsed)
-                let milliseconds = left.components.attoseconds / 1_000_000_000_000_000
-                var state = pollfd(fd: event, events: Int16(POLLIN), revents: 0)
-                let count = poll(&state, 1, Int32(left.components.seconds * 1000 + milliseconds))
-                if count >= 0 || errno != EINTR { return count > 0 }
-            }
-        }
     }
 }
 

@@ -42,7 +42,7 @@ extension ServiceAnswer {
     /// The value, or the name of the case with its reason, for expectations.
     var summary: String {
         switch self {
-        case .told(let told): "\(told.value)"
+        case .answered(let told): "\(told.value)"
         case .unavailable(let reason): "unavailable: \(reason)"
         case .unknown(let reason): "unknown: \(reason)"
         case .silent(let reason, let last):

@@ -189,7 +189,7 @@ struct SystemServicesFaultTests {
 
         #expect(
             answers.onBattery
-                == .told(
+                == .answered(
                     ServiceReading(
                         value: false, source: "UPower: OnBattery", at: listener.clock.now)))
     }
