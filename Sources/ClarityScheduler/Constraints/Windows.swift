@@ -96,7 +96,8 @@ public struct Window: Hashable, Sendable {
             do throws(ExpressionError) {
                 weekdays = NumberSet(try calendarWeekdays(word))
             } catch {
-                throw ExpressionError(.window, got: text, wanted: "weekdays such as `Mon..Fri` or `Sat,Sun`")
+                throw ExpressionError(
+                    .window, got: text, wanted: "weekdays such as `Mon..Fri` or `Sat,Sun`")
             }
         }
         guard words.count == 1, let ends = words.first?.ends(around: "-") else {
@@ -106,11 +107,13 @@ public struct Window: Hashable, Sendable {
             throw ExpressionError(.window, got: text, wanted: "two times from `00:00` to `24:00`")
         }
         guard start < Window.day, end > 0 else {
-            throw ExpressionError(.window, got: text, wanted: "a start before `24:00` and an end after `00:00`")
+            throw ExpressionError(
+                .window, got: text, wanted: "a start before `24:00` and an end after `00:00`")
         }
         guard start != end else {
             throw ExpressionError(
-                .window, got: text, wanted: "an end other than the start; the whole day is `00:00-24:00`")
+                .window, got: text,
+                wanted: "an end other than the start; the whole day is `00:00-24:00`")
         }
         self.weekdays = weekdays
         self.start = start

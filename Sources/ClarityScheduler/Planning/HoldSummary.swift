@@ -31,24 +31,10 @@ public struct HoldSummary: Hashable, Sendable {
     /// The number of runs that were held back.
     public var runs: Int
     /// The number of holds that have ended.
-    public var ended: Int
+    public var ended = 0
     /// The median length of the ended holds, including time outside the span; for an even number,
     /// the lower of the two middle values. `nil` if none has ended.
     public var median: Duration?
-
-    /// Creates a summary.
-    public init(
-        _ reason: WaitReason, subject: String, spans: Int, total: Duration, runs: Int,
-        ended: Int = 0, median: Duration? = nil
-    ) {
-        self.reason = reason
-        self.subject = subject
-        self.spans = spans
-        self.total = total
-        self.runs = runs
-        self.ended = ended
-        self.median = median
-    }
 
     /// Returns a summary for each subject of the spans that touch the time from `start` to `end`,
     /// longest total first. A span without an end continues to `end`.
@@ -59,7 +45,7 @@ public struct HoldSummary: Hashable, Sendable {
         return Dictionary(grouping: touching, by: \.subject).map { subject, spans in
             let lengths = spans.compactMap { span in span.until.map { $0 - span.since } }.sorted()
             return HoldSummary(
-                spans[0].reason, subject: subject, spans: spans.count,
+                reason: spans[0].reason, subject: subject, spans: spans.count,
                 total: covered(by: spans, start, end),
                 runs: Set(spans.map(\.run)).count, ended: lengths.count,
                 median: lengths.isEmpty ? nil : lengths[(lengths.count - 1) / 2])

@@ -136,7 +136,8 @@ struct CalendarTime {
             throw ExpressionError(.calendar, got: word, wanted: "a blank between date and time")
         }
         guard parts.count <= 3 else {
-            throw ExpressionError(.calendar, got: word, wanted: "a time such as `06:00` or `06:00:30`")
+            throw ExpressionError(
+                .calendar, got: word, wanted: "a time such as `06:00` or `06:00:30`")
         }
         hours = NumberSet(try ExpressionError.Field.hour.values(parts[0]) ?? Array(0...23))
         minutes = NumberSet(try ExpressionError.Field.minute.values(parts[1]) ?? Array(0...59))
@@ -161,7 +162,8 @@ func calendarWeekdays(_ word: Substring) throws(ExpressionError) -> [Int] {
         let last = try weekday(ends.1, of: word)
         guard first <= last else {
             throw ExpressionError(
-                .calendar, .dayOfWeek, got: item, wanted: "a range that rises; the week ends with `Sun`")
+                .calendar, .dayOfWeek, got: item,
+                wanted: "a range that rises; the week ends with `Sun`")
         }
         days += first...last
     }

@@ -47,7 +47,8 @@ extension ExpressionError.Field {
         of item: Substring
     ) throws(ExpressionError) -> (range: Substring, step: Substring?) {
         if item.isEmpty {
-            throw ExpressionError(.calendar, self, got: item, wanted: "a value on each side of every `,`")
+            throw ExpressionError(
+                .calendar, self, got: item, wanted: "a value on each side of every `,`")
         }
         guard let slash = item.firstIndex(of: "/") else { return (item, nil) }
         let range = item[..<slash]
@@ -64,7 +65,8 @@ extension ExpressionError.Field {
         _ text: Substring, atMost most: Int, in item: Substring
     ) throws(ExpressionError) -> Int {
         guard most >= leastStep else {
-            throw ExpressionError(.calendar, self, got: item, wanted: "no `/` where nothing follows the value")
+            throw ExpressionError(
+                .calendar, self, got: item, wanted: "no `/` where nothing follows the value")
         }
         if let number = try value(text, in: item), (leastStep...most).contains(number) {
             return number
@@ -93,7 +95,8 @@ extension ExpressionError.Field {
             fraction.utf8.allSatisfy({ 0x30...0x39 ~= $0 })
         else { return nil }
         guard fraction.utf8.dropFirst(3).allSatisfy({ $0 == UInt8(ascii: "0") }) else {
-            throw ExpressionError(.calendar, self, got: item, wanted: "whole milliseconds, such as `10.5`")
+            throw ExpressionError(
+                .calendar, self, got: item, wanted: "whole milliseconds, such as `10.5`")
         }
         let digits = fraction.prefix(3) + String(repeating: "0", count: 3 - min(fraction.count, 3))
         return decimalNumber(digits, digits: 4).map { seconds * scale + $0 }

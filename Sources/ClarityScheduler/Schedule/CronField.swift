@@ -13,7 +13,8 @@ struct CronField: Hashable, Sendable {
         isWildcard = text.first == "*"
         for item in text.split(separator: ",", omittingEmptySubsequences: false) {
             if item.isEmpty {
-                throw ExpressionError(.cron, field, got: text, wanted: "a value on each side of every `,`")
+                throw ExpressionError(
+                    .cron, field, got: text, wanted: "a value on each side of every `,`")
             }
             let parts = item.split(
                 separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -32,7 +33,8 @@ struct CronField: Hashable, Sendable {
                 step = number
                 let room = range.last - range.first
                 if overstep == nil, room > 0, number > room {
-                    overstep = ExpressionError(.cron, field, got: item, wanted: "a step of 1 to \(room)")
+                    overstep = ExpressionError(
+                        .cron, field, got: item, wanted: "a step of 1 to \(room)")
                 }
             }
             for value in stride(from: range.first, through: range.last, by: step) {

@@ -158,13 +158,6 @@ extension Zone {
         /// How far the clocks are ahead of UTC after the change.
         public var after: Duration
 
-        /// Creates a change.
-        public init(at: Instant, before: Duration, after: Duration) {
-            self.at = at
-            self.before = before
-            self.after = after
-        }
-
         /// Whether the clocks skip a span of time; otherwise they repeat one.
         public var isForward: Bool { after > before }
     }

@@ -1,4 +1,4 @@
-import ClarityScheduler
+@testable import ClarityScheduler
 import ClarityTestSupport
 import Testing
 
@@ -24,10 +24,11 @@ struct HoldSummaryTests {
         #expect(
             sums == [
                 HoldSummary(
-                    .constraint, subject: "network", spans: 1, total: .seconds(100), runs: 1,
+                    reason: .constraint, subject: "network", spans: 1, total: .seconds(100),
+                    runs: 1,
                     ended: 1, median: .seconds(100)),
                 HoldSummary(
-                    .constraint, subject: "idle", spans: 3, total: .seconds(36), runs: 2,
+                    reason: .constraint, subject: "idle", spans: 3, total: .seconds(36), runs: 2,
                     ended: 3, median: .seconds(10)),
             ])
     }
@@ -47,7 +48,7 @@ struct HoldSummaryTests {
         #expect(
             sums == [
                 HoldSummary(
-                    .constraint, subject: "idle", spans: 2, total: .seconds(20), runs: 2,
+                    reason: .constraint, subject: "idle", spans: 2, total: .seconds(20), runs: 2,
                     ended: 1, median: .seconds(110))
             ])
     }

@@ -18,7 +18,7 @@ struct JobExplanationTests {
     /// Returns a summary of `times` earlier holds by a constraint, with the given median length.
     private func past(_ subject: String, times: Int, median: Duration) -> HoldSummary {
         HoldSummary(
-            .constraint, subject: subject, spans: times, total: median * times, runs: times,
+            reason: .constraint, subject: subject, spans: times, total: median * times, runs: times,
             ended: times, median: median)
     }
 

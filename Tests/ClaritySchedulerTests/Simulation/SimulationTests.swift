@@ -69,7 +69,7 @@ struct SimulationTests {
         #expect(
             report.runs.first?.heldBack == [
                 HoldSummary(
-                    .constraint, subject: "idle", spans: 1, total: .seconds(5000), runs: 1,
+                    reason: .constraint, subject: "idle", spans: 1, total: .seconds(5000), runs: 1,
                     ended: 1, median: .seconds(5000))
             ])
         #expect(report.jobs.first?.occurrences == 4)
