@@ -19,7 +19,7 @@ extension Scheduler {
         do throws(StateDirectoryError) {
             directory = try StateDirectory(path: stateDirectory)
         } catch {
-            throw error.isDisk ? .disk(error.description) : .unreachable(error.description)
+            throw RunStoreError(error)
         }
         let store = try SQLiteRunStore(
             in: directory, uniqueNumber: UInt64.random(in: .min ... .max))

@@ -227,7 +227,7 @@ struct BusService: Sendable {
     }
 
     private mutating func refused(_ question: BusQuestion, _ name: String) {
-        let reason = BusValue.printable(name)
+        let reason = printable(name)
         switch question {
         case .owner: break
         case .properties(let object):

@@ -57,19 +57,22 @@ struct MergedAnswers {
     }
 
     var externalPower: Conditions.Reading<Bool> {
-        guard case .answered(let reading) = services.onBattery else {
-            return unannounced(
-                kernel.externalPower.adding(services.onBattery.silence), services.onBattery)
-        }
-        return Conditions.Reading(!reading.value, source: reading.source)
+        kept(kernel.externalPower, unless: services.onBattery) { !$0 }
     }
 
     var battery: Conditions.Reading<Conditions.Battery> {
-        guard case .answered(let reading) = services.battery else {
-            return unannounced(
-                kernel.battery.adding(services.battery.silence), services.battery)
+        kept(kernel.battery, unless: services.battery) { $0 }
+    }
+
+    /// Returns a service's answer, or that of the kernel if the service has none.
+    private func kept<Value, Said>(
+        _ known: Conditions.Reading<Value>, unless answer: ServiceAnswer<Said>,
+        _ meaning: (Said) -> Value
+    ) -> Conditions.Reading<Value> {
+        guard case .answered(let reading) = answer else {
+            return unannounced(known.adding(answer.silence), answer)
         }
-        return Conditions.Reading(reading.value, source: reading.source)
+        return Conditions.Reading(meaning(reading.value), source: reading.source)
     }
 
     /// If nothing on this machine can save power, the answer is false. A daemon that runs and does

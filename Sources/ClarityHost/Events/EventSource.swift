@@ -26,6 +26,29 @@ extension EventSource {
     }
 }
 
+/// An eventfd(2) that wakes any number of listeners.
+final class Bell: Sendable {
+    /// -1 if the process is out of descriptors.
+    let descriptor = clinux_eventfd()
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// Wakes every listener.
+    func ring() {
+        var one: UInt64 = 1
+        if descriptor >= 0 { _ = write(descriptor, &one, MemoryLayout<UInt64>.size) }
+    }
+
+    /// Opens a source that has an element whenever the bell has rung; the first may be for an
+    /// earlier ring. `nil` if the process is out of descriptors.
+    func source() -> EventSource<Void>? {
+        let listener = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        // The count is not read, because other listeners need it. Each ring is reported once
+        // anyway.
+        return listener < 0 ? nil : EventSource(descriptor: listener) { () }
+    }
+}
+
 /// The signals with which people and services control a program.
 extension EventThread {
     /// Returns a stream with an element whenever the process receives signal `number`, which has no

@@ -29,24 +29,19 @@ public final class EventThread: TaskExecutor {
 
     private let state = Mutex(State())
     private let poll: Int32
-    private let wake: Int32
+    private let wake = Bell()
 
     /// Creates an event thread, which has no thread until `run`; returns `nil` if the process is
     /// out of descriptors.
     public init?() {
-        let (poll, wake) = (clinux_poll(), clinux_eventfd())
-        guard poll >= 0, wake >= 0, clinux_poll_add(poll, wake, 0) == 0 else {
-            [poll, wake].filter { $0 >= 0 }.forEach { close($0) }
-            return nil
-        }
-        self.poll = poll
-        self.wake = wake
+        poll = clinux_poll()
+        guard poll >= 0, wake.descriptor >= 0, clinux_poll_add(poll, wake.descriptor, 0) == 0
+        else { return nil }
     }
 
     deinit {
         state.withLock { Array($0.sources.keys) }.forEach { close($0) }
-        close(poll)
-        close(wake)
+        if poll >= 0 { close(poll) }
     }
 
     /// An event thread with a thread of its own, which starts on first use and ends with the
@@ -154,8 +149,7 @@ public final class EventThread: TaskExecutor {
             defer { state.isAsleep = false }
             return state.isAsleep
         }
-        var one: UInt64 = 1
-        if isAsleep { _ = write(wake, &one, MemoryLayout<UInt64>.size) }
+        if isAsleep { wake.ring() }
     }
 
     // MARK: Listening

@@ -26,20 +26,11 @@ enum KernelEvents {
         var fault: String?
     }
 
-    /// Returns a stream with an element when links, routes, power supplies or power profiles
-    /// change, or when the wall clock is set. It ends with its consumer.
+    /// Opens the sources that have an element when links, routes, power supplies or power profiles
+    /// change, or when the wall clock is set.
     ///
-    /// A feed that cannot be opened stays silent.
-    static func stream(on events: EventThread) -> AsyncStream<Void> {
-        events.elements(of: sources())
-    }
-
-    /// Opens the sources of that stream.
+    /// A feed that cannot be opened has no source.
     static func sources() -> [EventSource<Void>] { open().compactMap(\.feed).map(source) }
-
-    static func stream(of feeds: [Feed], on events: EventThread) -> AsyncStream<Void> {
-        events.elements(of: feeds.map(source))
-    }
 
     /// Opens the source that announces steps of the wall clock; empty if the kernel does not
     /// support it.
@@ -48,7 +39,7 @@ enum KernelEvents {
         return descriptor < 0 ? [] : [source(Feed(descriptor: descriptor, kind: .wallClock))]
     }
 
-    private static func source(_ feed: Feed) -> EventSource<Void> {
+    static func source(_ feed: Feed) -> EventSource<Void> {
         EventSource(descriptor: feed.descriptor) { hasNews(feed) ? () : nil }
     }
 

@@ -54,7 +54,7 @@ final class PressureWatch: Sendable {
             state.percent = percent
             guard let percent else { return }
             for resource in PressureProbe.resources {
-                do throws(PressureTrigger.Fault) {
+                do throws(HostTree.Fault) {
                     let trigger = try PressureTrigger.open(resource, percent: percent)
                     state.triggers.append(trigger)
                     _ = clinux_poll_add(state.poll, trigger, 1)
@@ -70,11 +70,11 @@ final class PressureWatch: Sendable {
     static func states(above percent: Int) -> [KernelEvents.State] {
         PressureProbe.resources.map { resource in
             let subject = "pressure on \(resource)"
-            do throws(PressureTrigger.Fault) {
+            do throws(HostTree.Fault) {
                 close(try PressureTrigger.open(resource, percent: percent))
                 return KernelEvents.State(subject: subject)
             } catch {
-                return KernelEvents.State(subject: subject, fault: error.reason)
+                return KernelEvents.State(subject: subject, fault: error.text)
             }
         }
     }
@@ -86,11 +86,6 @@ enum PressureTrigger {
     /// use multiples of two seconds only; before, they cannot have a trigger.
     private static let window = 2_000_000
 
-    /// Why there is no trigger, as text for the user.
-    struct Fault: Error, Hashable, Sendable {
-        var reason: String
-    }
-
     /// Opens a trigger. The returned descriptor signals EPOLLPRI, at most once per window, while
     /// some task waited for `resource` during more than `percent` of a window. `percent` is clamped
     /// to 1 to 100.
@@ -98,19 +93,21 @@ enum PressureTrigger {
     /// - Parameters:
     ///   - resource: `cpu`, `memory` or `io`.
     ///   - folder: The folder of the kernel's pressure files.
-    /// - Throws: `Fault` if the kernel has no pressure information or grants no trigger.
+    /// - Throws: `HostTree.Fault` if the kernel has no pressure information or grants no trigger.
     static func open(
         _ resource: String, percent: Int, folder: String = "/proc/pressure"
-    ) throws(Fault) -> Int32 {
+    ) throws(HostTree.Fault) -> Int32 {
         let path = "\(folder)/\(resource)"
         let file = Glibc.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
-        guard file >= 0 else { throw Fault(reason: "\(path): \(String(cString: strerror(errno)))") }
+        guard file >= 0 else {
+            throw HostTree.Fault(path: path, reason: String(cString: strerror(errno)))
+        }
         let text = trigger(percent)
         // The kernel expects the text with its terminating zero byte.
         if text.withCString({ write(file, $0, text.utf8.count + 1) }) >= 0 { return file }
         let code = errno
         close(file)
-        throw Fault(reason: "\(path): \(String(cString: strerror(code)))")
+        throw HostTree.Fault(path: path, reason: String(cString: strerror(code)))
     }
 
     /// Returns the text that sets a trigger: `some 200000 2000000` for 10.

@@ -20,30 +20,9 @@ enum LedgerRows {
         var expires: Int64
     }
 
-    /// Reads the whole ledger; `state` judges each owner's leases.
-    static func read(
-        _ connection: Connection, state: (_ owner: String, LeaseTerms) -> Lease.State
-    ) throws -> Ledger {
-        var jobs: [JobID: JobRecord] = [:]
-        try records(connection, after: .min) { jobs[$0] = $1 }
-        let open = try open(connection)
-        var ledger = Ledger(
-            jobs: jobs, open: open.runs, waits: open.waits, nextRun: open.nextRun,
-            pruned: try pruned(connection), boot: try boot(connection),
-            sources: try sources(connection))
-        let states = Dictionary(
-            uniqueKeysWithValues: open.leases.map { ($0, state($0, $1)) })
-        for run in open.runs {
-            guard let found = (run.lease?.owner).flatMap({ states[$0] }) else { continue }
-            ledger.setLeaseState(found, of: run.id)
-        }
-        return ledger
-    }
-
     /// Calls `body` with each job record whose revision is higher than `revision`.
     ///
     /// - Returns: the highest revision seen, or `revision` if there is no newer record.
-    @discardableResult
     static func records(
         _ connection: Connection, after revision: Int64, _ body: (JobID, JobRecord) -> Void
     ) throws(SQLiteError) -> Int64 {

@@ -56,9 +56,9 @@ public struct RunHistory: ~Copyable {
         guard let connection else { return Ledger() }
         return try rethrowing(path) {
             try connection.snapshot {
-                try LedgerRows.read(connection) {
-                    leases.state(of: $0, boot: $1.boot, expires: $1.expires)
-                }
+                var cache = LedgerCache()
+                try cache.refresh(connection, leases)
+                return cache.ledger
             }
         }
     }

@@ -29,7 +29,7 @@ public final class SQLiteRunStore: RunStore {
             owners = try directory.makeFolder("owners")
             leaseLock = try LeaseLock(folder: owners, uniqueNumber: uniqueNumber)
         } catch {
-            throw error.isDisk ? .disk(error.description) : .unreachable(error.description)
+            throw RunStoreError(error)
         }
         leases = Leases(folder: owners, ownOwner: leaseLock.owner)
         leases.removeLapsed()
@@ -153,6 +153,13 @@ func demandUsable(_ path: String) throws {
     }
 }
 
+extension RunStoreError {
+    /// Creates the error of a store whose state directory cannot be used.
+    init(_ error: StateDirectoryError) {
+        self = error.isDisk ? .disk(error.description) : .unreachable(error.description)
+    }
+}
+
 /// Runs `body`, and rethrows every failure of SQLite as a `RunStoreError`.
 func rethrowing<Result>(
     _ path: String, _ body: () throws -> Result
@@ -173,7 +180,7 @@ func rethrowing<Result>(
         if error.isDisk { throw .disk(text) }
         throw .unreachable(text)
     } catch let error as StateDirectoryError {
-        throw error.isDisk ? .disk(error.description) : .unreachable(error.description)
+        throw RunStoreError(error)
     } catch Migrations.Fault.foreign {
         throw .unusable("cannot use history `\(path)`: it belongs to another program")
     } catch Migrations.Fault.newer(let found, let known) {

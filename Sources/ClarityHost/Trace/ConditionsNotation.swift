@@ -133,7 +133,7 @@ public enum ConditionsNotation {
             return self.storage(at: String(name.dropFirst(storage.count)))
         }
         if name.hasPrefix(checks) { return check(String(name.dropFirst(checks.count))) }
-        throw .unknownName(name, nearest: nearest(to: name, among: names))
+        throw .unknownName(name, among: names)
     }
 
     private static func all(of conditions: Conditions) -> [NotedCondition] {
@@ -156,7 +156,8 @@ public enum ConditionsNotation {
         NotedCondition("source", \.source, .bool),
     ]
 
-    private static let fixed: [NotedCondition] = [
+    /// The conditions that every machine has.
+    static let fixed: [NotedCondition] = [
         NotedCondition("connected", \.connected, .bool),
         NotedCondition("metered", \.metered, .bool),
         NotedCondition("roaming", \.roaming, .bool),
@@ -177,8 +178,8 @@ public enum NotationFault: Error, Hashable, Sendable {
     case missing(name: String)
     /// The same member occurs twice.
     case twice(name: String)
-    /// No condition or member has this name; `nearest` is the most similar known name.
-    case unknownName(String, nearest: String?)
+    /// No condition or member has this name; `among` are those that exist.
+    case unknownName(String, among: [String])
     /// A member has the wrong type, or is out of range.
     case unexpected(name: String, got: String, wanted: String)
 }
@@ -190,9 +191,8 @@ extension NotationFault: CustomStringConvertible {
         case .noObject(let got): "got \(shown(got)), wanted an object"
         case .missing(let name): "\(shown(name)) is missing"
         case .twice(let name): "\(shown(name)) stands twice"
-        case .unknownName(let name, let nearest):
-            "unknown name \(shown(name))"
-                + (nearest.map { "; did you mean \(shown($0))?" } ?? "")
+        case .unknownName(let name, let known):
+            "unknown name \(shown(name))\(didYouMean(name, among: known))"
         case .unexpected(let name, let got, let wanted):
             "\(shown(name)) is \(shown(got)), wanted \(wanted)"
         }

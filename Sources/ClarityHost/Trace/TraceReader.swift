@@ -144,12 +144,11 @@ public struct TraceReader: Sendable {
 extension Conditions {
     /// Conditions that a trace has not named yet.
     fileprivate static func unnamed(_ path: String) -> Conditions {
-        let reason = "not in \(path)"
-        return Conditions(
-            connected: .unknown(reason), metered: .unknown(reason), roaming: .unknown(reason),
-            externalPower: .unknown(reason), battery: .unknown(reason),
-            lowPower: .unknown(reason), idle: .unknown(reason),
-            storageFreeBytes: .unknown(reason), pressurePercent: .unknown(reason))
+        var conditions = Conditions()
+        for condition in ConditionsNotation.fixed {
+            condition.update(&conditions) { $0.source = "not in \(path)" }
+        }
+        return conditions
     }
 }
 
@@ -164,14 +163,6 @@ public struct TraceFault: Error, Hashable, Sendable {
     public var problem: String
     /// Whether the file does not exist or cannot be read.
     public var isUnreadable = false
-
-    /// Creates a fault.
-    public init(path: String, line: Int? = nil, column: Int? = nil, problem: String) {
-        self.path = path
-        self.line = line
-        self.column = column
-        self.problem = problem
-    }
 }
 
 extension TraceFault: CustomStringConvertible {

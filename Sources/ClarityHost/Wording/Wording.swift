@@ -1,3 +1,5 @@
+import ClaritySystem
+
 /// Returns a text from the file for a message: in backticks, at most 60 characters, and cleaned as
 /// by `printable`.
 func shown(_ text: String) -> String { "`\(printable(text))`" }
@@ -8,10 +10,9 @@ package func printable(_ text: String, atMost most: Int = 60) -> String {
     var result = ""
     for character in text.prefix(most) {
         for scalar in character.unicodeScalars.prefix(4) {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator:
+            if scalar.steersTerminal {
                 result += "<\(codePoint(scalar))>"
-            default:
+            } else {
                 result.unicodeScalars.append(scalar)
             }
         }

@@ -84,24 +84,19 @@ public struct Ledger: Hashable, Sendable {
         jobs[job] = record
     }
 
-    /// Replaces the prune mark with that of another process.
-    public mutating func setPruned(_ mark: PruneMark?) { pruned = mark }
-
-    /// Replaces the boot with the one that another process has noticed.
-    public mutating func setBoot(_ boot: String?) { self.boot = boot }
-
-    /// Replaces the fingerprints of the sources with those that other processes have seen.
-    public mutating func setSources(_ sources: [String: SourceFingerprint]) {
-        self.sources = sources
-    }
-
-    /// Replaces the unfinished runs with those that another process has left.
-    public mutating func replaceOpen(_ runs: [Run], waits: [RunID: [Deferral]], nextRun: RunID) {
+    /// Replaces everything but the job records with what other processes have left.
+    public mutating func replaceAllButRecords(
+        open runs: [Run], waits: [RunID: [Deferral]] = [:], nextRun: RunID = RunID(1),
+        pruned: PruneMark? = nil, boot: String? = nil, sources: [String: SourceFingerprint] = [:]
+    ) {
         open = [:]
         openByJob = [:]
         for run in runs { insert(run) }
         self.waits = waits
         self.nextRun = max(self.nextRun, nextRun)
+        self.pruned = pruned
+        self.boot = boot
+        self.sources = sources
     }
 
     private mutating func note(_ clock: JobClock, after known: JobClock?) {

@@ -24,14 +24,6 @@ public struct BackupManifest: Hashable, Sendable {
         public var sizeBytes: Int64
         /// The SHA-256 digest, as 64 hexadecimal digits.
         public var digest: String
-
-        /// Creates the description of a file.
-        public init(name: String, version: Int, sizeBytes: Int64, digest: String) {
-            self.name = name
-            self.version = version
-            self.sizeBytes = sizeBytes
-            self.digest = digest
-        }
     }
 
     public var madeAt: Instant
@@ -41,17 +33,6 @@ public struct BackupManifest: Hashable, Sendable {
     /// The identifier of the master key that decrypts the backup; `nil` without health data.
     public var key: String?
     public var files: [File]
-
-    /// Creates the description of a backup.
-    public init(
-        madeAt: Instant, reason: Reason, program: String, key: String?, files: [File]
-    ) {
-        self.madeAt = madeAt
-        self.reason = reason
-        self.program = program
-        self.key = key
-        self.files = files
-    }
 
     /// The total size of all files.
     public var sizeBytes: Int64 { files.reduce(0) { $0 + $1.sizeBytes } }
@@ -74,6 +55,15 @@ public struct BackupManifest: Hashable, Sendable {
         return "\(body)digest \(SHA256.hex(of: body.utf8))\n"
     }
 
+    private static let firstLine = "clarity-jobs backup 1"
+
+    /// Whether a name cannot lead out of the folder that it is used in.
+    private static func isName(_ name: Substring) -> Bool {
+        !name.hasPrefix(".") && !name.contains("/") && !name.utf8.contains { $0 < 0x21 }
+    }
+}
+
+extension BackupManifest {
     /// Parses `text`; `nil` for any other text, even if only one byte differs.
     init?(text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -107,13 +97,6 @@ public struct BackupManifest: Hashable, Sendable {
         self.reason = reason
         self.program = String(program)
         key = facts["key"].map(String.init)
-    }
-
-    private static let firstLine = "clarity-jobs backup 1"
-
-    /// Whether a name cannot lead out of the folder that it is used in.
-    private static func isName(_ name: Substring) -> Bool {
-        !name.hasPrefix(".") && !name.contains("/") && !name.utf8.contains { $0 < 0x21 }
     }
 }
 

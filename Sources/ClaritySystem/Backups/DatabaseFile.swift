@@ -68,16 +68,21 @@ public struct DatabaseFile: Sendable {
     private var hasLog: Bool { size(of: "\(path)-wal").map { $0 > 0 } ?? false }
 
     private var hasBackup: Bool {
-        guard let slash = path.lastIndex(of: "/") else { return false }
-        let name = String(path[path.index(after: slash)...])
         do throws(BackupError) {
-            return try BackupFolder(ofState: String(path[..<slash])).entries()
-                .contains { $0.backup?.manifest.has(name) ?? false }
+            return try newestBackup() != nil
         } catch {
             // Backups that cannot be read prove nothing here. Commands that need them report the
             // error.
             return false
         }
+    }
+
+    /// Returns the newest backup in the state directory that has the file.
+    fileprivate func newestBackup() throws(BackupError) -> Backup? {
+        guard let slash = path.lastIndex(of: "/") else { return nil }
+        let name = String(path[path.index(after: slash)...])
+        return try BackupFolder(ofState: String(path[..<slash])).entries().compactMap(\.backup)
+            .first { $0.manifest.has(name) }
     }
 
     /// Returns the size of an ordinary file, or `nil` if there is none.
@@ -97,12 +102,10 @@ public enum DamageAdvice {
     ///
     /// - Parameter path: the path of the damaged file in its state directory.
     public static func words(about path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return none }
-        let name = String(path[path.index(after: slash)...])
-        let folder = BackupFolder(ofState: String(path[..<slash]))
         do throws(BackupError) {
-            let backups = try folder.entries().compactMap(\.backup)
-            guard let newest = backups.first(where: { $0.manifest.has(name) }) else { return none }
+            guard let newest = try DatabaseFile(path).newestBackup() else {
+                return "there is no backup to restore"
+            }
             return "restore the backup of \(newest.manifest.madeAt) with `clarity-jobs restore`"
                 + (try DurableFile.status(of: path) == nil
                     ? ", or take the backups away to begin anew" : "")
@@ -110,6 +113,4 @@ public enum DamageAdvice {
             return "the backups cannot be read either: \(error)"
         }
     }
-
-    private static let none = "there is no backup to restore"
 }

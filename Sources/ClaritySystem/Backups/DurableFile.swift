@@ -7,16 +7,13 @@
 public enum DurableFile {
     /// Creates a file with mode 0600, whatever the umask; the file must not exist.
     public static func make(_ path: String) throws(BackupError) {
-        let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL)
-        defer { close(descriptor) }
-        guard fchmod(descriptor, 0o600) == 0 else { throw .file(path: path, errno: errno) }
+        close(try created(path))
     }
 
     /// Writes a new file with mode 0600 and syncs it; its folder is not synced.
     static func write(_ text: String, to path: String) throws(BackupError) {
-        let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL)
+        let descriptor = try created(path)
         defer { close(descriptor) }
-        guard fchmod(descriptor, 0o600) == 0 else { throw .file(path: path, errno: errno) }
         let bytes = Array(text.utf8)
         try bytes.withUnsafeBufferPointer { bytes throws(BackupError) in
             try write(UnsafeRawBufferPointer(bytes), to: descriptor, at: path)
@@ -39,9 +36,8 @@ public enum DurableFile {
 
     /// Copies an ordinary file to a new file with mode 0600, and syncs the new file.
     static func copy(_ path: String, to target: String) throws(BackupError) {
-        let destination = try opened(target, O_WRONLY | O_CREAT | O_EXCL)
+        let destination = try created(target)
         defer { close(destination) }
-        guard fchmod(destination, 0o600) == 0 else { throw .file(path: target, errno: errno) }
         try forEachBlock(of: path) { block throws(BackupError) in
             try write(block, to: destination, at: target)
         }
@@ -66,8 +62,7 @@ public enum DurableFile {
     static func syncNames(in folder: String) throws(BackupError) { try sync(folder, O_DIRECTORY) }
 
     private static func sync(_ path: String, _ flags: Int32) throws(BackupError) {
-        let descriptor = open(path, O_RDONLY | flags | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
+        let descriptor = try opened(path, O_RDONLY | flags)
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
     }
@@ -145,8 +140,19 @@ public enum DurableFile {
     }
 
     private static func opened(_ path: String, _ flags: Int32) throws(BackupError) -> Int32 {
-        let descriptor = open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = open(path, flags | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
+        return descriptor
+    }
+
+    /// Creates a file with mode 0600, whatever the umask, and opens it for writing.
+    private static func created(_ path: String) throws(BackupError) -> Int32 {
+        let descriptor = try opened(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+        guard fchmod(descriptor, 0o600) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw .file(path: path, errno: code)
+        }
         return descriptor
     }
 
@@ -167,8 +173,7 @@ public enum DurableFile {
     private static func forEachBlock(
         of path: String, _ body: (UnsafeRawBufferPointer) throws(BackupError) -> Void
     ) throws(BackupError) {
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .file(path: path, errno: errno) }
+        let descriptor = try opened(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .file(path: path, errno: errno) }

@@ -211,12 +211,12 @@ import Testing
             BusReply.refused("org.freedesktop.DBus.Error.AccessDenied"),
             "House: org.freedesktop.DBus.Error.AccessDenied"
         ),
-        (.refused("a\nb\u{1B}[2J"), "House: a?b?[2J"),
+        (.refused("a\nb\u{1B}[2J"), "House: a<U+000A>b<U+001B>[2J"),
         (.garbled, "House: an answer of another form"),
         (.paths([]), "House: an answer of another form"),
         (.properties([:]), "House: it does not say `Light`"),
         (.properties(["Light": .number(1)]), "House: 1 is neither true nor false"),
-        (.properties(["Light": .text("\u{7}")]), "House: `?` is neither true nor false"),
+        (.properties(["Light": .text("\u{7}")]), "House: `<U+0007>` is neither true nor false"),
     ])
     func `an answer that is none is unknown`(reply: BusReply, reason: String) {
         var service = Self.present(Self.house)

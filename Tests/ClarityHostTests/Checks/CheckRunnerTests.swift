@@ -204,13 +204,17 @@ import Testing
     // MARK: Changes
 
     /// Returns the first answer that an event thread receives after `begin`.
+    private func changes(of runner: CheckRunner, on events: EventThread) -> AsyncStream<Void> {
+        events.elements(of: [runner.announcement()].compactMap(\.self))
+    }
+
     private func heard(
         _ runner: CheckRunner, _ name: String, _ begin: @escaping @Sendable () throws -> Void
     ) async throws -> Conditions.Reading<Bool>? {
         try await blocking {
             let events = try #require(EventThread())
             return try events.run {
-                let changes = runner.changes(on: events)
+                let changes = changes(of: runner, on: events)
                 try begin()
                 for await _ in changes { return runner.answers[name] }
                 return nil
@@ -244,8 +248,8 @@ import Testing
             let events = try #require(EventThread())
             return events.run {
                 var counts: [Int] = []
-                var one = runner.changes(on: events).makeAsyncIterator()
-                var other = runner.changes(on: events).makeAsyncIterator()
+                var one = changes(of: runner, on: events).makeAsyncIterator()
+                var other = changes(of: runner, on: events).makeAsyncIterator()
                 for name in ["a", "b"] {
                     runner.ask([name])
                     while runner.answers[name] == nil { await one.next() }

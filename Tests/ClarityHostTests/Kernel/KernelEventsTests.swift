@@ -79,9 +79,8 @@ import Testing
         defer { close(kernel) }
         let feed = KernelEvents.Feed(
             descriptor: heard, kind: .netlink(matters: KernelEvents.isPowerSupply))
-        var elements = KernelEvents.stream(
-            of: [feed], on: try #require(EventThread.shared)
-        ).makeAsyncIterator()
+        var elements = try #require(EventThread.shared)
+            .elements(of: [KernelEvents.source(feed)]).makeAsyncIterator()
 
         #expect(send(kernel, Self.battery, Self.battery.count, 0) == Self.battery.count)
         let element: Void? = await elements.next()
@@ -94,9 +93,8 @@ import Testing
         #expect(Self.pair(&ends, SOCK_STREAM) == 0)
         let (kernel, heard) = (ends[0], ends[1])
         defer { close(kernel) }
-        let stream = KernelEvents.stream(
-            of: [KernelEvents.Feed(descriptor: heard, kind: .netlink { _ in true })],
-            on: try #require(EventThread.shared))
+        let feed = KernelEvents.Feed(descriptor: heard, kind: .netlink { _ in true })
+        let stream = try #require(EventThread.shared).elements(of: [KernelEvents.source(feed)])
 
         let consumer = Task { for await _ in stream {} }
         consumer.cancel()
@@ -112,7 +110,7 @@ import Testing
     }
 
     @Test func `a machine without feeds is silent until its consumer ends`() async throws {
-        let stream = KernelEvents.stream(of: [], on: try #require(EventThread.shared))
+        let stream = try #require(EventThread.shared).elements(of: [EventSource<Void>]())
 
         let consumer = Task { for await _ in stream { Issue.record("an element from nowhere") } }
         consumer.cancel()

@@ -17,7 +17,7 @@ struct ServicesListener {
         clock = ManualClock()
         services = SystemServices(clock: clock, address: address, firstLook: firstLook)
         let events = try #require(EventThread.shared)
-        changes = services.changes(on: events).makeAsyncIterator()
+        changes = events.elements(of: services.sources()).makeAsyncIterator()
     }
 
     /// Returns the current answers.

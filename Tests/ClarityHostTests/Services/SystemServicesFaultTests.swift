@@ -253,7 +253,7 @@ struct SystemServicesFaultTests {
         let listener = try ServicesListener(bus.address)
         let services = listener.services
         let events = try #require(EventThread.shared)
-        let streams = (0..<3).map { _ in services.changes(on: events) }
+        let streams = (0..<3).map { _ in events.elements(of: services.sources()) }
         _ = try await listener.answers()
 
         try await bus.setOnBattery(true)
