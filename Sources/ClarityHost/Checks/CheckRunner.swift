@@ -161,7 +161,7 @@ public final class CheckRunner: Sendable {
 
     // MARK: Asking
 
-    /// Starts a thread for each of these checks, which have places in the queue.
+    /// Starts a thread for each of these checks, which have slots in the queue.
     private func start(_ names: [String]) {
         var names = names[...]
         while let name = names.popFirst() {
@@ -267,13 +267,13 @@ public final class CheckRunner: Sendable {
     }
 }
 
-/// The checks that are being asked, those that wait for a place, and those that cannot be asked.
+/// The checks that are being asked, those that wait for a slot, and those that cannot be asked.
 ///
-/// A check is asked once at a time, whoever asks. Waiting checks get places in the order in which
+/// A check is asked once at a time, whoever asks. Waiting checks get slots in the order in which
 /// they were requested.
 struct CheckQueue {
     /// The most checks that are asked at the same time.
-    static let places = 8
+    static let slots = 8
 
     private var waiting: [String] = []
     private var asked: Set<String> = []
@@ -288,7 +288,7 @@ struct CheckQueue {
         var refuse: [String] = []
     }
 
-    /// Returns whether a check is being asked or waits for a place.
+    /// Returns whether a check is being asked or waits for a slot.
     func isOpen(_ name: String) -> Bool { asked.contains(name) || waiting.contains(name) }
 
     /// Adds requested checks, in the order of their names, and returns what to do.
@@ -301,7 +301,7 @@ struct CheckQueue {
                 waiting.append(name)
             }
         }
-        orders.start = fillPlaces()
+        orders.start = fillSlots()
         return orders
     }
 
@@ -310,7 +310,7 @@ struct CheckQueue {
     mutating func answer(_ name: String, isStuck: Bool) -> [String] {
         asked.remove(name)
         if isStuck { stuck.insert(name) }
-        return fillPlaces()
+        return fillSlots()
     }
 
     /// Records that a stuck process has ended.
@@ -319,8 +319,8 @@ struct CheckQueue {
     /// Drops the waiting checks.
     mutating func end() { waiting = [] }
 
-    private mutating func fillPlaces() -> [String] {
-        let next = waiting.prefix(CheckQueue.places - asked.count)
+    private mutating func fillSlots() -> [String] {
+        let next = waiting.prefix(CheckQueue.slots - asked.count)
         waiting.removeFirst(next.count)
         asked.formUnion(next)
         return Array(next)

@@ -1,3 +1,4 @@
+import CLinux
 import ClarityScheduler
 import ClaritySystem
 import Glibc

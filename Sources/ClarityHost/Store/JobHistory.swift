@@ -3,8 +3,8 @@ import SQLite
 
 // Queries about one job.
 extension RunHistory {
-    /// The number of runs that `heldBack` looks at, newest first.
-    public static let heldBackReach = 20_000
+    /// The number of runs that `holds` looks at, newest first.
+    public static let holdsReach = 20_000
 
     /// Returns what the history knows of a job beyond its runs; `nil` for a job that was never
     /// seen.
@@ -19,8 +19,8 @@ extension RunHistory {
     /// Returns what held a job back from one instant to another, the longest reason first.
     ///
     /// Reads the job's runs from the newest down to one that finished before `since`, at most
-    /// `heldBackReach` runs.
-    public func heldBack(
+    /// `holdsReach` runs.
+    public func holds(
         _ job: JobID, since: Instant, until: Instant
     ) throws(RunStoreError) -> [HoldSummary] {
         guard let connection else { return [] }
@@ -34,14 +34,8 @@ extension RunHistory {
                     WHERE job_id = ?1 AND runs.id >= ?2 AND since_ms < ?4
                         AND (until_ms IS NULL OR until_ms > ?3)
                     """,
-                    .text(job.rawValue), .integer(first), .instant(since), .instant(until)
-                ) { row in
-                    let span = DeferralRow.span(row)
-                    return HoldSummary.Span(
-                        span.deferral.reason, subject: span.deferral.subject,
-                        run: RunID(row.integer(DeferralRow.Column.run_id)), since: span.since,
-                        until: span.until)
-                }
+                    .text(job.rawValue), .integer(first), .instant(since), .instant(until),
+                    map: DeferralRow.span)
                 return HoldSummary.sums(of: spans, from: since, until: until)
             }
         }
@@ -54,7 +48,7 @@ extension RunHistory {
         of job: JobID, since: Instant, _ connection: Connection
     ) throws(SQLiteError) -> Int64 {
         var first = Int64.max
-        for _ in 0..<(RunHistory.heldBackReach / 500) {
+        for _ in 0..<(RunHistory.holdsReach / 500) {
             let run = try connection.first(
                 """
                 SELECT id, finished_at_ms FROM runs WHERE job_id = ? AND id < ?

@@ -66,8 +66,8 @@ enum LedgerRows {
             WHERE until_ms IS NULL ORDER BY run_id, place
             """
         ) { row in
-            let run = RunID(row.integer(DeferralRow.Column.run_id))
-            open.waits[run, default: []].append(DeferralRow.span(row).deferral)
+            let span = DeferralRow.span(row)
+            open.waits[span.run, default: []].append(span.deferral)
         }
     }
 

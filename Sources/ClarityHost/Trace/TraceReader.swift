@@ -168,7 +168,7 @@ public struct TraceFault: Error, Hashable, Sendable {
 extension TraceFault: CustomStringConvertible {
     /// `night.ndjson:3: unknown name ...`, `night.ndjson:3:14: not JSON: ...`.
     public var description: String {
-        let place = [line, column].compactMap { $0.map(String.init) }
-        return ([path] + place).joined(separator: ":") + ": \(problem)"
+        let position = [line, column].compactMap { $0.map(String.init) }
+        return ([path] + position).joined(separator: ":") + ": \(problem)"
     }
 }

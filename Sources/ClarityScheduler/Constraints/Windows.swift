@@ -133,11 +133,11 @@ public struct Window: Hashable, Sendable {
 
     /// Returns the minute of the day of a text `HH:MM`, 0 to 1440; `nil` for any other text.
     private static func minute(_ text: Substring) -> Int? {
-        let digits = Array(text.utf8)
-        guard digits.count == 5, digits[2] == UInt8(ascii: ":") else { return nil }
-        let places = [digits[0], digits[1], digits[3], digits[4]].map { Int($0) - 0x30 }
-        guard places.allSatisfy((0...9).contains), places[2] < 6 else { return nil }
-        let minute = (places[0] * 10 + places[1]) * 60 + places[2] * 10 + places[3]
+        let bytes = Array(text.utf8)
+        guard bytes.count == 5, bytes[2] == UInt8(ascii: ":") else { return nil }
+        let digits = [bytes[0], bytes[1], bytes[3], bytes[4]].map { Int($0) - 0x30 }
+        guard digits.allSatisfy((0...9).contains), digits[2] < 6 else { return nil }
+        let minute = (digits[0] * 10 + digits[1]) * 60 + digits[2] * 10 + digits[3]
         return minute <= day ? minute : nil
     }
 }

@@ -31,12 +31,9 @@ public struct Ledger: Hashable, Sendable {
         sources: [String: SourceFingerprint] = [:]
     ) {
         for (job, record) in jobs { setRecord(record, of: job) }
-        for run in open { insert(run) }
-        self.waits = waits
-        self.nextRun = max(self.nextRun, nextRun)
-        self.pruned = pruned
-        self.boot = boot
-        self.sources = sources
+        replaceAllButRecords(
+            open: open, waits: waits, nextRun: nextRun, pruned: pruned, boot: boot,
+            sources: sources)
     }
 
     /// Returns the latest instant, not after `now`, at which a scheduler left a trace; `nil` if
@@ -86,8 +83,8 @@ public struct Ledger: Hashable, Sendable {
 
     /// Replaces everything but the job records with what other processes have left.
     public mutating func replaceAllButRecords(
-        open runs: [Run], waits: [RunID: [Deferral]] = [:], nextRun: RunID = RunID(1),
-        pruned: PruneMark? = nil, boot: String? = nil, sources: [String: SourceFingerprint] = [:]
+        open runs: [Run], waits: [RunID: [Deferral]], nextRun: RunID, pruned: PruneMark?,
+        boot: String?, sources: [String: SourceFingerprint]
     ) {
         open = [:]
         openByJob = [:]

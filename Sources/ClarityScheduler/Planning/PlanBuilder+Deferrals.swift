@@ -28,24 +28,24 @@ extension PlanBuilder {
         return deferrals
     }
 
-    /// The subject of the deferral of a run that waits for a place under `max_parallel`.
+    /// The subject of the deferral of a run that waits for a slot under `max_parallel`.
     static let maxParallel = "max_parallel"
 
     /// The subject of the deferral that keeps two runs of a job apart.
     static let earliestBegin = "earliest_begin"
 
     /// Returns the deferral of a run that could start if fewer attempts were running.
-    mutating func waitForPlace() -> Deferral {
+    mutating func waitForSlot() -> Deferral {
         // Another process announces the end of its attempt at once, unless it dies.
         if !runningElsewhere.isEmpty { wake(after: Planner.recheck) }
         return Deferral(
             .overlap, subject: PlanBuilder.maxParallel,
             wanted: "fewer than \(planner.maxParallel) attempts at once",
-            measured: placesTaken, source: "leases of this state directory")
+            measured: slotsTaken, source: "leases of this state directory")
     }
 
-    /// How many places are taken, and by which runs.
-    var placesTaken: String { mutating get { "\(attempts): \(placeHolders)" } }
+    /// How many slots are taken, and by which runs.
+    var slotsTaken: String { mutating get { "\(attempts): \(slotHolders)" } }
 
     /// The number of running attempts, in all processes that share the state.
     var attempts: Int {
@@ -54,8 +54,8 @@ extension PlanBuilder {
         }
     }
 
-    /// The runs that hold the places, at most four of them by name.
-    private var placeHolders: String {
+    /// The runs that hold the slots, at most four of them by name.
+    private var slotHolders: String {
         mutating get {
             let here = planner.inFlight.sorted { $0.key < $1.key }
                 .map { "run \($0.key) of \($0.value.job.id) in this process" }

@@ -25,7 +25,7 @@ extension PlanBuilder {
 
     /// Enqueues a run for each occurrence that has no unfinished run of its own.
     ///
-    /// Constraints, retries and places apply as to any run. `start_within` and `catch_up` limit how
+    /// Constraints, retries and slots apply as to any run. `start_within` and `catch_up` limit how
     /// late an occurrence may start, and do not apply to one that a person requests.
     mutating func fill(_ occurrences: [Instant], of id: JobID) {
         guard let job = planner.jobs[id] else { return }

@@ -53,25 +53,25 @@ struct SecondSet: Hashable, Sendable {
 
     /// Returns the first time in a range, which may reach beyond the minute.
     func first(in range: Range<Int>) -> Int? {
-        let place = place(of: range.lowerBound)
-        guard place < count, milliseconds[place] < range.upperBound else { return nil }
-        return Int(milliseconds[place])
+        let index = index(of: range.lowerBound)
+        guard index < count, milliseconds[index] < range.upperBound else { return nil }
+        return Int(milliseconds[index])
     }
 
     /// Returns the last time in a range.
     func last(in range: Range<Int>) -> Int? {
-        let place = place(of: range.upperBound) - 1
-        guard place >= 0, milliseconds[place] >= range.lowerBound else { return nil }
-        return Int(milliseconds[place])
+        let index = index(of: range.upperBound) - 1
+        guard index >= 0, milliseconds[index] >= range.lowerBound else { return nil }
+        return Int(milliseconds[index])
     }
 
     /// Returns the number of times in a range.
     func count(in range: Range<Int>) -> Int {
-        place(of: range.upperBound) - place(of: range.lowerBound)
+        index(of: range.upperBound) - index(of: range.lowerBound)
     }
 
     /// Returns the index of the first time not before `instant`; `count` if there is none.
-    private func place(of instant: Int) -> Int {
+    private func index(of instant: Int) -> Int {
         var (low, high) = (0, count)
         while low < high {
             let middle = (low + high) / 2

@@ -153,7 +153,7 @@ struct SystemServicesFaultTests {
     }
 
     @Test(arguments: [
-        (1024, "`\(String(repeating: "a", count: 60))` is no profile"),
+        (1024, "`\(String(repeating: "a", count: 60))...` is no profile"),
         (1025, "a text that is too long or none is no text"),
     ])
     func `a text is read up to 1 KiB`(length: Int, reason: String) async throws {

@@ -26,16 +26,16 @@ struct JobHistoryTests {
         try add(4, a, waits: [("idle", -20, -10), ("idle", -8, nil)], ends: nil)
 
         let history = try RunHistory(inDirectory: bed.path)
-        let held = try history.heldBack(a, since: .noon - .seconds(60), until: .noon)
+        let held = try history.holds(a, since: .noon - .seconds(60), until: .noon)
 
         #expect(held.map(\.subject) == ["idle", "network"])
         #expect(held.map(\.spans) == [3, 1])
         #expect(held.map(\.total) == [.seconds(20 + 10 + 8), .seconds(5)])
         #expect(held.map(\.runs) == [2, 1])
         #expect(
-            try history.heldBack(a, since: .noon, until: .noon + .seconds(9)).map(\.total)
+            try history.holds(a, since: .noon, until: .noon + .seconds(9)).map(\.total)
                 == [.seconds(9)])
-        #expect(try history.heldBack(try #require(JobID("c")), since: .noon, until: .noon) == [])
+        #expect(try history.holds(try #require(JobID("c")), since: .noon, until: .noon) == [])
     }
 
     @Test func `the newest run of each job is known, and what else is known of it`() throws {

@@ -6,13 +6,14 @@ import Testing
 struct HoldSummaryTests {
     private func span(
         _ subject: String, run: Int64, _ since: Int64, _ until: Int64?
-    ) -> HoldSummary.Span {
-        HoldSummary.Span(
-            .constraint, subject: subject, run: RunID(run), since: .noon + .seconds(since),
+    ) -> DeferralSpan {
+        DeferralSpan(
+            Deferral(.constraint, subject: subject, wanted: "", measured: "", source: ""),
+            of: RunID(run), since: .noon + .seconds(since),
             until: until.map { .noon + .seconds($0) })
     }
 
-    private func sums(_ spans: HoldSummary.Span...) -> [HoldSummary] {
+    private func sums(_ spans: DeferralSpan...) -> [HoldSummary] {
         HoldSummary.sums(of: spans, from: .noon, until: .noon + .seconds(1000))
     }
 
