@@ -1,3 +1,4 @@
+import ClaritySystem
 import CSystemd
 import Glibc
 

@@ -1,3 +1,5 @@
+import ClaritySystem
+
 /// The value of a property, of a type that a condition can use.
 enum BusValue: Hashable, Sendable {
     case truth(Bool)

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// The options of one kind or section, in the form in which workers receive them.
 struct OptionsDraft: Sendable {

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// A check of `checks:` as written in the file.
 struct CheckDraft: Sendable {

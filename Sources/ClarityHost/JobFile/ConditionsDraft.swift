@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// `conditions:` as written in the file.
 struct ConditionsDraft: Sendable {

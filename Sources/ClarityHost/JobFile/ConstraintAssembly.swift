@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// The checks that a job file declares, for its jobs to refer to.
 struct KnownChecks: Sendable {

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// `constraints:` as written in the file.
 struct ConstraintsDraft: Sendable {

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// A whole job file as written.
 struct FileDraft: Sendable {

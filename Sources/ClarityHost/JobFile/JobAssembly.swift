@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 /// Builds jobs from drafts: applies the file's and the engine's defaults, and checks rules that
 /// involve several keys.

@@ -1,3 +1,5 @@
+import ClaritySystem
+
 extension ValueSchema {
     /// Reads a list; a duplicate text is a fault unless `repeats` is set.
     ///

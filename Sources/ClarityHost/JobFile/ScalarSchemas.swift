@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 extension ValueSchema where Value == String {
     /// Reads any scalar as written.

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 extension JobAssembly {
     /// Returns the schedule of a draft, which must have exactly one of `every`, `cron`, `calendar`

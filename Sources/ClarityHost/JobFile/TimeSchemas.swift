@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClaritySystem
 
 extension ValueSchema where Value == CronRule {
     /// Reads a cron expression that fires at least once, or `@reboot`.

@@ -1,3 +1,5 @@
+import ClaritySystem
+
 /// Checks that a file contains only characters that a job file may have, and returns the position
 /// after the last one.
 ///

@@ -1,3 +1,5 @@
+import ClaritySystem
+
 /// A node of a YAML document with its position.
 struct YAMLNode: Hashable, Sendable {
     /// A position in the file; line and column count from 1, the column in characters.

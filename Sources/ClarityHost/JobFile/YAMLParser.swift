@@ -1,3 +1,4 @@
+import ClaritySystem
 import CYAML
 
 /// Parses the bytes of a YAML file to a tree, within bounds.

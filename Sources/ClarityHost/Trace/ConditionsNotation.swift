@@ -1,4 +1,5 @@
 public import ClarityScheduler
+import ClaritySystem
 public import JSON
 
 /// Converts conditions to and from the members of a JSON object.

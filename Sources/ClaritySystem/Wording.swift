@@ -1,8 +1,6 @@
-import ClaritySystem
-
-/// Returns a text from the file for a message: in backticks, at most 60 characters, and cleaned as
+/// Returns a text from elsewhere for a message: in backticks, at most 60 characters, and cleaned as
 /// by `printable`.
-func shown(_ text: String) -> String { "`\(printable(text))`" }
+package func shown(_ text: String) -> String { "`\(printable(text))`" }
 
 /// Returns at most `most` characters of a text, with control characters spelled out, so that it can
 /// neither flood nor steer a terminal.
@@ -21,7 +19,7 @@ package func printable(_ text: String, atMost most: Int = 60) -> String {
 }
 
 /// Joins names for people: `a`, `b` or `c`, each in backticks.
-func listed(_ names: [String], _ joint: String) -> String {
+package func listed(_ names: [String], _ joint: String) -> String {
     let quoted = names.map(shown)
     guard let last = quoted.last, quoted.count > 1 else { return quoted.joined() }
     return quoted.dropLast().joined(separator: ", ") + " \(joint) \(last)"
@@ -75,7 +73,7 @@ private func editDistance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
 }
 
 /// Returns the scalar as Unicode writes it: `U+0007`.
-func codePoint(_ scalar: Unicode.Scalar) -> String {
+package func codePoint(_ scalar: Unicode.Scalar) -> String {
     let digits = String(scalar.value, radix: 16, uppercase: true)
     return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
 }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ClarityHost
+@testable import ClaritySystem
 
 @Suite struct WordingTests {
     @Test(
