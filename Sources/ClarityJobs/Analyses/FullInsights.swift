@@ -60,7 +60,8 @@ extension HealthStore {
             try put(row, syncedAt: now, connection)
             try connection.run(
                 "DELETE FROM missing_texts WHERE insight_id = ?", .text(insight.id))
-            try record(.read, ["insights": 1], detail: "in full, from the backend", connection)
+            try audit.record(
+                .read, ["insights": 1], detail: "in full, from the backend", connection)
             if let request { try complete(request, insight.id, at: now, connection) }
         }
     }

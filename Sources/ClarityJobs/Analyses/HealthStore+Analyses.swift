@@ -180,11 +180,13 @@ extension HealthStore {
             ) { _ in }
             guard connection.changes > 0 else { return }
             if sent {
-                try record(
+                try audit.record(
                     .sent, ["step_minutes": Int64(analysis.knownMinutes)], detail: "to be analysed",
                     connection)
             }
-            if read { try record(.read, ["analyses": 1], detail: "from the backend", connection) }
+            if read {
+                try audit.record(.read, ["analyses": 1], detail: "from the backend", connection)
+            }
         }
     }
 

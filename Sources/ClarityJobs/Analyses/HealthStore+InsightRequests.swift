@@ -118,7 +118,7 @@ extension HealthStore {
                 WHERE id = ? AND state = 'sending'
                 """, .text(insight), .integer(request.id))
             guard connection.changes > 0 else { return }
-            try record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
+            try audit.record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
         }
     }
 
@@ -140,7 +140,7 @@ extension HealthStore {
             WHERE id = ? AND state IN ('sending', 'generating')
             """, .text(insight), .integer(now.millisecondsSince1970), .integer(request.id))
         guard connection.changes > 0, request.state != .generating else { return }
-        try record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
+        try audit.record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
     }
 
     /// Records that the request ended without an insight.

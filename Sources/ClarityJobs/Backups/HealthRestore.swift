@@ -124,7 +124,7 @@ struct HealthRestore {
             .integer(clock.now.secondsSince1970), .integer(doubling.isPossible ? 1 : 0))
         // The note of the log's end belongs to the present file; opening the store rewrites it.
         try Canary.write(Canary.renotedText, connection, store.sealer)
-        try store.record(
+        try store.audit.record(
             .restored, ["samples in doubt": settling.doubtful],
             detail: "the state of \(backup.manifest.madeAt)"
                 + (settling.keepsLog ? "" : "; later entries were lost"), connection)

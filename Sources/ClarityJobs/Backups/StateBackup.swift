@@ -70,7 +70,7 @@ public struct StateBackup {
         } beforeCommit: { _ in
             // Recorded before the backup becomes visible: no backup may exist that the log does not
             // mention.
-            try store?.record(
+            try store?.audit.record(
                 .backedUp, try store?.keptCounts() ?? [:],
                 detail: isOwn ? "in the state directory" : "in another folder")
         }

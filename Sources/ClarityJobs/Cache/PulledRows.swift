@@ -22,7 +22,7 @@ extension HealthStore {
         return try change { connection in
             var counts = UpsertCounts()
             let kinds = Dictionary(rows.map { ($0.type, Int64(1)) }, uniquingKeysWith: +)
-            try record(.read, kinds, detail: "from the backend", connection)
+            try audit.record(.read, kinds, detail: "from the backend", connection)
             let twins = try table == .metrics ? SampleTwins(sealer, connection) : nil
             for row in rows {
                 let known = try known(row.id, in: table, connection)

@@ -38,7 +38,7 @@ extension HealthStore {
             if kind == .insights, !isMore { try forgetTexts(before: cutoff, connection) }
             let removed = receipt[kind].count - before[kind].count
             if removed > 0 {
-                try record(
+                try audit.record(
                     .removed, [kind.rawValue: removed], detail: receipt.auditDetail, connection)
             }
             return (cursor, receipt, isMore)
@@ -61,7 +61,7 @@ extension HealthStore {
     public func recordRemovedFiles(
         _ count: Int64, _ receipt: PruneReceipt
     ) throws(HealthStoreError) {
-        try record(.removed, [PrunedKind.files.rawValue: count], detail: receipt.auditDetail)
+        try audit.record(.removed, [PrunedKind.files.rawValue: count], detail: receipt.auditDetail)
     }
 
     /// Removes one portion and returns whether there may be more.
@@ -126,7 +126,7 @@ extension HealthStore {
                 .auditEntries, identity: "\(row.integer(0)) \(row.text(3))", at: at,
                 bytes: row.integer(2))
         }
-        if let last { _ = try pruneAudit(through: last, connection) }
+        if let last { _ = try audit.prune(through: last, connection) }
         return gone == limit
     }
 

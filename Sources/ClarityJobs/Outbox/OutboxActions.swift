@@ -172,7 +172,7 @@ extension HealthStore {
                     try connection.run("INSERT INTO temp.meant (id) VALUES (?)", .integer(id))
                 }
                 try change(connection, "SELECT id FROM temp.meant")
-                try record(action, kinds, detail: detail, connection)
+                try audit.record(action, kinds, detail: detail, connection)
                 return Int64(ids.count)
             }
             total += count

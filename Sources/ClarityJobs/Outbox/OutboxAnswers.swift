@@ -264,6 +264,19 @@ extension HealthStore {
             .text(state), .text(reason), .integer(now.millisecondsSince1970), .integer(id))
     }
 
+    /// Records the result of a batch, within the transaction that settles it and before its samples
+    /// leave it.
+    func record(
+        _ action: AuditAction, batch: Int64, detail: String, _ connection: Connection
+    ) throws {
+        var counts: [String: Int64] = [:]
+        try connection.forEach(
+            "SELECT kind, count(*) FROM outbox WHERE batch_id = ? GROUP BY kind",
+            [.integer(batch)]
+        ) { counts[$0.text(0)] = $0.integer(1) }
+        try audit.record(action, counts, detail: detail, connection)
+    }
+
     /// Adds the unanswered sends of a batch to each of its samples, because the samples leave the
     /// batch or its last send was answered.
     ///

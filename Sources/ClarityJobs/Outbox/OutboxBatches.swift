@@ -35,7 +35,7 @@ extension HealthStore {
         let owner = try uploadOwner()
         while true {
             var (draw, isDone) = try change { connection in
-                if let user { try demandOwner(user, connection) }
+                if let user { try requireOwner(user, connection) }
                 return try self.draw(
                     limit, rules, mostFailures, metered, owner, connection, at: now)
             }

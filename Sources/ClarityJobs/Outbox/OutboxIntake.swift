@@ -94,6 +94,17 @@ extension HealthStore {
         }
     }
 
+    /// Records samples that came from a source, by kind. It records nothing if all of them were
+    /// known.
+    func recordRead(
+        _ read: [SampleKind: Int64], added: Int64, _ connection: Connection
+    ) throws {
+        guard added > 0 else { return }
+        let counts = Dictionary(uniqueKeysWithValues: read.map { ($0.rawValue, $1) })
+        let news = added == read.values.reduce(0, +) ? "all new" : "\(added) new"
+        try audit.record(.read, counts, detail: "from a source, \(news)", connection)
+    }
+
     /// Inserts the rows that are still unknown; another process may have inserted some in the
     /// meantime.
     private func insert(

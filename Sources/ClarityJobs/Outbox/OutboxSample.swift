@@ -61,7 +61,7 @@ extension HealthStore {
                         kind: $0.text(0), start: $0.integer(1), end: $0.integer(2), tag: $0.blob(3)
                     ).opened($0.blob(4), sealer)
                 } ?? nil
-            try record(.read, [entry.kind: 1], detail: "shown to a person", connection)
+            try audit.record(.read, [entry.kind: 1], detail: "shown to a person", connection)
         }
         return OutboxSample(
             entry: entry, batch: try entry.batch.flatMap { try batch($0, connection) },

@@ -115,7 +115,7 @@ public struct KeyRotation {
         } else {
             let former = try Canary.sealer(key, connection)
             // Checked now, because the note is authenticated with the former key.
-            try HealthStore.noteBreak(connection, former, lock)
+            try Audit.noteBreak(connection, former, lock)
             try FormUpgrade(connection, former).run(actor: actor, at: clock.now)
             next = try freshKey(instead: key, in: place)
             try after(.keyKept)

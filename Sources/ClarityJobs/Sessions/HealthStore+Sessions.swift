@@ -33,7 +33,7 @@ extension HealthStore {
         try changeSession { connection in
             if isAgain, try record(connection) == nil { throw HealthStoreError.loggedOut }
             try claim(for: session.userID, connection)
-            try record(.loggedIn, [:], connection)
+            try audit.record(.loggedIn, [:], connection)
             try Tenancy.begin(connection)
             try write(session, connection)
             try write(SessionRecord(session, loggedInAt: now), connection)
@@ -101,7 +101,7 @@ extension HealthStore {
     public func clear() throws(HealthStoreError) {
         try changeSession { connection in
             try connection.run("DELETE FROM session")
-            if connection.changes > 0 { try record(.loggedOut, [:], connection) }
+            if connection.changes > 0 { try audit.record(.loggedOut, [:], connection) }
             try StateDirectory.unmarkLogin(in: folder)
             try connection.run("DELETE FROM session_record")
         }

@@ -88,7 +88,7 @@ extension HealthStore {
         let receipt = try changeAnyway { connection in
             // Samples refer to their uploads; this allows any order of removal.
             try connection.execute("PRAGMA defer_foreign_keys = ON")
-            let log = try auditLog(connection)
+            let log = try audit.log(connection)
             let user = try log.user()
             var entries: [WipeReceipt.Entry] = []
             for (table, name) in HealthStore.wipedTables {

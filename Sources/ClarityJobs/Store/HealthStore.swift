@@ -104,8 +104,8 @@ public final class HealthStore: @unchecked Sendable {
             tenancy = try Tenancy(connection)
             let isUpgraded = try FormUpgrade(connection, sealer).run(actor: actor, at: clock.now)
             self.wasUpgraded = isUpgraded || wasUpgraded
-            try beginNote(connection)
-            try noteEnd(connection)
+            try audit.beginNote(connection)
+            try audit.noteEnd(connection)
         } catch let error as SealingError where error.table == "canary" {
             throw .wrongKey(path: path)
         } catch {
@@ -223,9 +223,17 @@ public final class HealthStore: @unchecked Sendable {
     ) throws(HealthStoreError) -> Result {
         try access { connection in
             let result = try connection.transaction { try body(connection) }
-            try noteEnd(connection)
+            try audit.noteEnd(connection)
             return result
         }
+    }
+
+    /// Checks that the store's data belongs to a user, ignoring the case of the user's id.
+    ///
+    /// - Throws: `HealthStoreError.otherUser`, also if nobody has ever logged in.
+    func requireOwner(_ user: String, _ connection: Connection) throws {
+        let owner = try AuditLog(connection: connection, sealer: sealer).user()
+        guard owner == user.lowercased() else { throw HealthStoreError.otherUser(path: path) }
     }
 
     /// Returns the master key for a state directory's file. If there is neither a key nor a store,

@@ -23,14 +23,14 @@ public struct AuditUploadWorker: KindWorker {
         let size = try options.integer("page_size")
         var counts = WorkCounts(context)
         counts.add(0, to: "entries_sent")
-        let proof = try context.store.verifyAudit()
+        let proof = try context.store.audit.verify()
         if let broken = proof.broken {
             context.note("the audit log is broken at entry \(broken.number): \(broken.reason)")
         }
-        var last = try context.store.uploadedAudit()
+        var last = try context.store.audit.uploadedNumber()
         while true {
             try context.checkTime()
-            let records = try context.store.auditRecords(after: last, limit: size)
+            let records = try context.store.audit.records(after: last, limit: size)
             guard let end = records.last?.number else { return .success }
             let response: HTTPResponse
             do throws(TransportError) {
@@ -39,7 +39,7 @@ public struct AuditUploadWorker: KindWorker {
                 return AuditUploadWorker.outcome(of: error)
             }
             if let refusal = AuditUploadWorker.refusal(status: response.status) { return refusal }
-            try context.store.confirmAuditUpload(through: end)
+            try context.store.audit.confirmUpload(through: end)
             counts.add(records.count, to: "entries_sent")
             last = end
         }

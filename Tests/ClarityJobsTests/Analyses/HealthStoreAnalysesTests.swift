@@ -161,7 +161,7 @@ import Testing
         try store.sending(analysis)
         try store.complete(analysis, processingID: "p-1", result, at: noon)
 
-        let entries = try store.auditRecords(limit: 9).compactMap(\.entry)
+        let entries = try store.audit.records(limit: 9).compactMap(\.entry)
 
         #expect(entries.map(\.action) == [.sent, .read])
         #expect(entries.map(\.counts) == [["step_minutes": 9000], ["analyses": 1]])

@@ -74,7 +74,7 @@ import Testing
                 .samples: [2, 2, 1], .batches: [1], .metrics: [2, 1], .insights: [2, 1],
                 .versions: [2, 2, 2, 0], .analyses: [0], .auditEntries: [0], .files: [0],
             ])
-        #expect(try store.verifyAudit().broken == nil)
+        #expect(try store.audit.verify().broken == nil)
     }
 
     @Test func `the receipt is the same in one go and in portions, and another for other rows`()
@@ -111,11 +111,11 @@ import Testing
         let store = try folder.open()
         try settled(store, 0..<3, at: noon)
         try store.confirm(store.openUploads()[0], at: noon)
-        let before = try store.auditRecords(limit: 99).count
+        let before = try store.audit.records(limit: 99).count
 
         let receipt = try store.prune(before: noon + .seconds(1))
 
-        let entries = try store.auditRecords(limit: 99).dropFirst(before).compactMap(\.entry)
+        let entries = try store.audit.records(limit: 99).dropFirst(before).compactMap(\.entry)
         #expect(entries.map(\.counts) == [["samples": 3], ["batches": 1]])
         #expect(entries.last?.detail == "their retention is over, receipt \(receipt.digest)")
     }
@@ -141,9 +141,9 @@ import Testing
         let store = try folder.open(clock: clock)
         for second in [0, 100, 50, 300] {
             clock.set(noon + .seconds(second))
-            try store.record(.exported)
+            try store.audit.record(.exported)
         }
-        try store.confirmAuditUpload(through: 3)
+        try store.audit.confirmUpload(through: 3)
         clock.set(noon + .seconds(400))
 
         // The second entry is too young. The third, from a clock that was set back, stays too.
@@ -152,9 +152,9 @@ import Testing
 
         #expect(first.parts.mapValues(\.count) == [.auditEntries: 1])
         #expect(second.parts.mapValues(\.count) == [.auditEntries: 2])
-        let proof = try store.verifyAudit()
+        let proof = try store.audit.verify()
         #expect(proof.broken == nil && proof.anchor == 3)
-        #expect(try store.auditRecords(limit: 9).map(\.number) == [4, 5, 6])
+        #expect(try store.audit.records(limit: 9).map(\.number) == [4, 5, 6])
     }
 
     @Test func `a pulled row goes when it is old and no longer listed`() throws {

@@ -128,7 +128,7 @@ import Testing
         _ = try store.enqueue(samples)
         _ = try store.enqueue(samples + [sample(.steps, 2)])
 
-        let entries = try store.auditRecords(limit: 9).compactMap(\.entry)
+        let entries = try store.audit.records(limit: 9).compactMap(\.entry)
         #expect(
             entries.map(\.counts) == [
                 ["heart_rate": 3, "steps": 1], ["heart_rate": 3, "steps": 2],

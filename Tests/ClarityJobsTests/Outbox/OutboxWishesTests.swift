@@ -60,7 +60,7 @@ import Testing
         #expect(shares == [OutboxShare(kind: "heart_rate", state: .rejected, count: 3)])
         #expect(count == 3)
         #expect(try store.states() == [.queued: 7, .rejected: 1, .setAside: 2])
-        let entry = try #require(try store.auditRecords(limit: 99).last?.entry)
+        let entry = try #require(try store.audit.records(limit: 99).last?.entry)
         #expect(entry.action == .requeued && entry.counts == ["heart_rate": 3])
     }
 
@@ -80,7 +80,7 @@ import Testing
         #expect(try store.arithmetic().isBalanced)
         #expect(try store.proveOutbox().findings == [])
         let entry = try #require(
-            try store.auditRecords(limit: 99).compactMap(\.entry).last { $0.action == .removed })
+            try store.audit.records(limit: 99).compactMap(\.entry).last { $0.action == .removed })
         #expect(entry.counts == ["heart_rate": 4] && entry.detail == "discarded by a person")
     }
 
@@ -201,15 +201,15 @@ import Testing
 
     @Test func `a value is shown only with an entry of the audit log`() throws {
         let store = try filled()
-        let before = try store.auditRecords(limit: 99).count
+        let before = try store.audit.records(limit: 99).count
 
         _ = try store.outboxSample(7)
-        let unseen = try store.auditRecords(limit: 99).count
+        let unseen = try store.audit.records(limit: 99).count
         let shown = try #require(try store.outboxSample(7, withValue: true))
 
         #expect(unseen == before)
         #expect(shown.sample == heartRates(10..<11)[0])
-        let entry = try #require(try store.auditRecords(limit: 99).last?.entry)
+        let entry = try #require(try store.audit.records(limit: 99).last?.entry)
         #expect(entry.action == .read && entry.detail == "shown to a person")
     }
 }

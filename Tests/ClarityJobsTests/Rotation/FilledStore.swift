@@ -148,7 +148,7 @@ struct FilledStore {
             try store.latestResult()?.result.numbers == ["m10": 1], sourceLocation: sourceLocation)
         let request = try #require(try store.openInsightRequests().first)
         #expect(try store.matter(of: request) == testMatter, sourceLocation: sourceLocation)
-        #expect(try store.verifyAudit().broken == nil, sourceLocation: sourceLocation)
+        #expect(try store.audit.verify().broken == nil, sourceLocation: sourceLocation)
         #expect(
             try store.arithmetic().reasons == FilledStore.reasons, sourceLocation: sourceLocation)
         #expect(

@@ -194,7 +194,7 @@ import Testing
         try Connection(path: "\(filled.folder.path)/health.db").execute("DELETE FROM audit_head")
         let store = try filled.folder.open(firstKey)
         #expect(try store.load() == filled.session)
-        #expect(try store.verifyAudit().broken?.reason == "the head of the log is missing")
+        #expect(try store.audit.verify().broken?.reason == "the head of the log is missing")
     }
 
     @Test(arguments: [Int64(1), 2])
@@ -229,7 +229,7 @@ import Testing
         #expect(error?.description.hasSuffix("was sealed with another master key") == true)
         #expect(filled.folder.digests == before)
         #expect(try filled.folder.open(firstKey).load() == filled.session)
-        #expect(try filled.folder.open(firstKey).verifyAudit().broken == nil)
+        #expect(try filled.folder.open(firstKey).audit.verify().broken == nil)
     }
 
     @Test func `an earlier version's canary does not hide a broken log`() throws {
@@ -240,7 +240,7 @@ import Testing
         try store.sql("DELETE FROM audit WHERE number > 2")
         try store.sql("DELETE FROM audit_head")
 
-        let proof = try filled.folder.open(firstKey).verifyAudit()
+        let proof = try filled.folder.open(firstKey).audit.verify()
 
         #expect(proof.broken?.number == 3)
     }

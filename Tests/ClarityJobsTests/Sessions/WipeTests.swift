@@ -164,7 +164,7 @@ import Testing
         _ = try folder.open().wipe()
         _ = try folder.open().wipe()
 
-        let entries = try folder.open().auditRecords(limit: 99).compactMap(\.entry)
+        let entries = try folder.open().audit.records(limit: 99).compactMap(\.entry)
         #expect(entries.count { $0.action == .removed } == 1)
         #expect(entries.last?.user == "ada" && entries.last?.counts["samples"] == 300)
     }

@@ -98,7 +98,7 @@ import Testing
         #expect(store.wasUpgraded)
         #expect(try store.rows(of: .metrics, limit: 9).map(\.row.id) == ["a", "b", id])
         #expect(!contains(id, filled.folder) && !contains("eyJpZCI6MTU0MjB9", filled.folder))
-        #expect(try store.auditRecords(limit: 99).last?.entry?.action == .resealed)
+        #expect(try store.audit.records(limit: 99).last?.entry?.action == .resealed)
         try store.sql("DELETE FROM metrics WHERE type = 'steps'")
         try store.sql("DELETE FROM archive WHERE type = 'steps'")
         try filled.expectWhole(firstKey, hasContributions: false)

@@ -62,7 +62,7 @@ import Testing
 
         #expect(error?.description.hasSuffix("was sealed with another master key") == true)
         #expect(after == before)
-        #expect(try store.verifyAudit().broken == nil)
+        #expect(try store.audit.verify().broken == nil)
     }
 
     @Test(arguments: ["health.db", "health.db-wal", "health.db-shm", "health.lock"])

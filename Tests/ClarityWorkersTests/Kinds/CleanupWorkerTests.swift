@@ -41,7 +41,7 @@ import Testing
             receipt.wholeMatch(
                 of: /receipt: samples 3, batches 1, metrics 1; blake2b-256 [0-9a-f]{64}/) != nil)
         #expect(reports.notes.count == 2)
-        let entry = try bench.store().auditRecords(limit: 99).last?.entry
+        let entry = try bench.store().audit.records(limit: 99).last?.entry
         #expect(
             entry?.detail
                 == "their retention is over, receipt \(receipt.suffix(64))")
@@ -107,15 +107,15 @@ import Testing
                     after: nil, Failure(.work, "its time ended before everything was done")))
         #expect(first.reports.notes.last?.hasPrefix("receipt: samples 3; ") == true)
         #expect(second.reports.notes.last?.hasPrefix("receipt: batches 1, metrics 1; ") == true)
-        #expect(try bench.store().verifyAudit().broken == nil)
+        #expect(try bench.store().audit.verify().broken == nil)
     }
 
     @Test func `uploaded entries of the audit log go by a retention of their own`() async throws {
         let bench = WorkBench()
         try fill(bench)
         let store = try bench.store()
-        let count = try store.auditRecords(limit: 99).count
-        try store.confirmAuditUpload(through: 2)
+        let count = try store.audit.records(limit: 99).count
+        try store.audit.confirmUpload(through: 2)
         // The store itself uses the machine's clock.
         bench.clock.set(Instant(secondsSince1970: 4_000_000_000))
 
@@ -125,7 +125,7 @@ import Testing
         #expect(count > 2)
         #expect(kept.reports.tally["audit_entries_removed"] == 0)
         #expect(gone.reports.tally["audit_entries_removed"] == 2)
-        let proof = try bench.store().verifyAudit()
+        let proof = try bench.store().audit.verify()
         #expect(proof.broken == nil && proof.anchor == 2)
     }
 
@@ -199,7 +199,7 @@ import Testing
                 "done", "done/.hidden.json", "done/deep.json", "done/link.json", "done/notes.txt",
                 "rejected", "rejected/c.json", "rejected/c.json.reason", "waiting.json",
             ])
-        let entry = try bench.store().auditRecords(limit: 99).last?.entry
+        let entry = try bench.store().audit.records(limit: 99).last?.entry
         #expect(entry?.action == .removed && entry?.counts == ["files": 2])
     }
 

@@ -1,10 +1,13 @@
 public import ClarityScheduler
 import SQLite
 
-// The audit log as the store's users see it. Each entry is appended in the transaction of the
-// change that it describes.
+/// The audit log of a store. Each entry is appended in the transaction of the change that it
+/// describes.
+public struct Audit: Sendable {
+    let store: HealthStore
 
-extension HealthStore {
+    private var sealer: Sealer { store.sealer }
+
     /// Records something that changes nothing in the store, such as an export.
     ///
     /// - Parameters:
@@ -13,7 +16,7 @@ extension HealthStore {
     public func record(
         _ action: AuditAction, _ counts: [String: Int64] = [:], detail: String = ""
     ) throws(HealthStoreError) {
-        try changeAnyway { connection in
+        try store.changeAnyway { connection in
             try record(action, counts, detail: detail, connection)
         }
     }
@@ -23,69 +26,38 @@ extension HealthStore {
         _ action: AuditAction, _ counts: [String: Int64], detail: String = "",
         _ connection: Connection
     ) throws {
-        let log = try auditLog(connection)
+        let log = try self.log(connection)
         try log.append(
             AuditEntry(
-                action, user: try log.user(), actor: actor, counts: counts, detail: detail),
-            at: clock.now)
-    }
-
-    /// Checks that the store's data belongs to a user, ignoring the case of the user's id.
-    ///
-    /// - Throws: `HealthStoreError.otherUser`, also if nobody has ever logged in.
-    func demandOwner(_ user: String, _ connection: Connection) throws {
-        let owner = try AuditLog(connection: connection, sealer: sealer).user()
-        guard owner == user.lowercased() else { throw HealthStoreError.otherUser(path: path) }
-    }
-
-    /// Records the result of a batch, within the transaction that settles it and before its samples
-    /// leave it.
-    func record(
-        _ action: AuditAction, batch: Int64, detail: String, _ connection: Connection
-    ) throws {
-        var counts: [String: Int64] = [:]
-        try connection.forEach(
-            "SELECT kind, count(*) FROM outbox WHERE batch_id = ? GROUP BY kind",
-            [.integer(batch)]
-        ) { counts[$0.text(0)] = $0.integer(1) }
-        try record(action, counts, detail: detail, connection)
-    }
-
-    /// Records samples that came from a source, by kind. It records nothing if all of them were
-    /// known.
-    func recordRead(
-        _ read: [SampleKind: Int64], added: Int64, _ connection: Connection
-    ) throws {
-        guard added > 0 else { return }
-        let counts = Dictionary(uniqueKeysWithValues: read.map { ($0.rawValue, $1) })
-        let news = added == read.values.reduce(0, +) ? "all new" : "\(added) new"
-        try record(.read, counts, detail: "from a source, \(news)", connection)
+                action, user: try log.user(), actor: store.actor, counts: counts, detail: detail),
+            at: store.clock.now)
     }
 
     /// Returns the entries after `number` and not before `since`, in their order, at most `limit`.
-    public func auditRecords(
+    public func records(
         after number: Int64 = 0, since: Instant? = nil, limit: Int
     ) throws(HealthStoreError) -> [AuditRecord] {
-        try access { connection in
+        try store.access { connection in
             try AuditLog(connection: connection, sealer: sealer)
                 .records(after: number, since: since, limit: limit)
         }
     }
 
     /// Checks the whole log, in one snapshot.
-    public func verifyAudit() throws(HealthStoreError) -> AuditProof {
-        try access { connection in
+    public func verify() throws(HealthStoreError) -> AuditProof {
+        try store.access { connection in
             // The note is read first, because another process may add an entry and note it in the
             // meantime.
-            let log = try auditLog(connection)
+            let log = try self.log(connection)
             return try connection.snapshot { try AuditProof(log) }
         }
     }
 
     /// Returns the log together with the note of its end, to be checked against it.
-    func auditLog(_ connection: Connection) throws -> AuditLog {
+    func log(_ connection: Connection) throws -> AuditLog {
         AuditLog(
-            connection: connection, sealer: sealer, note: try share?.note(of: connection, sealer))
+            connection: connection, sealer: sealer,
+            note: try store.share?.note(of: connection, sealer))
     }
 
     /// Writes the note of the log's end outside of the database, after a commit that may have added
@@ -94,7 +66,7 @@ extension HealthStore {
     /// If the existing note contradicts the log, it is replaced only if the head already records a
     /// break.
     func noteEnd(_ connection: Connection) throws {
-        guard let share, let note = try share.note(of: connection, sealer),
+        guard let share = store.share, let note = try share.note(of: connection, sealer),
             let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic
         else { return }
         let content = AuditMark(head).content(sealer)
@@ -121,7 +93,8 @@ extension HealthStore {
 
     /// Writes the note of a file that has none yet, or whose note must be rewritten.
     func beginNote(_ connection: Connection) throws {
-        guard let share, let text = try Canary.text(connection, sealer), text != Canary.notedText
+        guard let share = store.share, let text = try Canary.text(connection, sealer),
+            text != Canary.notedText
         else { return }
         guard let (head, isAuthentic) = try AuditHead.read(connection, sealer), isAuthentic else {
             return
@@ -133,16 +106,16 @@ extension HealthStore {
     }
 
     /// Returns the number of the last entry that was uploaded; 0 for none.
-    public func uploadedAudit() throws(HealthStoreError) -> Int64 {
-        try access { connection in
+    public func uploadedNumber() throws(HealthStoreError) -> Int64 {
+        try store.access { connection in
             try AuditHead.current(connection, sealer).uploadedNumber
         }
     }
 
     /// Records that all entries up to `number` were uploaded. A number that is not larger than the
     /// last uploaded one, or that no entry has, changes nothing.
-    public func confirmAuditUpload(through number: Int64) throws(HealthStoreError) {
-        try changeAnyway { connection in
+    public func confirmUpload(through number: Int64) throws(HealthStoreError) {
+        try store.changeAnyway { connection in
             var head = try AuditHead.current(connection, sealer)
             guard head.uploadedNumber < number, number <= head.lastNumber else { return }
             head.uploadedNumber = number
@@ -154,12 +127,12 @@ extension HealthStore {
     /// be checked as before.
     ///
     /// - Returns: how many entries were removed.
-    public func pruneAudit(through number: Int64) throws(HealthStoreError) -> Int64 {
-        try changeAnyway { connection in try pruneAudit(through: number, connection) }
+    public func prune(through number: Int64) throws(HealthStoreError) -> Int64 {
+        try store.changeAnyway { connection in try prune(through: number, connection) }
     }
 
     /// Removes the entries within a transaction.
-    func pruneAudit(through number: Int64, _ connection: Connection) throws -> Int64 {
+    func prune(through number: Int64, _ connection: Connection) throws -> Int64 {
         var head = try AuditHead.current(connection, sealer)
         let end = min(number, head.uploadedNumber)
         let hash = try connection.first(
@@ -172,6 +145,11 @@ extension HealthStore {
         try head.write(connection, sealer)
         return removed
     }
+}
+
+extension HealthStore {
+    /// The audit log.
+    public var audit: Audit { Audit(store: self) }
 }
 
 extension StoreLock {
