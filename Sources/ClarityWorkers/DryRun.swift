@@ -21,7 +21,7 @@ public enum DryRun {
             let (base, dialect) = (try options.backendURL(), try options.dialect())
             let store = try HealthStore.rehearsal(
                 of: options.stateDirectory(), environment: environment, clock: clock)
-            let rehearsal = RehearsalTransport(user: try store.load(), show: show)
+            let rehearsal = RehearsalTransport(user: try store.sessions.load(), show: show)
             // Measured as in a real run, because the metered budget depends on what is sent.
             let transport = MeasuredTransport(rehearsal)
             let client = APIClient(

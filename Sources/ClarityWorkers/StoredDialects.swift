@@ -10,7 +10,7 @@ public struct StoredDialects: DialectMemory {
 
     public func dialect(of base: String) throws -> String? {
         do {
-            return try store.dialect(of: base)
+            return try store.sessions.dialect(of: base)
         } catch {
             throw error.failure
         }
@@ -18,7 +18,7 @@ public struct StoredDialects: DialectMemory {
 
     public func remember(_ dialect: String, of base: String) throws {
         do {
-            try store.remember(dialect, of: base)
+            try store.sessions.remember(dialect, of: base)
         } catch {
             throw error.failure
         }

@@ -74,7 +74,7 @@ struct Logout {
     /// must not keep anybody from removing the data.
     private func email(_ store: HealthStore) throws(HealthStoreError) -> String? {
         do throws(HealthStoreError) {
-            return try store.sessionRecord()?.email
+            return try store.sessions.record()?.email
         } catch {
             guard case .sealing = error else { throw error }
             return nil

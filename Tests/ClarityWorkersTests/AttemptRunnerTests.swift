@@ -49,7 +49,7 @@ import Testing
             bench.backend.calls.filter { $0 == "GET /auth/health" }.count == 1)
         #expect(
             bench.backend.requests.first?.headers.contains { $0.name == "Authorization" } == false)
-        #expect(try bench.store().dialect(of: WorkBench.url) == "loop")
+        #expect(try bench.store().sessions.dialect(of: WorkBench.url) == "loop")
     }
 
     @Test func `what needs no backend asks for no dialect`() async throws {

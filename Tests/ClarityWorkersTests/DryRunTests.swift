@@ -69,7 +69,7 @@ import Testing
     @Test func `a dialect that is known is not asked for`() async throws {
         let bench = WorkBench()
         try bench.logIn()
-        try bench.store().remember("loop", of: WorkBench.url)
+        try bench.store().sessions.remember("loop", of: WorkBench.url)
 
         let (_, text) = await rehearse(bench, "refresh", ["backend.dialect": "auto"])
 

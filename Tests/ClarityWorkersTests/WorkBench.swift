@@ -40,7 +40,7 @@ final class WorkBench: Sendable {
     }
 
     func logIn(expiresIn life: Duration = .seconds(3600), at url: String = WorkBench.url) throws {
-        try store().save(
+        try store().sessions.save(
             Session(
                 userID: WorkBench.user, email: "demo@example.com",
                 accessToken: Secret("TOKEN-MARKER"), refreshToken: Secret("REFRESH-MARKER"),

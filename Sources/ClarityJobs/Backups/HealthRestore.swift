@@ -75,7 +75,7 @@ struct HealthRestore {
             return nil
         }
         let log = AuditLog(connection: connection, sealer: sealer)
-        let (user, own) = (try log.user(), try store.owner())
+        let (user, own) = (try log.user(), try store.sessions.owner())
         if let user, let own, user != own { throw RestoreError.otherUser(backup: backup.name) }
         return Former(log: try head(log, store))
     }

@@ -41,14 +41,14 @@ public enum LoginReservation: Hashable, Sendable {
 // e-mail addresses. A logout that removes everything keeps them, because it could otherwise be used
 // to get around the limit.
 
-extension HealthStore {
+extension Sessions {
     /// Reserves a login and records it if it may be tried.
     ///
     /// The record is durable before the login is sent, so a kill in between counts as a try.
     public func reserveLogin(
         email: String, at now: Instant
     ) throws(HealthStoreError) -> LoginReservation {
-        try changeAnyway { connection in
+        try store.changeAnyway { connection in
             let time = Value.integer(now.millisecondsSince1970)
             // Stored as now; otherwise the wait would start again with each request.
             try connection.run(
@@ -67,7 +67,7 @@ extension HealthStore {
 
     /// Removes the record of a login that certainly never left this machine.
     public func withdrawLogin(_ number: Int64) throws(HealthStoreError) {
-        try changeAnyway { connection in
+        try store.changeAnyway { connection in
             try connection.run("DELETE FROM login_tries WHERE id = ?", .integer(number))
         }
     }
@@ -76,7 +76,7 @@ extension HealthStore {
     public func loginAllowance(
         email: String, at now: Instant
     ) throws(HealthStoreError) -> LoginAllowance {
-        try access { connection in try allowance(email, at: now, connection) }
+        try store.access { connection in try allowance(email, at: now, connection) }
     }
 
     private func allowance(

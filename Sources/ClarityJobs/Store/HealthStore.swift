@@ -21,6 +21,10 @@ public final class HealthStore: @unchecked Sendable {
     /// The identifier of the store's master key; not the key.
     let keyID: String
     let path: String
+    /// The state directory.
+    var folder: String {
+        String(path.lastIndex(of: "/").map { path[..<$0] } ?? ".")
+    }
     /// Who uses the store, for the audit log.
     let actor: AuditActor
     let clock: any WallClock
@@ -151,6 +155,13 @@ public final class HealthStore: @unchecked Sendable {
         }
     }
 
+    /// Runs `body` in a transaction that sees one state of the file; `body` must not write.
+    func snapshot<Result>(
+        _ body: (Connection) throws -> Result
+    ) throws(HealthStoreError) -> Result {
+        try access { connection in try connection.snapshot { try body(connection) } }
+    }
+
     /// Reads committed data; while much is written, it does not wait for the writer.
     func look<Result>(
         _ body: (Connection) throws -> Result
@@ -207,12 +218,13 @@ public final class HealthStore: @unchecked Sendable {
 
     /// Writes the user's data in one transaction, which an error rolls back as a whole.
     ///
+    /// - Parameter allowsVacancy: whether the data may belong to nobody, as before a login.
     /// - Throws: `changedHands` or `loggedOut` after a logout that removed everything.
     func change<Result>(
-        _ body: (Connection) throws -> Result
+        allowsVacancy: Bool = false, _ body: (Connection) throws -> Result
     ) throws(HealthStoreError) -> Result {
         try changeAnyway { connection in
-            try tenancy.check(connection, allowsVacancy: false)
+            try tenancy.check(connection, allowsVacancy: allowsVacancy)
             return try body(connection)
         }
     }

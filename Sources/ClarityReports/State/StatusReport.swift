@@ -23,7 +23,7 @@ public struct StatusReport: Sendable {
     public init(
         goals named: [FreshnessGoal], jobs: [BringingJob], store: HealthStore?, now: Instant
     ) throws(HealthStoreError) {
-        let session = try store?.load()
+        let session = try store?.sessions.load()
         let others = try store?.arrivedSubjects().filter { subject in
             !named.contains { $0.subject == subject }
         }

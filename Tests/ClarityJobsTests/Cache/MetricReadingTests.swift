@@ -11,7 +11,7 @@ import Testing
 
     private func store() throws -> HealthStore {
         let store = try folder.open()
-        try store.save(
+        try store.sessions.save(
             Session(
                 userID: user, email: "ada@example.com", accessToken: Secret("a"),
                 refreshToken: Secret("r"), expiresAt: noon))

@@ -123,13 +123,13 @@ import Testing
 
         _ = try store.enqueue(heartRates(0..<5))
         let before = try store.arithmetic()
-        try store.save(
+        try store.sessions.save(
             Session(
                 userID: "ada", email: "ada@example.com", accessToken: Secret("a"),
                 refreshToken: Secret("r"), expiresAt: noon))
         _ = try store.wipe()
         let wiped = try folder.open()
-        try wiped.save(
+        try wiped.sessions.save(
             Session(
                 userID: "eve", email: "eve@example.com", accessToken: Secret("a"),
                 refreshToken: Secret("r"), expiresAt: noon))

@@ -21,7 +21,7 @@ struct FilledStore {
     init(_ environment: [String: String] = [:]) throws {
         folder = StateFolder()
         let store = try folder.open(environment)
-        try store.save(session)
+        try store.sessions.save(session)
         try store.storeProfile([7], syncedAt: noon)
         _ = try store.enqueue(pruned)
         let batch = try #require(try store.nextBatch(limit: 9, at: noon))
@@ -104,8 +104,8 @@ struct FilledStore {
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let store = try folder.open(environment)
-        #expect(try store.load() == session, sourceLocation: sourceLocation)
-        #expect(try store.owner() == "ada", sourceLocation: sourceLocation)
+        #expect(try store.sessions.load() == session, sourceLocation: sourceLocation)
+        #expect(try store.sessions.owner() == "ada", sourceLocation: sourceLocation)
         #expect(try store.profile()?.json == [7], sourceLocation: sourceLocation)
         for table in CachedTable.allCases {
             let found = try store.rows(of: table, limit: 9)

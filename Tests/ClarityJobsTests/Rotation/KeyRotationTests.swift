@@ -395,7 +395,7 @@ import Testing
         #expect(try store.rows(of: .insights, limit: 9).damaged.map(\.row) == ["a"])
         #expect(try store.rows(of: .metrics, limit: 9).count == 2)
         #expect(try store.audit.verify().broken?.number == 3)
-        #expect(try store.load() == filled.session)
+        #expect(try store.sessions.load() == filled.session)
     }
 
     @Test func `the status tells how far a change has come, and changes nothing`() throws {

@@ -14,7 +14,7 @@ struct GuessedState {
 
     init(_ environment: [String: String]) throws {
         store = try folder.open(environment, clock: ManualClock(noon))
-        try store.save(
+        try store.sessions.save(
             Session(
                 userID: GuessedState.user, email: "ada@example.com", accessToken: Secret("access"),
                 refreshToken: Secret("refresh"), expiresAt: noon))

@@ -27,7 +27,7 @@ import Testing
     /// Makes a store with data of every kind.
     private func fill() throws -> HealthStore {
         let store = try folder.open()
-        try store.save(Self.session("ada"), at: noon)
+        try store.sessions.save(Self.session("ada"), at: noon)
         _ = try store.enqueue(heartRates(0..<300))
         let batch = try #require(try store.nextBatch(limit: 100, at: noon))
         try store.settle(batch, processingID: "p-1", at: noon)
@@ -60,7 +60,9 @@ import Testing
         let after = try folder.open()
         #expect(isThere)
         #expect(try !after.hasUserData())
-        #expect(try after.load() == nil && after.owner() == nil && after.sessionRecord() == nil)
+        #expect(
+            try after.sessions.load() == nil && after.sessions.owner() == nil
+                && after.sessions.record() == nil)
         #expect(try after.outboxCounts().total == 0)
         #expect(try after.wipe().total == 0)
     }
@@ -100,7 +102,7 @@ import Testing
 
     @Test func `whoever opened the store before puts nothing back`() throws {
         let running = try fill()
-        let session = try #require(try running.load())
+        let session = try #require(try running.sessions.load())
         let batch = try #require(try running.nextBatch(limit: 100, at: noon))
         let upload = try #require(try running.openUploads().first)
         _ = try folder.open().wipe()
@@ -114,11 +116,11 @@ import Testing
             ("pull", { _ = try running.upsert([Self.row], into: .metrics, syncedAt: noon) }),
             ("profile", { try running.storeProfile([], syncedAt: noon) }),
             ("source", { try running.noteRead("/x", stamp, at: noon) }),
-            ("log in", { try running.save(session, at: noon) }),
-            ("renew", { _ = try running.replace(session, with: session, at: noon) }),
-            ("end", { _ = try running.remove(session, because: "", at: noon) }),
-            ("note", { _ = try running.noteRefusal("", isTrouble: true, at: noon) }),
-            ("read the session", { _ = try running.load() }),
+            ("log in", { try running.sessions.save(session, at: noon) }),
+            ("renew", { _ = try running.sessions.replace(session, with: session, at: noon) }),
+            ("end", { _ = try running.sessions.remove(session, because: "", at: noon) }),
+            ("note", { _ = try running.sessions.noteRefusal("", isTrouble: true, at: noon) }),
+            ("read the session", { _ = try running.sessions.load() }),
         ]
         for (name, write) in writes {
             let error = #expect(throws: HealthStoreError.self, "\(name)") { try write() }
@@ -137,8 +139,8 @@ import Testing
         let error = #expect(throws: HealthStoreError.self) {
             try store.enqueue(heartRates(0..<1))
         }
-        let session = try store.load()
-        try store.save(Self.session("eve"), at: noon)
+        let session = try store.sessions.load()
+        try store.sessions.save(Self.session("eve"), at: noon)
         let counts = try store.enqueue(heartRates(0..<1))
 
         #expect(
@@ -146,14 +148,14 @@ import Testing
                 == Failure(.credential, "nobody is logged in; run `clarity-jobs auth login`"))
         #expect(session == nil)
         #expect(counts.queued == 1)
-        #expect(try folder.open().owner() == "eve")
+        #expect(try folder.open().sessions.owner() == "eve")
     }
 
     @Test func `a new store takes samples before the first login`() throws {
         let store = try folder.open()
 
         _ = try store.enqueue(heartRates(0..<2))
-        try store.save(Self.session("ada"), at: noon)
+        try store.sessions.save(Self.session("ada"), at: noon)
 
         #expect(try store.states() == [.queued: 2])
     }
@@ -171,13 +173,13 @@ import Testing
 
     @Test func `a wipe does not lend more logins`() throws {
         let store = try fill()
-        _ = try store.reserveLogin(email: "ada@example.com", at: noon)
-        _ = try store.reserveLogin(email: "ada@example.com", at: noon)
+        _ = try store.sessions.reserveLogin(email: "ada@example.com", at: noon)
+        _ = try store.sessions.reserveLogin(email: "ada@example.com", at: noon)
 
         _ = try store.wipe()
 
         #expect(
-            try folder.open().reserveLogin(email: "ada@example.com", at: noon)
+            try folder.open().sessions.reserveLogin(email: "ada@example.com", at: noon)
                 == .usedUp(until: noon + .seconds(900)))
     }
 
@@ -201,7 +203,7 @@ import Testing
 
     @Test func `what was never sent is what the backend did not take or refuse`() throws {
         let store = try folder.open()
-        try store.save(Self.session("ada"), at: noon)
+        try store.sessions.save(Self.session("ada"), at: noon)
         _ = try store.enqueue(heartRates(0..<10))
         let accepted = try #require(try store.nextBatch(limit: 3, at: noon))
         try store.settle(accepted, processingID: "p", rejected: [0: "no"], at: noon)

@@ -18,7 +18,7 @@ import Testing
     /// Makes a store with five entries: a login and four removals.
     private func five() throws -> HealthStore {
         let store = try open()
-        try store.save(
+        try store.sessions.save(
             Session(
                 userID: "ada", email: "ada@example.com", accessToken: Secret("a"),
                 refreshToken: Secret("b"), expiresAt: noon))
@@ -101,10 +101,10 @@ import Testing
         var renewed = session
         renewed.accessToken = Secret("c")
 
-        try store.save(session)
-        #expect(try store.replace(session, with: renewed, at: noon))
-        try store.clear()
-        try store.clear()
+        try store.sessions.save(session)
+        #expect(try store.sessions.replace(session, with: renewed, at: noon))
+        try store.sessions.clear()
+        try store.sessions.clear()
 
         #expect(try entries(store).map(\.action) == [.loggedIn, .loggedOut])
     }

@@ -149,7 +149,7 @@ import Testing
         var sample = heartRates(0..<1, source: marker)[0]
         sample.value = .single(73_914.25)
         _ = try store.enqueue([sample])
-        try store.save(
+        try store.sessions.save(
             Session(
                 userID: "u-\(marker)", email: marker, accessToken: Secret(marker),
                 refreshToken: Secret(marker), expiresAt: noon))

@@ -136,8 +136,8 @@ import Testing
         let bench = WorkBench()
         try bench.logIn(expiresIn: .seconds(3600))
         try bench.keepAnalysis()
-        let session = try #require(try bench.store().load())
-        _ = try bench.store().remove(session, because: "", at: bench.clock.now)
+        let session = try #require(try bench.store().sessions.load())
+        _ = try bench.store().sessions.remove(session, because: "", at: bench.clock.now)
 
         let (outcome, _) = await bench.attempt("insight-generate")
 

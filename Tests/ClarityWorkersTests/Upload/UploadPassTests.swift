@@ -338,7 +338,7 @@ import Testing
                         .credential,
                         "waits for a login: the session has ended; run `clarity-jobs auth login`")))
         #expect(try bench.states() == [.sending: 3])
-        #expect(try bench.store().load() == nil)
+        #expect(try bench.store().sessions.load() == nil)
     }
 
     @Test func `a warning stops the work between two batches`() async throws {

@@ -2,20 +2,23 @@ public import ClarityScheduler
 import ClaritySystem
 import SQLite
 
-// The login. The store belongs to the first user who ever logged in, until a logout removes
-// everything: the outbox and the cache are theirs, and must not mix with anybody else's data.
+/// The login of a store, and what the store knows about its backends.
+///
+/// The store belongs to the first user who ever logged in, until a logout removes everything: the
+/// outbox and the cache are theirs, and must not mix with anybody else's data.
+public struct Sessions: Sendable {
+    let store: HealthStore
 
-extension HealthStore {
+    var sealer: Sealer { store.sealer }
+
     /// Returns the stored session, or `nil` if nobody is logged in.
     ///
     /// - Throws: `changedHands` after a logout that removed everything: work that this store was
     ///   opened for must not continue as another user.
     public func load() throws(HealthStoreError) -> Session? {
-        try access { connection in
-            try connection.snapshot {
-                try tenancy.check(connection, allowsVacancy: true)
-                return try session(connection)
-            }
+        try store.snapshot { connection in
+            try store.tenancy.check(connection, allowsVacancy: true)
+            return try session(connection)
         }
     }
 
@@ -30,14 +33,15 @@ extension HealthStore {
     public func save(
         _ session: Session, at now: Instant? = nil, isAgain: Bool = false
     ) throws(HealthStoreError) {
-        try changeSession { connection in
+        try store.change(allowsVacancy: true) { connection in
             if isAgain, try record(connection) == nil { throw HealthStoreError.loggedOut }
             try claim(for: session.userID, connection)
-            try audit.record(.loggedIn, [:], connection)
+            try store.audit.record(.loggedIn, [:], connection)
             try Tenancy.begin(connection)
-            try write(session, connection)
-            try write(SessionRecord(session, loggedInAt: now), connection)
-            try StateDirectory.markLogin(in: folder)
+            try write(session.sealedForm, to: "session", connection)
+            let record = SessionRecord(session, loggedInAt: now)
+            try write(record.sealedForm, to: "session_record", connection)
+            try StateDirectory.markLogin(in: store.folder)
         }
     }
 
@@ -46,16 +50,11 @@ extension HealthStore {
     /// - Returns: whether nobody is logged in. A concurrent login commits either before this check
     ///   or after it.
     public func awaitLogin() throws(HealthStoreError) -> Bool {
-        try changeAnyway { connection in
+        try store.changeAnyway { connection in
             guard try session(connection) == nil else { return false }
-            try StateDirectory.unmarkLogin(in: folder)
+            try StateDirectory.unmarkLogin(in: store.folder)
             return true
         }
-    }
-
-    /// The state directory.
-    var folder: String {
-        String(path.lastIndex(of: "/").map { path[..<$0] } ?? ".")
     }
 
     /// Stores `renewed`, the renewal of `old`, in its place.
@@ -66,16 +65,16 @@ extension HealthStore {
     public func replace(
         _ old: Session, with renewed: Session, at now: Instant
     ) throws(HealthStoreError) -> Bool {
-        try changeSession { connection in
+        try store.change(allowsVacancy: true) { connection in
             guard try isKept(old, connection) else { return false }
             guard try owner(connection) == renewed.userID.lowercased() else {
-                throw HealthStoreError.otherUser(path: path)
+                throw HealthStoreError.otherUser(path: store.path)
             }
-            try write(renewed, connection)
+            try write(renewed.sealedForm, to: "session", connection)
             var record = try record(connection) ?? SessionRecord(old, loggedInAt: nil)
             record.renewedAt = now
             record.trouble = nil
-            try write(record, connection)
+            try write(record.sealedForm, to: "session_record", connection)
             return true
         }
     }
@@ -86,12 +85,12 @@ extension HealthStore {
     public func remove(
         _ session: Session, because reason: String, at now: Instant
     ) throws(HealthStoreError) -> Bool {
-        try changeSession { connection in
+        try store.change(allowsVacancy: true) { connection in
             guard try isKept(session, connection) else { return false }
             var record = try record(connection) ?? SessionRecord(session, loggedInAt: nil)
             record.refusal = SessionRecord.Refusal(at: now, reason: reason)
             record.trouble = nil
-            try write(record, connection)
+            try write(record.sealedForm, to: "session_record", connection)
             try connection.run("DELETE FROM session")
             return true
         }
@@ -99,17 +98,17 @@ extension HealthStore {
 
     /// Removes the session and its record. The owner and all data stay.
     public func clear() throws(HealthStoreError) {
-        try changeSession { connection in
+        try store.change(allowsVacancy: true) { connection in
             try connection.run("DELETE FROM session")
-            if connection.changes > 0 { try audit.record(.loggedOut, [:], connection) }
-            try StateDirectory.unmarkLogin(in: folder)
+            if connection.changes > 0 { try store.audit.record(.loggedOut, [:], connection) }
+            try StateDirectory.unmarkLogin(in: store.folder)
             try connection.run("DELETE FROM session_record")
         }
     }
 
     /// Returns the record of the session, or `nil` before the first login and after a logout.
-    public func sessionRecord() throws(HealthStoreError) -> SessionRecord? {
-        try access { connection in try record(connection) }
+    public func record() throws(HealthStoreError) -> SessionRecord? {
+        try store.access { connection in try record(connection) }
     }
 
     /// Records a renewal or login that failed.
@@ -121,29 +120,42 @@ extension HealthStore {
     public func noteRefusal(
         _ reason: String, isTrouble: Bool, at now: Instant
     ) throws(HealthStoreError) -> SessionRecord.Trouble? {
-        try changeSession { connection in
+        try store.change(allowsVacancy: true) { connection in
             let old = try session(connection).map { SessionRecord($0, loggedInAt: nil) }
             guard var record = try record(connection) ?? old else { return nil }
             record.refusal = SessionRecord.Refusal(at: now, reason: reason)
             if isTrouble {
                 record.trouble = SessionRecord.Trouble.next(after: record.trouble, at: now)
             }
-            try write(record, connection)
+            try write(record.sealedForm, to: "session_record", connection)
             return record.trouble
         }
     }
 
     /// Returns the owner of the data, in lower case, or `nil` before the first login.
     public func owner() throws(HealthStoreError) -> String? {
-        try access { connection in try self.owner(connection) }
+        try store.access { connection in try self.owner(connection) }
     }
 
-    private func changeSession<Result>(
-        _ body: (Connection) throws -> Result
-    ) throws(HealthStoreError) -> Result {
-        try changeAnyway { connection in
-            try tenancy.check(connection, allowsVacancy: true)
-            return try body(connection)
+    /// Returns the remembered dialect of the backend at `base`, or `nil`.
+    ///
+    /// It is neither health data nor a secret, and the backend's address is in the job file.
+    public func dialect(of base: String) throws(HealthStoreError) -> String? {
+        try store.access { connection in
+            try connection.first(
+                "SELECT name FROM dialects WHERE backend = ?", .text(base), map: { $0.text(0) })
+        }
+    }
+
+    /// Stores a dialect's name, of 1 to 40 characters, in place of any earlier one.
+    public func remember(_ dialect: String, of base: String) throws(HealthStoreError) {
+        // `changeAnyway`, because this may also happen between a logout and the next login.
+        try store.changeAnyway { connection in
+            try connection.run(
+                """
+                INSERT INTO dialects (backend, name) VALUES (?, ?)
+                ON CONFLICT (backend) DO UPDATE SET name = excluded.name
+                """, .text(base), .text(dialect))
         }
     }
 
@@ -167,28 +179,36 @@ extension HealthStore {
         return record
     }
 
+    /// Decrypts the owner, or takes it from the session if it does not decrypt: a damaged owner must
+    /// not lock a person out of their own data.
+    ///
+    /// Nobody without the key can have made the session, so it can be trusted. The next login stores
+    /// the owner again.
+    ///
+    /// - Throws: `SealingError` of `owner` if the session does not decrypt either, because then
+    ///   nothing proves whose data it is.
     private func owner(_ connection: Connection) throws -> String? {
+        let row = RowIdentity("owner")
         guard let sealed = try connection.first("SELECT sealed FROM owner", map: { $0.blob(0) })
         else { return nil }
-        return try ownerText(sealed, connection)
+        if sealer.opens(sealed, for: row) {
+            return String(decoding: try sealer.open(sealed, for: row), as: UTF8.self)
+        }
+        let kept = RowIdentity("session")
+        guard
+            let session = try connection.first("SELECT sealed FROM session", map: { $0.blob(0) }),
+            sealer.opens(session, for: kept),
+            let user = Session(sealedForm: try sealer.open(session, for: kept))?.userID
+        else { throw SealingError(row) }
+        return user.lowercased()
     }
 
     private func claim(for userID: String, _ connection: Connection) throws {
         let user = userID.lowercased()
-        if let owner = try owner(connection) {
-            guard owner == user else { throw HealthStoreError.otherUser(path: path) }
-            try repairOwner(user, connection)
-        } else {
-            try write(Array(user.utf8), to: "owner", connection)
+        guard try owner(connection) ?? user == user else {
+            throw HealthStoreError.otherUser(path: store.path)
         }
-    }
-
-    private func write(_ session: Session, _ connection: Connection) throws {
-        try write(session.sealedForm, to: "session", connection)
-    }
-
-    private func write(_ record: SessionRecord, _ connection: Connection) throws {
-        try write(record.sealedForm, to: "session_record", connection)
+        try write(Array(user.utf8), to: "owner", connection)
     }
 
     /// Decrypts the only row of a table; `nil` if there is none.
@@ -204,4 +224,9 @@ extension HealthStore {
             ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed
             """, .blob(sealer.seal(plain, for: RowIdentity(table))))
     }
+}
+
+extension HealthStore {
+    /// The login.
+    public var sessions: Sessions { Sessions(store: self) }
 }

@@ -3,24 +3,24 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct HealthStoreDialectsTests {
+@Suite struct DialectsTests {
     @Test func `each backend's dialect outlives the process, and the last word counts`() throws {
         let folder = StateFolder()
 
-        try folder.open().remember("blueprint", of: "http://a/api/v1")
-        try folder.open().remember("loop", of: "http://a/api/v1")
-        try folder.open().remember("blueprint", of: "http://b/api/v1")
+        try folder.open().sessions.remember("blueprint", of: "http://a/api/v1")
+        try folder.open().sessions.remember("loop", of: "http://a/api/v1")
+        try folder.open().sessions.remember("blueprint", of: "http://b/api/v1")
 
         let store = try folder.open()
-        #expect(try store.dialect(of: "http://a/api/v1") == "loop")
-        #expect(try store.dialect(of: "http://b/api/v1") == "blueprint")
-        #expect(try store.dialect(of: "http://c/api/v1") == nil)
+        #expect(try store.sessions.dialect(of: "http://a/api/v1") == "loop")
+        #expect(try store.sessions.dialect(of: "http://b/api/v1") == "blueprint")
+        #expect(try store.sessions.dialect(of: "http://c/api/v1") == nil)
     }
 
     @Test func `a name that is none is not kept`() throws {
         let store = try StateFolder().open()
 
-        #expect(throws: HealthStoreError.self) { try store.remember("", of: "http://a") }
+        #expect(throws: HealthStoreError.self) { try store.sessions.remember("", of: "http://a") }
     }
 
     @Test func `a file of the version before gets the table and keeps its data`() throws {
@@ -33,9 +33,9 @@ import Testing
             """)
 
         let store = try folder.open(firstKey)
-        try store.remember("loop", of: "http://a")
+        try store.sessions.remember("loop", of: "http://a")
 
-        #expect(try store.dialect(of: "http://a") == "loop")
+        #expect(try store.sessions.dialect(of: "http://a") == "loop")
         #expect(try store.outboxCounts()[.queued] == 1)
     }
 }
