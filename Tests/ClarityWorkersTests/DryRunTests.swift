@@ -244,7 +244,7 @@ import Testing
     @Test func `a cleanup shows what it would remove`() async throws {
         let bench = WorkBench()
         let row = CachedRow(id: "old", type: "t", timestamp: bench.clock.now, json: [])
-        _ = try bench.store().upsert([row], into: .metrics, syncedAt: bench.clock.now)
+        _ = try bench.store().cache.upsert([row], into: .metrics, syncedAt: bench.clock.now)
         bench.clock.advance(by: .seconds(91 * 86_400))
         let before = bench.stateContents()
 
@@ -253,7 +253,7 @@ import Testing
         #expect(outcome == .success)
         #expect(bench.stateContents() == before)
         #expect(text.contains("would remove: 0 samples removed, 1 metrics removed"))
-        #expect(try bench.store().rowCount(of: .metrics) == 1)
+        #expect(try bench.store().cache.count(of: .metrics) == 1)
     }
 
     @Test func `without a store nothing is made, and nobody is logged in`() async {

@@ -24,13 +24,13 @@ extension HealthStore {
                     """
                     UPDATE insights SET synced_at_ms = max(synced_at_ms, ?)
                     WHERE id = ? AND type = ? AND timestamp_ms >= ?
-                    """, .integer(now.millisecondsSince1970), .text(row.id),
-                    .text(CachedRow.fullInsight), .integer(row.timestamp.millisecondsSince1970))
+                    """, .instant(now), .text(row.id),
+                    .text(CachedRow.fullInsight), .instant(row.timestamp))
                 if connection.changes > 0 { kept += 1 } else { others.append(row) }
             }
             return kept
         }
-        var counts = try upsert(others, into: .insights, syncedAt: now)
+        var counts = try cache.upsert(others, into: .insights, syncedAt: now)
         counts.unchanged += kept
         return counts
     }
@@ -47,7 +47,8 @@ extension HealthStore {
             let row = CachedRow(
                 id: insight.id, type: CachedRow.fullInsight, timestamp: insight.generatedAt,
                 json: insight.json)
-            let time = Value.integer(insight.generatedAt.millisecondsSince1970)
+            let time = Value.instant(insight.generatedAt)
+            let digest = cache.digest(row, in: .insights)
             try connection.run(
                 """
                 INSERT INTO archive
@@ -55,9 +56,9 @@ extension HealthStore {
                 SELECT 'insights', id, type, timestamp_ms, digest, sealed, ? FROM insights
                 WHERE id = ? AND (timestamp_ms <> ? OR (type = ? AND digest <> ?))
                 ON CONFLICT DO NOTHING
-                """, .integer(now.millisecondsSince1970), .text(row.id), time, .text(row.type),
-                .blob(digest(of: row)))
-            try put(row, syncedAt: now, connection)
+                """, .instant(now), .text(row.id), time, .text(row.type),
+                .blob(digest))
+            try cache.put(row, digest, into: .insights, at: now, connection)
             try connection.run(
                 "DELETE FROM missing_texts WHERE insight_id = ?", .text(insight.id))
             try audit.record(
@@ -91,7 +92,7 @@ extension HealthStore {
                 INSERT INTO missing_texts (insight_id, asked_count, last_asked_at_ms)
                 VALUES (?, 1, ?) ON CONFLICT (insight_id) DO UPDATE SET
                     asked_count = asked_count + 1, last_asked_at_ms = excluded.last_asked_at_ms
-                """, .text(insight), .integer(now.millisecondsSince1970))
+                """, .text(insight), .instant(now))
         }
     }
 
@@ -108,61 +109,33 @@ extension HealthStore {
                     AND id NOT IN (SELECT value FROM json_each(
                         (SELECT known_ids FROM insight_requests WHERE id = ?)))
                 ORDER BY timestamp_ms, id LIMIT 1
-                """, .integer(start.millisecondsSince1970), .integer(request.id)
+                """, .instant(start), .integer(request.id)
             ) { $0.text(0) }
         }
     }
 
     /// Gives an insight with a provisional id and the row's instant the id of the row.
     private func name(_ row: CachedRow, _ connection: Connection) throws {
-        let time = Value.integer(row.timestamp.millisecondsSince1970)
         let found = try connection.first(
             """
-            SELECT id, sealed, synced_at_ms FROM insights
+            SELECT \(SyncedRow.Column.list) FROM insights
             WHERE timestamp_ms = ? AND type = ? AND substr(id, 1, ?) = ?
                 AND NOT EXISTS (SELECT 1 FROM insights WHERE id = ? AND type = ?)
             LIMIT 1
-            """, time, .text(CachedRow.fullInsight),
+            """, .instant(row.timestamp), .text(CachedRow.fullInsight),
             .integer(Int64(KeptInsightRequest.provisional.utf8.count)),
-            .text(KeptInsightRequest.provisional), .text(row.id), .text(CachedRow.fullInsight)
-        ) { ($0.text(0), $0.blob(1), Instant(millisecondsSince1970: $0.integer(2))) }
-        guard let (former, sealed, syncedAt) = found else { return }
-        var named = CachedRow(
-            id: former, type: CachedRow.fullInsight, timestamp: row.timestamp, json: [])
-        named.json = try sealer.open(sealed, for: identity(of: named))
+            .text(KeptInsightRequest.provisional), .text(row.id), .text(CachedRow.fullInsight),
+            map: SyncedRow.init)
+        guard let found else { return }
+        let former = found.row.id
+        var named = try cache.opened(found, in: .insights).row
         named.id = row.id
-        try put(named, syncedAt: syncedAt, connection)
+        try cache.put(
+            named, cache.digest(named, in: .insights), into: .insights, at: found.syncedAt,
+            connection)
         try connection.run("DELETE FROM insights WHERE id = ?", .text(former))
         try connection.run(
             "UPDATE insight_requests SET insight_id = ? WHERE insight_id = ?", .text(row.id),
             .text(former))
-    }
-
-    private func put(_ row: CachedRow, syncedAt: Instant, _ connection: Connection) throws {
-        try connection.run(
-            """
-            INSERT INTO insights (id, type, timestamp_ms, digest, sealed, synced_at_ms)
-            VALUES (?, ?, ?, ?, ?, ?)
-            ON CONFLICT (id) DO UPDATE SET type = excluded.type,
-                timestamp_ms = excluded.timestamp_ms, digest = excluded.digest,
-                sealed = excluded.sealed, synced_at_ms = excluded.synced_at_ms
-            """, .text(row.id), .text(row.type), .integer(row.timestamp.millisecondsSince1970),
-            .blob(digest(of: row)), .blob(sealer.seal(row.json, for: identity(of: row))),
-            .integer(syncedAt.millisecondsSince1970))
-    }
-
-    /// The same identity as for pulled rows (`HealthStore.rows`).
-    private func identity(of row: CachedRow) -> RowIdentity {
-        var identity = RowIdentity(CachedTable.insights.rawValue, label: row.id)
-        identity.append(row.id)
-        identity.append(row.type)
-        identity.append(row.timestamp.millisecondsSince1970)
-        return identity
-    }
-
-    private func digest(of row: CachedRow) -> [UInt8] {
-        var content = identity(of: row)
-        content.append(row.json)
-        return sealer.tag(content.bytes, count: 16)
     }
 }

@@ -37,7 +37,7 @@ extension HealthStore {
                 UPDATE analyses SET state = 'failed', finished_at_ms = ?,
                     reason = 'another week took its place before it was answered'
                 WHERE state IN ('queued', 'sending') AND (last_day <> ? OR form <> ?)
-                """, .integer(now.millisecondsSince1970), day, .text(form.rawValue))
+                """, .instant(now), day, .text(form.rawValue))
             try connection.run(
                 """
                 UPDATE analyses SET known_minutes = ?
@@ -49,7 +49,7 @@ extension HealthStore {
                     INSERT INTO analyses (form, last_day, known_minutes, made_at_ms)
                     VALUES (?, ?, ?, ?)
                     """, .text(form.rawValue), day, .integer(Int64(knownMinutes)),
-                    .integer(now.millisecondsSince1970))
+                    .instant(now))
             }
             let row = try connection.first(
                 """
@@ -89,7 +89,7 @@ extension HealthStore {
         try settle(
             analysis, from: ["sending"],
             "state = 'accepted', processing_id = ?, accepted_at_ms = ?",
-            .text(processingID), .integer(now.millisecondsSince1970), sent: true)
+            .text(processingID), .instant(now), sent: true)
     }
 
     /// Records the result of the analysis.
@@ -102,7 +102,7 @@ extension HealthStore {
         try settle(
             analysis, from: ["sending", "accepted"],
             "state = 'completed', processing_id = ?, finished_at_ms = ?, sealed = ?",
-            .text(processingID), .integer(now.millisecondsSince1970), .blob(sealed),
+            .text(processingID), .instant(now), .blob(sealed),
             sent: analysis.state != .accepted, read: true)
     }
 
@@ -116,7 +116,7 @@ extension HealthStore {
             analysis, from: ["queued", "sending", "accepted"],
             "state = ?, reason = ?, finished_at_ms = ?",
             .text(isUnconfirmed ? "unconfirmed" : "failed"), .text(reason),
-            .integer(now.millisecondsSince1970))
+            .instant(now))
     }
 
     /// Returns the analyses that the backend is processing, oldest first.
@@ -215,7 +215,7 @@ extension KeptAnalysis {
             lastDay: CivilDay(daysSince1970: Int(row.integer(2))),
             knownMinutes: Int(row.integer(3)), state: state, sends: Int(row.integer(5)),
             processingID: row.optionalText(6),
-            acceptedAt: row.optionalInteger(7).map { Instant(millisecondsSince1970: $0) },
+            acceptedAt: row.optionalInstant(7),
             questions: Questions(row, at: 8))
     }
 }

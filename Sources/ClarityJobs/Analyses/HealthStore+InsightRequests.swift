@@ -24,7 +24,7 @@ extension HealthStore {
                 INSERT INTO insight_requests (id, analysis_id, made_at_ms, sealed)
                 VALUES (?, ?, ?, ?) ON CONFLICT (analysis_id) DO NOTHING
                 """, .integer(number), .integer(analysis.id),
-                .integer(now.millisecondsSince1970), .blob(sealed))
+                .instant(now), .blob(sealed))
             guard connection.changes > 0 else { return nil }
             return try connection.first(
                 "SELECT \(KeptInsightRequest.columns) FROM insight_requests WHERE id = ?",
@@ -78,7 +78,7 @@ extension HealthStore {
     public func sending(
         _ request: KeptInsightRequest, at now: Instant
     ) throws(HealthStoreError) {
-        let time = Value.integer(now.millisecondsSince1970)
+        let time = Value.instant(now)
         let since = now - KeptInsightRequest.clockMargin
         try change { connection in
             try connection.run(
@@ -89,7 +89,7 @@ extension HealthStore {
                         (SELECT json_group_array(id) FROM (SELECT id FROM insights
                             WHERE timestamp_ms >= ? ORDER BY timestamp_ms LIMIT ?)), known_ids)
                 WHERE id = ? AND state IN ('queued', 'sending')
-                """, time, time, .integer(since.millisecondsSince1970),
+                """, time, time, .instant(since),
                 .integer(KeptInsightRequest.mostKnown), .integer(request.id))
         }
     }
@@ -138,7 +138,7 @@ extension HealthStore {
             UPDATE insight_requests SET state = 'completed', insight_id = ?, finished_at_ms = ?,
                 sealed = NULL
             WHERE id = ? AND state IN ('sending', 'generating')
-            """, .text(insight), .integer(now.millisecondsSince1970), .integer(request.id))
+            """, .text(insight), .instant(now), .integer(request.id))
         guard connection.changes > 0, request.state != .generating else { return }
         try audit.record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
     }
@@ -155,7 +155,7 @@ extension HealthStore {
                 UPDATE insight_requests SET state = ?, reason = ?, finished_at_ms = ?, sealed = NULL
                 WHERE id = ? AND state IN ('queued', 'sending', 'generating')
                 """, .text(isUnconfirmed ? "unconfirmed" : "failed"), .text(reason),
-                .integer(now.millisecondsSince1970), .integer(request.id))
+                .instant(now), .integer(request.id))
         }
     }
 
@@ -179,8 +179,8 @@ extension KeptInsightRequest {
         self.init(
             id: row.integer(0), analysis: row.integer(1), state: state,
             sends: Int(row.integer(3)),
-            firstSentAt: row.optionalInteger(4).map { Instant(millisecondsSince1970: $0) },
-            lastSentAt: row.optionalInteger(5).map { Instant(millisecondsSince1970: $0) },
+            firstSentAt: row.optionalInstant(4),
+            lastSentAt: row.optionalInstant(5),
             insightID: row.optionalText(6), questions: Questions(row, at: 7))
     }
 }

@@ -120,7 +120,7 @@ struct HealthRestore {
         }
         try connection.run(
             "INSERT INTO restorations (made_at_ms, until_s, is_doubtful) VALUES (?, ?, ?)",
-            .integer(backup.manifest.madeAt.millisecondsSince1970),
+            .instant(backup.manifest.madeAt),
             .integer(clock.now.secondsSince1970), .integer(doubling.isPossible ? 1 : 0))
         // The note of the log's end belongs to the present file; opening the store rewrites it.
         try Canary.write(Canary.renotedText, connection, store.sealer)

@@ -46,7 +46,7 @@ extension HealthStore {
                     UPDATE batches SET state = 'accepted', processing_id = ?, accepted_at_ms = ?
                     WHERE id = ?
                     """,
-                    .text(processingID), .integer(now.millisecondsSince1970), .integer(batch.id))
+                    .text(processingID), .instant(now), .integer(batch.id))
             } else {
                 try finishBatch(batch.id, as: "unconfirmed", reason: reason, at: now, connection)
             }
@@ -261,7 +261,7 @@ extension HealthStore {
     ) throws {
         try connection.run(
             "UPDATE batches SET state = ?, reason = ?, finished_at_ms = ? WHERE id = ?",
-            .text(state), .text(reason), .integer(now.millisecondsSince1970), .integer(id))
+            .text(state), .text(reason), .instant(now), .integer(id))
     }
 
     /// Records the result of a batch, within the transaction that settles it and before its samples

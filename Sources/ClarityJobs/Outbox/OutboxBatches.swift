@@ -244,7 +244,7 @@ extension HealthStore {
     ) throws -> Int64 {
         try connection.run(
             "INSERT INTO batches (client_timestamp_ms, route, owner) VALUES (?, ?, ?)",
-            .integer(now.millisecondsSince1970), .text(route.rawValue), .integer(owner))
+            .instant(now), .text(route.rawValue), .integer(owner))
         let id = connection.lastInsertedRow
         for row in rows {
             try connection.run(
@@ -275,7 +275,7 @@ extension HealthStore {
         let found = try connection.first(
             "SELECT client_timestamp_ms, attempts, sends FROM batches WHERE id = ?", .integer(id)
         ) {
-            (Instant(millisecondsSince1970: $0.integer(0)), Int($0.integer(1)), Int($0.integer(2)))
+            ($0.instant(0), Int($0.integer(1)), Int($0.integer(2)))
         }
         let (timestamp, attempts, sends) = found ?? (now, 1, 1)
         return OutboxBatch(

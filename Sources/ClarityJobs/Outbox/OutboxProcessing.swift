@@ -21,7 +21,7 @@ extension HealthStore {
             ) {
                 OpenUpload(
                     id: $0.integer(0), processingID: $0.text(1),
-                    acceptedAt: Instant(millisecondsSince1970: $0.integer(2)),
+                    acceptedAt: $0.instant(2),
                     route: UploadRoute(rawValue: $0.text(3)) ?? .metrics,
                     sampleCount: $0.integer(4), isGivenUp: $0.text(5) == "unconfirmed")
             }

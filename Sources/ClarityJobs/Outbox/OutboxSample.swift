@@ -77,10 +77,10 @@ extension HealthStore {
         ) { row in
             OutboxSample.Batch(
                 id: row.integer(0), state: row.text(1), route: row.text(2),
-                madeAt: Instant(millisecondsSince1970: row.integer(3)), attempts: row.integer(4),
+                madeAt: row.instant(3), attempts: row.integer(4),
                 processingID: row.optionalText(5),
-                acceptedAt: row.optionalInteger(6).map(Instant.init(millisecondsSince1970:)),
-                finishedAt: row.optionalInteger(7).map(Instant.init(millisecondsSince1970:)),
+                acceptedAt: row.optionalInstant(6),
+                finishedAt: row.optionalInstant(7),
                 reason: row.optionalText(8))
         }
     }

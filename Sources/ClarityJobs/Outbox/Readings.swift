@@ -29,12 +29,12 @@ extension HealthStore {
                 """
                 UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?1
                 WHERE state = 'open' AND (tag = ?2 OR begun_at_ms < ?3)
-                """, .integer(now.millisecondsSince1970), .blob(tag),
-                .integer((now - HealthStore.readingPatience).millisecondsSince1970))
+                """, .instant(now), .blob(tag),
+                .instant(now - HealthStore.readingPatience))
             try sumUp(connection)
             try connection.run(
                 "INSERT INTO readings (tag, begun_at_ms) VALUES (?, ?)", .blob(tag),
-                .integer(now.millisecondsSince1970))
+                .instant(now))
             return Reading(id: connection.lastInsertedRow)
         }
     }
@@ -67,7 +67,7 @@ extension HealthStore {
                 WHERE id = ? AND state IN ('open', 'interrupted')
                 """,
                 [
-                    .integer(clock.now.millisecondsSince1970),
+                    .instant(clock.now),
                     .blob(sealer.seal(told.sealedForm, for: .reading(reading.id))),
                 ] + names.map { .integer(counts[$0]) } + [.integer(reading.id)]
             ) { _ in }
@@ -112,7 +112,7 @@ extension HealthStore {
                 """
                 UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?
                 WHERE id = ? AND state = 'open'
-                """, .integer(clock.now.millisecondsSince1970), .integer(reading.id))
+                """, .instant(clock.now), .integer(reading.id))
         }
     }
 

@@ -81,7 +81,7 @@ extension HealthStore {
                 SELECT sealed, read_at_ms FROM sources
                 WHERE tag = ?1 AND stamp = coalesce(?2, stamp) AND sealed IS NOT NULL
                 """, .blob(tag), stamp.map { .text(sealer.stampTag($0)) } ?? .null
-            ) { ($0.blob(0), Instant(millisecondsSince1970: $0.integer(1))) }
+            ) { ($0.blob(0), $0.instant(1)) }
             let row = RowIdentity.source(tag)
             guard let (sealed, readAt) = found, sealer.opens(sealed, for: row) else { return nil }
             return LastReading(sealedForm: try sealer.open(sealed, for: row), readAt: readAt)
@@ -111,7 +111,7 @@ extension HealthStore {
             ON CONFLICT (tag) DO UPDATE SET stamp = excluded.stamp,
                 read_at_ms = excluded.read_at_ms, sealed = excluded.sealed
             """, .blob(tag), .text(sealer.stampTag(stamp.text)),
-            .integer(reading.readAt.millisecondsSince1970),
+            .instant(reading.readAt),
             .blob(sealer.seal(reading.sealedForm, for: .source(tag))))
     }
 

@@ -49,13 +49,13 @@ extension Sessions {
         email: String, at now: Instant
     ) throws(HealthStoreError) -> LoginReservation {
         try store.changeAnyway { connection in
-            let time = Value.integer(now.millisecondsSince1970)
+            let time = Value.instant(now)
             // Stored as now; otherwise the wait would start again with each request.
             try connection.run(
                 "UPDATE login_tries SET tried_at_ms = ? WHERE tried_at_ms > ?", time, time)
             try connection.run(
                 "DELETE FROM login_tries WHERE tried_at_ms <= ?",
-                .integer((now - LoginAllowance.window).millisecondsSince1970))
+                .instant(now - LoginAllowance.window))
             let allowance = try allowance(email, at: now, connection)
             if let nextAt = allowance.nextAt { return .usedUp(until: nextAt) }
             try connection.run(
@@ -84,7 +84,7 @@ extension Sessions {
     ) throws -> LoginAllowance {
         let tries = try connection.all(
             "SELECT tried_at_ms FROM login_tries WHERE tag = ?", .blob(loginTag(email))
-        ) { Instant(millisecondsSince1970: $0.integer(0)) }
+        ) { $0.instant(0) }
         return LoginAllowance(after: tries, at: now)
     }
 

@@ -19,7 +19,7 @@ import Testing
 
     private func texts(_ store: HealthStore) throws -> [String: String] {
         Dictionary(
-            uniqueKeysWithValues: try store.rows(of: .insights, limit: 99).map {
+            uniqueKeysWithValues: try store.cache.rows(of: .insights, limit: 99).map {
                 ($0.row.id, String(decoding: $0.row.json, as: UTF8.self))
             })
     }
@@ -40,7 +40,7 @@ import Testing
 
         #expect(counts.added == 1 && counts.unchanged == 1 && counts.replaced == 0)
         #expect(try texts(store) == ["a": "full", "b": "cut"])
-        #expect(try store.rows(of: .insights, limit: 9).allSatisfy { $0.syncedAt > noon })
+        #expect(try store.cache.rows(of: .insights, limit: 9).allSatisfy { $0.syncedAt > noon })
         #expect(try archived(store) == 0)
     }
 
@@ -48,7 +48,7 @@ import Testing
         let store = try folder.open()
         try store.keep(full("a"), at: noon)
 
-        _ = try store.upsert([preview("a", "other")], into: .insights, syncedAt: noon)
+        _ = try store.cache.upsert([preview("a", "other")], into: .insights, syncedAt: noon)
 
         #expect(try texts(store) == ["a": "full"])
     }

@@ -48,7 +48,7 @@ import Testing
         try store.confirm(store.openUploads()[0], at: noon)
         for table in CachedTable.allCases {
             for version in 0..<2 {
-                _ = try store.upsert(
+                _ = try store.cache.upsert(
                     (0..<3).map {
                         CachedRow(
                             id: "\($0)", type: "t", timestamp: noon, json: [UInt8(version)])
@@ -163,8 +163,8 @@ import Testing
         let listed = CachedRow(id: "listed", type: "t", timestamp: noon - .seconds(500), json: [])
         let young = CachedRow(id: "young", type: "t", timestamp: noon, json: [])
         for table in CachedTable.allCases {
-            _ = try store.upsert([old, young], into: table, syncedAt: noon - .seconds(300))
-            _ = try store.upsert([listed], into: table, syncedAt: noon)
+            _ = try store.cache.upsert([old, young], into: table, syncedAt: noon - .seconds(300))
+            _ = try store.cache.upsert([listed], into: table, syncedAt: noon)
         }
 
         let counts = try store.prune(before: noon - .seconds(100))
@@ -172,7 +172,7 @@ import Testing
         #expect(counts[.metrics].count == 1)
         #expect(counts[.insights].count == 1)
         for table in CachedTable.allCases {
-            #expect(try store.rows(of: table, limit: 9).map(\.row.id) == ["young", "listed"])
+            #expect(try store.cache.rows(of: table, limit: 9).map(\.row.id) == ["young", "listed"])
         }
     }
 
@@ -202,13 +202,13 @@ import Testing
                 id: "a\(number)", type: "t", timestamp: noon - .seconds(500 - Int64(number)),
                 json: [])
         }
-        _ = try store.upsert((0..<4).map(row), into: table, syncedAt: noon + .seconds(9))
-        _ = try store.upsert([row(4)], into: table, syncedAt: noon - .seconds(300))
+        _ = try store.cache.upsert((0..<4).map(row), into: table, syncedAt: noon + .seconds(9))
+        _ = try store.cache.upsert([row(4)], into: table, syncedAt: noon - .seconds(300))
 
         let counts = try portions(of: kind, store, before: noon, limit: 2)
 
         #expect(counts == [0, 0, 1])
-        #expect(try store.rows(of: table, limit: 9).count == 4)
+        #expect(try store.cache.rows(of: table, limit: 9).count == 4)
     }
 
     @Test func `samples that stay are looked at in portions too`() throws {
@@ -275,7 +275,7 @@ import Testing
         let store = try folder.open()
         for id in ["old", "young"] {
             let time = id == "old" ? noon - .seconds(500) : noon
-            _ = try store.upsert(
+            _ = try store.cache.upsert(
                 [CachedRow(id: id, type: "t", timestamp: time, json: [])], into: .insights,
                 syncedAt: time)
             try store.noteMissingText(of: id, at: noon)
@@ -294,7 +294,7 @@ import Testing
         let store = try folder.open()
         for version in 0..<3 {
             let at = noon + .seconds(version)
-            _ = try store.upsert(
+            _ = try store.cache.upsert(
                 [CachedRow(id: "a", type: "t", timestamp: at, json: [UInt8(version)])],
                 into: .metrics, syncedAt: at)
         }
@@ -308,7 +308,7 @@ import Testing
         let store = try folder.open()
         try settled(store, 0..<1000, at: noon)
         try store.confirm(store.openUploads()[0], at: noon)
-        _ = try store.upsert(
+        _ = try store.cache.upsert(
             (0..<200).map {
                 CachedRow(
                     id: "\($0)", type: "t", timestamp: noon,

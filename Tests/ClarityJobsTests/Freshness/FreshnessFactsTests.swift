@@ -93,8 +93,8 @@ import Testing
         }
         let insight = CachedRow(
             id: "a", type: "t", timestamp: noon - .seconds(70), json: [])
-        _ = try store.upsert([insight], into: .insights, syncedAt: noon)
-        try store.storeProfile([1], syncedAt: noon - .seconds(8))
+        _ = try store.cache.upsert([insight], into: .insights, syncedAt: noon)
+        try store.cache.storeProfile([1], syncedAt: noon - .seconds(8))
 
         let noted = try facts(store).lastReading
         try store.access { connection in

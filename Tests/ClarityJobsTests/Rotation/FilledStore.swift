@@ -22,7 +22,7 @@ struct FilledStore {
         folder = StateFolder()
         let store = try folder.open(environment)
         try store.sessions.save(session)
-        try store.storeProfile([7], syncedAt: noon)
+        try store.cache.storeProfile([7], syncedAt: noon)
         _ = try store.enqueue(pruned)
         let batch = try #require(try store.nextBatch(limit: 9, at: noon))
         try store.settle(
@@ -30,11 +30,11 @@ struct FilledStore {
         _ = try store.prune(before: noon + .seconds(1))
         _ = try store.enqueue(waiting)
         for table in CachedTable.allCases {
-            _ = try store.upsert([row("a", "old", at: -9)], into: table, syncedAt: noon)
-            _ = try store.upsert(rows, into: table, syncedAt: noon)
+            _ = try store.cache.upsert([row("a", "old", at: -9)], into: table, syncedAt: noon)
+            _ = try store.cache.upsert(rows, into: table, syncedAt: noon)
         }
         try store.noteRead(source, stamp, at: noon)
-        try store.keepPullPlace(FilledStore.cursor, of: .metrics)
+        try store.cache.keepPullPlace(FilledStore.cursor, of: .metrics)
         try store.keep(FilledStore.steps)
         _ = try store.keepDayZone("Europe/London")
         try store.contribute([FilledStore.contribution], of: source) { _, _ in [1, 2, 3] }
@@ -106,22 +106,22 @@ struct FilledStore {
         let store = try folder.open(environment)
         #expect(try store.sessions.load() == session, sourceLocation: sourceLocation)
         #expect(try store.sessions.owner() == "ada", sourceLocation: sourceLocation)
-        #expect(try store.profile()?.json == [7], sourceLocation: sourceLocation)
+        #expect(try store.cache.profile()?.json == [7], sourceLocation: sourceLocation)
         for table in CachedTable.allCases {
-            let found = try store.rows(of: table, limit: 9)
+            let found = try store.cache.rows(of: table, limit: 9)
             #expect(
                 found.map(\.row) == rows.sorted { $0.id < $1.id }, sourceLocation: sourceLocation)
             #expect(found.damaged.isEmpty, sourceLocation: sourceLocation)
-            let again = try store.upsert(rows, into: table, syncedAt: noon)
+            let again = try store.cache.upsert(rows, into: table, syncedAt: noon)
             #expect(again.unchanged == 2, sourceLocation: sourceLocation)
-            let versions = try store.archivedVersions(limit: 9)
+            let versions = try store.cache.versions(limit: 9)
             #expect(Set(versions.map(\.id)) == ["a"], sourceLocation: sourceLocation)
             #expect(
-                try versions.allSatisfy { try store.archivedVersion($0.number)?.version.id == "a" },
+                try versions.allSatisfy { try store.cache.version($0.number)?.version.id == "a" },
                 sourceLocation: sourceLocation)
         }
         #expect(
-            try store.pullRecord(of: .metrics).place == FilledStore.cursor,
+            try store.cache.pullRecord(of: .metrics).place == FilledStore.cursor,
             sourceLocation: sourceLocation)
         let counts = try store.enqueue(pruned + waiting)
         #expect(counts.duplicates == 9 && counts.queued == 0, sourceLocation: sourceLocation)

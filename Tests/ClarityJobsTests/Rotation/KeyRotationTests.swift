@@ -392,8 +392,8 @@ import Testing
 
         #expect(report.damaged == 2)
         let store = try filled.folder.open()
-        #expect(try store.rows(of: .insights, limit: 9).damaged.map(\.row) == ["a"])
-        #expect(try store.rows(of: .metrics, limit: 9).count == 2)
+        #expect(try store.cache.rows(of: .insights, limit: 9).damaged.map(\.row) == ["a"])
+        #expect(try store.cache.rows(of: .metrics, limit: 9).count == 2)
         #expect(try store.audit.verify().broken?.number == 3)
         #expect(try store.sessions.load() == filled.session)
     }

@@ -124,14 +124,14 @@ import Testing
         let store = try filled.folder.open()
         try store.sql(change)
 
-        let rows = try store.rows(of: .insights, limit: 9)
+        let rows = try store.cache.rows(of: .insights, limit: 9)
 
         #expect(rows.map(\.row.id) == ["b"])
         #expect(
             rows.damaged.map(\.description) == [
                 "the sealed value of row `a` in `insights` is damaged"
             ])
-        #expect(try store.rows(of: .metrics, limit: 9).count == 2)
+        #expect(try store.cache.rows(of: .metrics, limit: 9).count == 2)
     }
 
     @Test func `a damaged login asks for another one`() throws {

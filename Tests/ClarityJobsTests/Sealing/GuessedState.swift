@@ -78,7 +78,7 @@ struct GuessedState {
                     FullInsight(id: "5e0f0a52", generatedAt: noon, json: Array(text.utf8)), at: noon
                 )
             case .profile:
-                try store.storeProfile(
+                try store.cache.storeProfile(
                     Array(#"{"display_name":"\#(isFirst ? "Al" : "Maximiliane")"}"#.utf8),
                     syncedAt: noon)
             case .minutes:
@@ -122,7 +122,7 @@ struct GuessedState {
         }
 
         private func pull(_ json: String, at seconds: Int64, _ store: HealthStore) throws {
-            _ = try store.upsert(
+            _ = try store.cache.upsert(
                 [
                     CachedRow(
                         id: "9f2d6e0a-6a3b-8c1d-9e2f-0a1b2c3d4e5f", type: "heart_rate",

@@ -37,7 +37,7 @@ import Testing
                     id: ids($0).description, type: $0.kind.rawValue,
                     timestamp: $0.start + .seconds(version), json: Array("{}".utf8))
             }
-            _ = try state.store.upsert(rows, into: .metrics, syncedAt: noon)
+            _ = try state.store.cache.upsert(rows, into: .metrics, syncedAt: noon)
         }
 
         let found = samples.filter { sample in
@@ -51,10 +51,10 @@ import Testing
         let state = try GuessedState(firstKey)
         let cursor = "eyJpZCI6MTU0MjAsInBsYWNlIjoxfQ"
 
-        try state.store.keepPullPlace(cursor, of: .metrics)
+        try state.store.cache.keepPullPlace(cursor, of: .metrics)
 
         #expect(!state.files(contain: Array(cursor.utf8)))
-        #expect(try state.store.pullRecord(of: .metrics).place == cursor)
+        #expect(try state.store.cache.pullRecord(of: .metrics).place == cursor)
     }
 
     @Test func `the size of an export cannot be read`() throws {

@@ -31,12 +31,12 @@ import Testing
         _ = try store.enqueue(heartRates(0..<300))
         let batch = try #require(try store.nextBatch(limit: 100, at: noon))
         try store.settle(batch, processingID: "p-1", at: noon)
-        try store.storeProfile(Array("{}".utf8), syncedAt: noon)
+        try store.cache.storeProfile(Array("{}".utf8), syncedAt: noon)
         for table in CachedTable.allCases {
-            _ = try store.upsert([Self.row], into: table, syncedAt: noon)
+            _ = try store.cache.upsert([Self.row], into: table, syncedAt: noon)
             var newer = Self.row
             newer.timestamp = noon + .seconds(60)
-            _ = try store.upsert([newer], into: table, syncedAt: noon)
+            _ = try store.cache.upsert([newer], into: table, syncedAt: noon)
         }
         try store.noteRead("/home/ada/export.zip", stamp, at: noon)
         try store.contribute(
@@ -113,8 +113,8 @@ import Testing
             ("take a batch", { _ = try running.nextBatch(limit: 1, at: noon) }),
             ("settle", { try running.settle(batch, processingID: "p", at: noon) }),
             ("confirm", { try running.confirm(upload, at: noon) }),
-            ("pull", { _ = try running.upsert([Self.row], into: .metrics, syncedAt: noon) }),
-            ("profile", { try running.storeProfile([], syncedAt: noon) }),
+            ("pull", { _ = try running.cache.upsert([Self.row], into: .metrics, syncedAt: noon) }),
+            ("profile", { try running.cache.storeProfile([], syncedAt: noon) }),
             ("source", { try running.noteRead("/x", stamp, at: noon) }),
             ("log in", { try running.sessions.save(session, at: noon) }),
             ("renew", { _ = try running.sessions.replace(session, with: session, at: noon) }),

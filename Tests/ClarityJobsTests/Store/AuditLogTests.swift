@@ -64,11 +64,11 @@ import Testing
         let other = try #require(try store.nextBatch(limit: 9, at: noon))
         _ = try store.release(other, reason: "broke", at: noon)
         let row = CachedRow(id: "1", type: "steps", timestamp: noon, json: [1])
-        _ = try store.upsert([row], into: .metrics, syncedAt: noon)
-        _ = try store.upsert([], into: .metrics, syncedAt: noon)
+        _ = try store.cache.upsert([row], into: .metrics, syncedAt: noon)
+        _ = try store.cache.upsert([], into: .metrics, syncedAt: noon)
         _ = try store.prune(before: noon + .seconds(1))
         _ = try store.prune(before: noon + .seconds(1))
-        _ = try store.rows(of: .metrics, limit: 9)
+        _ = try store.cache.rows(of: .metrics, limit: 9)
 
         let shown = try entries(store).map { entry in
             ([entry.action.rawValue, entry.detail.replacing(/, receipt .*/, with: "")]

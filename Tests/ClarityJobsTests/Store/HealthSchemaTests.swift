@@ -166,7 +166,7 @@ import Testing
 
         let store = try folder.open(firstKey)
         var flattened: [[UInt8]] = []
-        let damaged = try store.readMetrics(
+        let damaged = try store.cache.readMetrics(
             .heartRate, in: noon..<noon + .seconds(1),
             flatten: { row in
                 flattened.append(row.json)
@@ -175,8 +175,8 @@ import Testing
 
         #expect(flattened == [json])
         #expect(damaged.isEmpty)
-        #expect(try store.rows(of: .metrics, limit: 9).map(\.row.json) == [json])
-        #expect(try store.metricStocks().map(\.count) == [1])
+        #expect(try store.cache.rows(of: .metrics, limit: 9).map(\.row.json) == [json])
+        #expect(try store.cache.metricStocks().map(\.count) == [1])
     }
 
     @Test func `an upload of an earlier version was never asked for, as far as is known`() throws {

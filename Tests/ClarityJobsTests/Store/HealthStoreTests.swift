@@ -155,9 +155,9 @@ import Testing
                 refreshToken: Secret(marker), expiresAt: noon))
         let row = CachedRow(
             id: "1", type: "heart_rate", timestamp: noon, json: Array(#"{"v":"\#(marker)"}"#.utf8))
-        _ = try store.upsert([row], into: .metrics, syncedAt: noon)
-        _ = try store.upsert([row], into: .insights, syncedAt: noon)
-        try store.storeProfile(Array(marker.utf8), syncedAt: noon)
+        _ = try store.cache.upsert([row], into: .metrics, syncedAt: noon)
+        _ = try store.cache.upsert([row], into: .insights, syncedAt: noon)
+        try store.cache.storeProfile(Array(marker.utf8), syncedAt: noon)
         let stamp = try #require(
             SourceStamp(path: "\(folder.path)/health.db", reader: "1", at: noon + .seconds(1 << 31))
         )

@@ -28,7 +28,7 @@ import Testing
             id: "\(type) \(timestamp)", type: type,
             timestamp: try #require(Instant(rfc3339: timestamp)), json: Array(json.utf8),
             numbers: MetricNumbers(row: Array(json.utf8), type: type))
-        _ = try bench.store().upsert([row], into: .metrics, syncedAt: now)
+        _ = try bench.store().cache.upsert([row], into: .metrics, syncedAt: now)
     }
 
     private func keepInsight(_ id: String, _ timestamp: String, _ narrative: String) throws {

@@ -47,7 +47,7 @@ extension WorkBench {
     /// Returns the stored insights by their ids.
     func insights() throws -> [String: String] {
         Dictionary(
-            uniqueKeysWithValues: try store().rows(of: .insights, limit: 99).map {
+            uniqueKeysWithValues: try store().cache.rows(of: .insights, limit: 99).map {
                 ($0.row.id, String(decoding: $0.row.json, as: UTF8.self))
             })
     }

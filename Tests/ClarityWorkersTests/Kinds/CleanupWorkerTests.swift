@@ -19,7 +19,7 @@ import Testing
         try store.settle(batch, processingID: "a", at: bench.clock.now)
         try store.confirm(store.openUploads()[0], at: bench.clock.now)
         let row = CachedRow(id: "old", type: "t", timestamp: bench.clock.now, json: [])
-        _ = try store.upsert([row], into: .metrics, syncedAt: bench.clock.now)
+        _ = try store.cache.upsert([row], into: .metrics, syncedAt: bench.clock.now)
     }
 
     @Test func `what is confirmed and old goes, and the receipt says so`() async throws {
@@ -79,7 +79,7 @@ import Testing
     @Test func `the job's own retention is kept`() async throws {
         let bench = WorkBench()
         let row = CachedRow(id: "old", type: "t", timestamp: bench.clock.now, json: [])
-        _ = try bench.store().upsert([row], into: .insights, syncedAt: bench.clock.now)
+        _ = try bench.store().cache.upsert([row], into: .insights, syncedAt: bench.clock.now)
         bench.clock.advance(by: .seconds(86_400))
 
         let kept = await bench.attempt("cleanup", ["retain": "86400000"])
@@ -136,7 +136,7 @@ import Testing
             let row = CachedRow(
                 id: "\(number)", type: "t", timestamp: bench.clock.now,
                 json: [UInt8](repeating: 0, count: 500_000))
-            _ = try store.upsert([row], into: .metrics, syncedAt: bench.clock.now)
+            _ = try store.cache.upsert([row], into: .metrics, syncedAt: bench.clock.now)
         }
         bench.clock.advance(by: .seconds(90 * 86_400 + 1))
         let asked = Mutex(0)

@@ -24,22 +24,21 @@ public enum PulledPart: String, CaseIterable, Sendable {
     case profile
 }
 
-extension HealthStore {
+extension Cache {
     /// Records that a pull has ended.
     ///
     /// - Parameter isWhole: whether it read everything that the backend has.
     public func notePull(
         of part: PulledPart, isWhole: Bool, at now: Instant
     ) throws(HealthStoreError) {
-        try change { connection in
-            let time = Value.integer(now.millisecondsSince1970)
+        try store.change { connection in
             try connection.run(
                 """
                 INSERT INTO pulls (name, ended_at_ms, whole_at_ms) VALUES (?1, ?2, ?3)
                 ON CONFLICT (name) DO UPDATE SET ended_at_ms = ?2,
                     whole_at_ms = coalesce(?3, whole_at_ms),
                     sealed = CASE WHEN ?3 IS NULL THEN sealed END
-                """, .text(part.rawValue), time, isWhole ? time : .null)
+                """, .text(part.rawValue), .instant(now), .instant(isWhole ? now : nil))
         }
     }
 
@@ -47,15 +46,12 @@ extension HealthStore {
     public func keepPullRecord(
         _ record: PullRecord, of part: PulledPart
     ) throws(HealthStoreError) {
-        func time(_ instant: Instant?) -> Value {
-            instant.map { .integer($0.millisecondsSince1970) } ?? .null
-        }
-        try change { connection in
+        try store.change { connection in
             try connection.run(
                 """
                 INSERT OR REPLACE INTO pulls (name, ended_at_ms, whole_at_ms, sealed)
                 VALUES (?, ?, ?, ?)
-                """, .text(part.rawValue), time(record.endedAt), time(record.wholeAt),
+                """, .text(part.rawValue), .instant(record.endedAt), .instant(record.wholeAt),
                 sealed(record.place, of: part))
         }
     }
@@ -64,7 +60,7 @@ extension HealthStore {
     public func keepPullPlace(
         _ place: String?, of part: PulledPart
     ) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             try connection.run(
                 """
                 INSERT INTO pulls (name, sealed) VALUES (?1, ?2)
@@ -79,14 +75,14 @@ extension HealthStore {
 
     /// Returns the progress of pulling a part.
     public func pullRecord(of part: PulledPart) throws(HealthStoreError) -> PullRecord {
-        try access { connection in
+        try store.access { connection in
             let found = try connection.first(
                 "SELECT ended_at_ms, whole_at_ms, sealed FROM pulls WHERE name = ?",
                 .text(part.rawValue)
             ) { row in
                 var record = PullRecord()
-                record.endedAt = row.optionalInteger(0).map { Instant(millisecondsSince1970: $0) }
-                record.wholeAt = row.optionalInteger(1).map { Instant(millisecondsSince1970: $0) }
+                record.endedAt = row.optionalInstant(0)
+                record.wholeAt = row.optionalInstant(1)
                 return (record: record, sealed: row.isNull(2) ? nil : row.blob(2))
             }
             guard let found else { return PullRecord() }
@@ -102,15 +98,14 @@ extension HealthStore {
 
     /// Returns when a source, one file or a set of files, was last read to its end, or `nil`.
     public func lastSourceReading() throws(HealthStoreError) -> Instant? {
-        try access { connection in
-            let found = try connection.first(
+        try store.access { connection in
+            try connection.first(
                 """
                 SELECT max(at_ms) FROM (
                     SELECT read_at_ms AS at_ms FROM sources
                     UNION ALL SELECT finished_at_ms FROM readings WHERE state = 'ended')
                 """
-            ) { $0.optionalInteger(0) }
-            return found.flatMap { $0 }.map { Instant(millisecondsSince1970: $0) }
+            ) { $0.optionalInstant(0) } ?? nil
         }
     }
 }

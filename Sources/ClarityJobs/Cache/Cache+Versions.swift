@@ -14,27 +14,27 @@ public struct ArchivedVersion: Hashable, Sendable {
     public var archivedAt: Instant
 }
 
-extension HealthStore {
+extension Cache {
     /// Returns the archived versions, last archived first, at most `limit`.
     ///
     /// - Parameters:
     ///   - type: returns only versions of this type; `nil` for all.
     ///   - since: returns only versions archived at this instant or later.
-    public func archivedVersions(
+    public func versions(
         type: String? = nil, since: Instant? = nil, limit: Int
     ) throws(HealthStoreError) -> [ArchivedVersion] {
-        try access { connection in
+        try store.access { connection in
             try connection.all(
                 """
-                SELECT \(HealthStore.versionColumns) FROM archive
+                SELECT \(Column.list) FROM archive
                 WHERE archived_at_ms >= ? AND type = coalesce(?, type)
                 ORDER BY archived_at_ms DESC, id DESC LIMIT ?
                 """, .integer(since?.millisecondsSince1970 ?? .min),
-                type.map { .text($0) } ?? .null, .integer(Int64(limit)), map: HealthStore.version
+                .text(type), .integer(Int64(limit)), map: Cache.decoded
             ).compactMap { $0 }.map { found in
                 // A version that does not decrypt is listed under its stored name.
                 var version = found.version
-                let (row, sealed) = (HealthStore.identity(of: version), found.sealed)
+                let (row, sealed) = (Cache.identity(of: version), found.sealed)
                 if version.table == .metrics, sealer.opens(sealed, for: row),
                     let id = MetricForm.parts(of: try sealer.open(sealed, for: row)).id
                 {
@@ -48,17 +48,17 @@ extension HealthStore {
     /// Returns an archived version with its JSON, or `nil` if the number does not exist.
     ///
     /// - Throws: `sealing` if it does not decrypt.
-    public func archivedVersion(
+    public func version(
         _ number: Int64
     ) throws(HealthStoreError) -> (version: ArchivedVersion, json: [UInt8])? {
-        try access { connection in
+        try store.access { connection in
             let found = try connection.first(
-                "SELECT \(HealthStore.versionColumns) FROM archive WHERE id = ?",
-                .integer(number), map: HealthStore.version)
+                "SELECT \(Column.list) FROM archive WHERE id = ?",
+                .integer(number), map: Cache.decoded)
             guard case .some(.some(let found)) = found else { return nil }
             var version = found.version
             let (id, rest) = MetricForm.parts(
-                of: try sealer.open(found.sealed, for: HealthStore.identity(of: version)))
+                of: try sealer.open(found.sealed, for: Cache.identity(of: version)))
             if let id { version.id = id }
             return (version, MetricNumbers.json(of: rest))
         }
@@ -73,17 +73,18 @@ extension HealthStore {
         return identity
     }
 
-    private static let versionColumns =
-        "id, origin, row_id, type, timestamp_ms, archived_at_ms, sealed"
+    private enum Column: Int32, RowColumn {
+        case id, origin, row_id, type, timestamp_ms, archived_at_ms, sealed
+    }
 
-    private static func version(
+    private static func decoded(
         _ row: borrowing Row
     ) -> (version: ArchivedVersion, sealed: [UInt8])? {
-        guard let table = CachedTable(rawValue: row.text(1)) else { return nil }
+        guard let table = CachedTable(rawValue: row.text(Column.origin)) else { return nil }
         let version = ArchivedVersion(
-            number: row.integer(0), table: table, id: row.text(2), type: row.text(3),
-            timestamp: Instant(millisecondsSince1970: row.integer(4)),
-            archivedAt: Instant(millisecondsSince1970: row.integer(5)))
-        return (version, row.blob(6))
+            number: row.integer(Column.id), table: table, id: row.text(Column.row_id),
+            type: row.text(Column.type), timestamp: row.instant(Column.timestamp_ms),
+            archivedAt: row.instant(Column.archived_at_ms))
+        return (version, row.blob(Column.sealed))
     }
 }

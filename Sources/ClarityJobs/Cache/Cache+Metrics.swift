@@ -3,14 +3,14 @@ import SQLite
 
 // Pulled metrics and the outbox's own samples, read together.
 
-extension HealthStore {
+extension Cache {
     /// Returns what is stored, by the name of the `MetricGroup`, or by the backend's type if no
     /// group has it.
     ///
     /// No value is decrypted. A sample that was sent and then pulled counts once. A rejected sample
     /// does not count, nor one whose value was removed after it was confirmed.
     public func metricStocks() throws(HealthStoreError) -> [MetricStock] {
-        try access { connection in
+        try store.access { connection in
             let pulled = try connection.all(
                 """
                 SELECT type, count(*), min(timestamp_ms), max(timestamp_ms) FROM metrics
@@ -21,8 +21,8 @@ extension HealthStore {
                 let group = MetricGroup(type: type)
                 return MetricStock(
                     name: group?.rawValue ?? type, group: group, count: row.integer(1),
-                    first: Instant(millisecondsSince1970: row.integer(2)),
-                    last: Instant(millisecondsSince1970: row.integer(3)))
+                    first: row.instant(2),
+                    last: row.instant(3))
             }
             let own = try connection.all(
                 """
@@ -55,7 +55,7 @@ extension HealthStore {
         _ group: MetricGroup, in span: Range<Instant>,
         flatten: (CachedRow) -> MetricNumbers, each: (MetricRecord) -> Void
     ) throws(HealthStoreError) -> [SealingError] {
-        try access { connection in
+        try store.access { connection in
             // Without a snapshot, a pull meanwhile could show a sample twice or not at all.
             try connection.snapshot {
                 var hasUnlinked = false
@@ -106,8 +106,8 @@ extension HealthStore {
             WHERE type = ? AND timestamp_ms >= ? AND timestamp_ms < ?
             """,
             [
-                .text(type), .integer(span.lowerBound.millisecondsSince1970),
-                .integer(span.upperBound.millisecondsSince1970),
+                .text(type), .instant(span.lowerBound),
+                .instant(span.upperBound),
             ]
         ) { row in
             let time = row.integer(1)

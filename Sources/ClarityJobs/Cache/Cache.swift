@@ -1,9 +1,12 @@
 public import ClarityScheduler
 import SQLite
 
-// Rows pulled from the backend, readable offline.
+/// Rows pulled from the backend, readable offline.
+public struct Cache: Sendable {
+    let store: HealthStore
 
-extension HealthStore {
+    var sealer: Sealer { store.sealer }
+
     /// Stores pulled rows by id, all in one transaction.
     ///
     /// Rows that are not among them stay: an empty answer deletes nothing. Of two versions with
@@ -19,10 +22,10 @@ extension HealthStore {
         newsOwesWhole part: PulledPart? = nil
     ) throws(HealthStoreError) -> UpsertCounts {
         guard !rows.isEmpty else { return UpsertCounts() }
-        return try change { connection in
+        return try store.change { connection in
             var counts = UpsertCounts()
             let kinds = Dictionary(rows.map { ($0.type, Int64(1)) }, uniquingKeysWith: +)
-            try audit.record(.read, kinds, detail: "from the backend", connection)
+            try store.audit.record(.read, kinds, detail: "from the backend", connection)
             let twins = try table == .metrics ? SampleTwins(sealer, connection) : nil
             for row in rows {
                 let known = try known(row.id, in: table, connection)
@@ -57,7 +60,7 @@ extension HealthStore {
     }
 
     /// Writes a row in place of its stored version.
-    private func put(
+    func put(
         _ row: CachedRow, _ digest: [UInt8], into table: CachedTable, at now: Instant,
         _ connection: Connection
     ) throws {
@@ -71,9 +74,9 @@ extension HealthStore {
                 sealed = excluded.sealed, synced_at_ms = excluded.synced_at_ms
             """,
             .text(name(row.id, in: table)), .text(row.type),
-            .integer(row.timestamp.millisecondsSince1970),
+            .instant(row.timestamp),
             .blob(digest), .blob(sealer.seal(row.form(in: table), for: identity(row, in: table))),
-            .integer(now.millisecondsSince1970))
+            .instant(now))
     }
 
     /// Records that a row is unchanged; a row of an earlier version gets its numbers.
@@ -81,7 +84,7 @@ extension HealthStore {
         _ row: CachedRow, as known: KnownRow, in table: CachedTable, at now: Instant,
         _ connection: Connection
     ) throws {
-        let time = Value.integer(now.millisecondsSince1970)
+        let time = Value.instant(now)
         try connection.run(
             "UPDATE \(table.rawValue) SET synced_at_ms = max(synced_at_ms, ?) WHERE id = ?",
             time, .text(name(row.id, in: table)))
@@ -103,29 +106,18 @@ extension HealthStore {
     public func rows(
         of table: CachedTable, limit: Int, offset: Int = 0, before end: Instant? = nil
     ) throws(HealthStoreError) -> CachedRows {
-        try access { connection in
+        try store.access { connection in
             let found = try connection.all(
                 """
-                SELECT id, type, timestamp_ms, sealed, synced_at_ms FROM \(table.rawValue)
+                SELECT \(SyncedRow.Column.list) FROM \(table.rawValue)
                 WHERE timestamp_ms < ? ORDER BY timestamp_ms DESC, id LIMIT ? OFFSET ?
                 """, .integer(end?.millisecondsSince1970 ?? .max), .integer(Int64(limit)),
-                .integer(Int64(offset))
-            ) { row in
-                SyncedRow(
-                    row: CachedRow(
-                        id: row.text(0), type: row.text(1),
-                        timestamp: Instant(millisecondsSince1970: row.integer(2)),
-                        json: row.blob(3)),
-                    syncedAt: Instant(millisecondsSince1970: row.integer(4)))
-            }
+                .integer(Int64(offset)), map: SyncedRow.init)
             var opened: [SyncedRow] = []
             var rows = CachedRows()
-            for synced in found {
-                var row = synced.row
+            for row in found {
                 do throws(SealingError) {
-                    let identity = identity(named: row.id, row, in: table)
-                    row.take(form: try sealer.open(row.json, for: identity))
-                    opened.append(SyncedRow(row: row, syncedAt: synced.syncedAt))
+                    opened.append(try self.opened(row, in: table))
                 } catch {
                     rows.damaged.append(error)
                 }
@@ -137,9 +129,17 @@ extension HealthStore {
         }
     }
 
+    /// Decrypts a row as it is stored.
+    func opened(_ row: SyncedRow, in table: CachedTable) throws(SealingError) -> SyncedRow {
+        var opened = row.row
+        let identity = identity(named: opened.id, opened, in: table)
+        opened.take(form: try sealer.open(opened.json, for: identity))
+        return SyncedRow(row: opened, syncedAt: row.syncedAt)
+    }
+
     /// Returns the number of rows in a table.
-    public func rowCount(of table: CachedTable) throws(HealthStoreError) -> Int64 {
-        try access { connection in
+    public func count(of table: CachedTable) throws(HealthStoreError) -> Int64 {
+        try store.access { connection in
             try connection.first("SELECT count(*) FROM \(table.rawValue)") { $0.integer(0) } ?? 0
         }
     }
@@ -148,22 +148,22 @@ extension HealthStore {
     public func storeProfile(
         _ json: [UInt8], syncedAt now: Instant
     ) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             try connection.run(
                 """
                 INSERT INTO profile (id, sealed, synced_at_ms) VALUES (1, ?, ?)
                 ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed,
                     synced_at_ms = excluded.synced_at_ms
                 """, .blob(sealer.seal(json, for: RowIdentity("profile"))),
-                .integer(now.millisecondsSince1970))
+                .instant(now))
         }
     }
 
     /// Returns the profile and when it was pulled, or `nil` before the first pull.
     public func profile() throws(HealthStoreError) -> (json: [UInt8], syncedAt: Instant)? {
-        try access { connection in
+        try store.access { connection in
             let found = try connection.first("SELECT sealed, synced_at_ms FROM profile") {
-                ($0.blob(0), Instant(millisecondsSince1970: $0.integer(1)))
+                ($0.blob(0), $0.instant(1))
             }
             guard let (sealed, syncedAt) = found else { return nil }
             return (try sealer.open(sealed, for: RowIdentity("profile")), syncedAt)
@@ -172,6 +172,10 @@ extension HealthStore {
 
     /// A stored row.
     private struct KnownRow {
+        enum Column: Int32, RowColumn {
+            case type, timestamp_ms, digest, sealed
+        }
+
         var type: String
         var timestamp: Instant
         var digest: [UInt8]
@@ -182,12 +186,13 @@ extension HealthStore {
         _ id: String, in table: CachedTable, _ connection: Connection
     ) throws -> KnownRow? {
         try connection.first(
-            "SELECT type, timestamp_ms, digest, sealed FROM \(table.rawValue) WHERE id = ?",
+            "SELECT \(KnownRow.Column.list) FROM \(table.rawValue) WHERE id = ?",
             .text(name(id, in: table))
         ) {
             KnownRow(
-                type: $0.text(0), timestamp: Instant(millisecondsSince1970: $0.integer(1)),
-                digest: $0.blob(2), sealed: $0.blob(3))
+                type: $0.text(KnownRow.Column.type),
+                timestamp: $0.instant(KnownRow.Column.timestamp_ms),
+                digest: $0.blob(KnownRow.Column.digest), sealed: $0.blob(KnownRow.Column.sealed))
         }
     }
 
@@ -203,8 +208,8 @@ extension HealthStore {
             VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
             .text(table.rawValue), .text(name(id, in: table)), .text(loser.type),
-            .integer(loser.timestamp.millisecondsSince1970), .blob(loser.digest),
-            .blob(loser.sealed), .integer(now.millisecondsSince1970))
+            .instant(loser.timestamp), .blob(loser.digest),
+            .blob(loser.sealed), .instant(now))
     }
 
     /// Returns the stored name of a row: a tag for a metric, since the backend's id is a hash of
@@ -228,7 +233,7 @@ extension HealthStore {
 
     /// Returns a keyed hash of the whole row, which reveals a change without decrypting the stored
     /// row.
-    private func digest(_ row: CachedRow, in table: CachedTable) -> [UInt8] {
+    func digest(_ row: CachedRow, in table: CachedTable) -> [UInt8] {
         var content = identity(named: row.id, row, in: table)
         content.append(row.json)
         return sealer.tag(content.bytes, count: 16)
@@ -244,4 +249,9 @@ extension Sealer {
             return false
         }
     }
+}
+
+extension HealthStore {
+    /// What was pulled from the backend.
+    public var cache: Cache { Cache(store: self) }
 }
