@@ -216,13 +216,13 @@ import Testing
         let bench = WorkBench()
         try bench.logIn()
         let store = try bench.store()
-        let analysis = try store.queueAnalysis(
+        let analysis = try store.analyses.queue(
             of: WorkBench.lastDay, as: .steps, knownMinutes: 9000, at: bench.clock.now)
-        try store.sending(analysis)
-        try store.accept(analysis, processingID: "a-1", at: bench.clock.now)
+        try store.analyses.sending(analysis)
+        try store.analyses.accept(analysis, processingID: "a-1", at: bench.clock.now)
         let row = CachedRow(
             id: "i-1", type: CachedRow.insightPreview, timestamp: bench.clock.now, json: [])
-        _ = try store.upsertInsights([row], syncedAt: bench.clock.now)
+        _ = try store.analyses.upsertInsights([row], syncedAt: bench.clock.now)
         let before = bench.stateContents()
 
         let (_, status) = await rehearse(bench, "processing-status")

@@ -241,7 +241,7 @@ package struct SourceIntake: Sendable {
         }
         report.days = nil
         refusals.settle(in: &report, &counts)
-        if !report.stepMinutes.isEmpty { try store.keep(report.stepMinutes) }
+        if !report.stepMinutes.isEmpty { try store.analyses.keep(report.stepMinutes) }
         return IntakeResult(
             report: report, enqueued: counts, reading: reading, madeRefused: refusals.aggregates)
     }

@@ -28,7 +28,7 @@ public struct InsightGenerateWorker: KindWorker {
         let settings = try InsightSettings(JobOptions(context.order))
         var making = InsightMaking(context)
         try making.queue(settings)
-        let requests = try context.store.openInsightRequests()
+        let requests = try context.store.analyses.openInsightRequests()
         guard !requests.isEmpty else { return .success }
         try await context.client.prepare()
         for request in requests {

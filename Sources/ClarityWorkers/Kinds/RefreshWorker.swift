@@ -192,7 +192,7 @@ struct Pull {
                 id: $0.id, type: CachedRow.insightPreview, timestamp: $0.generatedAt, json: $0.json)
         }
         let now = context.clock.now
-        let stored = try context.store.upsertInsights(rows, syncedAt: now)
+        let stored = try context.store.analyses.upsertInsights(rows, syncedAt: now)
         try context.store.cache.notePull(of: .insights, isWhole: !page.hasMore, at: now)
         counts.add(rows.count, to: "insights_pulled")
         counts.add(stored.added, to: "insights_new")

@@ -40,7 +40,7 @@ struct StatusPoll {
     ///   error that affects every item, at once.
     mutating func round() async throws -> Bool {
         let uploads = asksUploads ? try await openUploads().map(OpenWork.upload) : []
-        let works = uploads + (try context.store.openAnalyses().map(OpenWork.analysis))
+        let works = uploads + (try context.store.analyses.open().map(OpenWork.analysis))
         for kind in asksUploads ? ["uploads", "analyses"] : ["analyses"] {
             let good = kind == "uploads" ? "confirmed" : "completed"
             for end in [good, "failed", "unconfirmed"] { counts.add(0, to: "\(kind)_\(end)") }
@@ -94,7 +94,7 @@ struct StatusPoll {
     mutating func take(
         _ analysis: KeptAnalysis, id: String, _ result: AnalysisResult
     ) throws {
-        try context.store.complete(
+        try context.store.analyses.complete(
             analysis, processingID: id, result, at: context.clock.now)
         counts.add(1, to: "analyses_completed")
         context.report(.happened(.analysisCompleted))
@@ -191,7 +191,7 @@ struct StatusPoll {
         case .completed(let result?):
             try take(analysis, id: analysis.processingID ?? "", result)
         case .failed:
-            try context.store.fail(
+            try context.store.analyses.fail(
                 analysis, reason: "the backend could not analyse it", at: context.clock.now)
             counts.add(1, to: "analyses_failed")
         case .completed(nil), .open, .stored, .unknown, .silent: return false
@@ -213,7 +213,7 @@ struct StatusPoll {
             }
             counts.add(count, to: "samples_unconfirmed")
         case .analysis(let analysis):
-            try context.store.fail(analysis, isUnconfirmed: true, reason: reason, at: now)
+            try context.store.analyses.fail(analysis, isUnconfirmed: true, reason: reason, at: now)
         case .insight: return false
         }
         if counts["\(work.kind)_unconfirmed"] == 0 {

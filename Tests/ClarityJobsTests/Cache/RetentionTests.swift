@@ -234,19 +234,21 @@ import Testing
         let store = try folder.open()
         // The first analysis has an insight, the second a requested one, the third none.
         let analyses = try (0..<3).map { try completedAnalysis(store, 20_000 + 7 * $0) }
-        let made = try #require(try store.queueInsight(of: analyses[0], testMatter, at: noon))
-        try store.sending(made, at: noon)
-        try store.complete(made, insight: "a", at: noon)
-        let asked = try #require(try store.queueInsight(of: analyses[1], testMatter, at: noon))
+        let made = try #require(
+            try store.analyses.queueInsight(of: analyses[0], testMatter, at: noon))
+        try store.analyses.sending(made, at: noon)
+        try store.analyses.complete(made, insight: "a", at: noon)
+        let asked = try #require(
+            try store.analyses.queueInsight(of: analyses[1], testMatter, at: noon))
         // The newest week failed, so the week before it has the newest result.
-        let failed = try store.queueAnalysis(
+        let failed = try store.analyses.queue(
             of: CivilDay(daysSince1970: 20_021), as: .steps, knownMinutes: 9000, at: noon)
-        try store.fail(failed, reason: "r", at: noon)
+        try store.analyses.fail(failed, reason: "r", at: noon)
 
         let young = try store.prune(before: noon)
         let first = try store.prune(before: noon + .seconds(1))
         let left = (try ids("analyses", store), try ids("insight_requests", store))
-        try store.fail(asked, reason: "r", at: noon + .seconds(60))
+        try store.analyses.fail(asked, reason: "r", at: noon + .seconds(60))
         let early = try store.prune(before: noon + .seconds(60))
         let second = try store.prune(before: noon + .seconds(61))
 
@@ -256,17 +258,18 @@ import Testing
         #expect(second.summary == "analyses 1")
         #expect(try ids("analyses", store) == [3, 4])
         #expect(try ids("insight_requests", store) == [])
-        #expect(try store.latestResult()?.analysis.id == 3)
+        #expect(try store.analyses.latestResult()?.analysis.id == 3)
     }
 
     @Test func `the number of a request that is gone is no other's`() throws {
         let store = try folder.open()
         let analyses = try (0..<2).map { try completedAnalysis(store, 20_000 + 7 * $0) }
-        let gone = try #require(try store.queueInsight(of: analyses[0], testMatter, at: noon))
-        try store.fail(gone, reason: "r", at: noon)
+        let gone = try #require(
+            try store.analyses.queueInsight(of: analyses[0], testMatter, at: noon))
+        try store.analyses.fail(gone, reason: "r", at: noon)
         _ = try store.prune(before: noon + .seconds(1))
 
-        let next = try store.queueInsight(of: analyses[1], testMatter, at: noon)
+        let next = try store.analyses.queueInsight(of: analyses[1], testMatter, at: noon)
 
         #expect(next?.id == 2)
     }
@@ -278,9 +281,9 @@ import Testing
             _ = try store.cache.upsert(
                 [CachedRow(id: id, type: "t", timestamp: time, json: [])], into: .insights,
                 syncedAt: time)
-            try store.noteMissingText(of: id, at: noon)
+            try store.analyses.noteMissingText(of: id, at: noon)
         }
-        try store.noteMissingText(of: "never listed", at: noon - .seconds(500))
+        try store.analyses.noteMissingText(of: "never listed", at: noon - .seconds(500))
 
         _ = try store.prune(before: noon - .seconds(100))
 

@@ -35,11 +35,11 @@ struct FilledStore {
         }
         try store.noteRead(source, stamp, at: noon)
         try store.cache.keepPullPlace(FilledStore.cursor, of: .metrics)
-        try store.keep(FilledStore.steps)
+        try store.analyses.keep(FilledStore.steps)
         _ = try store.keepDayZone("Europe/London")
         try store.contribute([FilledStore.contribution], of: source) { _, _ in [1, 2, 3] }
         try read(store)
-        _ = try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
+        _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
     }
 
     /// Records a reading in the ledger, and the backend's words about the first waiting sample.
@@ -129,7 +129,7 @@ struct FilledStore {
             try store.nextBatch(limit: 99, at: noon)?.samples == waiting,
             sourceLocation: sourceLocation)
         #expect(try store.wasRead(source, stamp) == noon, sourceLocation: sourceLocation)
-        let week = try store.stepMinutes(endingOn: CivilDay(daysSince1970: 106))
+        let week = try store.analyses.stepMinutes(endingOn: CivilDay(daysSince1970: 106))
         #expect(
             week
                 == .known(
@@ -145,9 +145,11 @@ struct FilledStore {
         #expect(
             contributions == (hasContributions ? [[1, 2, 3]] : []), sourceLocation: sourceLocation)
         #expect(
-            try store.latestResult()?.result.numbers == ["m10": 1], sourceLocation: sourceLocation)
-        let request = try #require(try store.openInsightRequests().first)
-        #expect(try store.matter(of: request) == testMatter, sourceLocation: sourceLocation)
+            try store.analyses.latestResult()?.result.numbers == ["m10": 1],
+            sourceLocation: sourceLocation)
+        let request = try #require(try store.analyses.openInsightRequests().first)
+        #expect(
+            try store.analyses.matter(of: request) == testMatter, sourceLocation: sourceLocation)
         #expect(try store.audit.verify().broken == nil, sourceLocation: sourceLocation)
         #expect(
             try store.arithmetic().reasons == FilledStore.reasons, sourceLocation: sourceLocation)

@@ -67,14 +67,14 @@ struct GuessedState {
                 try pull(
                     #"{"total_sleep_minutes":480\#(isFirst ? "" : "," + stages)}"#, at: 0, store)
             case .insight:
-                _ = try store.upsertInsights(
+                _ = try store.analyses.upsertInsights(
                     [
                         CachedRow(
                             id: "5e0f0a52", type: CachedRow.insightPreview, timestamp: noon,
                             json: Array(text.utf8))
                     ], syncedAt: noon)
             case .fullInsight:
-                try store.keep(
+                try store.analyses.keep(
                     FullInsight(id: "5e0f0a52", generatedAt: noon, json: Array(text.utf8)), at: noon
                 )
             case .profile:
@@ -82,17 +82,17 @@ struct GuessedState {
                     Array(#"{"display_name":"\#(isFirst ? "Al" : "Maximiliane")"}"#.utf8),
                     syncedAt: noon)
             case .minutes:
-                try store.keep([
+                try store.analyses.keep([
                     StepDay(
                         day: CivilDay(daysSince1970: 100), zone: "UTC",
                         counts: [isFirst ? 0 : 4_000_000], knownMinutes: 1440)
                 ])
             case .analysis:
-                let analysis = try store.queueAnalysis(
+                let analysis = try store.analyses.queue(
                     of: CivilDay(daysSince1970: 100), as: .steps, knownMinutes: 10_080, at: noon)
-                try store.sending(analysis)
+                try store.analyses.sending(analysis)
                 let numbers = isFirst ? ["m10": 1.0] : ["m10": 1, "l5": 2, "depression_risk": 0.5]
-                try store.complete(
+                try store.analyses.complete(
                     analysis, processingID: "p",
                     AnalysisResult(
                         numbers: numbers, embedding: isFirst ? [] : [0.25, 0.5],
@@ -101,7 +101,7 @@ struct GuessedState {
                 let analysis = try completedAnalysis(store)
                 var matter = testMatter
                 if !isFirst { matter.numbers["depression_risk"] = 0.5 }
-                _ = try store.queueInsight(of: analysis, matter, at: noon)
+                _ = try store.analyses.queueInsight(of: analysis, matter, at: noon)
             case .serverWords:
                 _ = try store.enqueue(heartRates(0..<1))
                 try store.change { connection in

@@ -42,7 +42,7 @@ import Testing
         try store.contribute(
             [ContributionKey(kind: .steps, period: 700)], of: "/home/ada/export.zip"
         ) { _, _ in [7] }
-        _ = try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
+        _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
         return store
     }
 

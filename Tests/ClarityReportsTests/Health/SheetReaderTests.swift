@@ -36,7 +36,7 @@ import Testing
             id: id, type: CachedRow.insightPreview,
             timestamp: try #require(Instant(rfc3339: timestamp)),
             json: Array(#"{"narrative":"\#(narrative)","confidence_score":0.5}"#.utf8))
-        _ = try bench.store().upsertInsights([row], syncedAt: now)
+        _ = try bench.store().analyses.upsertInsights([row], syncedAt: now)
     }
 
     // MARK: Days of another time zone
@@ -177,7 +177,7 @@ import Testing
                 id: "i-\(number)", type: CachedRow.insightPreview, timestamp: now,
                 json: Array(#"{"narrative":"\#(narrative)"}"#.utf8))
         }
-        _ = try bench.store().upsertInsights(rows, syncedAt: now)
+        _ = try bench.store().analyses.upsertInsights(rows, syncedAt: now)
 
         let sheet = try reader().insights()
 

@@ -221,7 +221,7 @@ import Testing
 
         _ = try read(source)
 
-        #expect(try bench.store().stepDays() == [CivilDay(daysSince1970: 20_000)])
+        #expect(try bench.store().analyses.stepDays() == [CivilDay(daysSince1970: 20_000)])
     }
 
     @Test func `samples that began before the given instant are counted and not queued`() throws {
@@ -336,7 +336,7 @@ import Testing
 
         _ = try read(source)
 
-        #expect(try bench.store().stepDays() == [CivilDay(daysSince1970: 20_000)])
+        #expect(try bench.store().analyses.stepDays() == [CivilDay(daysSince1970: 20_000)])
     }
 
     @Test func `a source that cannot be read is an error of its own`() throws {

@@ -239,17 +239,17 @@ import Testing
                 : Self.status(request.path.hasSuffix("a") ? "completed" : "failed", 100)
         }
         let store = try bench.store()
-        let analysis = try store.queueAnalysis(
+        let analysis = try store.analyses.queue(
             of: WorkBench.lastDay, as: .steps, knownMinutes: 9000, at: bench.clock.now)
-        try store.sending(analysis)
-        try store.accept(analysis, processingID: "p", at: bench.clock.now)
+        try store.analyses.sending(analysis)
+        try store.analyses.accept(analysis, processingID: "p", at: bench.clock.now)
 
         let (outcome, reports) = await bench.attempt("processing-status")
 
         #expect(outcome == .success)
         #expect(reports.events == [.uploadCompleted, .analysisCompleted])
         #expect(reports.tally["analyses_completed"] == 1)
-        #expect(try bench.store().latestResult()?.result.numbers == ["m10": 1])
+        #expect(try bench.store().analyses.latestResult()?.result.numbers == ["m10": 1])
         #expect(reports.progress.last.map { [$0.done, $0.total] } == [300, 300])
     }
 

@@ -3,7 +3,7 @@ import SQLite
 
 // Insights with their full text beside those of the history, which have only a preview.
 
-extension HealthStore {
+extension Analyses {
     /// The number of failed requests for a full text after which it is not requested again.
     static var textAsks: Int64 { 5 }
 
@@ -16,7 +16,7 @@ extension HealthStore {
     ) throws(HealthStoreError) -> UpsertCounts {
         guard !rows.isEmpty else { return UpsertCounts() }
         var others: [CachedRow] = []
-        let kept = try change { connection in
+        let kept = try store.change { connection in
             var kept: Int64 = 0
             for row in rows {
                 try name(row, connection)
@@ -30,7 +30,7 @@ extension HealthStore {
             }
             return kept
         }
-        var counts = try cache.upsert(others, into: .insights, syncedAt: now)
+        var counts = try store.cache.upsert(others, into: .insights, syncedAt: now)
         counts.unchanged += kept
         return counts
     }
@@ -43,12 +43,12 @@ extension HealthStore {
     public func keep(
         _ insight: FullInsight, for request: KeptInsightRequest? = nil, at now: Instant
     ) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             let row = CachedRow(
                 id: insight.id, type: CachedRow.fullInsight, timestamp: insight.generatedAt,
                 json: insight.json)
             let time = Value.instant(insight.generatedAt)
-            let digest = cache.digest(row, in: .insights)
+            let digest = store.cache.digest(row, in: .insights)
             try connection.run(
                 """
                 INSERT INTO archive
@@ -58,10 +58,10 @@ extension HealthStore {
                 ON CONFLICT DO NOTHING
                 """, .instant(now), .text(row.id), time, .text(row.type),
                 .blob(digest))
-            try cache.put(row, digest, into: .insights, at: now, connection)
+            try store.cache.put(row, digest, into: .insights, at: now, connection)
             try connection.run(
                 "DELETE FROM missing_texts WHERE insight_id = ?", .text(insight.id))
-            try audit.record(
+            try store.audit.record(
                 .read, ["insights": 1], detail: "in full, from the backend", connection)
             if let request { try complete(request, insight.id, at: now, connection) }
         }
@@ -72,13 +72,13 @@ extension HealthStore {
     ///
     /// It leaves out insights for which the backend had no text five times.
     public func insightsWithoutText(limit: Int) throws(HealthStoreError) -> [String] {
-        try access { connection in
+        try store.access { connection in
             try connection.all(
                 """
                 SELECT id FROM insights LEFT JOIN missing_texts ON insight_id = id
                 WHERE type = ? AND coalesce(asked_count, 0) < ?
                 ORDER BY coalesce(asked_count, 0), timestamp_ms DESC, id LIMIT ?
-                """, .text(CachedRow.insightPreview), .integer(HealthStore.textAsks),
+                """, .text(CachedRow.insightPreview), .integer(Analyses.textAsks),
                 .integer(Int64(limit))
             ) { $0.text(0) }
         }
@@ -86,7 +86,7 @@ extension HealthStore {
 
     /// Records that the backend had no full text of an insight.
     public func noteMissingText(of insight: String, at now: Instant) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             try connection.run(
                 """
                 INSERT INTO missing_texts (insight_id, asked_count, last_asked_at_ms)
@@ -101,7 +101,7 @@ extension HealthStore {
     public func unclaimedInsight(
         for request: KeptInsightRequest, since start: Instant
     ) throws(HealthStoreError) -> String? {
-        try access { connection in
+        try store.access { connection in
             try connection.first(
                 """
                 SELECT id FROM insights WHERE timestamp_ms >= ? AND NOT EXISTS
@@ -128,10 +128,10 @@ extension HealthStore {
             map: SyncedRow.init)
         guard let found else { return }
         let former = found.row.id
-        var named = try cache.opened(found, in: .insights).row
+        var named = try store.cache.opened(found, in: .insights).row
         named.id = row.id
-        try cache.put(
-            named, cache.digest(named, in: .insights), into: .insights, at: found.syncedAt,
+        try store.cache.put(
+            named, store.cache.digest(named, in: .insights), into: .insights, at: found.syncedAt,
             connection)
         try connection.run("DELETE FROM insights WHERE id = ?", .text(former))
         try connection.run(

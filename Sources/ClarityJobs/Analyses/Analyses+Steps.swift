@@ -2,7 +2,7 @@ import SQLite
 
 // The steps of the last weeks by minute, for movement analyses.
 
-extension HealthStore {
+extension Analyses {
     /// The number of days that are stored, counted from the newest.
     static var stepDays: Int64 { 35 }
 
@@ -12,7 +12,7 @@ extension HealthStore {
     /// earlier that day.
     public func keep(_ days: [StepDay]) throws(HealthStoreError) {
         guard !days.isEmpty else { return }
-        try change { connection in
+        try store.change { connection in
             for day in days {
                 try connection.run(
                     """
@@ -21,19 +21,19 @@ extension HealthStore {
                         sealed = excluded.sealed
                     WHERE excluded.known_minutes >= known_minutes
                     """, .integer(Int64(day.day.daysSince1970)), .integer(Int64(day.knownMinutes)),
-                    .blob(sealer.seal(day.sealedForm, for: HealthStore.identity(of: day.day))))
+                    .blob(sealer.seal(day.sealedForm, for: Analyses.identity(of: day.day))))
             }
             try connection.run(
                 """
                 DELETE FROM minutes
                 WHERE day NOT IN (SELECT day FROM minutes ORDER BY day DESC LIMIT ?)
-                """, .integer(HealthStore.stepDays))
+                """, .integer(Analyses.stepDays))
         }
     }
 
     /// Returns the stored days in order.
     public func stepDays() throws(HealthStoreError) -> [CivilDay] {
-        try access { connection in
+        try store.access { connection in
             try connection.all("SELECT day FROM minutes ORDER BY day") {
                 CivilDay(daysSince1970: Int($0.integer(0)))
             }
@@ -42,7 +42,7 @@ extension HealthStore {
 
     /// Returns the newest day that is known to its end, or `nil`.
     public func newestWholeStepDay() throws(HealthStoreError) -> CivilDay? {
-        try access { connection in
+        try store.access { connection in
             try connection.first(
                 "SELECT max(day) FROM minutes WHERE known_minutes = ?",
                 .integer(Int64(StepDay.minutes))
@@ -54,13 +54,13 @@ extension HealthStore {
     ///
     /// - Throws: `sealing` if a day does not decrypt.
     public func stepDays(endingOn last: CivilDay) throws(HealthStoreError) -> [StepDay] {
-        try access { connection in
+        try store.access { connection in
             let rows = try connection.all(
                 "SELECT day, sealed FROM minutes WHERE day BETWEEN ? AND ? ORDER BY day",
                 .integer(Int64(last.daysSince1970) - 6), .integer(Int64(last.daysSince1970))
             ) { (day: CivilDay(daysSince1970: Int($0.integer(0))), sealed: $0.blob(1)) }
             return try rows.map { row in
-                let identity = HealthStore.identity(of: row.day)
+                let identity = Analyses.identity(of: row.day)
                 let plain = try sealer.open(row.sealed, for: identity)
                 guard let day = StepDay(row.day, sealedForm: plain) else {
                     throw SealingError(identity)

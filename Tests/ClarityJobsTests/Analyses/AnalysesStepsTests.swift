@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct StepMinutesTests {
+@Suite struct AnalysesStepsTests {
     private let folder = StateFolder()
 
     /// Makes a day with steps in one minute.
@@ -17,10 +17,10 @@ import Testing
 
     @Test func `seven days are 10080 minutes, the oldest first`() throws {
         let store = try folder.open()
-        try store.keep((100..<107).reversed().map { day($0, UInt32($0), known: 1000) })
+        try store.analyses.keep((100..<107).reversed().map { day($0, UInt32($0), known: 1000) })
 
         guard
-            case .known(let counts, let isKnown) = try store.stepMinutes(
+            case .known(let counts, let isKnown) = try store.analyses.stepMinutes(
                 endingOn: CivilDay(daysSince1970: 106))
         else {
             Issue.record("the week is not known")
@@ -36,46 +36,48 @@ import Testing
 
     @Test func `days without steps are missing`() throws {
         let store = try folder.open()
-        try store.keep([day(100), day(103)])
+        try store.analyses.keep([day(100), day(103)])
 
         #expect(
-            try store.stepMinutes(endingOn: CivilDay(daysSince1970: 106)) == .missing(days: 5))
+            try store.analyses.stepMinutes(endingOn: CivilDay(daysSince1970: 106))
+                == .missing(days: 5))
         #expect(
-            try store.stepMinutes(endingOn: CivilDay(daysSince1970: 99)) == .missing(days: 7))
+            try store.analyses.stepMinutes(endingOn: CivilDay(daysSince1970: 99))
+                == .missing(days: 7))
     }
 
     @Test func `a later day replaces an earlier one unless it knows less`() throws {
         let store = try folder.open()
         func steps() throws -> UInt32 {
-            let days = try store.stepDays().map(\.daysSince1970)
+            let days = try store.analyses.stepDays().map(\.daysSince1970)
             guard days == Array(100..<107),
-                case .known(let counts, _) = try store.stepMinutes(
+                case .known(let counts, _) = try store.analyses.stepMinutes(
                     endingOn: CivilDay(daysSince1970: 106))
             else { return 0 }
             return counts[6 * 1440 + 106]
         }
-        try store.keep((100..<107).map { day($0, 5, known: 600) })
+        try store.analyses.keep((100..<107).map { day($0, 5, known: 600) })
         #expect(try steps() == 5)
 
-        try store.keep([day(106, 7, known: 600)])
+        try store.analyses.keep([day(106, 7, known: 600)])
         #expect(try steps() == 7)
-        try store.keep([day(106, 9, known: 1440)])
+        try store.analyses.keep([day(106, 9, known: 1440)])
         #expect(try steps() == 9)
-        try store.keep([day(106, 3, known: 1439)])
+        try store.analyses.keep([day(106, 3, known: 1439)])
         #expect(try steps() == 9)
     }
 
     @Test func `the newest 35 days stay`() throws {
         let store = try folder.open()
-        try store.keep((0..<40).map { day($0) })
-        try store.keep([day(2)])
+        try store.analyses.keep((0..<40).map { day($0) })
+        try store.analyses.keep([day(2)])
 
-        #expect(try store.stepDays().map(\.daysSince1970) == Array(5..<40))
+        #expect(try store.analyses.stepDays().map(\.daysSince1970) == Array(5..<40))
     }
 
     @Test func `a day opens for no other date`() throws {
         let store = try folder.open()
-        try store.keep((100..<107).map { day($0) })
+        try store.analyses.keep((100..<107).map { day($0) })
         try store.access { connection in
             try connection.execute(
                 """
@@ -85,7 +87,7 @@ import Testing
         }
 
         let error = #expect(throws: HealthStoreError.self) {
-            try store.stepMinutes(endingOn: CivilDay(daysSince1970: 106))
+            try store.analyses.stepMinutes(endingOn: CivilDay(daysSince1970: 106))
         }
 
         #expect(

@@ -1,22 +1,20 @@
 public import ClarityScheduler
 import SQLite
 
-// The movement analyses, recorded before they are sent.
+/// The movement analyses and the insights about them, recorded before they are requested.
+public struct Analyses: Sendable {
+    let store: HealthStore
 
-extension KeptAnalysis {
-    /// The number of unanswered sends after which a week is not sent again.
-    public static let mostSends = 5
-}
+    var sealer: Sealer { store.sealer }
 
-extension HealthStore {
     /// Returns the newest analysis in this form of the week that ends with `last`, or `nil`.
-    public func newestAnalysis(
+    public func newest(
         of last: CivilDay, as form: AnalysisForm
     ) throws(HealthStoreError) -> KeptAnalysis? {
-        try access { connection in
+        try store.access { connection in
             try connection.first(
                 """
-                SELECT \(KeptAnalysis.columns) FROM analyses
+                SELECT \(KeptAnalysis.Column.list) FROM analyses
                 WHERE last_day = ? AND form = ? ORDER BY id DESC LIMIT 1
                 """, .integer(Int64(last.daysSince1970)), .text(form.rawValue),
                 map: KeptAnalysis.init)
@@ -27,10 +25,10 @@ extension HealthStore {
     ///
     /// An unanswered analysis of the same week and form is reused with the present number of known
     /// minutes. Other unanswered analyses become `failed`, since only the newest week counts.
-    public func queueAnalysis(
+    public func queue(
         of last: CivilDay, as form: AnalysisForm, knownMinutes: Int, at now: Instant
     ) throws(HealthStoreError) -> KeptAnalysis {
-        try change { connection in
+        try store.change { connection in
             let day = Value.integer(Int64(last.daysSince1970))
             try connection.run(
                 """
@@ -53,7 +51,7 @@ extension HealthStore {
             }
             let row = try connection.first(
                 """
-                SELECT \(KeptAnalysis.columns) FROM analyses
+                SELECT \(KeptAnalysis.Column.list) FROM analyses
                 WHERE state IN ('queued', 'sending') AND last_day = ? AND form = ?
                 """, day, .text(form.rawValue), map: KeptAnalysis.init)
             guard let analysis = row ?? nil else {
@@ -98,7 +96,7 @@ extension HealthStore {
     public func complete(
         _ analysis: KeptAnalysis, processingID: String, _ result: AnalysisResult, at now: Instant
     ) throws(HealthStoreError) {
-        let sealed = sealer.seal(result.sealedForm, for: HealthStore.identity(of: analysis))
+        let sealed = sealer.seal(result.sealedForm, for: Analyses.identity(of: analysis))
         try settle(
             analysis, from: ["sending", "accepted"],
             "state = 'completed', processing_id = ?, finished_at_ms = ?, sealed = ?",
@@ -120,11 +118,11 @@ extension HealthStore {
     }
 
     /// Returns the analyses that the backend is processing, oldest first.
-    public func openAnalyses() throws(HealthStoreError) -> [KeptAnalysis] {
-        try access { connection in
+    public func open() throws(HealthStoreError) -> [KeptAnalysis] {
+        try store.access { connection in
             try connection.all(
                 """
-                SELECT \(KeptAnalysis.columns) FROM analyses WHERE state = 'accepted' ORDER BY id
+                SELECT \(KeptAnalysis.Column.list) FROM analyses WHERE state = 'accepted' ORDER BY id
                 """, map: KeptAnalysis.init
             ).compactMap { $0 }
         }
@@ -132,9 +130,9 @@ extension HealthStore {
 
     /// Returns the analysis with this number, or `nil` if there is none.
     public func analysis(_ id: Int64) throws(HealthStoreError) -> KeptAnalysis? {
-        try access { connection in
+        try store.access { connection in
             try connection.first(
-                "SELECT \(KeptAnalysis.columns) FROM analyses WHERE id = ?", .integer(id),
+                "SELECT \(KeptAnalysis.Column.list) FROM analyses WHERE id = ?", .integer(id),
                 map: KeptAnalysis.init)
         } ?? nil
     }
@@ -147,18 +145,21 @@ extension HealthStore {
     public func latestResult()
         throws(HealthStoreError) -> (analysis: KeptAnalysis, result: AnalysisResult)?
     {
-        try access { connection in
+        try store.access { connection in
             let found =
                 try connection.first(
                     """
-                    SELECT \(KeptAnalysis.columns), sealed FROM analyses
+                    SELECT \(KeptAnalysis.Column.list), sealed FROM analyses
                     WHERE state = 'completed' AND sealed IS NOT NULL
                     ORDER BY last_day DESC, id DESC LIMIT 1
                     """
-                ) { row in KeptAnalysis(row).map { ($0, row.blob(KeptAnalysis.columnCount)) } }
-                ?? nil
+                ) { row in
+                    KeptAnalysis(row).map {
+                        ($0, row.blob(Int32(KeptAnalysis.Column.allCases.count)))
+                    }
+                } ?? nil
             guard let (analysis, sealed) = found else { return nil }
-            let identity = HealthStore.identity(of: analysis)
+            let identity = Analyses.identity(of: analysis)
             guard let result = AnalysisResult(sealedForm: try sealer.open(sealed, for: identity))
             else { throw SealingError(identity) }
             return (analysis, result)
@@ -172,7 +173,7 @@ extension HealthStore {
         _ analysis: KeptAnalysis, from states: [String], _ settings: String, _ values: Value...,
         sent: Bool = false, read: Bool = false
     ) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             let names = states.map { "'\($0)'" }.joined(separator: ", ")
             try connection.forEach(
                 "UPDATE analyses SET \(settings) WHERE id = ? AND state IN (\(names))",
@@ -180,12 +181,13 @@ extension HealthStore {
             ) { _ in }
             guard connection.changes > 0 else { return }
             if sent {
-                try audit.record(
+                try store.audit.record(
                     .sent, ["step_minutes": Int64(analysis.knownMinutes)], detail: "to be analysed",
                     connection)
             }
             if read {
-                try audit.record(.read, ["analyses": 1], detail: "from the backend", connection)
+                try store.audit.record(
+                    .read, ["analyses": 1], detail: "from the backend", connection)
             }
         }
     }
@@ -198,24 +200,7 @@ extension HealthStore {
     }
 }
 
-extension KeptAnalysis {
-    static let columns = """
-        id, form, last_day, known_minutes, state, sends, processing_id, accepted_at_ms,
-        asked_count, last_asked_at_ms, last_word
-        """
-    static let columnCount: Int32 = 11
-
-    /// Parses a row of `columns`; returns `nil` for values that this version does not know.
-    init?(_ row: borrowing Row) {
-        guard let form = AnalysisForm(rawValue: row.text(1)),
-            let state = AnalysisState(rawValue: row.text(4))
-        else { return nil }
-        self.init(
-            id: row.integer(0), form: form,
-            lastDay: CivilDay(daysSince1970: Int(row.integer(2))),
-            knownMinutes: Int(row.integer(3)), state: state, sends: Int(row.integer(5)),
-            processingID: row.optionalText(6),
-            acceptedAt: row.optionalInstant(7),
-            questions: Questions(row, at: 8))
-    }
+extension HealthStore {
+    /// The movement analyses.
+    public var analyses: Analyses { Analyses(store: self) }
 }

@@ -3,14 +3,14 @@ import SQLite
 
 // The requests for insights, recorded before they are sent.
 
-extension HealthStore {
+extension Analyses {
     /// Records that an insight of an analysis is to be requested, once for each analysis.
     ///
     /// - Returns: `nil` if one was already requested.
     public func queueInsight(
         of analysis: KeptAnalysis, _ matter: InsightMatter, at now: Instant
     ) throws(HealthStoreError) -> KeptInsightRequest? {
-        try change { connection in
+        try store.change { connection in
             // The number is part of the encrypted value's row identity, and may become part of an
             // insight's provisional id: no other request ever gets it.
             let number =
@@ -18,7 +18,7 @@ extension HealthStore {
                     "SELECT seq + 1 FROM sqlite_sequence WHERE name = 'insight_requests'"
                 ) { $0.integer(0) } ?? 1
             let sealed = sealer.seal(
-                matter.sealedForm, for: HealthStore.identity(number, analysis.id))
+                matter.sealedForm, for: Analyses.identity(number, analysis.id))
             try connection.run(
                 """
                 INSERT INTO insight_requests (id, analysis_id, made_at_ms, sealed)
@@ -27,14 +27,14 @@ extension HealthStore {
                 .instant(now), .blob(sealed))
             guard connection.changes > 0 else { return nil }
             return try connection.first(
-                "SELECT \(KeptInsightRequest.columns) FROM insight_requests WHERE id = ?",
+                "SELECT \(KeptInsightRequest.Column.list) FROM insight_requests WHERE id = ?",
                 .integer(number), map: KeptInsightRequest.init) ?? nil
         }
     }
 
     /// Returns whether an insight of the analysis was already requested.
     public func hasInsightRequest(of analysis: KeptAnalysis) throws(HealthStoreError) -> Bool {
-        try access { connection in
+        try store.access { connection in
             try connection.first(
                 "SELECT 1 FROM insight_requests WHERE analysis_id = ?", .integer(analysis.id)
             ) { $0.integer(0) } != nil
@@ -43,10 +43,10 @@ extension HealthStore {
 
     /// Returns the requests that have not ended, oldest first.
     public func openInsightRequests() throws(HealthStoreError) -> [KeptInsightRequest] {
-        try access { connection in
+        try store.access { connection in
             try connection.all(
                 """
-                SELECT \(KeptInsightRequest.columns) FROM insight_requests
+                SELECT \(KeptInsightRequest.Column.list) FROM insight_requests
                 WHERE state IN ('queued', 'sending', 'generating') ORDER BY id
                 """, map: KeptInsightRequest.init
             ).compactMap { $0 }
@@ -59,13 +59,13 @@ extension HealthStore {
     public func matter(
         of request: KeptInsightRequest
     ) throws(HealthStoreError) -> InsightMatter? {
-        try access { connection in
+        try store.access { connection in
             let found = try connection.first(
                 "SELECT sealed FROM insight_requests WHERE id = ? AND sealed IS NOT NULL",
                 .integer(request.id)
             ) { $0.blob(0) }
             guard let sealed = found else { return nil }
-            let identity = HealthStore.identity(request.id, request.analysis)
+            let identity = Analyses.identity(request.id, request.analysis)
             guard let matter = InsightMatter(sealedForm: try sealer.open(sealed, for: identity))
             else { throw SealingError(identity) }
             return matter
@@ -80,7 +80,7 @@ extension HealthStore {
     ) throws(HealthStoreError) {
         let time = Value.instant(now)
         let since = now - KeptInsightRequest.clockMargin
-        try change { connection in
+        try store.change { connection in
             try connection.run(
                 """
                 UPDATE insight_requests SET state = 'sending', sends = sends + 1,
@@ -96,7 +96,7 @@ extension HealthStore {
 
     /// Records that the last send certainly did not arrive; earlier sends may have arrived.
     public func notArrived(_ request: KeptInsightRequest) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             try connection.run(
                 """
                 UPDATE insight_requests SET state = iif(sends > 1, 'sending', 'queued'),
@@ -111,14 +111,15 @@ extension HealthStore {
     public func generating(
         _ request: KeptInsightRequest, insight: String
     ) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             try connection.run(
                 """
                 UPDATE insight_requests SET state = 'generating', insight_id = ?
                 WHERE id = ? AND state = 'sending'
                 """, .text(insight), .integer(request.id))
             guard connection.changes > 0 else { return }
-            try audit.record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
+            try store.audit.record(
+                .sent, ["analyses": 1], detail: "to make an insight of", connection)
         }
     }
 
@@ -126,7 +127,7 @@ extension HealthStore {
     public func complete(
         _ request: KeptInsightRequest, insight: String, at now: Instant
     ) throws(HealthStoreError) {
-        try change { connection in try complete(request, insight, at: now, connection) }
+        try store.change { connection in try complete(request, insight, at: now, connection) }
     }
 
     /// The same, within the transaction that stores the insight.
@@ -140,7 +141,7 @@ extension HealthStore {
             WHERE id = ? AND state IN ('sending', 'generating')
             """, .text(insight), .instant(now), .integer(request.id))
         guard connection.changes > 0, request.state != .generating else { return }
-        try audit.record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
+        try store.audit.record(.sent, ["analyses": 1], detail: "to make an insight of", connection)
     }
 
     /// Records that the request ended without an insight.
@@ -149,7 +150,7 @@ extension HealthStore {
     public func fail(
         _ request: KeptInsightRequest, isUnconfirmed: Bool = false, reason: String, at now: Instant
     ) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             try connection.run(
                 """
                 UPDATE insight_requests SET state = ?, reason = ?, finished_at_ms = ?, sealed = NULL
@@ -164,23 +165,5 @@ extension HealthStore {
         identity.append(request)
         identity.append(analysis)
         return identity
-    }
-}
-
-extension KeptInsightRequest {
-    static let columns = """
-        id, analysis_id, state, sends, first_sent_at_ms, last_sent_at_ms, insight_id, asked_count,
-        last_asked_at_ms, last_word
-        """
-
-    /// Parses a row of `columns`; returns `nil` for values that this version does not know.
-    init?(_ row: borrowing Row) {
-        guard let state = InsightRequestState(rawValue: row.text(2)) else { return nil }
-        self.init(
-            id: row.integer(0), analysis: row.integer(1), state: state,
-            sends: Int(row.integer(3)),
-            firstSentAt: row.optionalInstant(4),
-            lastSentAt: row.optionalInstant(5),
-            insightID: row.optionalText(6), questions: Questions(row, at: 7))
     }
 }

@@ -4,38 +4,39 @@ import Testing
 
 @testable import ClarityJobs
 
-@Suite struct HealthStoreInsightRequestsTests {
+@Suite struct AnalysesInsightRequestsTests {
     private let folder = StateFolder()
 
     @Test func `an analysis leads to one request, whatever became of it`() throws {
         let store = try folder.open()
         let analysis = try completedAnalysis(store)
 
-        let request = try #require(try store.queueInsight(of: analysis, testMatter, at: noon))
-        let second = try store.queueInsight(of: analysis, testMatter, at: noon)
-        try store.fail(request, reason: "refused", at: noon)
-        let third = try store.queueInsight(of: analysis, testMatter, at: noon)
-        let other = try store.queueInsight(
+        let request = try #require(
+            try store.analyses.queueInsight(of: analysis, testMatter, at: noon))
+        let second = try store.analyses.queueInsight(of: analysis, testMatter, at: noon)
+        try store.analyses.fail(request, reason: "refused", at: noon)
+        let third = try store.analyses.queueInsight(of: analysis, testMatter, at: noon)
+        let other = try store.analyses.queueInsight(
             of: completedAnalysis(store, 20_001), testMatter, at: noon)
 
         #expect(request.state == .queued && request.sends == 0)
         #expect(second == nil && third == nil)
-        #expect(try store.hasInsightRequest(of: analysis))
-        #expect(try store.openInsightRequests().map(\.id) == [other?.id])
+        #expect(try store.analyses.hasInsightRequest(of: analysis))
+        #expect(try store.analyses.openInsightRequests().map(\.id) == [other?.id])
     }
 
     @Test func `what it is made of is sealed, and gone when it has ended`() throws {
         let store = try folder.open()
         let request = try #require(
-            try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
+            try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
 
-        let matter = try folder.open().matter(of: request)
-        try store.sending(request, at: noon)
-        try store.complete(request, insight: "i-1", at: noon)
+        let matter = try folder.open().analyses.matter(of: request)
+        try store.analyses.sending(request, at: noon)
+        try store.analyses.complete(request, insight: "i-1", at: noon)
 
         #expect(matter == testMatter)
         #expect(!"\([testMatter])".contains("4711"))
-        #expect(try store.matter(of: request) == nil)
+        #expect(try store.analyses.matter(of: request) == nil)
     }
 
     @Test(arguments: [nil, "days and counts"] as [String?])
@@ -55,15 +56,15 @@ import Testing
     @Test func `the first and the last send that may have arrived are known`() throws {
         let store = try folder.open()
         let request = try #require(
-            try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
-        func now() throws -> KeptInsightRequest? { try store.openInsightRequests().first }
+            try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
+        func now() throws -> KeptInsightRequest? { try store.analyses.openInsightRequests().first }
 
-        try store.sending(request, at: noon + .seconds(1))
-        try store.notArrived(request)
+        try store.analyses.sending(request, at: noon + .seconds(1))
+        try store.analyses.notArrived(request)
         let back = try #require(try now())
-        try store.sending(request, at: noon + .seconds(2))
-        try store.sending(request, at: noon + .seconds(3))
-        try store.notArrived(request)
+        try store.analyses.sending(request, at: noon + .seconds(2))
+        try store.analyses.sending(request, at: noon + .seconds(3))
+        try store.analyses.notArrived(request)
         let doubtful = try #require(try now())
 
         #expect(back.state == .queued && back.sends == 0 && back.firstSentAt == nil)
@@ -75,18 +76,18 @@ import Testing
     @Test func `one that is being made is asked for by its name until it has ended`() throws {
         let store = try folder.open()
         let request = try #require(
-            try store.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
-        try store.sending(request, at: noon)
-        try store.generating(request, insight: "i-1")
-        let open = try store.openInsightRequests()
+            try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon))
+        try store.analyses.sending(request, at: noon)
+        try store.analyses.generating(request, insight: "i-1")
+        let open = try store.analyses.openInsightRequests()
 
-        try store.fail(
+        try store.analyses.fail(
             try #require(open.first), isUnconfirmed: true, reason: "silence", at: noon)
-        try store.complete(request, insight: "i-2", at: noon)
+        try store.analyses.complete(request, insight: "i-2", at: noon)
 
         #expect(open.map(\.state) == [.generating])
         #expect(open.map(\.insightID) == ["i-1"])
-        #expect(try store.openInsightRequests().isEmpty)
+        #expect(try store.analyses.openInsightRequests().isEmpty)
         let state = try store.access { connection in
             try connection.first("SELECT state || insight_id FROM insight_requests") { $0.text(0) }
         }
@@ -119,7 +120,7 @@ import Testing
         _ = try store.enqueue(heartRates(0..<10) + [sample(.steps, 3), sample(.steps, 9)])
         let start = Instant(secondsSince1970: 1_700_000_000)
 
-        let counts = try store.sampleCounts(
+        let counts = try store.analyses.sampleCounts(
             from: start + .seconds(60), to: start + .seconds(9 * 60))
 
         #expect(counts.filter { $0.value > 0 } == [.heartRate: 8, .steps: 1])
