@@ -70,7 +70,7 @@ public struct UploadForecast: Hashable, Sendable {
         guard let dialect = named ?? remembered else { return nil }
         let first = route.flatMap { UploadRoute(rawValue: $0) } ?? dialect.standardRoute
         let routes = [first] + UploadRoute.allCases.filter { $0 != first }
-        let waiting = try store.waitingSamples()
+        let waiting = try store.outbox.waiting()
         return sentence(
             routes.compactMap { route in
                 dialect.endpoints[route].map {

@@ -90,7 +90,7 @@ struct Logout {
             return .usage
         }
         let question = LogoutText.question(
-            email: try email(store), unsent: try store.unsentSamples())
+            email: try email(store), unsent: try store.outbox.unsentCount())
         guard terminal.agrees(to: question) else {
             complain("nothing was done")
             return .failed

@@ -119,8 +119,8 @@ import Testing
         let bench = WorkBench()
         try bench.logIn()
         try bench.enqueue(0..<1)
-        let batch = try #require(try bench.store().nextBatch(limit: 1, at: bench.clock.now))
-        try bench.store().settle(batch, processingID: "p", at: bench.clock.now)
+        let batch = try #require(try bench.store().outbox.nextBatch(limit: 1, at: bench.clock.now))
+        try bench.store().outbox.settle(batch, processingID: "p", at: bench.clock.now)
         try bench.enqueue(1..<2)
 
         let (outcome, _) = await bench.attempt(kind, ["backend.url": "http://127.0.0.1:9/api/v2"])

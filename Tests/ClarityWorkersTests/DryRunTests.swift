@@ -146,8 +146,8 @@ import Testing
         try bench.logIn()
         let store = try bench.store()
         try bench.enqueue(0..<2)
-        let batch = try #require(try store.nextBatch(limit: 2, at: bench.clock.now))
-        try store.settle(batch, processingID: "p-1", at: bench.clock.now)
+        let batch = try #require(try store.outbox.nextBatch(limit: 2, at: bench.clock.now))
+        try store.outbox.settle(batch, processingID: "p-1", at: bench.clock.now)
 
         let (_, text) = await rehearse(bench, "processing-status")
 

@@ -29,7 +29,7 @@ import Testing
 
         try await world.live()
 
-        let sums = try world.health().arithmetic()
+        let sums = try world.health().outbox.arithmetic()
         let text = """
             \(script)
             \(world.attempts) attempts of \(world.runs.count) runs
@@ -49,7 +49,7 @@ import Testing
         )
         let findings = try RunHistory(inDirectory: world.statePath).audit(JobSet(world.jobs))
         #expect(findings.filter(\.isOffence) == [], "\(text)")
-        #expect(try world.health().proveOutbox().findings == [], "\(text)")
+        #expect(try world.health().outbox.prove().findings == [], "\(text)")
     }
 
     /// Checks that every record of the script's exports is counted exactly once, both in the import

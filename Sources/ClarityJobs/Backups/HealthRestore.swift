@@ -163,14 +163,14 @@ struct HealthRestore {
             UPDATE batches SET sends = sends + 1 WHERE state = 'sending'
                 \(knows ? "AND NOT \(isSameBatch)" : "")
             """)
-        let waiting = HealthStore.retriable.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        let waiting = Outbox.retriable.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         // Waiting samples first: the samples that the next statement sets aside must not be among
         // them.
         try connection.run(
             """
             UPDATE outbox SET doubts = doubts + 1
             WHERE state IN (\(waiting))
-                AND \(HealthStore.isDiscarded(false)) \(knows ? "AND NOT \(isSame)" : "")
+                AND \(Outbox.isDiscarded(false)) \(knows ? "AND NOT \(isSame)" : "")
             """)
         settling.doubtful += Int64(connection.changes)
         try connection.run(
@@ -183,6 +183,6 @@ struct HealthRestore {
     }
 
     private var held: String {
-        ", state = 'setAside', hold = 'doubt', reason = '\(HealthStore.doubtReason)'"
+        ", state = 'setAside', hold = 'doubt', reason = '\(Outbox.doubtReason)'"
     }
 }

@@ -95,17 +95,4 @@ extension Cache {
             return record
         }
     }
-
-    /// Returns when a source, one file or a set of files, was last read to its end, or `nil`.
-    public func lastSourceReading() throws(HealthStoreError) -> Instant? {
-        try store.access { connection in
-            try connection.first(
-                """
-                SELECT max(at_ms) FROM (
-                    SELECT read_at_ms AS at_ms FROM sources
-                    UNION ALL SELECT finished_at_ms FROM readings WHERE state = 'ended')
-                """
-            ) { $0.optionalInstant(0) } ?? nil
-        }
-    }
 }

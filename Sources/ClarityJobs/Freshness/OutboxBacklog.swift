@@ -13,10 +13,10 @@ public struct OutboxBacklog: Hashable, Sendable {
     public init() {}
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns the number of samples that are queued or being sent, by kind.
-    public func waitingSamples() throws(HealthStoreError) -> [SampleKind: Int64] {
-        try access { connection in
+    public func waiting() throws(HealthStoreError) -> [SampleKind: Int64] {
+        try store.access { connection in
             var waiting: [SampleKind: Int64] = [:]
             try connection.forEach(
                 """
@@ -31,8 +31,8 @@ extension HealthStore {
     }
 
     /// Returns the backlog; the time grows with its size, and confirmed samples cost nothing.
-    public func outboxBacklog() throws(HealthStoreError) -> OutboxBacklog {
-        try access { connection in
+    public func backlog() throws(HealthStoreError) -> OutboxBacklog {
+        try store.access { connection in
             var backlog = OutboxBacklog()
             try connection.forEach(
                 """

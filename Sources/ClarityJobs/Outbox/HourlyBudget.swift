@@ -26,7 +26,7 @@ enum HourlyBudget {
     }
 }
 
-extension HealthStore {
+extension Outbox {
     /// Stops requests to `route` because the backend refused one although the budget had room.
     ///
     /// The backend may count requests of others too, or may have begun to count anew. Its current
@@ -40,7 +40,7 @@ extension HealthStore {
     public func closeRoute(
         _ route: UploadRoute, for retryAfter: Duration?, at now: Instant
     ) throws(HealthStoreError) -> Duration {
-        try changeAnyway { connection in
+        try store.changeAnyway { connection in
             let sent = try requests(by: route, at: now, connection)
             let shorter = retryAfter.flatMap { $0 < .seconds(3600) ? $0 : nil }
             let wait =

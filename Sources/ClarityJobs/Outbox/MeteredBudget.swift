@@ -73,7 +73,7 @@ struct MeteredBudget {
     }
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns the budget with what was sent in its window, and deletes older entries.
     func meteredBudget(
         _ bytes: Int64, at now: Instant, _ connection: Connection
@@ -109,7 +109,7 @@ extension HealthStore {
     /// If the process ends before this call, the estimate of one try stays.
     public func sentMetered(_ batch: OutboxBatch, bytes: Int64) throws(HealthStoreError) {
         guard let entry = batch.meteredEntry else { return }
-        try changeAnyway { connection in
+        try store.changeAnyway { connection in
             try connection.run(
                 "UPDATE metered_bytes SET bytes = ? WHERE id = ?",
                 .integer(MeteredBudget.rounded(max(0, bytes))),

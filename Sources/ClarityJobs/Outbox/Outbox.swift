@@ -1,16 +1,36 @@
 import ClarityScheduler
 import SQLite
 
-extension HealthStore {
+/// The samples on their way to the backend.
+public struct Outbox: Sendable {
+    let store: HealthStore
+
+    var sealer: Sealer { store.sealer }
+
     /// Returns the number of samples in each state.
-    public func outboxCounts() throws(HealthStoreError) -> OutboxCounts {
-        try access { connection in
+    public func counts() throws(HealthStoreError) -> OutboxCounts {
+        try store.access { connection in
             var counts = OutboxCounts()
             try connection.forEach("SELECT state, count(*) FROM outbox GROUP BY state") { row in
                 guard let state = OutboxState(rawValue: row.text(0)) else { return }
                 counts[state] = row.integer(1)
             }
             return counts
+        }
+    }
+
+    /// Returns the number of outbox samples that the backend never accepted, so that a wipe loses
+    /// them.
+    ///
+    /// Rejected samples do not count.
+    public func unsentCount() throws(HealthStoreError) -> Int64 {
+        try store.access { connection in
+            try connection.first(
+                """
+                SELECT count(*) FROM outbox
+                WHERE state NOT IN ('accepted', 'confirmed', 'stored', 'unconfirmed', 'rejected')
+                """
+            ) { $0.integer(0) } ?? 0
         }
     }
 }
@@ -53,4 +73,9 @@ struct SampleRow {
             return nil
         }
     }
+}
+
+extension HealthStore {
+    /// The samples on their way to the backend.
+    public var outbox: Outbox { Outbox(store: self) }
 }

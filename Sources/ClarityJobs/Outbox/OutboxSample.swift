@@ -30,17 +30,17 @@ public struct OutboxSample: Sendable {
     public let sample: Sample?
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns one sample of the outbox; `nil` if there is none with this id.
     ///
     /// - Parameter withValue: whether to decrypt the value too, which the audit log then records.
-    public func outboxSample(
+    public func sample(
         _ id: Int64, withValue: Bool = false
     ) throws(HealthStoreError) -> OutboxSample? {
         let read = { (connection: Connection) in
             try self.sample(id, withValue, connection)
         }
-        return withValue ? try change(read) : try access { try $0.snapshotted(read) }
+        return withValue ? try store.change(read) : try store.snapshot(read)
     }
 
     private func sample(
@@ -61,7 +61,7 @@ extension HealthStore {
                         kind: $0.text(0), start: $0.integer(1), end: $0.integer(2), tag: $0.blob(3)
                     ).opened($0.blob(4), sealer)
                 } ?? nil
-            try audit.record(.read, [entry.kind: 1], detail: "shown to a person", connection)
+            try store.audit.record(.read, [entry.kind: 1], detail: "shown to a person", connection)
         }
         return OutboxSample(
             entry: entry, batch: try entry.batch.flatMap { try batch($0, connection) },
@@ -100,12 +100,6 @@ extension HealthStore {
         try connection.run(
             "INSERT OR REPLACE INTO server_words (id, sealed) VALUES (?, ?)", .integer(id),
             .blob(sealer.seal(Array(words.utf8), for: .words(id))))
-    }
-}
-
-extension Connection {
-    fileprivate func snapshotted<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-        try snapshot { try body(self) }
     }
 }
 

@@ -99,30 +99,28 @@ public struct OutboxShare: Hashable, Sendable {
     public let count: Int64
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns the selected samples, newest first, at most `limit`, and how many are selected in
     /// total.
-    public func outboxEntries(
+    public func entries(
         _ selection: OutboxSelection, limit: Int
     ) throws(HealthStoreError) -> (entries: [OutboxEntry], total: Int64) {
-        try access { connection in
-            try connection.snapshot {
-                let (sql, values) = selection.condition()
-                var entries: [OutboxEntry] = []
-                try connection.forEach(
-                    """
-                    SELECT \(OutboxEntry.columns) FROM outbox WHERE \(sql)
-                    ORDER BY start_s DESC, id DESC LIMIT ?
-                    """, values + [.integer(Int64(limit))]
-                ) { row in
-                    if let entry = OutboxEntry(row) { entries.append(entry) }
-                }
-                var total: Int64 = 0
-                try connection.forEach("SELECT count(*) FROM outbox WHERE \(sql)", values) {
-                    total = $0.integer(0)
-                }
-                return (entries, total)
+        try store.snapshot { connection in
+            let (sql, values) = selection.condition()
+            var entries: [OutboxEntry] = []
+            try connection.forEach(
+                """
+                SELECT \(OutboxEntry.columns) FROM outbox WHERE \(sql)
+                ORDER BY start_s DESC, id DESC LIMIT ?
+                """, values + [.integer(Int64(limit))]
+            ) { row in
+                if let entry = OutboxEntry(row) { entries.append(entry) }
             }
+            var total: Int64 = 0
+            try connection.forEach("SELECT count(*) FROM outbox WHERE \(sql)", values) {
+                total = $0.integer(0)
+            }
+            return (entries, total)
         }
     }
 

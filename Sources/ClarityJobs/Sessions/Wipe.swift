@@ -40,21 +40,6 @@ extension HealthStore {
         "former_keys", "rotation", "audit", "audit_head", "metered_bytes", "form_upgrade",
     ]
 
-    /// Returns the number of outbox samples that the backend never accepted, so that a wipe loses
-    /// them.
-    ///
-    /// Rejected samples do not count.
-    public func unsentSamples() throws(HealthStoreError) -> Int64 {
-        try access { connection in
-            try connection.first(
-                """
-                SELECT count(*) FROM outbox
-                WHERE state NOT IN ('accepted', 'confirmed', 'stored', 'unconfirmed', 'rejected')
-                """
-            ) { $0.integer(0) } ?? 0
-        }
-    }
-
     /// Returns whether there is anything to wipe.
     public func hasUserData() throws(HealthStoreError) -> Bool {
         try access { connection in

@@ -82,7 +82,7 @@ public struct SheetReader {
 
     /// Returns when metrics were last synced and when sources were last read.
     func freshness() throws(HealthStoreError) -> (synced: Instant?, read: Instant?) {
-        (try store.cache.pullRecord(of: .metrics).endedAt, try store.cache.lastSourceReading())
+        (try store.cache.pullRecord(of: .metrics).endedAt, try store.outbox.lastSourceReading())
     }
 
     /// Returns lines for people about both times.

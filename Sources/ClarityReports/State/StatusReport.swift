@@ -33,7 +33,7 @@ public struct StatusReport: Sendable {
                     on: goal, try store?.freshness(of: goal, now: now) ?? FreshnessFacts(),
                     jobs: jobs, isLoggedIn: session != nil, now: now)
             }
-        backlog = try store?.outboxBacklog() ?? OutboxBacklog()
+        backlog = try store?.outbox.backlog() ?? OutboxBacklog()
         self.session = session?.expiresAt
         self.jobs = jobs
         self.now = now

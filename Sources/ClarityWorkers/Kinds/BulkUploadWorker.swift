@@ -20,7 +20,7 @@ public struct BulkUploadWorker: KindWorker {
         let broken = try reading.run(try options.sources(now: context.clock.now))
         do {
             if let need = try plan.limits.need(
-                context.store.outboxAccount().waiting, context.order.conditions)
+                context.store.outbox.account().waiting, context.order.conditions)
             {
                 throw need
             }
@@ -40,7 +40,7 @@ public struct BulkUploadWorker: KindWorker {
     }
 
     private func upload(_ context: WorkContext, _ plan: UploadPlan) async throws {
-        let account = try context.store.outboxAccount()
+        let account = try context.store.outbox.account()
         // Contacts the backend only if there may be something to send. Samples that are set aside
         // or rejected count, because the current rules may accept them.
         let mayWait = account.waiting + account.setAside + account.rejected > 0
@@ -87,10 +87,10 @@ extension WorkContext {
     /// its samples stay where they are.
     func noteAccount() throws(HealthStoreError) {
         guard !isRehearsal else { return }
-        let account = try store.outboxAccount()
+        let account = try store.outbox.account()
         guard account.samples > 0 else { return }
         note("the outbox: \(account)")
-        let doubled = try store.possiblyDoubled()
+        let doubled = try store.outbox.possiblyDoubled()
         guard doubled.samples > 0 else { return }
         note(
             "possibly doubled at the backend: \(doubled.samples) samples, by \(doubled.copies) "

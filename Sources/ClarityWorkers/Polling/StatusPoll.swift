@@ -81,7 +81,7 @@ struct StatusPoll {
     /// the backend's last answer proves, in this dialect, that it has stored them.
     private func openUploads() async throws -> [OpenUpload] {
         var uploads: [OpenUpload] = []
-        for upload in try context.store.openUploads() {
+        for upload in try context.store.outbox.openUploads() {
             if upload.isGivenUp {
                 guard try await context.client.provesStorage(upload.route) else { continue }
             }
@@ -156,24 +156,25 @@ struct StatusPoll {
         let now = context.clock.now
         switch answer {
         case .completed:
-            guard let count = try context.store.confirm(upload, at: now) else { return true }
+            guard let count = try context.store.outbox.confirm(upload, at: now) else { return true }
             counts.add(1, to: "uploads_confirmed")
             counts.add(count, to: "samples_confirmed")
             context.report(.happened(.uploadCompleted))
         case .failed:
-            let sentBack = try context.store.returnToQueue(
+            let sentBack = try context.store.outbox.returnToQueue(
                 upload, reason: "the backend could not process it", at: now)
             counts.add(1, to: "uploads_failed")
             counts.add(sentBack.requeued, to: "samples_requeued")
             counts.add(sentBack.setAside, to: "samples_set_aside")
         case .stored:
-            guard let count = try context.store.store(upload, at: now) else { return true }
+            guard let count = try context.store.outbox.store(upload, at: now) else { return true }
             counts.add(1, to: "uploads_stored")
             counts.add(count, to: "samples_stored")
         // Asks twice: an upload that has only just arrived may not be found at once.
         case .unknown where answers[OpenWork.upload(upload).name] == .unknown:
             let reason = "the backend does not know the upload, or not any more"
-            guard let count = try context.store.giveUp(upload, reason: reason, at: now) else {
+            guard let count = try context.store.outbox.giveUp(upload, reason: reason, at: now)
+            else {
                 return true
             }
             if counts["uploads_unknown"] == 0 {
@@ -208,7 +209,8 @@ struct StatusPoll {
         let reason = "the backend did not finish it within \(giveUpAfter.text)"
         switch work {
         case .upload(let upload):
-            guard let count = try context.store.giveUp(upload, reason: reason, at: now) else {
+            guard let count = try context.store.outbox.giveUp(upload, reason: reason, at: now)
+            else {
                 return true
             }
             counts.add(count, to: "samples_unconfirmed")

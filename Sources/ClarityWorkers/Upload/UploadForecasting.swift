@@ -8,7 +8,7 @@ extension WorkContext {
     /// samples take.
     func forecasting(_ later: SendLater, _ plan: UploadPlan) async throws -> SendLater {
         guard case .snooze(let wait, var failure) = later.outcome else { return later }
-        let waiting = try store.waitingSamples()
+        let waiting = try store.outbox.waiting()
         let first = try await client.uploadRules(plan.route)
         var forecasts = [UploadForecast(waiting, first, batchSize: plan.batchSize)]
         for route in UploadRoute.allCases where route != first.route {

@@ -117,7 +117,7 @@ import Testing
 
     @Test func `samples are counted by kind from an instant to before another`() throws {
         let store = try folder.open()
-        _ = try store.enqueue(heartRates(0..<10) + [sample(.steps, 3), sample(.steps, 9)])
+        _ = try store.outbox.enqueue(heartRates(0..<10) + [sample(.steps, 3), sample(.steps, 9)])
         let start = Instant(secondsSince1970: 1_700_000_000)
 
         let counts = try store.analyses.sampleCounts(

@@ -134,10 +134,10 @@ import Testing
         let store = try folder.open()
         let analysis = try store.analyses.queue(
             of: sunday, as: .steps, knownMinutes: 9000, at: noon)
-        _ = try store.enqueue(heartRates(0..<1))
-        let batch = try #require(try store.nextBatch(limit: 1, at: noon))
-        try store.settle(batch, processingID: "u-1", at: noon)
-        let upload = OpenWork.upload(try #require(try store.openUploads().first))
+        _ = try store.outbox.enqueue(heartRates(0..<1))
+        let batch = try #require(try store.outbox.nextBatch(limit: 1, at: noon))
+        try store.outbox.settle(batch, processingID: "u-1", at: noon)
+        let upload = OpenWork.upload(try #require(try store.outbox.openUploads().first))
 
         let never = try store.questions(about: upload)
         try store.noteAsked(about: upload, "received", at: noon + .seconds(1))

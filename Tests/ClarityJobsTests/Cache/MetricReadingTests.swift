@@ -54,7 +54,7 @@ import Testing
 
     @Test func `what was pulled and what only the outbox has are read as one`() throws {
         let store = try store()
-        _ = try store.enqueue([sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)])
+        _ = try store.outbox.enqueue([sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)])
         _ = try store.cache.upsert(
             [row("a", 70, minute: 3), row("b", 71, minute: 200)], into: .metrics, syncedAt: noon)
 
@@ -66,7 +66,7 @@ import Testing
     @Test func `a sample that was sent and then pulled counts once`() throws {
         let store = try store()
         let samples = [sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)]
-        _ = try store.enqueue(samples)
+        _ = try store.outbox.enqueue(samples)
 
         _ = try store.cache.upsert([listed(samples[0])], into: .metrics, syncedAt: noon)
 
@@ -80,11 +80,11 @@ import Testing
         let samples = [sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)]
         _ = try store.cache.upsert([listed(samples[1])], into: .metrics, syncedAt: noon)
 
-        _ = try store.enqueue(samples)
+        _ = try store.outbox.enqueue(samples)
         let before = try read(store).numbers
-        let batch = try #require(try store.nextBatch(limit: 9, at: noon))
+        let batch = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
         let index = try #require(batch.samples.firstIndex(of: samples[1]))
-        try store.settle(batch, processingID: "p", duplicates: [index], at: noon)
+        try store.outbox.settle(batch, processingID: "p", duplicates: [index], at: noon)
 
         #expect(before == [61, 62])
         #expect(try read(store).numbers == [61, 62])
@@ -95,7 +95,7 @@ import Testing
     @Test func `two values of one instant of which one was pulled count as two`() throws {
         let store = try store()
         let samples = [sample(.heartRate, 1, 61), sample(.heartRate, 1, 64)]
-        _ = try store.enqueue(samples)
+        _ = try store.outbox.enqueue(samples)
 
         _ = try store.cache.upsert([listed(samples[1])], into: .metrics, syncedAt: noon)
 
@@ -106,7 +106,7 @@ import Testing
     @Test func `a sample stays readable when its pulled row is removed`() throws {
         let store = try store()
         let sample = sample(.heartRate, 1, 61)
-        _ = try store.enqueue([sample])
+        _ = try store.outbox.enqueue([sample])
         _ = try store.cache.upsert([listed(sample)], into: .metrics, syncedAt: noon)
 
         try store.sql("DELETE FROM metrics")
@@ -124,11 +124,11 @@ import Testing
                 kind: .activity, start: start, end: start + .seconds(86_400),
                 value: .activity(day))
         }
-        _ = try store.enqueue(aggregates: [day(10)], asOf: noon)
+        _ = try store.outbox.enqueue(aggregates: [day(10)], asOf: noon)
         _ = try store.cache.upsert([listed(day(10))], into: .metrics, syncedAt: noon)
         #expect(try read(store, .activity).numbers == [10])
 
-        _ = try store.enqueue(aggregates: [day(20)], asOf: noon + .seconds(9))
+        _ = try store.outbox.enqueue(aggregates: [day(20)], asOf: noon + .seconds(9))
 
         #expect(try read(store, .activity).numbers == [10, 20])
         #expect(try store.cache.metricStocks().map(\.count) == [2])
@@ -137,7 +137,7 @@ import Testing
     @Test func `a row of an earlier version is read by its JSON and counts once`() throws {
         let store = try store()
         let own = sample(.heartRate, 1, 61)
-        _ = try store.enqueue([own])
+        _ = try store.outbox.enqueue([own])
         _ = try store.cache.upsert([listed(own, isFlat: false)], into: .metrics, syncedAt: noon)
         try store.sql("UPDATE metrics SET sample = NULL")
 
@@ -154,7 +154,7 @@ import Testing
 
     @Test func `what was refused is not read`() throws {
         let store = try store()
-        _ = try store.enqueue([sample(.heartRate, 1, 300), sample(.heartRate, 2, 62)])
+        _ = try store.outbox.enqueue([sample(.heartRate, 1, 300), sample(.heartRate, 2, 62)])
         try store.sql(
             "UPDATE outbox SET state = 'rejected', reason = 'r' WHERE start_s = ?",
             .integer(start.secondsSince1970 + 60))
@@ -165,7 +165,7 @@ import Testing
 
     @Test func `damaged rows are named and the others are read`() throws {
         let store = try store()
-        _ = try store.enqueue([sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)])
+        _ = try store.outbox.enqueue([sample(.heartRate, 1, 61), sample(.heartRate, 2, 62)])
         _ = try store.cache.upsert(
             [row("a", 70, minute: 3), row("b", 71, minute: 4)], into: .metrics, syncedAt: noon)
         let name = store.cache.name("a", in: .metrics)
@@ -213,7 +213,7 @@ import Testing
         var other = row("a", 1, minute: 1)
         other.type = "environmental"
         _ = try store.cache.upsert([other, row("b", 1, minute: 2)], into: .metrics, syncedAt: noon)
-        _ = try store.enqueue([sample(.oxygenSaturation, 9)])
+        _ = try store.outbox.enqueue([sample(.oxygenSaturation, 9)])
 
         let stocks = try store.cache.metricStocks()
 

@@ -42,28 +42,28 @@ import Testing
 
     @Test func `the last reading of any source is known`() throws {
         let store = try folder.open()
-        #expect(try store.cache.lastSourceReading() == nil)
+        #expect(try store.outbox.lastSourceReading() == nil)
         for (name, second) in [("/a", 9), ("/b", 5)] {
             let stamp = try #require(
                 SourceStamp(
                     path: "/proc/self/exe", reader: "1", at: Instant(secondsSince1970: 1 << 33)))
-            try store.noteRead(name, stamp, at: noon + .seconds(second))
+            try store.outbox.noteRead(name, stamp, at: noon + .seconds(second))
         }
 
-        #expect(try store.cache.lastSourceReading() == noon + .seconds(9))
+        #expect(try store.outbox.lastSourceReading() == noon + .seconds(9))
     }
 
     @Test func `a reading of what is no single file is the last one too`() throws {
         let clock = ManualClock(noon)
         let store = try folder.open(clock: clock)
-        let reading = try store.beginReading(of: "/spool")
-        #expect(try store.cache.lastSourceReading() == nil)
+        let reading = try store.outbox.beginReading(of: "/spool")
+        #expect(try store.outbox.lastSourceReading() == nil)
 
-        try store.end(reading, ReadingCounts(), ReadingReasons())
+        try store.outbox.end(reading, ReadingCounts(), ReadingReasons())
 
-        #expect(try store.cache.lastSourceReading() == noon)
+        #expect(try store.outbox.lastSourceReading() == noon)
         clock.set(noon + .seconds(60))
-        try store.interrupt(try store.beginReading(of: "/spool"))
-        #expect(try store.cache.lastSourceReading() == noon)
+        try store.outbox.interrupt(try store.outbox.beginReading(of: "/spool"))
+        #expect(try store.outbox.lastSourceReading() == noon)
     }
 }

@@ -9,30 +9,30 @@ import Testing
     private let folder = StateFolder()
 
     private func settled(_ store: HealthStore, _ range: Range<Int>, at: Instant) throws {
-        _ = try store.enqueue(heartRates(range))
-        let batch = try #require(try store.nextBatch(limit: 1000, at: at))
-        try store.settle(batch, processingID: "p", at: at)
+        _ = try store.outbox.enqueue(heartRates(range))
+        let batch = try #require(try store.outbox.nextBatch(limit: 1000, at: at))
+        try store.outbox.settle(batch, processingID: "p", at: at)
     }
 
     @Test func `only what is confirmed and old loses its value, and stays known`() throws {
         let store = try folder.open()
         try settled(store, 0..<3, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
         try settled(store, 3..<5, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon + .seconds(100))
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon + .seconds(100))
         try settled(store, 5..<7, at: noon)
-        try store.giveUp(store.openUploads()[0], reason: "no end", at: noon)
+        try store.outbox.giveUp(store.outbox.openUploads()[0], reason: "no end", at: noon)
         try settled(store, 7..<8, at: noon)
-        _ = try store.enqueue(heartRates(8..<9))
+        _ = try store.outbox.enqueue(heartRates(8..<9))
 
         let counts = try store.prune(before: noon + .seconds(50))
-        let again = try store.enqueue(heartRates(0..<9))
+        let again = try store.outbox.enqueue(heartRates(0..<9))
 
         #expect(counts[.samples].count == 3)
         #expect(counts[.batches].count == 1)
         #expect(again == EnqueueCounts(queued: 0, duplicates: 9))
         #expect(
-            try store.states() == [.confirmed: 5, .unconfirmed: 2, .accepted: 1, .queued: 1])
+            try store.outbox.states() == [.confirmed: 5, .unconfirmed: 2, .accepted: 1, .queued: 1])
         let values = try store.access { connection in
             try connection.first("SELECT count(*) FROM outbox WHERE sealed IS NULL") {
                 $0.integer(0)
@@ -45,7 +45,7 @@ import Testing
     @Test func `what is old goes in portions until nothing is left`() throws {
         let store = try folder.open()
         try settled(store, 0..<5, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
         for table in CachedTable.allCases {
             for version in 0..<2 {
                 _ = try store.cache.upsert(
@@ -84,10 +84,10 @@ import Testing
             let folder = StateFolder()
             // The same key, so that equal samples have equal tags.
             let store = try folder.open(["CLARITY_JOBS_KEY": String(repeating: "0f", count: 32)])
-            _ = try store.enqueue(heartRates(values))
-            let batch = try #require(try store.nextBatch(limit: 1000, at: noon))
-            try store.settle(batch, processingID: "p", at: noon)
-            try store.confirm(store.openUploads()[0], at: noon)
+            _ = try store.outbox.enqueue(heartRates(values))
+            let batch = try #require(try store.outbox.nextBatch(limit: 1000, at: noon))
+            try store.outbox.settle(batch, processingID: "p", at: noon)
+            try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
             var receipt = PruneReceipt()
             for kind in PrunedKind.allCases {
                 var cursor = PruneCursor()
@@ -110,7 +110,7 @@ import Testing
     @Test func `each removal has its entry, with the receipt as it is after it`() throws {
         let store = try folder.open()
         try settled(store, 0..<3, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
         let before = try store.audit.records(limit: 99).count
 
         let receipt = try store.prune(before: noon + .seconds(1))
@@ -133,7 +133,7 @@ import Testing
 
         #expect(young.count == 0)
         #expect(counts.parts.mapValues(\.count) == [.batches: 1])
-        #expect(try store.openUploads().map(\.id) == [2])
+        #expect(try store.outbox.openUploads().map(\.id) == [2])
     }
 
     @Test func `of the audit log only what was uploaded goes, and only from its old end`() throws {
@@ -214,9 +214,9 @@ import Testing
     @Test func `samples that stay are looked at in portions too`() throws {
         let store = try folder.open()
         try settled(store, 0..<3, at: noon)
-        try store.giveUp(store.openUploads()[0], reason: "no end", at: noon)
+        try store.outbox.giveUp(store.outbox.openUploads()[0], reason: "no end", at: noon)
         try settled(store, 3..<4, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
 
         #expect(
             try portions(of: .samples, store, before: noon + .seconds(1), limit: 2) == [0, 1, 0])
@@ -310,7 +310,7 @@ import Testing
     @Test func `compacting empties the log and gives the space back`() throws {
         let store = try folder.open()
         try settled(store, 0..<1000, at: noon)
-        try store.confirm(store.openUploads()[0], at: noon)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
         _ = try store.cache.upsert(
             (0..<200).map {
                 CachedRow(

@@ -124,7 +124,7 @@ import Testing
             try put(state, Int64(number), in: store)
         }
 
-        let backlog = try store.outboxBacklog()
+        let backlog = try store.outbox.backlog()
 
         #expect(backlog.waiting == 2 && backlog.accepted == 1 && backlog.forPerson == 4)
     }

@@ -10,20 +10,21 @@ import Testing
         let store = try folder.open()
         func settle(_ id: String?, _ limit: Int) throws {
             let batch = try #require(
-                try store.nextBatch(limit: limit, rules: [testRules()], at: noon).batch)
-            try store.settle(batch, processingID: id, at: noon)
+                try store.outbox.nextBatch(limit: limit, rules: [testRules()], at: noon).batch)
+            try store.outbox.settle(batch, processingID: id, at: noon)
         }
-        _ = try store.enqueue(heartRates(0..<28) + [sample(.steps, 0)])
-        _ = try store.sortOut(by: [testRules(without: [.steps])])
+        _ = try store.outbox.enqueue(heartRates(0..<28) + [sample(.steps, 0)])
+        _ = try store.outbox.sortOut(by: [testRules(without: [.steps])])
         try settle("p", 7)
-        try store.confirm(store.openUploads()[0], at: noon)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: noon)
         try settle("q", 6)
         try settle(nil, 5)
-        _ = try store.split(
-            try #require(try store.nextBatch(limit: 1, at: noon)), reason: "refused", at: noon)
-        _ = try store.nextBatch(limit: 2, at: noon)
+        _ = try store.outbox.split(
+            try #require(try store.outbox.nextBatch(limit: 1, at: noon)), reason: "refused",
+            at: noon)
+        _ = try store.outbox.nextBatch(limit: 2, at: noon)
 
-        let account = try store.outboxAccount()
+        let account = try store.outbox.account()
 
         #expect(account.isBalanced)
         #expect(
@@ -35,7 +36,7 @@ import Testing
     @Test func `an empty outbox is balanced, and a sample in no place is noticed`() throws {
         let store = try folder.open()
 
-        #expect(try store.outboxAccount() == OutboxAccount())
+        #expect(try store.outbox.account() == OutboxAccount())
         #expect(OutboxAccount().isBalanced)
         var account = OutboxAccount()
         account.samples = 1

@@ -105,11 +105,11 @@ import Testing
         let store = try filled.folder.open()
         try store.sql(change)
 
-        let batch = try store.nextBatch(limit: 99, at: noon)
+        let batch = try store.outbox.nextBatch(limit: 99, at: noon)
 
         #expect(batch?.samples == Array(filled.waiting.dropFirst()))
-        #expect(try store.outboxCounts()[.setAside] == 1)
-        #expect(try store.outboxReview().map(\.reason) == ["its sealed value is damaged"])
+        #expect(try store.outbox.counts()[.setAside] == 1)
+        #expect(try store.outbox.review().map(\.reason) == ["its sealed value is damaged"])
     }
 
     @Test(arguments: [

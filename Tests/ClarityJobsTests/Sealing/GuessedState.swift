@@ -103,21 +103,22 @@ struct GuessedState {
                 if !isFirst { matter.numbers["depression_risk"] = 0.5 }
                 _ = try store.analyses.queueInsight(of: analysis, matter, at: noon)
             case .serverWords:
-                _ = try store.enqueue(heartRates(0..<1))
+                _ = try store.outbox.enqueue(heartRates(0..<1))
                 try store.change { connection in
-                    try store.keepWords(isFirst ? "low" : "above what is taken", of: 1, connection)
+                    try store.outbox.keepWords(
+                        isFirst ? "low" : "above what is taken", of: 1, connection)
                 }
             case .contribution:
                 let key = ContributionKey(kind: .steps, period: 700)
-                try store.contribute([key], of: isFirst ? "/a" : "/export/a.xml") { _, _ in
+                try store.outbox.contribute([key], of: isFirst ? "/a" : "/export/a.xml") { _, _ in
                     [UInt8](repeating: 7, count: isFirst ? 7 : 900)
                 }
             case .meteredBytes:
-                _ = try store.enqueue(heartRates(0..<1))
-                let draw = try store.nextBatch(
+                _ = try store.outbox.enqueue(heartRates(0..<1))
+                let draw = try store.outbox.nextBatch(
                     limit: 9, rules: [testRules()], at: noon, metered: 1 << 20)
                 let batch = try #require(draw.batch)
-                try store.sentMetered(batch, bytes: isFirst ? 301 : 307)
+                try store.outbox.sentMetered(batch, bytes: isFirst ? 301 : 307)
             }
         }
 

@@ -36,6 +36,6 @@ import Testing
         try store.sessions.remember("loop", of: "http://a")
 
         #expect(try store.sessions.dialect(of: "http://a") == "loop")
-        #expect(try store.outboxCounts()[.queued] == 1)
+        #expect(try store.outbox.counts()[.queued] == 1)
     }
 }

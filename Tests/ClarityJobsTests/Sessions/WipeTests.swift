@@ -28,9 +28,9 @@ import Testing
     private func fill() throws -> HealthStore {
         let store = try folder.open()
         try store.sessions.save(Self.session("ada"), at: noon)
-        _ = try store.enqueue(heartRates(0..<300))
-        let batch = try #require(try store.nextBatch(limit: 100, at: noon))
-        try store.settle(batch, processingID: "p-1", at: noon)
+        _ = try store.outbox.enqueue(heartRates(0..<300))
+        let batch = try #require(try store.outbox.nextBatch(limit: 100, at: noon))
+        try store.outbox.settle(batch, processingID: "p-1", at: noon)
         try store.cache.storeProfile(Array("{}".utf8), syncedAt: noon)
         for table in CachedTable.allCases {
             _ = try store.cache.upsert([Self.row], into: table, syncedAt: noon)
@@ -38,8 +38,8 @@ import Testing
             newer.timestamp = noon + .seconds(60)
             _ = try store.cache.upsert([newer], into: table, syncedAt: noon)
         }
-        try store.noteRead("/home/ada/export.zip", stamp, at: noon)
-        try store.contribute(
+        try store.outbox.noteRead("/home/ada/export.zip", stamp, at: noon)
+        try store.outbox.contribute(
             [ContributionKey(kind: .steps, period: 700)], of: "/home/ada/export.zip"
         ) { _, _ in [7] }
         _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
@@ -63,7 +63,7 @@ import Testing
         #expect(
             try after.sessions.load() == nil && after.sessions.owner() == nil
                 && after.sessions.record() == nil)
-        #expect(try after.outboxCounts().total == 0)
+        #expect(try after.outbox.counts().total == 0)
         #expect(try after.wipe().total == 0)
     }
 
@@ -103,19 +103,19 @@ import Testing
     @Test func `whoever opened the store before puts nothing back`() throws {
         let running = try fill()
         let session = try #require(try running.sessions.load())
-        let batch = try #require(try running.nextBatch(limit: 100, at: noon))
-        let upload = try #require(try running.openUploads().first)
+        let batch = try #require(try running.outbox.nextBatch(limit: 100, at: noon))
+        let upload = try #require(try running.outbox.openUploads().first)
         _ = try folder.open().wipe()
         let stamp = try stamp
 
         let writes: [(String, () throws -> Void)] = [
-            ("enqueue", { _ = try running.enqueue(heartRates(0..<1)) }),
-            ("take a batch", { _ = try running.nextBatch(limit: 1, at: noon) }),
-            ("settle", { try running.settle(batch, processingID: "p", at: noon) }),
-            ("confirm", { try running.confirm(upload, at: noon) }),
+            ("enqueue", { _ = try running.outbox.enqueue(heartRates(0..<1)) }),
+            ("take a batch", { _ = try running.outbox.nextBatch(limit: 1, at: noon) }),
+            ("settle", { try running.outbox.settle(batch, processingID: "p", at: noon) }),
+            ("confirm", { try running.outbox.confirm(upload, at: noon) }),
             ("pull", { _ = try running.cache.upsert([Self.row], into: .metrics, syncedAt: noon) }),
             ("profile", { try running.cache.storeProfile([], syncedAt: noon) }),
-            ("source", { try running.noteRead("/x", stamp, at: noon) }),
+            ("source", { try running.outbox.noteRead("/x", stamp, at: noon) }),
             ("log in", { try running.sessions.save(session, at: noon) }),
             ("renew", { _ = try running.sessions.replace(session, with: session, at: noon) }),
             ("end", { _ = try running.sessions.remove(session, because: "", at: noon) }),
@@ -137,11 +137,11 @@ import Testing
         let store = try folder.open()
 
         let error = #expect(throws: HealthStoreError.self) {
-            try store.enqueue(heartRates(0..<1))
+            try store.outbox.enqueue(heartRates(0..<1))
         }
         let session = try store.sessions.load()
         try store.sessions.save(Self.session("eve"), at: noon)
-        let counts = try store.enqueue(heartRates(0..<1))
+        let counts = try store.outbox.enqueue(heartRates(0..<1))
 
         #expect(
             error?.failure
@@ -154,10 +154,10 @@ import Testing
     @Test func `a new store takes samples before the first login`() throws {
         let store = try folder.open()
 
-        _ = try store.enqueue(heartRates(0..<2))
+        _ = try store.outbox.enqueue(heartRates(0..<2))
         try store.sessions.save(Self.session("ada"), at: noon)
 
-        #expect(try store.states() == [.queued: 2])
+        #expect(try store.outbox.states() == [.queued: 2])
     }
 
     @Test func `the audit log tells of a wipe once, and of none that removed nothing`() throws {
@@ -204,12 +204,12 @@ import Testing
     @Test func `what was never sent is what the backend did not take or refuse`() throws {
         let store = try folder.open()
         try store.sessions.save(Self.session("ada"), at: noon)
-        _ = try store.enqueue(heartRates(0..<10))
-        let accepted = try #require(try store.nextBatch(limit: 3, at: noon))
-        try store.settle(accepted, processingID: "p", rejected: [0: "no"], at: noon)
-        _ = try store.nextBatch(limit: 2, at: noon)
+        _ = try store.outbox.enqueue(heartRates(0..<10))
+        let accepted = try #require(try store.outbox.nextBatch(limit: 3, at: noon))
+        try store.outbox.settle(accepted, processingID: "p", rejected: [0: "no"], at: noon)
+        _ = try store.outbox.nextBatch(limit: 2, at: noon)
 
         // Five samples wait and two are being sent.
-        #expect(try store.unsentSamples() == 7)
+        #expect(try store.outbox.unsentCount() == 7)
     }
 }

@@ -50,19 +50,19 @@ import Testing
 
     @Test func `each work leaves one entry a batch or page, and nothing else any`() throws {
         let store = try open()
-        _ = try store.enqueue(heartRates(0..<3))
-        _ = try store.enqueue(heartRates(0..<3))
-        let batch = try #require(try store.nextBatch(limit: 9, at: noon))
-        try store.settle(batch, processingID: nil, duplicates: [0, 1, 2], at: noon)
+        _ = try store.outbox.enqueue(heartRates(0..<3))
+        _ = try store.outbox.enqueue(heartRates(0..<3))
+        let batch = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+        try store.outbox.settle(batch, processingID: nil, duplicates: [0, 1, 2], at: noon)
         // A batch that somebody else has settled does not count as sent again.
-        try store.settle(batch, processingID: nil, at: noon)
-        _ = try store.enqueue(heartRates(3..<5))
-        let second = try #require(try store.nextBatch(limit: 9, at: noon))
-        _ = try store.split(second, reason: "refused", at: noon)
-        let half = try #require(try store.nextBatch(limit: 9, at: noon))
-        try store.refuse(half, [0: "refused"], at: noon)
-        let other = try #require(try store.nextBatch(limit: 9, at: noon))
-        _ = try store.release(other, reason: "broke", at: noon)
+        try store.outbox.settle(batch, processingID: nil, at: noon)
+        _ = try store.outbox.enqueue(heartRates(3..<5))
+        let second = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+        _ = try store.outbox.split(second, reason: "refused", at: noon)
+        let half = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+        try store.outbox.refuse(half, [0: "refused"], at: noon)
+        let other = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+        _ = try store.outbox.release(other, reason: "broke", at: noon)
         let row = CachedRow(id: "1", type: "steps", timestamp: noon, json: [1])
         _ = try store.cache.upsert([row], into: .metrics, syncedAt: noon)
         _ = try store.cache.upsert([], into: .metrics, syncedAt: noon)
@@ -111,13 +111,13 @@ import Testing
 
     @Test func `an entry is undone with the change that it tells of`() throws {
         let store = try open()
-        _ = try store.enqueue(heartRates(0..<2))
-        let batch = try #require(try store.nextBatch(limit: 9, at: noon))
+        _ = try store.outbox.enqueue(heartRates(0..<2))
+        let batch = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
         try store.sql(
             "CREATE TRIGGER broken BEFORE UPDATE ON batches BEGIN SELECT RAISE(ABORT, 'no'); END")
 
         #expect(throws: HealthStoreError.self) {
-            try store.settle(batch, processingID: "p", at: noon)
+            try store.outbox.settle(batch, processingID: "p", at: noon)
         }
 
         #expect(try entries(store).map(\.action) == [.read])

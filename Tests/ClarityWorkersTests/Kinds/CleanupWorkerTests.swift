@@ -15,9 +15,9 @@ import Testing
     private func fill(_ bench: WorkBench) throws {
         let store = try bench.store()
         try bench.enqueue(0..<5)
-        let batch = try #require(try store.nextBatch(limit: 3, at: bench.clock.now))
-        try store.settle(batch, processingID: "a", at: bench.clock.now)
-        try store.confirm(store.openUploads()[0], at: bench.clock.now)
+        let batch = try #require(try store.outbox.nextBatch(limit: 3, at: bench.clock.now))
+        try store.outbox.settle(batch, processingID: "a", at: bench.clock.now)
+        try store.outbox.confirm(store.outbox.openUploads()[0], at: bench.clock.now)
         let row = CachedRow(id: "old", type: "t", timestamp: bench.clock.now, json: [])
         _ = try store.cache.upsert([row], into: .metrics, syncedAt: bench.clock.now)
     }

@@ -155,8 +155,8 @@ import Testing
         var selection = OutboxSelection()
         selection.state = state
         let store = try bench.store()
-        return try store.outboxEntries(selection, limit: 9).entries.map {
-            try store.outboxSample($0.id)?.serverWords
+        return try store.outbox.entries(selection, limit: 9).entries.map {
+            try store.outbox.sample($0.id)?.serverWords
         }
     }
 
@@ -253,7 +253,7 @@ import Testing
         #expect(outcome == .success)
         #expect(reports.tally["samples_rejected"] == 1)
         #expect(
-            try bench.store().outboxReview().map(\.reason) == [
+            try bench.store().outbox.review().map(\.reason) == [
                 "the backend does not take it and does not say why"
             ])
     }

@@ -12,11 +12,11 @@ public struct OutboxReviewEntry: Hashable, Sendable {
 
 // How a person reviews samples that did not arrive.
 
-extension HealthStore {
+extension Outbox {
     /// Returns the samples that are `rejected`, `setAside` or `unconfirmed`, by kind, state and
     /// reason, the largest count first.
-    public func outboxReview() throws(HealthStoreError) -> [OutboxReviewEntry] {
-        try access { connection in try review(connection) }
+    public func review() throws(HealthStoreError) -> [OutboxReviewEntry] {
+        try store.access { connection in try review(connection) }
     }
 
     func review(_ connection: Connection) throws -> [OutboxReviewEntry] {

@@ -38,23 +38,21 @@ public struct OutboxProof: Hashable, Sendable {
     public internal(set) var readings: Int64 = 0
 }
 
-extension HealthStore {
+extension Outbox {
     /// The most findings of one rule that are listed one by one.
     private static let findingLimit = 100
 
     /// Checks every page of the file and the whole outbox, in one snapshot.
     ///
     /// - Throws: `damaged` for a damaged file.
-    public func proveOutbox() throws(HealthStoreError) -> OutboxProof {
-        try access { connection in
-            try connection.snapshot {
-                try connection.requireSoundness(HealthSchema.migrations.form())
-                var proof = OutboxProof()
-                try proveLedger(&proof, connection)
-                try proveStates(&proof, connection)
-                try proveBatches(&proof, connection)
-                return proof
-            }
+    public func prove() throws(HealthStoreError) -> OutboxProof {
+        try store.snapshot { connection in
+            try connection.requireSoundness(HealthSchema.migrations.form())
+            var proof = OutboxProof()
+            try proveLedger(&proof, connection)
+            try proveStates(&proof, connection)
+            try proveBatches(&proof, connection)
+            return proof
         }
     }
 
@@ -130,7 +128,7 @@ extension HealthStore {
             WHERE batch_id NOT NULL AND CASE outbox.state
                 WHEN 'confirmed' THEN batches.id IS NULL OR batches.state = 'sending'
                 ELSE batches.state IS NOT outbox.state END
-            ORDER BY outbox.id LIMIT \(HealthStore.findingLimit)
+            ORDER BY outbox.id LIMIT \(Outbox.findingLimit)
             """
         ) { row in
             let batch =
@@ -144,7 +142,7 @@ extension HealthStore {
             """
             SELECT id, state FROM batches WHERE state IN ('sending', 'accepted') AND NOT EXISTS (
                 SELECT 1 FROM outbox WHERE batch_id = batches.id AND state = batches.state)
-            ORDER BY id LIMIT \(HealthStore.findingLimit)
+            ORDER BY id LIMIT \(Outbox.findingLimit)
             """
         ) {
             proof.add(

@@ -3,7 +3,7 @@ import SQLite
 
 // How samples are put into the outbox, in portions.
 
-extension HealthStore {
+extension Outbox {
     /// The best number of samples for one transaction: enough that the cost of the transaction
     /// itself does not matter, and few enough that two or three portions take a few MB.
     public static var intakePortion: Int { 16_384 }
@@ -20,8 +20,8 @@ extension HealthStore {
     /// and the same call adds the rest.
     public func enqueue(_ samples: [Sample]) throws(HealthStoreError) -> EnqueueCounts {
         var counts = EnqueueCounts()
-        for start in stride(from: 0, to: samples.count, by: HealthStore.intakePortion) {
-            let end = min(start + HealthStore.intakePortion, samples.count)
+        for start in stride(from: 0, to: samples.count, by: Outbox.intakePortion) {
+            let end = min(start + Outbox.intakePortion, samples.count)
             counts += try commit(try prepare(Array(samples[start..<end])))
         }
         return counts
@@ -51,7 +51,7 @@ extension HealthStore {
         let rows = samples.map(sealing.row)
         for sample in samples { portion.read[sample.kind, default: 0] += 1 }
         for (sample, _) in aggregates { portion.read[sample.kind, default: 0] += 1 }
-        let news = try look { connection in
+        let news = try store.look { connection in
             var known = try KnownSamples(rows, connection)
             return try rows.indices.filter { try known.isNew(rows[$0], connection) }
         }
@@ -80,7 +80,7 @@ extension HealthStore {
     public func commit(
         _ portion: OutboxPortion, of reading: Reading? = nil
     ) throws(HealthStoreError) -> EnqueueCounts {
-        try change { connection in
+        try store.change { connection in
             var counts = EnqueueCounts()
             var removed: Int64 = 0
             counts.queued = try insert(portion, connection)
@@ -102,7 +102,7 @@ extension HealthStore {
         guard added > 0 else { return }
         let counts = Dictionary(uniqueKeysWithValues: read.map { ($0.rawValue, $1) })
         let news = added == read.values.reduce(0, +) ? "all new" : "\(added) new"
-        try audit.record(.read, counts, detail: "from a source, \(news)", connection)
+        try store.audit.record(.read, counts, detail: "from a source, \(news)", connection)
     }
 
     /// Inserts the rows that are still unknown; another process may have inserted some in the
@@ -136,10 +136,10 @@ extension HealthStore {
     ///
     /// Every commit in `body` is on the disk nevertheless.
     public func inBulk<Result>(_ body: () throws -> Result) throws -> Result {
-        try setLookout(true)
-        try access { connection in
-            connection.logLimit = HealthStore.bulk.log
-            try connection.execute("PRAGMA cache_size = \(HealthStore.bulk.memory)")
+        try store.setLookout(true)
+        try store.access { connection in
+            connection.logLimit = Outbox.bulk.log
+            try connection.execute("PRAGMA cache_size = \(Outbox.bulk.memory)")
         }
         let result: Result
         do {
@@ -154,10 +154,10 @@ extension HealthStore {
     }
 
     private func endBulk() throws(HealthStoreError) {
-        try setLookout(false)
-        try access { connection in
-            connection.logLimit = HealthStore.ordinary.log
-            try connection.execute("PRAGMA cache_size = -\(HealthStore.ordinary.memoryKiB)")
+        try store.setLookout(false)
+        try store.access { connection in
+            connection.logLimit = Outbox.ordinary.log
+            try connection.execute("PRAGMA cache_size = -\(Outbox.ordinary.memoryKiB)")
             do throws(SQLiteError) {
                 try connection.checkpoint()
             } catch {

@@ -3,7 +3,7 @@ import SQLite
 
 // Samples that the rules of clarity-jobs keep back, and how they return to the queue.
 
-extension HealthStore {
+extension Outbox {
     /// The changes that `sortOut` made.
     public struct Sorting: Hashable, Sendable {
         /// The number of samples that were kept back before and may be sent now.
@@ -61,13 +61,13 @@ extension HealthStore {
         var requeued: Int64 = 0
         var last: Int64 = 0
         while true {
-            let next: Int64? = try change { connection in
+            let next: Int64? = try store.change { connection in
                 var rows: [(id: Int64, isTaken: Bool)] = []
                 try connection.forEach(
                     """
                     SELECT id, kind, start_s, end_s, tag, sealed FROM outbox
                     WHERE hold = ? AND id > ? ORDER BY id LIMIT ?
-                    """, [.text(hold.rawValue), .integer(last), .integer(HealthStore.portion)]
+                    """, [.text(hold.rawValue), .integer(last), .integer(Outbox.portion)]
                 ) { row in
                     let sample = SampleRow(
                         kind: row.text(1), start: row.integer(2), end: row.integer(3),
@@ -98,12 +98,12 @@ extension HealthStore {
     ) throws(HealthStoreError) -> Int64 {
         var total: Int64 = 0
         while true {
-            let count = try change { connection in
-                try connection.forEach(sql, values + [.integer(HealthStore.portion)]) { _ in }
+            let count = try store.change { connection in
+                try connection.forEach(sql, values + [.integer(Outbox.portion)]) { _ in }
                 return Int64(connection.changes)
             }
             total += count
-            if count < HealthStore.portion { return total }
+            if count < Outbox.portion { return total }
         }
     }
 
@@ -116,7 +116,7 @@ extension HealthStore {
     public func hold(
         _ batch: OutboxBatch, at now: Instant
     ) throws(HealthStoreError) -> [OutboxDraw.Refused: Int64] {
-        try change { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return [:] }
             return try hold(batch.id, connection, at: now)
         }
@@ -140,7 +140,7 @@ extension HealthStore {
     private func hold(
         _ id: Int64, _ connection: Connection, at now: Instant
     ) throws -> [OutboxDraw.Refused: Int64] {
-        let refusal = BatchRules.Refusal(.doubt, HealthStore.doubtReason)
+        let refusal = BatchRules.Refusal(.doubt, Outbox.doubtReason)
         var held: [OutboxDraw.Refused: Int64] = [:]
         for member in try members(of: id, connection) {
             held[.init(member.sample.kind, refusal), default: 0] += 1

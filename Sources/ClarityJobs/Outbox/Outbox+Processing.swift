@@ -3,11 +3,11 @@ import SQLite
 
 // How accepted uploads end.
 
-extension HealthStore {
+extension Outbox {
     /// Returns the uploads whose processing has not ended, and those that were given up after the
     /// backend had last said `received`, oldest first.
     public func openUploads() throws(HealthStoreError) -> [OpenUpload] {
-        try access { connection in
+        try store.access { connection in
             try connection.all(
                 """
                 SELECT id, processing_id, accepted_at_ms, route,
@@ -66,7 +66,7 @@ extension HealthStore {
     public func returnToQueue(
         _ upload: OpenUpload, reason: String, at now: Instant
     ) throws(HealthStoreError) -> SentBack {
-        try change { connection in
+        try store.change { connection in
             guard try isOpen(upload, connection) else { return SentBack() }
             try connection.run(
                 """
@@ -84,7 +84,7 @@ extension HealthStore {
     private func finish(
         _ upload: OpenUpload, as state: OutboxState, reason: String?, at now: Instant
     ) throws(HealthStoreError) -> Int64? {
-        try change { connection in
+        try store.change { connection in
             guard try isOpen(upload, connection) else { return nil }
             try connection.run(
                 """

@@ -3,7 +3,7 @@ import SQLite
 
 // The values of days, nights and other aggregates. The latest value of each counts.
 
-extension HealthStore {
+extension Outbox {
     /// The query for candidates of an aggregate's time; some of its rows do not match.
     static let aggregateQuery = """
         SELECT id, start_s, end_s, tag, state, doubts, as_of_s, sealed FROM outbox
@@ -122,7 +122,7 @@ extension HealthStore {
         at time: AggregateTime, tag: UInt64, source: String?, _ connection: Connection
     ) throws -> [AggregateRuling.Former] {
         try connection.all(
-            HealthStore.aggregateQuery, .text(time.kind.rawValue),
+            Outbox.aggregateQuery, .text(time.kind.rawValue),
             .integer(time.starts.lowerBound), .integer(time.starts.upperBound)
         ) { found -> AggregateRuling.Former? in
             let (start, end) = (found.integer(1), found.integer(2))
@@ -158,7 +158,7 @@ extension HealthStore {
             """
             UPDATE outbox SET state = 'setAside', hold = 'doubt', reason = ?, batch_id = NULL
             WHERE id = ?
-            """, .text(HealthStore.followedReason), .integer(id))
+            """, .text(Outbox.followedReason), .integer(id))
     }
 }
 

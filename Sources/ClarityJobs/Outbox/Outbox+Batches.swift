@@ -3,7 +3,7 @@ import SQLite
 
 // How batches are taken out of the outbox to be sent.
 
-extension HealthStore {
+extension Outbox {
     /// Takes the batch to send next, and counts its request against the hourly limit of its route.
     ///
     /// A batch that this store is already sending, after a network error, or whose attempt has
@@ -32,10 +32,10 @@ extension HealthStore {
         mostFailures: Int64 = .max, metered: Int64? = nil
     ) throws(HealthStoreError) -> OutboxDraw {
         var refused: [OutboxDraw.Refused: Int64] = [:]
-        let owner = try uploadOwner()
+        let owner = try store.uploadOwner()
         while true {
-            var (draw, isDone) = try change { connection in
-                if let user { try requireOwner(user, connection) }
+            var (draw, isDone) = try store.change { connection in
+                if let user { try store.requireOwner(user, connection) }
                 return try self.draw(
                     limit, rules, mostFailures, metered, owner, connection, at: now)
             }
@@ -114,7 +114,7 @@ extension HealthStore {
         var living: Set<Int64> = []
         for batch in batches {
             guard let other = batch.owner, other != owner.number,
-                try living.contains(other) || isSent(by: other)
+                try living.contains(other) || store.isSent(by: other)
             else { return (batch.id, batch.route) }
             living.insert(other)
             draw.sentElsewhere += batch.samples

@@ -29,24 +29,22 @@ public struct OutboxArithmetic: Hashable, Sendable {
     }
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns all sums, counted in one snapshot.
     public func arithmetic() throws(HealthStoreError) -> OutboxArithmetic {
-        try access { connection in
-            try connection.snapshot {
-                var sums = OutboxArithmetic()
-                for row in try ledgerRows(connection) {
-                    sums.counts += row.counts
-                    if let reasons = row.reasons { sums.reasons += reasons }
-                    sums.readings += row.readings
-                    sums.interrupted += row.interrupted
-                    if row.state == "open" { sums.open += 1 }
-                }
-                sums.account = try account(connection)
-                sums.doubled = try doubled(connection)
-                sums.review = try review(connection)
-                return sums
+        try store.snapshot { connection in
+            var sums = OutboxArithmetic()
+            for row in try ledgerRows(connection) {
+                sums.counts += row.counts
+                if let reasons = row.reasons { sums.reasons += reasons }
+                sums.readings += row.readings
+                sums.interrupted += row.interrupted
+                if row.state == "open" { sums.open += 1 }
             }
+            sums.account = try account(connection)
+            sums.doubled = try doubled(connection)
+            sums.review = try review(connection)
+            return sums
         }
     }
 }

@@ -45,10 +45,10 @@ public struct DoubledSamples: Hashable, Sendable {
     public init() {}
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns the number of samples in each state, counted in one snapshot.
-    public func outboxAccount() throws(HealthStoreError) -> OutboxAccount {
-        try access { connection in try connection.snapshot { try account(connection) } }
+    public func account() throws(HealthStoreError) -> OutboxAccount {
+        try store.access { connection in try connection.snapshot { try account(connection) } }
     }
 
     func account(_ connection: Connection) throws -> OutboxAccount {
@@ -79,7 +79,7 @@ extension HealthStore {
     /// The backend has an accepted sample once, and at most once more for each other send. It has
     /// any other sample at most as often as the sample was sent without an answer.
     public func possiblyDoubled() throws(HealthStoreError) -> DoubledSamples {
-        try access { connection in try doubled(connection) }
+        try store.access { connection in try doubled(connection) }
     }
 
     func doubled(_ connection: Connection) throws -> DoubledSamples {

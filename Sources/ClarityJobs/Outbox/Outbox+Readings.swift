@@ -9,7 +9,7 @@ public struct Reading: Hashable, Sendable {
 // The ledger of readings. Its sums hold at every instant: a portion counts as read in the
 // transaction that brings it, and records that became nothing are added when the reading ends.
 
-extension HealthStore {
+extension Outbox {
     /// The number of readings that keep a row of their own; older ones are summed up.
     static let readingsKept: Int64 = 64
     /// The number of sources that keep a sum of their own; older ones are merged.
@@ -22,15 +22,15 @@ extension HealthStore {
     ///
     /// - Parameter source: a name for the source, such as a path; stored as a keyed hash.
     public func beginReading(of source: String) throws(HealthStoreError) -> Reading {
-        try change { connection in
-            let now = clock.now
+        try store.change { connection in
+            let now = store.clock.now
             let tag = readingTag(source)
             try connection.run(
                 """
                 UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?1
                 WHERE state = 'open' AND (tag = ?2 OR begun_at_ms < ?3)
                 """, .instant(now), .blob(tag),
-                .instant(now - HealthStore.readingPatience))
+                .instant(now - Outbox.readingPatience))
             try sumUp(connection)
             try connection.run(
                 "INSERT INTO readings (tag, begun_at_ms) VALUES (?, ?)", .blob(tag),
@@ -53,7 +53,7 @@ extension HealthStore {
         _ reading: Reading, _ counts: ReadingCounts, _ reasons: ReadingReasons,
         noted: (path: String, stamp: SourceStamp, reading: LastReading)? = nil
     ) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             let names: [ReadingCounts.Name] = [
                 .paired, .folded, .repeated, .unmapped, .refused, .beforeSince, .madeRefused,
                 .madeBeforeSince, .read, .made,
@@ -67,7 +67,7 @@ extension HealthStore {
                 WHERE id = ? AND state IN ('open', 'interrupted')
                 """,
                 [
-                    .instant(clock.now),
+                    .instant(store.clock.now),
                     .blob(sealer.seal(told.sealedForm, for: .reading(reading.id))),
                 ] + names.map { .integer(counts[$0]) } + [.integer(reading.id)]
             ) { _ in }
@@ -107,12 +107,12 @@ extension HealthStore {
 
     /// Ends a reading that an error cut short. What its portions brought counts as read.
     public func interrupt(_ reading: Reading) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             try connection.run(
                 """
                 UPDATE readings SET state = 'interrupted', interrupted = 1, finished_at_ms = ?
                 WHERE id = ? AND state = 'open'
-                """, .instant(clock.now), .integer(reading.id))
+                """, .instant(store.clock.now), .integer(reading.id))
         }
     }
 
@@ -163,7 +163,7 @@ extension HealthStore {
             """
             SELECT id, tag FROM readings WHERE state IN ('ended', 'interrupted')
             ORDER BY id DESC LIMIT -1 OFFSET ?
-            """, .integer(HealthStore.readingsKept)
+            """, .integer(Outbox.readingsKept)
         ) { ($0.integer(0), $0.blob(1)) }
         for (id, tag) in old {
             let sum = try connection.first(
@@ -179,7 +179,7 @@ extension HealthStore {
             """
             SELECT id FROM readings WHERE state = 'sum' AND tag IS NOT NULL
             ORDER BY finished_at_ms DESC LIMIT -1 OFFSET ?
-            """, .integer(HealthStore.sourcesKept)
+            """, .integer(Outbox.sourcesKept)
         ) { $0.integer(0) }
         guard !sources.isEmpty else { return }
         try count(ReadingCounts(), of: nil, connection)
@@ -225,7 +225,7 @@ struct LedgerRow {
     let reasons: ReadingReasons?
 }
 
-extension HealthStore {
+extension Outbox {
     /// Returns every row of the ledger, oldest first.
     func ledgerRows(_ connection: Connection) throws -> [LedgerRow] {
         try rows(nil, connection)
@@ -262,7 +262,7 @@ extension HealthStore {
         do {
             return ReadingReasons(sealedForm: try sealer.open(sealed, for: .reading(id)))
         } catch {
-            // `proveOutbox` reports it.
+            // `prove` reports it.
             return nil
         }
     }

@@ -52,7 +52,7 @@ public struct SourceStamp: Hashable, Sendable {
 
 // The files that were read to their end, so that an unchanged file is not read again.
 
-extension HealthStore {
+extension Outbox {
     /// Returns when the file was read in exactly this state and by the same reader; `nil` if it
     /// must be read.
     public func wasRead(
@@ -74,7 +74,7 @@ extension HealthStore {
     private func reading(
         of path: String, _ stamp: String?
     ) throws(HealthStoreError) -> LastReading? {
-        try access { connection in
+        try store.access { connection in
             let tag = sourceTag(path)
             let found = try connection.first(
                 """
@@ -88,6 +88,19 @@ extension HealthStore {
         }
     }
 
+    /// Returns when a source, one file or a set of files, was last read to its end, or `nil`.
+    public func lastSourceReading() throws(HealthStoreError) -> Instant? {
+        try store.access { connection in
+            try connection.first(
+                """
+                SELECT max(at_ms) FROM (
+                    SELECT read_at_ms AS at_ms FROM sources
+                    UNION ALL SELECT finished_at_ms FROM readings WHERE state = 'ended')
+                """
+            ) { $0.optionalInstant(0) } ?? nil
+        }
+    }
+
     /// Records that the file was read to its end and everything in it is in the outbox, or that it
     /// has not changed since then.
     ///
@@ -95,7 +108,7 @@ extension HealthStore {
     public func noteRead(
         _ path: String, _ stamp: SourceStamp, _ reading: LastReading
     ) throws(HealthStoreError) {
-        try change { connection in try note(path, stamp, reading, connection) }
+        try store.change { connection in try note(path, stamp, reading, connection) }
     }
 
     /// Records the same within a transaction.

@@ -16,7 +16,7 @@ public struct ContributionKey: Hashable, Sendable {
 // What each source knows about days. It is stored so that a day is merged from all sources,
 // whichever of them is read last. Only the merge knows what the bytes mean.
 
-extension HealthStore {
+extension Outbox {
     /// The most periods that one transaction merges.
     private static let periodsAtOnce: Int64 = 12
 
@@ -26,7 +26,7 @@ extension HealthStore {
     public func contributionKeys(
         of entry: String
     ) throws(HealthStoreError) -> Set<ContributionKey> {
-        try access { connection in
+        try store.access { connection in
             let keys = try connection.all(
                 "SELECT kind, period FROM contributions WHERE tag = ?", .blob(entryTag(entry))
             ) { row in
@@ -46,7 +46,7 @@ extension HealthStore {
         _ keys: some Sequence<ContributionKey>, of entry: String,
         _ update: (ContributionKey, _ kept: [UInt8]?) throws -> [UInt8]?
     ) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             let tag = entryTag(entry)
             for key in keys {
                 let kept = try connection.first(
@@ -113,12 +113,12 @@ extension HealthStore {
             ClosedRange<Int>, _ load: (ContributionKey) throws -> [[UInt8]]
         ) throws -> Merged
     ) throws(HealthStoreError) -> (EnqueueCounts, last: Int)? {
-        try change { connection in
+        try store.change { connection in
             let changed = try connection.all(
                 """
                 SELECT DISTINCT period FROM contributions WHERE folded < revision AND period > ?
                 ORDER BY period LIMIT ?
-                """, .integer(Int64(former)), .integer(HealthStore.periodsAtOnce)
+                """, .integer(Int64(former)), .integer(Outbox.periodsAtOnce)
             ) { Int($0.integer(0)) }
             guard let first = changed.first else { return nil }
             var last = first

@@ -3,7 +3,7 @@ import SQLite
 
 // A person's actions on samples that did not arrive.
 
-extension HealthStore {
+extension Outbox {
     /// The reason given for a sample that a person discarded.
     public static var discardedReason: String { "discarded by a person" }
 
@@ -24,10 +24,10 @@ extension HealthStore {
     public func retryShares(
         _ selection: OutboxSelection
     ) throws(HealthStoreError) -> [OutboxShare] {
-        try access { connection in
+        try store.access { connection in
             try shares(
-                selection, in: HealthStore.retriable,
-                and: HealthStore.isDiscarded(selection.meansDiscarded), connection)
+                selection, in: Outbox.retriable,
+                and: Outbox.isDiscarded(selection.meansDiscarded), connection)
         }
     }
 
@@ -36,8 +36,8 @@ extension HealthStore {
     public func retryCost(
         _ selection: OutboxSelection
     ) throws(HealthStoreError) -> (there: Int64, doubled: Int64) {
-        try access { connection in
-            let (sql, values) = selection.condition(in: HealthStore.retriable)
+        try store.access { connection in
+            let (sql, values) = selection.condition(in: Outbox.retriable)
             var cost: (there: Int64, doubled: Int64) = (0, 0)
             try connection.forEach(
                 """
@@ -45,7 +45,7 @@ extension HealthStore {
                     SELECT doubts, state, coalesce(
                         (SELECT sends FROM batches WHERE id = batch_id), 0) AS sends
                     FROM outbox WHERE \(sql)
-                        AND \(HealthStore.isDiscarded(selection.meansDiscarded)))
+                        AND \(Outbox.isDiscarded(selection.meansDiscarded)))
                 WHERE doubts > 0 OR sends > 0 OR state = 'unconfirmed'
                 """, values
             ) { cost = ($0.integer(0), $0.integer(1)) }
@@ -57,9 +57,9 @@ extension HealthStore {
     public func discardShares(
         _ selection: OutboxSelection
     ) throws(HealthStoreError) -> [OutboxShare] {
-        try access { connection in
+        try store.access { connection in
             try shares(
-                selection, in: HealthStore.discardable, and: HealthStore.isDiscarded(false),
+                selection, in: Outbox.discardable, and: Outbox.isDiscarded(false),
                 connection)
         }
     }
@@ -76,7 +76,7 @@ extension HealthStore {
     public func retry(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         if selection.meansDiscarded { return try forget(selection) }
         return try inPortions(
-            selection, HealthStore.retriable, HealthStore.isDiscarded(false), .requeued,
+            selection, Outbox.retriable, Outbox.isDiscarded(false), .requeued,
             "sent again by a person"
         ) { connection, ids in
             try connection.forEach(
@@ -100,8 +100,8 @@ extension HealthStore {
     /// - Returns: how many samples.
     public func discard(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         try inPortions(
-            selection, HealthStore.discardable, HealthStore.isDiscarded(false), .removed,
-            HealthStore.discardedReason
+            selection, Outbox.discardable, Outbox.isDiscarded(false), .removed,
+            Outbox.discardedReason
         ) { connection, ids in
             let rows = try connection.all(
                 "SELECT id, kind, start_s, end_s, tag FROM outbox WHERE id IN (\(ids))"
@@ -119,7 +119,7 @@ extension HealthStore {
                     """
                     UPDATE outbox SET state = 'rejected', failures = 0, hold = NULL, reason = ?,
                         sealed = ? WHERE id = ?
-                    """, .text(HealthStore.discardedReason),
+                    """, .text(Outbox.discardedReason),
                     .blob(sealer.seal([], for: row.identity)), .integer(id))
             }
             try connection.forEach("DELETE FROM server_words WHERE id IN (\(ids))") { _ in }
@@ -129,7 +129,7 @@ extension HealthStore {
     /// Removes discarded samples, so that the next reading of their source finds them new.
     private func forget(_ selection: OutboxSelection) throws(HealthStoreError) -> Int64 {
         try inPortions(
-            selection, [.rejected], HealthStore.isDiscarded(true), .requeued,
+            selection, [.rejected], Outbox.isDiscarded(true), .requeued,
             "a person wants back what was discarded"
         ) { connection, ids in
             // Done in each portion, so that the removed samples are read again even if this ends
@@ -153,13 +153,13 @@ extension HealthStore {
     ) throws(HealthStoreError) -> Int64 {
         var total: Int64 = 0
         while true {
-            let count: Int64 = try self.change { connection in
+            let count: Int64 = try store.change { connection in
                 let (sql, values) = selection.condition(in: states)
                 var ids: [Int64] = []
                 var kinds: [String: Int64] = [:]
                 try connection.forEach(
                     "SELECT id, kind FROM outbox WHERE \(sql) AND \(condition) LIMIT ?",
-                    values + [.integer(HealthStore.portion)]
+                    values + [.integer(Outbox.portion)]
                 ) { row in
                     ids.append(row.integer(0))
                     kinds[row.text(1), default: 0] += 1
@@ -172,11 +172,11 @@ extension HealthStore {
                     try connection.run("INSERT INTO temp.meant (id) VALUES (?)", .integer(id))
                 }
                 try change(connection, "SELECT id FROM temp.meant")
-                try audit.record(action, kinds, detail: detail, connection)
+                try store.audit.record(action, kinds, detail: detail, connection)
                 return Int64(ids.count)
             }
             total += count
-            if count < HealthStore.portion { return total }
+            if count < Outbox.portion { return total }
         }
     }
 }

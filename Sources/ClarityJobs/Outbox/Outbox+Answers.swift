@@ -5,7 +5,7 @@ import SQLite
 // taken over or settled in the meantime. Each sample keeps the number of its sends that may have
 // arrived without an answer, wherever it goes.
 
-extension HealthStore {
+extension Outbox {
     /// Settles a batch that the backend accepted.
     ///
     /// Samples that the backend already had become `confirmed`, unless it said last that it could
@@ -21,7 +21,7 @@ extension HealthStore {
         _ batch: OutboxBatch, processingID: String?, duplicates: [Int] = [],
         rejected: [Int: String] = [:], words: [Int: String] = [:], at now: Instant
     ) throws(HealthStoreError) -> Settlement {
-        try change { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return Settlement() }
             try carryDoubts(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "the backend took it", connection)
@@ -37,7 +37,7 @@ extension HealthStore {
             settlement.accepted = Int64(connection.changes)
             if settlement.accepted + settlement.known + settlement.rejected == 0 {
                 try finishBatch(
-                    batch.id, as: "failed", reason: HealthStore.failedReason, at: now, connection)
+                    batch.id, as: "failed", reason: Outbox.failedReason, at: now, connection)
             } else if settlement.accepted == 0 {
                 try finishBatch(batch.id, as: "confirmed", reason: nil, at: now, connection)
             } else if let processingID {
@@ -66,7 +66,7 @@ extension HealthStore {
     ///
     /// A batch that may have arrived needs no call: the send was recorded before it began.
     public func notArrived(_ batch: OutboxBatch) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return }
             try connection.run(
                 "UPDATE batches SET sends = max(0, sends - 1) WHERE id = ?", .integer(batch.id))
@@ -81,7 +81,7 @@ extension HealthStore {
     public func putBack(
         _ batch: OutboxBatch, reason: String, at now: Instant
     ) throws(HealthStoreError) {
-        try change { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return }
             try carryDoubts(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "it was stopped on its way", connection)
@@ -104,7 +104,7 @@ extension HealthStore {
     public func refuse(
         _ batch: OutboxBatch, _ rejected: [Int: String], words: [Int: String] = [:], at now: Instant
     ) throws(HealthStoreError) -> Settlement {
-        try change { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return Settlement() }
             try carryDoubts(of: batch.id, lastArrived: false, connection)
             try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
@@ -135,7 +135,7 @@ extension HealthStore {
         words: [Int: String] = [:], mayHaveArrived: Bool = false, wordsOfAll: String? = nil,
         reason: String, at now: Instant
     ) throws(HealthStoreError) -> Settlement {
-        try change { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return Settlement() }
             try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
             try record(.sent, batch: batch.id, detail: "the backend refused some", connection)
@@ -170,7 +170,7 @@ extension HealthStore {
         _ batch: OutboxBatch, mayHaveArrived: Bool = false, words: String? = nil, reason: String,
         at now: Instant
     ) throws(HealthStoreError) -> Int64 {
-        try change { connection in
+        try store.change { connection in
             guard try isSending(batch, connection) else { return 0 }
             try carryDoubts(of: batch.id, lastArrived: mayHaveArrived, connection)
             let setAside =
@@ -198,12 +198,12 @@ extension HealthStore {
     public func releaseAll(
         answered: OutboxBatch, reason: String, at now: Instant
     ) throws(HealthStoreError) -> Int64 {
-        try change { connection in
+        try store.change { connection in
             guard try isSending(answered, connection) else { return 0 }
             let batches = try connection.all(
                 "SELECT id, owner FROM batches WHERE state = 'sending' ORDER BY id"
             ) { ($0.integer(0), $0.optionalInteger(1)) }
-            .filter { try $0.1 == answered.owner || !isSent(by: $0.1) }
+            .filter { try $0.1 == answered.owner || !store.isSent(by: $0.1) }
             .map(\.0)
             var setAside: Int64 = 0
             for batch in batches {
@@ -274,7 +274,7 @@ extension HealthStore {
             "SELECT kind, count(*) FROM outbox WHERE batch_id = ? GROUP BY kind",
             [.integer(batch)]
         ) { counts[$0.text(0)] = $0.integer(1) }
-        try audit.record(action, counts, detail: detail, connection)
+        try store.audit.record(action, counts, detail: detail, connection)
     }
 
     /// Adds the unanswered sends of a batch to each of its samples, because the samples leave the
@@ -357,7 +357,7 @@ extension HealthStore {
             UPDATE outbox SET failures = failures + 1, reason = ?, batch_id = NULL,
                 state = iif(failures + 1 < ?, 'queued', 'setAside')
             WHERE id = ? AND state = 'sending' RETURNING failures
-            """, .text(HealthStore.failedReason), .integer(limit), .integer(row)
+            """, .text(Outbox.failedReason), .integer(limit), .integer(row)
         ) { $0.integer(0) }
         guard let failures else { return }
         if failures < limit {
