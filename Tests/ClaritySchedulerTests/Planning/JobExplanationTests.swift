@@ -261,7 +261,7 @@ struct JobExplanationTests {
         let explanation = try explain(elsewhere)
 
         #expect(explanation.factors.map(\.subject) == ["max_parallel"])
-        #expect(explanation.factors.map(\.change) == .slot)
+        #expect(explanation.factors.map(\.change) == [.slot])
     }
 
     @Test func `what only held it back before comes last`() throws {
