@@ -1,6 +1,15 @@
 import CLinux
 import Glibc
 
+/// Whether changes of a subject are announced to this process.
+public struct ChangeSubscription: Hashable, Sendable {
+    /// `power supplies`, `UPower`.
+    public var subject: String
+    /// Why they are not announced, as `Address family not supported by protocol`; `nil` if they
+    /// are.
+    public var fault: String?
+}
+
 /// Turns the kernel's announcements into a stream of "something changed".
 enum KernelEvents {
     /// A descriptor through which the kernel announces changes.
@@ -16,14 +25,6 @@ enum KernelEvents {
         /// Open and non-blocking. The stream closes it.
         var descriptor: Int32
         var kind: Kind
-    }
-
-    /// Whether changes of a subject are announced to this process.
-    struct State: Hashable, Sendable {
-        /// `power supplies`.
-        var subject: String
-        /// Why they are not announced: `Address family not supported by protocol`.
-        var fault: String?
     }
 
     /// Opens the sources that have an element when links, routes, power supplies or power profiles
@@ -44,7 +45,7 @@ enum KernelEvents {
     }
 
     /// Returns for each subject whether a stream that is opened now can listen to it.
-    static func states() -> [State] {
+    static func states() -> [ChangeSubscription] {
         let opened = open()
         opened.compactMap(\.feed).forEach { close($0.descriptor) }
         return opened.map(\.state)
@@ -52,14 +53,18 @@ enum KernelEvents {
 
     // MARK: Opening
 
-    private static func open() -> [(state: State, feed: Feed?)] {
+    private static func open() -> [(state: ChangeSubscription, feed: Feed?)] {
         func opened(
             _ subject: String, _ descriptor: Int32, _ kind: Feed.Kind
-        ) -> (state: State, feed: Feed?) {
+        ) -> (state: ChangeSubscription, feed: Feed?) {
             guard descriptor < 0 else {
-                return (State(subject: subject), Feed(descriptor: descriptor, kind: kind))
+                return (
+                    ChangeSubscription(subject: subject), Feed(descriptor: descriptor, kind: kind)
+                )
             }
-            return (State(subject: subject, fault: String(cString: strerror(errno))), nil)
+            return (
+                ChangeSubscription(subject: subject, fault: String(cString: strerror(errno))), nil
+            )
         }
         return [
             opened(
