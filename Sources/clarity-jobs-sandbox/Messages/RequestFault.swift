@@ -36,10 +36,27 @@ struct Location: Hashable, Sendable, ExpressibleByStringLiteral {
     }
 }
 
-/// A fault at one location of a request; it never repeats the value found there.
-struct ValidationFault: Hashable, Sendable {
+/// A fault at one location of a request.
+struct RequestFault {
     var location: Location
     var message: String
     /// The machine-readable type, such as `missing`.
     var type: String
+    /// The value found there, or for a missing field the object that lacks it, and further details
+    /// such as the bound that the value exceeds.
+    ///
+    /// Only the deployed backend sends back the values that it refuses.
+    var echo: (input: JSON, context: JSON?)?
+
+    var json: JSON {
+        let (location, message) = (location.json, JSON.string(message))
+        guard let echo else {
+            return ["loc": location, "msg": message, "type": .string(type)]
+        }
+        let members: [JSON.Member] = [
+            .init(name: "type", value: .string(type)), .init(name: "loc", value: location),
+            .init(name: "msg", value: message), .init(name: "input", value: echo.input),
+        ]
+        return .object(members + (echo.context.map { [.init(name: "ctx", value: $0)] } ?? []))
+    }
 }
